@@ -1,0 +1,45 @@
+# Each target makes .venv if it is missing and installs what it needs; it installs
+# again only when pyproject.toml has changed.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+OUT    ?= out
+
+.PHONY: demo test test-slow lint format bench docs wheel clean
+
+demo: $(READY)  ## the paper's synthetic experiment in about a minute: table and figures
+	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
+
+test: lint  ## lint, types, and every test but the slow ones
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-slow: $(READY)  ## the checks that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)
+	$(BIN)/python benchmarks/objective.py
+
+docs: $(READY)  ## check that every example in the documentation runs as written
+	$(BIN)/python -m pytest tests/test_docs.py
+
+wheel: $(READY)
+	$(BIN)/python -m build --wheel
+
+$(READY): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

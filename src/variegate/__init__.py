@@ -1,0 +1,44 @@
+"""Learn, from examples of good selections, to pick relevant and diverse subsets."""
+
+from variegate import datasets, decoding, domains, metrics, solvers
+from variegate._version import __version__
+from variegate.ensemble import LEnsemble
+from variegate.estimator import LargeMarginDPP
+from variegate.ground_set import GroundSet
+from variegate.kernels import (
+    FixedKernel,
+    Gaussian,
+    Kernel,
+    Linear,
+    Mixture,
+    MultipleKernel,
+    Precomputed,
+)
+from variegate.objective import large_margin_loss
+from variegate.persistence import load
+from variegate.psd import SimilarityRepairWarning, nearest_psd
+from variegate.selection import Selection
+
+__all__ = [
+    "FixedKernel",
+    "Gaussian",
+    "GroundSet",
+    "Kernel",
+    "LEnsemble",
+    "LargeMarginDPP",
+    "Linear",
+    "Mixture",
+    "MultipleKernel",
+    "Precomputed",
+    "Selection",
+    "SimilarityRepairWarning",
+    "__version__",
+    "datasets",
+    "decoding",
+    "domains",
+    "large_margin_loss",
+    "load",
+    "metrics",
+    "nearest_psd",
+    "solvers",
+]

@@ -1,0 +1,108 @@
+"""What a decoder is given: an ensemble and what a subset may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
+from variegate.selection import Selection
+
+#: Costs add up with rounding; a budget is not broken by less than this share of it.
+_BUDGET_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Which subsets may be chosen.
+
+    Attributes
+    ----------
+    k : int or None
+        The exact number of items.
+    budget : float or None
+        The largest sum of costs.
+    costs : array of shape (N,)
+        Ones where none were given.
+    """
+
+    k: int | None
+    budget: float | None
+    costs: FloatArray
+
+    @classmethod
+    def of(
+        cls, n_items: int, k: int | None, budget: float | None, costs: Any
+    ) -> Constraint:
+        """Check the arguments of ``LEnsemble.decode``."""
+        if k is not None:
+            if isinstance(k, bool) or not isinstance(k, int | np.integer):
+                raise ValueError(f"k must be a whole number, got {k!r}")
+            if not 0 <= k <= n_items:
+                raise ValueError(f"k must be between 0 and {n_items} items, got {k}")
+        if budget is not None and not (np.isfinite(budget) and budget > 0):
+            raise ValueError(f"budget must be positive and finite, got {budget!r}")
+        if costs is not None and budget is None:
+            raise ValueError("costs were given without a budget")
+        array = np.ones(n_items) if costs is None else np.asarray(costs, dtype=float)
+        if array.shape != (n_items,):
+            raise ValueError(f"costs has shape {array.shape}, expected ({n_items},)")
+        if not (np.isfinite(array) & (array > 0)).all():
+            raise ValueError("costs must be positive and finite")
+        constraint = cls(None if k is None else int(k), budget, array)
+        if k is not None and budget is not None:
+            cheapest = float(np.sort(array)[:k].sum())
+            if not constraint.affords(cheapest):
+                raise ValueError(
+                    f"no {k} items fit the budget {budget:g}: the {k} cheapest cost "
+                    f"{cheapest:g}"
+                )
+        return constraint
+
+    def affords(self, total: Any) -> Any:
+        """Whether a total cost, or each of an array of them, is within the budget."""
+        if self.budget is None:
+            return np.ones(np.shape(total), dtype=bool)
+        return total <= self.budget * (1.0 + _BUDGET_ROUNDING)
+
+    def allows(self, subsets: BoolArray) -> BoolArray:
+        """Return which rows of a boolean array (M, N) are feasible."""
+        feasible = np.asarray(self.affords(subsets @ self.costs))
+        if self.k is not None:
+            feasible = feasible & (subsets.sum(axis=1) == self.k)
+        return feasible
+
+
+class Ensemble(Protocol):
+    """What decoders ask of an ensemble."""
+
+    L: FloatArray
+
+    def __len__(self) -> int: ...
+
+    def log_prob(self, subset: SubsetLike) -> float:
+        """Return ``log P(subset)``."""
+        ...
+
+    def expected_size(self) -> float:
+        """Return the expected number of chosen items."""
+        ...
+
+    def sample(self, n: int = 1, random_state: RandomState = None) -> BoolArray:
+        """Draw ``n`` subsets."""
+        ...
+
+
+class Decoder(Protocol):
+    """From an ensemble and a constraint to one subset."""
+
+    def __call__(
+        self,
+        ensemble: Ensemble,
+        constraint: Constraint,
+        generator: np.random.Generator,
+    ) -> Selection:
+        """Choose a subset."""
+        ...

@@ -1,0 +1,391 @@
+"""The estimator: learn from selections, then select."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from variegate import metrics, persistence
+from variegate._random import generator
+from variegate._typing import FloatArray, IntArray, RandomState
+from variegate.decoding import Decoder, as_decoder
+from variegate.ensemble import LEnsemble
+from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
+from variegate.kernels import Kernel, MultipleKernel
+from variegate.objective import (
+    LargeMarginLoss,
+    check_error_costs,
+    check_loss_parameters,
+)
+from variegate.problem import TrainingProblem, with_jitter
+from variegate.quality import log_quality
+from variegate.solvers import (
+    LBFGS,
+    AlternatingSubgradient,
+    Callback,
+    SolverResult,
+    Step,
+)
+
+__all__ = ["LargeMarginDPP"]
+
+_SOLVERS = {"lbfgs": LBFGS, "alternating": AlternatingSubgradient}
+
+#: Above this, exp(2u) overflows and no kernel matrix can be written down.
+_LARGEST_LOG_QUALITY = 350.0
+
+
+class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
+    r"""Determinantal point process learned with the large-margin principle.
+
+    Each ground set has the kernel ``L_ij = q_i q_j S_ij`` with quality
+    ``q_i = exp(θᵀ x_i + b)`` and a similarity ``S`` given by ``kernel``.  ``fit``
+    minimizes (paper eq. 14)
+
+    .. math::
+
+        \frac{1}{n} \sum_n \Bigl[ -\log P(y_n; L_n) + \lambda \log \Bigl(
+            \sum_{i \notin y_n} K_{ii} + \omega \sum_{i \in y_n} (1 - K_{ii})
+        \Bigr) \Bigr]_+ + \frac{l_2}{2} \|\theta\|^2
+
+    over ``θ``, ``b`` and the kernel's parameters, where ``K_ii`` is the probability
+    that item ``i`` is chosen.  ``lam=0`` is maximum likelihood.
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        Weight ``λ`` of the margin.
+    omega : float, default=1.0
+        Cost of missing an item relative to choosing a wrong one: above 1 for recall,
+        below 1 for precision.
+    kernel : Kernel, optional
+        The similarity; ``MultipleKernel()`` if none is given.
+    fit_intercept : bool, default=True
+        Whether to learn ``b``, which sets how many items are chosen when the features
+        alone cannot.  The paper has no intercept.
+    l2 : float, default=0.0
+        Penalty on ``θ`` (not on ``b``).
+    solver : {"lbfgs", "alternating"} or solver object, default="lbfgs"
+        L-BFGS over all parameters at once, or the paper's alternating projected
+        subgradient descent.
+    decoder : {"mbr", "greedy", "exact"} or decoder object, default="mbr"
+        How ``predict`` chooses; see :meth:`LEnsemble.decode`.
+    jitter : float, default=1e-6
+        Ridge on ``S`` relative to its diagonal, so that a training subset larger than
+        the rank of ``S`` keeps a positive probability.
+    max_iter : int, default=500
+        Largest number of iterations of a solver given by name.
+    tol : float, default=1e-5
+        Tolerance on the gradient of a solver given by name.
+    n_starts : int, default=1
+        The objective is not convex when the kernel is learned or ``lam > 0``.  The
+        first start is the same always; each further one takes random kernel
+        parameters, and the best end by training objective is kept.
+    warm_start : bool, default=False
+        Start from the parameters of the previous ``fit`` where they fit.
+    callback : callable, optional
+        Called with a :class:`~variegate.solvers.Step` after every iteration; a true
+        return value stops the solver.
+    random_state : None, int or numpy.random.Generator
+        For sampling in the decoder, and for further starts.
+
+    Attributes
+    ----------
+    theta_ : array of shape (d,)
+    intercept_ : float
+    kernel_ : the fitted kernel
+    kernel_parameters_ : array
+    alpha_, beta_ : array, float
+        The weights of a ``MultipleKernel`` (paper eq. 8).
+    history_ : list of Step
+        Objective and gradient at every iteration.
+    solver_result_ : SolverResult
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import variegate as vg
+    >>> data = vg.datasets.make_synthetic(n_sets=60, random_state=0)
+    >>> model = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="exact")
+    >>> model = model.fit(data.ground_sets[:40], data.subsets[:40])
+    >>> model.predict(data.ground_sets[40:41])
+    [array([1, 2, 3, 8])]
+    """
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        omega: float = 1.0,
+        kernel: Kernel | None = None,
+        fit_intercept: bool = True,
+        l2: float = 0.0,
+        solver: Any = "lbfgs",
+        decoder: str | Decoder = "mbr",
+        jitter: float = 1e-6,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        n_starts: int = 1,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.lam = lam
+        self.omega = omega
+        self.kernel = kernel
+        self.fit_intercept = fit_intercept
+        self.l2 = l2
+        self.solver = solver
+        self.decoder = decoder
+        self.jitter = jitter
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_starts = n_starts
+        self.warm_start = warm_start
+        self.callback = callback
+        self.random_state = random_state
+
+    # Learning ---------------------------------------------------------------------
+
+    def fit(
+        self,
+        ground_sets: Sequence[GroundSet],
+        subsets: Sequence[Any],
+        *,
+        false_positive: Sequence[Any] | None = None,
+        false_negative: Sequence[Any] | None = None,
+    ) -> Self:
+        """Learn from wanted subsets.
+
+        Parameters
+        ----------
+        ground_sets : list of GroundSet
+            A bare array stands for ``GroundSet(array)``.
+        subsets : list
+            For each ground set, the wanted item numbers or a boolean mask.
+        false_positive, false_negative : list of arrays of shape (N,), optional
+            Costs of choosing each item wrongly and of missing it, in place of 1 and
+            ``omega``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        ground_sets = check_ground_sets(ground_sets)
+        members = check_subsets(subsets, ground_sets)
+        kernel = self._kernel_to_fit().fit(ground_sets)
+        problem = TrainingProblem(
+            ground_sets,
+            members,
+            kernel,
+            LargeMarginLoss(self.lam),
+            false_positive=_error_costs(false_positive, "false_positive", ground_sets, 1.0),
+            false_negative=_error_costs(
+                false_negative, "false_negative", ground_sets, self.omega
+            ),
+            fit_intercept=self.fit_intercept,
+            l2=self.l2,
+            jitter=self.jitter,
+        )
+        result = self._solve(problem)
+        if not result.converged:
+            warnings.warn(
+                f"{result.status}. Raise max_iter (now {self.max_iter}), standardize "
+                "the quality features, or add a little l2",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        slices = problem.space.slices
+        flat = result.parameters
+        self.kernel_ = kernel
+        self.theta_: FloatArray = flat[slices["theta"]]
+        self.intercept_ = float(flat[slices["intercept"]][0]) if self.fit_intercept else 0.0
+        self.kernel_parameters_: FloatArray = flat[slices.get("kernel", slice(0, 0))]
+        self.solver_result_ = result
+        self.history_: list[Step] = result.history
+        self.n_features_in_ = ground_sets[0].n_features
+        return self
+
+    def _check_parameters(self) -> None:
+        check_loss_parameters(self.lam, self.omega)
+        for name in ("l2", "jitter", "tol"):
+            number = getattr(self, name)
+            if not np.isscalar(number) or not np.isfinite(number) or number < 0:
+                raise ValueError(f"{name} must be a finite number >= 0, got {number!r}")
+        for name in ("max_iter", "n_starts"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise ValueError(
+                f"kernel must be a Kernel such as MultipleKernel(), got {self.kernel!r}"
+            )
+        as_decoder(self.decoder)
+
+    def _kernel_to_fit(self) -> Kernel:
+        kernel: Kernel = MultipleKernel() if self.kernel is None else clone(self.kernel)
+        return kernel
+
+    def _solve(self, problem: TrainingProblem) -> SolverResult:
+        solver = self.solver
+        if isinstance(solver, str):
+            if solver not in _SOLVERS:
+                raise ValueError(
+                    f"unknown solver {solver!r}; there are {', '.join(sorted(_SOLVERS))}"
+                )
+            solver = _SOLVERS[solver](max_iter=self.max_iter, tol=self.tol)
+        best: SolverResult | None = None
+        for start in self._starts(problem):
+            result: SolverResult = solver.solve(problem, start, self.callback)
+            if best is None or result.objective < best.objective:
+                best = result
+        assert best is not None
+        return best
+
+    def _starts(self, problem: TrainingProblem) -> list[FloatArray]:
+        space = problem.space
+        first = space.center()
+        if self.warm_start and hasattr(self, "theta_"):
+            previous = {
+                "theta": self.theta_,
+                "intercept": np.array([self.intercept_]),
+                "kernel": self.kernel_parameters_,
+            }
+            for name, part in space.slices.items():
+                if len(previous[name]) == part.stop - part.start:
+                    first[part] = previous[name]
+        starts = [first]
+        if "kernel" in space.blocks:
+            rng = generator(self.random_state)
+            for _ in range(self.n_starts - 1):
+                start = first.copy()
+                start[space.slices["kernel"]] = space.blocks["kernel"].random(rng)
+                starts.append(start)
+        return starts
+
+    @property
+    def alpha_(self) -> FloatArray:
+        """The weights of the Gaussians of a ``MultipleKernel``."""
+        return self._multiple_kernel().split(self.kernel_parameters_)[0]
+
+    @property
+    def beta_(self) -> FloatArray | float:
+        """The weight of the linear part of a ``MultipleKernel``."""
+        return self._multiple_kernel().split(self.kernel_parameters_)[1]
+
+    def _multiple_kernel(self) -> MultipleKernel:
+        if not hasattr(self, "kernel_"):
+            raise AttributeError("the model is not fitted")
+        if not isinstance(self.kernel_, MultipleKernel):
+            raise AttributeError(
+                f"{type(self.kernel_).__name__} has no alpha and beta; only a "
+                "MultipleKernel has"
+            )
+        return self.kernel_
+
+    # Choosing ---------------------------------------------------------------------
+
+    def ensemble(self, ground_set: GroundSet) -> LEnsemble:
+        """Return the determinantal point process of one ground set."""
+        check_is_fitted(self, "theta_")
+        return self._ensembles([ground_set])[0]
+
+    def predict(
+        self,
+        ground_sets: Sequence[GroundSet],
+        k: int | None = None,
+        budget: float | None = None,
+    ) -> list[IntArray]:
+        """Choose a subset of every ground set.
+
+        Parameters
+        ----------
+        ground_sets : list of GroundSet
+        k : int, optional
+            Choose exactly ``k`` items of each.
+        budget : float, optional
+            Choose items whose ``costs`` sum to at most this.
+
+        Returns
+        -------
+        list of sorted item numbers
+        """
+        check_is_fitted(self, "theta_")
+        ground_sets = check_ground_sets(ground_sets)
+        decoder = as_decoder(self.decoder)
+        rng = generator(self.random_state)
+        chosen = []
+        for position, ensemble in enumerate(self._ensembles(ground_sets)):
+            costs = ground_sets[position].costs if budget is not None else None
+            try:
+                selection = ensemble.decode(decoder, k, budget, costs, rng)
+            except ValueError as error:
+                raise ValueError(f"ground set {position}: {error}") from error
+            chosen.append(selection.indices)
+        return chosen
+
+    def score(self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any]) -> float:
+        """Return the mean F-score of the predictions."""
+        ground_sets = check_ground_sets(ground_sets)
+        wanted = check_subsets(subsets, ground_sets)
+        return metrics.mean_scores(self.predict(ground_sets), wanted)["f"]
+
+    def _ensembles(self, ground_sets: Sequence[Any]) -> list[LEnsemble]:
+        ensembles = []
+        for position, ground_set in enumerate(check_ground_sets(ground_sets)):
+            try:
+                ensembles.append(self._ensemble(ground_set))
+            except ValueError as error:
+                raise ValueError(f"ground set {position}: {error}") from error
+        return ensembles
+
+    def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
+        if ground_set.n_features != self.n_features_in_:
+            raise ValueError(
+                f"{ground_set.n_features} quality features, but the model was fitted "
+                f"with {self.n_features_in_}"
+            )
+        u = log_quality(ground_set.quality, self.theta_, self.intercept_)
+        if u.max() > _LARGEST_LOG_QUALITY:
+            item = int(np.argmax(u))
+            raise ValueError(
+                f"item {item} has a log-quality of {u[item]:.0f}, too large for a "
+                "kernel matrix: its features lie far outside those of the training data"
+            )
+        S = self.kernel_.value(
+            self.kernel_.prepare(ground_set), self.kernel_parameters_
+        )
+        q = np.exp(u)
+        return LEnsemble(q[:, None] * with_jitter(S, self.jitter) * q)
+
+    # Keeping ----------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
+        check_is_fitted(self, "theta_")
+        persistence.save(self, path)
+
+
+def _error_costs(
+    given: Sequence[Any] | None,
+    name: str,
+    ground_sets: Sequence[GroundSet],
+    default: float,
+) -> list[FloatArray | float]:
+    if given is None:
+        return [default] * len(ground_sets)
+    if len(given) != len(ground_sets):
+        raise ValueError(f"{len(given)} {name} for {len(ground_sets)} ground sets")
+    checked: list[FloatArray | float] = []
+    for position, (costs, ground_set) in enumerate(zip(given, ground_sets, strict=True)):
+        try:
+            checked.append(check_error_costs(costs, len(ground_set), name))
+        except ValueError as error:
+            raise ValueError(f"ground set {position}: {error}") from error
+    return checked

@@ -1,0 +1,273 @@
+"""Ground sets: the items that a subset is chosen from, with their features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray, SubsetLike
+
+__all__ = [
+    "GroundSet",
+    "as_members",
+    "check_ground_sets",
+    "check_subsets",
+]
+
+
+class GroundSet:
+    """The items to choose from, as quality and similarity features.
+
+    Parameters
+    ----------
+    quality : array of shape (N, d)
+        Features ``x_i`` of the quality ``q_i = exp(θᵀ x_i + b)``.
+    similarity : array or CSR matrix of shape (N, p), mapping of such, or None
+        Features ``φ_i`` of the similarity.  A mapping from names to matrices holds
+        several kinds of features at once ("blocks"), for kernels that name the block
+        they read.  ``None``: the quality features serve both purposes.  For the
+        ``Precomputed`` kernel, the ``N x N`` similarity itself.
+    costs : array of shape (N,), optional
+        What each item costs, for choosing under a budget; positive.
+    items : sequence of length N, optional
+        What the rows stand for (sentences, file names, identifiers).  Carried along,
+        never interpreted.
+
+    Attributes
+    ----------
+    quality : read-only array of shape (N, d)
+    blocks : dict from block name to features
+        The single block of an unnamed ``similarity`` is called ``""``.
+    costs, items : as given
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import variegate as vg
+    >>> gs = vg.GroundSet(quality=np.eye(3), items=["a", "b", "c"])
+    >>> len(gs), gs.n_features
+    (3, 3)
+    """
+
+    def __init__(
+        self,
+        quality: Any,
+        similarity: Any = None,
+        costs: Any = None,
+        items: Sequence[Any] | None = None,
+    ) -> None:
+        self.quality: FloatArray = _feature_matrix(quality, "quality", allow_sparse=False)
+        n_items = len(self.quality)
+        if n_items == 0:
+            raise ValueError("a ground set needs at least one item, got none")
+        self.blocks = _similarity_blocks(similarity, self.quality)
+        self.costs: FloatArray | None = None if costs is None else _costs(costs, n_items)
+        if items is not None and len(items) != n_items:
+            raise ValueError(f"{len(items)} items for {n_items} rows of quality")
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.quality)
+
+    def __repr__(self) -> str:
+        blocks = ", ".join(
+            f"{name or 'similarity'}: {matrix.shape[1]}"
+            for name, matrix in self.blocks.items()
+        )
+        return f"<GroundSet: {len(self)} items, quality: {self.n_features}, {blocks}>"
+
+    @property
+    def n_features(self) -> int:
+        """The number of quality features."""
+        return int(self.quality.shape[1])
+
+    def features(self, block: str | None = None) -> Any:
+        """Return the similarity features of ``block``, or of the only block."""
+        if block is None:
+            if len(self.blocks) == 1:
+                return next(iter(self.blocks.values()))
+            raise ValueError(
+                f"the similarity features have the blocks {_names(self.blocks)}: "
+                "name the one that the kernel reads, as in Gaussian(1.0, block=...)"
+            )
+        if block not in self.blocks:
+            known = _names(self.blocks)
+            if list(self.blocks) == [""]:
+                known = "none (its similarity features were given without a name)"
+            raise ValueError(
+                f"no block {block!r} of similarity features; this ground set has {known}"
+            )
+        return self.blocks[block]
+
+
+def _names(blocks: Mapping[str, Any]) -> str:
+    return ", ".join(repr(name) for name in blocks)
+
+
+def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
+    if similarity is None:
+        return {"": quality}
+    if not isinstance(similarity, Mapping):
+        similarity = {"": similarity}
+    elif not similarity:
+        raise ValueError("similarity is an empty mapping: give at least one block")
+    blocks = {}
+    for name, features in similarity.items():
+        label = f"similarity[{name!r}]" if name else "similarity"
+        matrix = _feature_matrix(features, label, allow_sparse=True)
+        if matrix.shape[0] != len(quality):
+            raise ValueError(
+                f"{label} has {matrix.shape[0]} rows but quality has {len(quality)}: "
+                "both need one row an item"
+            )
+        blocks[str(name)] = matrix
+    return blocks
+
+
+def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
+    """Return ``values`` as a read-only float matrix, never touching the original."""
+    if sparse.issparse(values):
+        if not allow_sparse:
+            raise ValueError(f"{label} must be a dense array; use .toarray() on it")
+        matrix = sparse.csr_array(values, dtype=np.float64)
+        if not np.isfinite(matrix.data).all():
+            raise ValueError(f"{label} holds NaN or infinite values")
+        return matrix
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{label} must be a numeric matrix with rows of equal length ({error})"
+        ) from error
+    if array.ndim != 2:
+        raise ValueError(
+            f"{label} must be a matrix with one row an item, got {array.ndim} "
+            f"dimension{'s' * (array.ndim != 1)}"
+        )
+    bad = ~np.isfinite(array)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"{label} holds {array[row, column]} at row {row}, column {column}: "
+            "features must be finite"
+        )
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _costs(values: Any, n_items: int) -> FloatArray:
+    costs = np.array(values, dtype=np.float64)
+    if costs.shape != (n_items,):
+        raise ValueError(f"costs has shape {costs.shape}, expected ({n_items},)")
+    if not (np.isfinite(costs) & (costs > 0)).all():
+        item = int(np.flatnonzero(~(np.isfinite(costs) & (costs > 0)))[0])
+        raise ValueError(
+            f"costs must be positive and finite, item {item} costs {costs[item]}"
+        )
+    costs.flags.writeable = False
+    return costs
+
+
+def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
+    """Return a list of ground sets that fit together, or say which one does not.
+
+    A bare feature matrix stands for ``GroundSet(matrix)``.
+    """
+    if isinstance(ground_sets, GroundSet):
+        raise ValueError(
+            "expected a list of ground sets, got a single one: wrap it in a list"
+        )
+    if not isinstance(ground_sets, Iterable) or isinstance(ground_sets, str | bytes):
+        raise ValueError(f"expected a list of ground sets, got {ground_sets!r}")
+    checked: list[GroundSet] = []
+    for position, ground_set in enumerate(ground_sets):
+        if not isinstance(ground_set, GroundSet):
+            try:
+                ground_set = GroundSet(ground_set)
+            except ValueError as error:
+                raise ValueError(f"ground set {position}: {error}") from error
+        if checked:
+            _check_same_features(ground_set, checked[0], position)
+        checked.append(ground_set)
+    if not checked:
+        raise ValueError("the list of ground sets is empty")
+    return checked
+
+
+def _check_same_features(ground_set: GroundSet, first: GroundSet, position: int) -> None:
+    if ground_set.n_features != first.n_features:
+        raise ValueError(
+            f"ground set {position} has {ground_set.n_features} quality features but "
+            f"ground set 0 has {first.n_features}: all ground sets need the same ones"
+        )
+    if ground_set.blocks.keys() != first.blocks.keys():
+        raise ValueError(
+            f"ground set {position} has the similarity blocks "
+            f"{_names(ground_set.blocks)} but ground set 0 has {_names(first.blocks)}"
+        )
+
+
+def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
+    """Return ``subset`` as sorted item numbers, or say what is wrong with it.
+
+    A boolean mask of length ``n_items`` and a list of distinct numbers from
+    ``0 .. n_items - 1`` are both accepted.
+    """
+    array = np.asarray(subset)
+    if array.size == 0 and array.dtype != bool:
+        return np.zeros(0, dtype=np.intp)
+    if array.ndim != 1:
+        raise ValueError(
+            f"a subset is a flat list of item numbers or a mask, got shape {array.shape}"
+        )
+    if array.dtype == bool:
+        if len(array) != n_items:
+            raise ValueError(
+                f"the mask has length {len(array)} but there are {n_items} items"
+            )
+        return np.flatnonzero(array)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(
+            f"a subset holds item numbers or a boolean mask, got {array.dtype} values"
+        )
+    outside = (array < 0) | (array >= n_items)
+    if outside.any():
+        raise ValueError(
+            f"item {array[outside][0]} is out of range: there are {n_items} items, "
+            f"numbered 0 to {n_items - 1}"
+        )
+    members, counts = np.unique(array, return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(f"item {members[counts > 1][0]} is repeated in the subset")
+    return members.astype(np.intp)
+
+
+def as_indicator(members: IntArray, n_items: int) -> BoolArray:
+    """Return the boolean mask of item numbers."""
+    indicator = np.zeros(n_items, dtype=bool)
+    indicator[members] = True
+    return indicator
+
+
+def check_subsets(
+    subsets: Any, ground_sets: Sequence[GroundSet], name: str = "subsets"
+) -> list[IntArray]:
+    """Return every subset as sorted item numbers, or say which one is wrong."""
+    if len(subsets) != len(ground_sets):
+        raise ValueError(
+            f"{len(subsets)} {name} for {len(ground_sets)} ground sets: "
+            "each ground set needs one"
+        )
+    members = []
+    for position, (subset, ground_set) in enumerate(
+        zip(subsets, ground_sets, strict=True)
+    ):
+        try:
+            members.append(as_members(subset, len(ground_set)))
+        except ValueError as error:
+            raise ValueError(f"ground set {position}: {error}") from error
+    return members

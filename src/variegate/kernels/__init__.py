@@ -1,0 +1,17 @@
+"""Similarity kernels, one noun a file; :mod:`variegate.kernels.base` is the protocol."""
+
+from variegate.kernels.base import FixedKernel, Kernel
+from variegate.kernels.gaussian import Gaussian
+from variegate.kernels.linear import Linear
+from variegate.kernels.mixture import Mixture, MultipleKernel
+from variegate.kernels.precomputed import Precomputed
+
+__all__ = [
+    "FixedKernel",
+    "Gaussian",
+    "Kernel",
+    "Linear",
+    "Mixture",
+    "MultipleKernel",
+    "Precomputed",
+]

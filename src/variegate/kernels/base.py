@@ -1,0 +1,103 @@
+"""What a similarity kernel must say: its value, and how it pulls a gradient back.
+
+The learner knows nothing of how a similarity is made.  It asks for ``S``, works out
+``G = ∂objective/∂S`` from the closed forms of the paper's appendix, and hands ``G``
+back; the kernel answers with the gradient in its own parameters.  A kernel of your
+own needs just that::
+
+    class ScaledLinear(vg.Kernel):
+        '''S_ij = Σ_k exp(2 p_k) φ_ik φ_jk: linear, with a learned scale a feature.'''
+
+        def __init__(self, n_features):
+            self.n_features = n_features
+
+        @property
+        def domain(self):
+            return vg.domains.Free(self.n_features)
+
+        def value(self, ground_set, parameters):
+            scaled = ground_set.features() * np.exp(parameters)
+            return scaled @ scaled.T
+
+        def pull_back(self, ground_set, parameters, G):
+            scaled = ground_set.features() * np.exp(parameters)
+            return 2.0 * np.einsum("ik,ij,jk->k", scaled, G, scaled)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from variegate._typing import FloatArray
+from variegate.domains import Domain, Free
+from variegate.ground_set import GroundSet
+
+
+class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
+    """A similarity ``S(φ; p)`` with learned parameters ``p`` (perhaps none).
+
+    A subclass implements :meth:`value` and :meth:`pull_back`, and says in
+    :attr:`domain` how many parameters it has and where they live.  The constructor
+    only stores its arguments, as in scikit-learn, so that kernels can be cloned,
+    printed, and searched over.
+
+    What does not depend on the parameters is worth computing once for a ground set:
+    do it in :meth:`prepare`, whose result is what ``value`` and ``pull_back`` get.
+    """
+
+    #: Whether prepared arrays of ground sets of equal size may be stacked along a new
+    #: first axis, ``value`` then returning ``(B, N, N)`` and ``pull_back`` the sum of
+    #: the gradients over the stack.
+    stackable = False
+
+    @property
+    def domain(self) -> Domain:
+        """Where the parameters live; none by default."""
+        return Free(0)
+
+    def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+        """Settle, in place, what the training data must say, such as bandwidths."""
+        return self
+
+    def prepare(self, ground_set: GroundSet) -> Any:
+        """Return what ``value`` and ``pull_back`` need of a ground set."""
+        return ground_set
+
+    @abstractmethod
+    def value(self, prepared: Any, parameters: FloatArray) -> FloatArray:
+        """Return the similarity ``S``: symmetric, positive semidefinite, N x N."""
+
+    @abstractmethod
+    def pull_back(
+        self, prepared: Any, parameters: FloatArray, G: FloatArray
+    ) -> FloatArray:
+        """Return ``∂f/∂p_k = Σ_ij G_ij ∂S_ij/∂p_k`` from ``G = ∂f/∂S``."""
+
+
+class FixedKernel(Kernel):
+    """A similarity without parameters: a subclass says only what its matrix is."""
+
+    stackable = True
+
+    @abstractmethod
+    def matrix(self, ground_set: GroundSet) -> FloatArray:
+        """Return the N x N similarity of a ground set."""
+
+    def prepare(self, ground_set: GroundSet) -> FloatArray:
+        """Return the similarity; there is nothing else to compute."""
+        return self.matrix(ground_set)
+
+    def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return the prepared similarity."""
+        return prepared
+
+    def pull_back(
+        self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
+    ) -> FloatArray:
+        """Return the empty gradient."""
+        return np.zeros(0)

@@ -1,0 +1,38 @@
+"""The linear kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from variegate._typing import FloatArray
+from variegate.ground_set import GroundSet
+from variegate.kernels.base import FixedKernel
+
+
+class Linear(FixedKernel):
+    """Inner products ``S_ij = φ_iᵀ φ_j`` (paper eq. 7).
+
+    Rank-deficient as soon as there are more items than features: a subset larger than
+    the number of features has probability zero, but for the ``jitter``.
+
+    Parameters
+    ----------
+    normalize : bool, default=False
+        Scale rows to unit length first: the cosine similarity.  Rows of zeros stay.
+    block : str, optional
+        The block of similarity features to read.
+    """
+
+    def __init__(self, normalize: bool = False, block: str | None = None) -> None:
+        self.normalize = normalize
+        self.block = block
+
+    def matrix(self, ground_set: GroundSet) -> FloatArray:
+        """Return ``Φ Φᵀ``."""
+        features = ground_set.features(self.block)
+        if self.normalize:
+            features = normalize(features)
+        product = features @ features.T
+        return product.toarray() if sparse.issparse(product) else np.asarray(product)

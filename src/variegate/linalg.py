@@ -1,0 +1,224 @@
+"""Determinants and inverses of L-ensembles, in log space.
+
+Every quantity of a determinantal point process comes from ``(L + I)⁻¹`` and from
+determinants of principal submatrices of ``L``.  With ``L = diag(q) S diag(q)`` and
+``q = exp(u)`` both span hundreds of orders of magnitude while ``S`` is tame, so
+nothing here exponentiates ``u`` upwards: see :class:`Resolvent`.
+
+Functions take one matrix ``(N, N)`` or a stack ``(B, N, N)`` of equal size; many
+small ground sets then cost one call instead of ``B``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from variegate._typing import FloatArray, IntArray
+
+#: Up to this size a stack is handled by NumPy's batched routines; above it, one
+#: LAPACK Cholesky per matrix is faster than the batched general inverse.
+STACK_LIMIT = 48
+
+#: A squared residual below this share of the item's own diagonal is rounding error:
+#: the item lies in the span of those before it, and the determinant is zero.
+RANK_TOLERANCE = 1e-12
+
+
+class NotPositiveDefiniteError(np.linalg.LinAlgError):
+    """A matrix has no Cholesky factor; ``index`` is its place in the stack."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__(f"matrix {index} of the stack is not positive definite")
+        self.index = index
+
+
+def log_det_and_inverse(M: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return ``log det M`` and ``M⁻¹`` of positive definite matrices.
+
+    Parameters
+    ----------
+    M : array of shape (..., N, N)
+
+    Returns
+    -------
+    log_det : array of shape (...)
+    inverse : array of shape (..., N, N)
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        With the place of the first offending matrix in the stack.
+    """
+    size = M.shape[-1]
+    if M.ndim > 2 and size <= STACK_LIMIT:
+        factor = cholesky(M)
+        diagonal = np.diagonal(factor, axis1=-2, axis2=-1)
+        return 2.0 * np.log(diagonal).sum(axis=-1), np.linalg.inv(M)
+    flat = M.reshape(-1, size, size)
+    log_det = np.zeros(len(flat))
+    inverse = np.empty_like(flat)
+    for index, matrix in enumerate(flat):
+        if size == 0:
+            continue
+        factor, info = lapack.dpotrf(matrix, lower=1)
+        if info != 0:
+            raise NotPositiveDefiniteError(index)
+        log_det[index] = 2.0 * np.log(factor.diagonal()).sum()
+        lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+        # potri fills one triangle; the other still holds zeros.
+        inverse[index] = lower + np.tril(lower, -1).T
+    return log_det.reshape(M.shape[:-2]), inverse.reshape(M.shape)
+
+
+def cholesky(M: FloatArray) -> FloatArray:
+    """Return the lower Cholesky factors of a stack, or say which one has none."""
+    try:
+        return np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        for index, matrix in enumerate(M.reshape(-1, *M.shape[-2:])):
+            try:
+                np.linalg.cholesky(matrix)
+            except np.linalg.LinAlgError:
+                raise NotPositiveDefiniteError(index) from None
+        raise  # pragma: no cover - a matrix fails in the stack, so it fails alone
+
+
+@dataclass(frozen=True)
+class Resolvent:
+    r"""The resolvent ``A⁻¹ = (L + I)⁻¹`` of ``L = diag(q) S diag(q)``, ``q = exp(u)``.
+
+    Split the quality as ``q = p / c`` with ``p = min(q, 1)`` and ``c = min(1/q, 1)``.
+    Then
+
+    .. math:: L + I = C^{-1} M C^{-1}, \qquad M = P S P + C^2,
+
+    where ``P = diag(p)`` and ``C = diag(c)``.  No entry of ``M`` exceeds those of
+    ``S + I``, so ``|u|`` in the hundreds neither overflows nor spoils the Cholesky
+    factorisation, as long as ``S`` itself is positive definite.
+
+    The marginal kernel (paper eq. 3) is ``K = I - A⁻¹ = I - C M⁻¹ C``.  Both
+    ``K_ii`` and ``1 - K_ii`` are kept, each from the formula that has no
+    cancellation when it is small:
+
+    - ``1 - K_ii = c_i² [M⁻¹]_ii``,
+    - ``K_ii = Σ_j [PSP]_ij [M⁻¹]_ij``, because ``K = C⁻¹ (PSP) M⁻¹ C``.
+
+    Attributes
+    ----------
+    log_det : (...)
+        ``log det(L + I) = log det M + 2 Σ_i max(u_i, 0)``.
+    low : (..., N)
+        ``p``.
+    high : (..., N)
+        ``c``.
+    inverse : (..., N, N)
+        ``M⁻¹``.
+    included : (..., N)
+        ``K_ii``, the probability that item ``i`` is chosen.
+    excluded : (..., N)
+        ``1 - K_ii``.
+    """
+
+    log_det: FloatArray
+    low: FloatArray
+    high: FloatArray
+    inverse: FloatArray
+    included: FloatArray
+    excluded: FloatArray
+
+    @classmethod
+    def of(cls, S: FloatArray, log_quality: FloatArray) -> Resolvent:
+        """Factor ``L + I`` for a similarity ``(..., N, N)`` and ``u`` ``(..., N)``."""
+        low = np.exp(np.minimum(log_quality, 0.0))
+        high = np.exp(-np.maximum(log_quality, 0.0))
+        scaled = low[..., :, None] * S * low[..., None, :]
+        M = scaled.copy()
+        add_to_diagonal(M, high**2)
+        log_det, inverse = log_det_and_inverse(M)
+        diagonal = np.diagonal(inverse, axis1=-2, axis2=-1)
+        return cls(
+            log_det=log_det + 2.0 * np.maximum(log_quality, 0.0).sum(axis=-1),
+            low=low,
+            high=high,
+            inverse=inverse,
+            included=np.einsum("...ij,...ij->...i", scaled, inverse).clip(0.0, 1.0),
+            excluded=(high**2 * diagonal).clip(0.0, 1.0),
+        )
+
+    def marginal_kernel(self) -> FloatArray:
+        """Return ``K = I - C M⁻¹ C``, its diagonal free of cancellation."""
+        K = -self.high[..., :, None] * self.inverse * self.high[..., None, :]
+        rows = np.arange(K.shape[-1])
+        K[..., rows, rows] = self.included
+        return K
+
+
+def add_to_diagonal(M: FloatArray, values: FloatArray | float) -> None:
+    """Add ``values`` to the diagonal of every matrix in ``M``, in place."""
+    rows = np.arange(M.shape[-1])
+    M[..., rows, rows] += values
+
+
+def split_scale(L: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Write ``L = diag(exp u) S diag(exp u)`` with a unit diagonal in ``S``.
+
+    An item with ``L_ii = 0`` keeps ``u_i = 0`` and its row of zeros.
+    """
+    diagonal = np.diagonal(L, axis1=-2, axis2=-1)
+    scale = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    S = L / scale[..., :, None] / scale[..., None, :]
+    return S, np.log(scale)
+
+
+def log_det_subset(L: FloatArray, members: IntArray) -> float:
+    """Return ``log det L_y`` of one matrix: 0 for the empty set, -inf if singular."""
+    if len(members) == 0:
+        return 0.0
+    S, log_scale = split_scale(L[np.ix_(members, members)])
+    factor, info = lapack.dpotrf(S, lower=1)
+    diagonal = factor.diagonal()
+    # S has a unit diagonal, so a squared pivot is the share of the item that the
+    # items before it do not explain.
+    if info != 0 or np.any(diagonal**2 <= RANK_TOLERANCE):
+        return -np.inf
+    return float(2.0 * (np.log(diagonal).sum() + log_scale.sum()))
+
+
+def log_principal_minors(L: FloatArray) -> FloatArray:
+    r"""Return ``log det L_y`` of all ``2^N`` subsets ``y``, in ``O(2^N)`` operations.
+
+    Bit ``i`` of the position in the result says whether item ``i`` is in ``y``.
+
+    Item by item, every partial choice is continued twice: without the item (drop its
+    row and column) and with it (take the Schur complement).  Level ``t`` holds
+    ``2^t`` matrices of size ``N - t``, so the whole table costs a small constant
+    times ``2^N``, against ``2^N N^3`` for one factorisation a subset.
+
+    Parameters
+    ----------
+    L : array of shape (..., N, N), positive semidefinite
+
+    Returns
+    -------
+    array of shape (..., 2**N)
+    """
+    S, log_scale = split_scale(L)
+    remaining = S[..., None, :, :]
+    log_dets = np.zeros((*S.shape[:-2], 1))
+    for item in range(S.shape[-1]):
+        pivot = remaining[..., 0, 0]
+        singular = pivot <= RANK_TOLERANCE
+        safe = np.where(singular, 1.0, pivot)
+        column = remaining[..., 1:, 0]
+        without = remaining[..., 1:, 1:]
+        # After a zero pivot every continuation is -inf whatever its matrix holds.
+        outer = column[..., :, None] * (column / safe[..., None])[..., None, :]
+        with_item = log_dets + np.where(
+            singular, -np.inf, np.log(safe) + 2.0 * log_scale[..., item, None]
+        )
+        log_dets = np.concatenate([log_dets, with_item], axis=-1)
+        remaining = np.concatenate([without, without - outer], axis=-3)
+    return log_dets

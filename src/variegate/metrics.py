@@ -1,0 +1,100 @@
+"""How well a chosen subset agrees with the one that was wanted.
+
+All functions take subsets as item numbers or boolean masks.  Conventions for the
+empty set: nothing chosen and nothing wanted is perfect (1.0); nothing chosen makes no
+wrong choice, so its precision is 1.0 only then and 0.0 otherwise, and likewise for
+the recall of an empty target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from variegate._typing import BoolArray, FloatArray, SubsetLike
+
+__all__ = [
+    "f_score",
+    "mean_scores",
+    "pairwise_f_score",
+    "precision",
+    "recall",
+    "weighted_hamming",
+]
+
+
+def _as_set(subset: SubsetLike) -> set[int]:
+    array = np.asarray(subset)
+    if array.dtype == bool:
+        array = np.flatnonzero(array)
+    return set(array.tolist())
+
+
+def precision(chosen: SubsetLike, wanted: SubsetLike) -> float:
+    """Return the share of the chosen items that were wanted."""
+    chosen_set, wanted_set = _as_set(chosen), _as_set(wanted)
+    if not chosen_set:
+        return float(not wanted_set)
+    return len(chosen_set & wanted_set) / len(chosen_set)
+
+
+def recall(chosen: SubsetLike, wanted: SubsetLike) -> float:
+    """Return the share of the wanted items that were chosen."""
+    return precision(wanted, chosen)
+
+
+def f_score(chosen: SubsetLike, wanted: SubsetLike) -> float:
+    """Return the harmonic mean of precision and recall (paper eq. 15).
+
+    It equals ``2 |chosen ∩ wanted| / (|chosen| + |wanted|)``.
+    """
+    chosen_set, wanted_set = _as_set(chosen), _as_set(wanted)
+    total = len(chosen_set) + len(wanted_set)
+    return 2.0 * len(chosen_set & wanted_set) / total if total else 1.0
+
+
+def weighted_hamming(
+    chosen: SubsetLike, wanted: SubsetLike, omega: float = 1.0
+) -> float:
+    """Return the generalized Hamming loss (paper eq. 11).
+
+    One for every chosen item that was not wanted, ``omega`` for every wanted item
+    that was not chosen.
+    """
+    chosen_set, wanted_set = _as_set(chosen), _as_set(wanted)
+    return len(chosen_set - wanted_set) + omega * len(wanted_set - chosen_set)
+
+
+def pairwise_f_score(first: BoolArray, second: BoolArray) -> FloatArray:
+    """Return the F-score of every row of ``first`` against every row of ``second``.
+
+    Parameters
+    ----------
+    first : boolean array of shape (A, N)
+    second : boolean array of shape (B, N)
+
+    Returns
+    -------
+    array of shape (A, B)
+    """
+    left, right = first.astype(np.float64), second.astype(np.float64)
+    total = left.sum(axis=1)[:, None] + right.sum(axis=1)
+    common = left @ right.T
+    return np.where(total > 0, 2.0 * common / np.where(total > 0, total, 1.0), 1.0)
+
+
+def mean_scores(
+    chosen: Sequence[SubsetLike], wanted: Sequence[SubsetLike]
+) -> dict[str, float]:
+    """Return the mean precision, recall and F-score over pairs of subsets."""
+    if len(chosen) != len(wanted):
+        raise ValueError(f"{len(chosen)} chosen subsets but {len(wanted)} wanted ones")
+    if not chosen:
+        raise ValueError("no subsets to score")
+    pairs = list(zip(chosen, wanted, strict=True))
+    return {
+        "precision": float(np.mean([precision(a, b) for a, b in pairs])),
+        "recall": float(np.mean([recall(a, b) for a, b in pairs])),
+        "f": float(np.mean([f_score(a, b) for a, b in pairs])),
+    }
