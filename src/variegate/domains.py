@@ -77,7 +77,8 @@ class Free(Domain):
         return gradient
 
 
-#: Coordinates of a vertex are taken as if no weight were below this.
+#: A weight below this is given a free coordinate as if it were this, because a
+#: coordinate of zero has no gradient and would stay zero for ever.
 _SMALLEST_WEIGHT = 1e-6
 
 
@@ -85,7 +86,10 @@ _SMALLEST_WEIGHT = 1e-6
 class Simplex(Domain):
     """Non-negative weights that sum to one.
 
-    Free coordinates ``z`` stand for ``w = exp(z) / Σ exp(z)``.
+    Free coordinates ``z`` stand for ``w = z² / Σ z²``.  Unlike those of a softmax they
+    reach zero weights at finite values and keep a useful slope near them: on the
+    paper's synthetic data L-BFGS ends at lower objectives, from a single start, than
+    with a softmax or with normalised absolute values.
     """
 
     def center(self) -> FloatArray:
@@ -101,18 +105,18 @@ class Simplex(Domain):
         descending = np.sort(parameters)[::-1]
         excess = (np.cumsum(descending) - 1.0) / np.arange(1, self.size + 1)
         threshold = excess[np.flatnonzero(descending > excess)[-1]]
-        return np.maximum(parameters - threshold, 0.0)
+        return np.asarray(np.maximum(parameters - threshold, 0.0))
 
     def to_free(self, parameters: FloatArray) -> FloatArray:
-        """Return the logarithms of the weights."""
-        return np.log(np.maximum(parameters, _SMALLEST_WEIGHT))
+        """Return the square roots of the weights."""
+        return np.sqrt(np.maximum(parameters, _SMALLEST_WEIGHT))
 
     def from_free(self, free: FloatArray) -> FloatArray:
-        """Return the softmax."""
-        weights = np.exp(free - free.max())
-        return np.asarray(weights / weights.sum())
+        """Return the normalised squares."""
+        squares = (free / np.abs(free).max()) ** 2
+        return np.asarray(squares / squares.sum())
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return ``w ∘ (g - wᵀg)``."""
+        """Return ``2 z ∘ (g - wᵀg) / Σ z²``."""
         weights = self.from_free(free)
-        return weights * (gradient - weights @ gradient)
+        return 2.0 * free / (free @ free) * (gradient - weights @ gradient)

@@ -11,8 +11,8 @@ from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate.decoding import Constraint, Decoder, as_decoder
 from variegate.ground_set import as_members
-from variegate.psd import smallest_eigenvalue_if_negative
 from variegate.linalg import Resolvent, log_det_subset, split_scale
+from variegate.psd import smallest_eigenvalue_if_negative
 from variegate.sampling import sample_spectral
 from variegate.selection import Selection
 
@@ -60,7 +60,8 @@ class LEnsemble:
         if (np.diagonal(L) < 0).any():
             item = int(np.argmin(np.diagonal(L)))
             raise ValueError(
-                f"L is not positive semidefinite: L[{item}, {item}] is {L[item, item]:.3g}"
+                "L is not positive semidefinite: "
+                f"L[{item}, {item}] is {L[item, item]:.3g}"
             )
         smallest = smallest_eigenvalue_if_negative(split_scale(L)[0])
         if smallest is not None:

@@ -12,18 +12,15 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from variegate import metrics, persistence
+from variegate import metrics
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
+from variegate._validation import check_count, check_number
 from variegate.decoding import Decoder, as_decoder
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.objective import (
-    LargeMarginLoss,
-    check_error_costs,
-    check_loss_parameters,
-)
+from variegate.objective import LargeMarginLoss, check_error_costs
 from variegate.problem import TrainingProblem, with_jitter
 from variegate.quality import log_quality
 from variegate.solvers import (
@@ -186,7 +183,9 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             members,
             kernel,
             LargeMarginLoss(self.lam),
-            false_positive=_error_costs(false_positive, "false_positive", ground_sets, 1.0),
+            false_positive=_error_costs(
+                false_positive, "false_positive", ground_sets, 1.0
+            ),
             false_negative=_error_costs(
                 false_negative, "false_negative", ground_sets, self.omega
             ),
@@ -206,7 +205,9 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         flat = result.parameters
         self.kernel_ = kernel
         self.theta_: FloatArray = flat[slices["theta"]]
-        self.intercept_ = float(flat[slices["intercept"]][0]) if self.fit_intercept else 0.0
+        self.intercept_ = (
+            float(flat[slices["intercept"]][0]) if self.fit_intercept else 0.0
+        )
         self.kernel_parameters_: FloatArray = flat[slices.get("kernel", slice(0, 0))]
         self.solver_result_ = result
         self.history_: list[Step] = result.history
@@ -214,14 +215,10 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _check_parameters(self) -> None:
-        check_loss_parameters(self.lam, self.omega)
-        for name in ("l2", "jitter", "tol"):
-            number = getattr(self, name)
-            if not np.isscalar(number) or not np.isfinite(number) or number < 0:
-                raise ValueError(f"{name} must be a finite number >= 0, got {number!r}")
+        for name in ("lam", "omega", "l2", "jitter", "tol"):
+            check_number(name, getattr(self, name))
         for name in ("max_iter", "n_starts"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            check_count(name, getattr(self, name))
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise ValueError(
                 f"kernel must be a Kernel such as MultipleKernel(), got {self.kernel!r}"
@@ -237,7 +234,8 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         if isinstance(solver, str):
             if solver not in _SOLVERS:
                 raise ValueError(
-                    f"unknown solver {solver!r}; there are {', '.join(sorted(_SOLVERS))}"
+                    f"unknown solver {solver!r}; there are "
+                    f"{', '.join(sorted(_SOLVERS))}"
                 )
             solver = _SOLVERS[solver](max_iter=self.max_iter, tol=self.tol)
         best: SolverResult | None = None
@@ -368,6 +366,9 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
+        # Files know about models, not models about files.
+        from variegate import persistence
+
         check_is_fitted(self, "theta_")
         persistence.save(self, path)
 
@@ -383,7 +384,9 @@ def _error_costs(
     if len(given) != len(ground_sets):
         raise ValueError(f"{len(given)} {name} for {len(ground_sets)} ground sets")
     checked: list[FloatArray | float] = []
-    for position, (costs, ground_set) in enumerate(zip(given, ground_sets, strict=True)):
+    for position, (costs, ground_set) in enumerate(
+        zip(given, ground_sets, strict=True)
+    ):
         try:
             checked.append(check_error_costs(costs, len(ground_set), name))
         except ValueError as error:

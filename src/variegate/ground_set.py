@@ -59,12 +59,16 @@ class GroundSet:
         costs: Any = None,
         items: Sequence[Any] | None = None,
     ) -> None:
-        self.quality: FloatArray = _feature_matrix(quality, "quality", allow_sparse=False)
+        self.quality: FloatArray = _feature_matrix(
+            quality, "quality", allow_sparse=False
+        )
         n_items = len(self.quality)
         if n_items == 0:
             raise ValueError("a ground set needs at least one item, got none")
         self.blocks = _similarity_blocks(similarity, self.quality)
-        self.costs: FloatArray | None = None if costs is None else _costs(costs, n_items)
+        self.costs: FloatArray | None = (
+            None if costs is None else _costs(costs, n_items)
+        )
         if items is not None and len(items) != n_items:
             raise ValueError(f"{len(items)} items for {n_items} rows of quality")
         self.items = items
@@ -98,7 +102,8 @@ class GroundSet:
             if list(self.blocks) == [""]:
                 known = "none (its similarity features were given without a name)"
             raise ValueError(
-                f"no block {block!r} of similarity features; this ground set has {known}"
+                f"no block {block!r} of similarity features; "
+                f"this ground set has {known}"
             )
         return self.blocks[block]
 
@@ -198,7 +203,9 @@ def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
     return checked
 
 
-def _check_same_features(ground_set: GroundSet, first: GroundSet, position: int) -> None:
+def _check_same_features(
+    ground_set: GroundSet, first: GroundSet, position: int
+) -> None:
     if ground_set.n_features != first.n_features:
         raise ValueError(
             f"ground set {position} has {ground_set.n_features} quality features but "
@@ -222,7 +229,8 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
         return np.zeros(0, dtype=np.intp)
     if array.ndim != 1:
         raise ValueError(
-            f"a subset is a flat list of item numbers or a mask, got shape {array.shape}"
+            "a subset is a flat list of item numbers or a mask, "
+            f"got shape {array.shape}"
         )
     if array.dtype == bool:
         if len(array) != n_items:

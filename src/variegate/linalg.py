@@ -56,7 +56,8 @@ def log_det_and_inverse(M: FloatArray) -> tuple[FloatArray, FloatArray]:
     if M.ndim > 2 and size <= STACK_LIMIT:
         factor = cholesky(M)
         diagonal = np.diagonal(factor, axis1=-2, axis2=-1)
-        return 2.0 * np.log(diagonal).sum(axis=-1), np.linalg.inv(M)
+        inverse: FloatArray = np.linalg.inv(M)  # type: ignore[assignment]
+        return 2.0 * np.log(diagonal).sum(axis=-1), inverse
     flat = M.reshape(-1, size, size)
     log_det = np.zeros(len(flat))
     inverse = np.empty_like(flat)
@@ -76,7 +77,7 @@ def log_det_and_inverse(M: FloatArray) -> tuple[FloatArray, FloatArray]:
 def cholesky(M: FloatArray) -> FloatArray:
     """Return the lower Cholesky factors of a stack, or say which one has none."""
     try:
-        return np.linalg.cholesky(M)
+        return np.linalg.cholesky(M).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
         for index, matrix in enumerate(M.reshape(-1, *M.shape[-2:])):
             try:

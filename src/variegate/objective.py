@@ -56,6 +56,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
+from variegate._validation import check_number
 from variegate.ground_set import as_indicator, as_members
 from variegate.linalg import (
     NotPositiveDefiniteError,
@@ -236,17 +237,10 @@ def _margin_quality_gradient(resolvent: Resolvent, targets: Targets) -> FloatArr
     squared = resolvent.inverse**2
     rows = np.arange(squared.shape[-1])
     squared[..., rows, rows] = 0.0
-    others = resolvent.high**2 * (
-        squared @ (resolvent.high**2 * W)[..., None]
-    ).squeeze(-1)
+    others = resolvent.high**2 * (squared @ (resolvent.high**2 * W)[..., None]).squeeze(
+        -1
+    )
     return np.asarray(2.0 * (own - others))
-
-
-def check_loss_parameters(lam: Any, omega: Any) -> None:
-    """Refuse a ``lam`` or ``omega`` that is not a finite number of at least zero."""
-    for name, number in (("lam", lam), ("omega", omega)):
-        if not np.isscalar(number) or not np.isfinite(number) or number < 0:
-            raise ValueError(f"{name} must be a finite number >= 0, got {number!r}")
 
 
 def check_error_costs(costs: Any, n_items: int, name: str) -> FloatArray:
@@ -303,7 +297,8 @@ def large_margin_loss(
     array([[-0.5,  0. ],
            [ 0. ,  0.5]])
     """
-    check_loss_parameters(lam, omega)
+    check_number("lam", lam)
+    check_number("omega", omega)
     L = np.asarray(L, dtype=np.float64)
     if L.ndim != 2 or L.shape[0] != L.shape[1]:
         raise ValueError(f"L must be a square matrix, got shape {L.shape}")
@@ -331,7 +326,9 @@ def large_margin_loss(
             "the subset has probability zero: L restricted to it is singular"
         ) from None
     except NotPositiveDefiniteError:
-        raise ValueError("L + I is not positive definite, so L is no DPP kernel") from None
+        raise ValueError(
+            "L + I is not positive definite, so L is no DPP kernel"
+        ) from None
     assert terms.similarity_gradient is not None
     scale = np.exp(-log_scale)
     gradient = scale[:, None] * terms.similarity_gradient[0] * scale

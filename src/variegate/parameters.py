@@ -6,7 +6,7 @@ parameters.  :class:`ParameterSpace` knows which slice is which, and the domain 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -56,7 +56,9 @@ class ParameterSpace:
         ]
         return np.concatenate(parts) if parts else gradient
 
-    def _blockwise(self, apply, flat: FloatArray) -> FloatArray:  # type: ignore[no-untyped-def]
+    def _blockwise(
+        self, apply: Callable[[Domain, FloatArray], FloatArray], flat: FloatArray
+    ) -> FloatArray:
         parts = [
             apply(domain, flat[self.slices[name]])
             for name, domain in self.blocks.items()

@@ -1,2 +1,298 @@
-def save(model, path): ...
-def load(path): ...
+"""Model files: a versioned JSON text that a person can read and nothing can run.
+
+A file names its format and version, the settings the model was made with, its kernel,
+and the learned numbers::
+
+    {
+      "format": "variegate-model",
+      "version": 1,
+      "written_by": "variegate 0.1.0",
+      "settings": {"lam": 1.0, "omega": 1.0, "decoder": "mbr", ...},
+      "kernel": {"type": "MultipleKernel", "parameters": {...}, "state": {...}},
+      "fitted": {"theta": [...], "intercept": 0.3, "kernel_parameters": [...]},
+      "training": {"status": "converged: ...", "objective": 3.1, "n_iterations": 40}
+    }
+
+Names of kernels, decoders and solvers are looked up in a fixed table, never imported,
+so a file from anywhere can do no more than fail to load.  Numbers are written with
+all their digits: a loaded model predicts exactly what the saved one did.
+
+Settings that a file lacks take their defaults, so that files of an older version load
+for ever; settings that this version does not know are an error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from variegate import kernels as builtin_kernels
+from variegate._files import write_atomic
+from variegate._typing import FloatArray
+from variegate._version import __version__
+from variegate.decoding import DECODERS
+from variegate.estimator import LargeMarginDPP
+from variegate.kernels import Kernel
+from variegate.solvers import LBFGS, AlternatingSubgradient, SolverResult
+
+__all__ = ["ModelFileError", "load", "save"]
+
+FORMAT = "variegate-model"
+VERSION = 1
+
+_KERNELS: dict[str, type[Kernel]] = {
+    name: getattr(builtin_kernels, name)
+    for name in ("Gaussian", "Linear", "Mixture", "MultipleKernel", "Precomputed")
+}
+_TOOLS: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (*DECODERS.values(), LBFGS, AlternatingSubgradient)
+}
+#: Settings that are code or live state, and so are not stored.
+_NOT_STORED = ("kernel", "callback")
+
+
+class ModelFileError(ValueError):
+    """A file is not a model that this version can load."""
+
+
+# Writing --------------------------------------------------------------------------
+
+
+def save(model: LargeMarginDPP, path: str | Path) -> None:
+    """Write a fitted model."""
+    settings = {
+        name: _encode_setting(name, value)
+        for name, value in model.get_params(deep=False).items()
+        if name not in _NOT_STORED
+    }
+    result = model.solver_result_
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"variegate {__version__}",
+        "settings": settings,
+        "kernel": _encode_kernel(model.kernel_) | {"given": model.kernel is not None},
+        "fitted": {
+            "theta": model.theta_.tolist(),
+            "intercept": model.intercept_,
+            "kernel_parameters": model.kernel_parameters_.tolist(),
+        },
+        "training": {
+            "status": result.status,
+            "converged": result.converged,
+            "objective": result.objective,
+            "n_iterations": result.n_iterations,
+            "n_evaluations": result.n_evaluations,
+        },
+    }
+    try:
+        text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the model cannot be written as JSON: {error}") from error
+    write_atomic(path, text + "\n")
+
+
+def _encode_setting(name: str, value: Any) -> Any:
+    if name == "random_state" and not isinstance(value, int | np.integer | None):
+        return None  # a generator's position in its stream is not part of a model
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        if type(value) is not _TOOLS.get(type(value).__name__):
+            raise ValueError(
+                f"{name}={value!r} cannot be stored: only variegate's own can. Set "
+                f"{name} to one of those, save, and set yours again after loading"
+            )
+        return {"type": type(value).__name__, "parameters": dataclasses.asdict(value)}
+    if callable(value):
+        raise ValueError(
+            f"{name}={value!r} cannot be stored: set {name} to a name such as "
+            "'mbr' or 'lbfgs', save, and set yours again after loading"
+        )
+    return _plain(value)
+
+
+def _encode_kernel(kernel: Kernel) -> dict[str, Any]:
+    parameters = {
+        name: _encode_kernel_parameter(value)
+        for name, value in kernel.get_params(deep=False).items()
+    }
+    return {
+        "type": type(kernel).__name__,
+        "parameters": parameters,
+        "state": kernel.get_state(),
+    }
+
+
+def _encode_kernel_parameter(value: Any) -> Any:
+    if isinstance(value, Kernel):
+        return {"kernel": _encode_kernel(value)}
+    if isinstance(value, list | tuple):
+        return [_encode_kernel_parameter(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {key: _encode_kernel_parameter(entry) for key, entry in value.items()}
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy numbers and arrays as Python's own."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+# Reading --------------------------------------------------------------------------
+
+
+def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> LargeMarginDPP:
+    """Read a model that ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+    kernels : sequence of kernel classes, optional
+        Your own kernels that the file may name.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, is something else, or needs a newer version.  Nothing
+        in a file is ever run.
+    """
+    path = Path(path)
+    try:
+        document = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(
+            f"{path} is not a variegate model, or is damaged: {error}"
+        ) from None
+    try:
+        return _decode_model(document, kernels)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
+    except (
+        AttributeError,
+        KeyError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise ModelFileError(
+            f"{path} holds a model that makes no sense: {error}"
+        ) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number that a model may hold")
+
+
+def _decode_model(document: Any, kernels: Sequence[type[Kernel]]) -> LargeMarginDPP:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFileError(f'not a variegate model: "format" is not "{FORMAT}"')
+    version = document.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError(f'"version" is {version!r}, not a version number')
+    if version > VERSION:
+        raise ModelFileError(
+            f"format version {version} is newer than this variegate ({__version__}), "
+            f"which reads up to {VERSION}: upgrade it"
+        )
+    section = _section(document, "kernel")
+    kernel = _decode_kernel(section, {k.__name__: k for k in kernels} | _KERNELS)
+    model = LargeMarginDPP(
+        **_decode_settings(_section(document, "settings")),
+        kernel=kernel if section.get("given", True) else None,
+    )
+    model._check_parameters()
+    fitted = _section(document, "fitted")
+    theta = _vector(fitted, "theta")
+    intercept = fitted.get("intercept")
+    if not isinstance(intercept, int | float) or not np.isfinite(intercept):
+        raise ModelFileError(f'"intercept" is {intercept!r}, not a number')
+    parameters = _vector(fitted, "kernel_parameters")
+    if len(parameters) != kernel.domain.size:
+        raise ModelFileError(
+            f"{len(parameters)} kernel parameters, but the kernel has "
+            f"{kernel.domain.size}"
+        )
+    training = document.get("training", {})
+    model.kernel_ = kernel
+    model.theta_ = theta
+    model.intercept_ = float(intercept)
+    model.kernel_parameters_ = parameters
+    model.n_features_in_ = len(theta)
+    model.history_ = []
+    model.solver_result_ = SolverResult(
+        np.concatenate([theta, [intercept] * model.fit_intercept, parameters]),
+        float(training.get("objective", np.nan)),
+        bool(training.get("converged", True)),
+        str(training.get("status", "loaded from a file")),
+        int(training.get("n_iterations", 0)),
+        int(training.get("n_evaluations", 0)),
+    )
+    return model
+
+
+def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = document.get(name)
+    if not isinstance(section, dict):
+        raise ModelFileError(f'the section "{name}" is missing')
+    return section
+
+
+def _vector(section: Mapping[str, Any], name: str) -> FloatArray:
+    values = section.get(name)
+    if not isinstance(values, list) or not all(
+        isinstance(v, int | float) and not isinstance(v, bool) for v in values
+    ):
+        raise ModelFileError(f'"{name}" is not a list of numbers')
+    vector = np.array(values, dtype=np.float64)
+    if not np.isfinite(vector).all():
+        raise ModelFileError(f'"{name}" holds numbers too large for a model')
+    return vector
+
+
+def _decode_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    known = set(LargeMarginDPP().get_params(deep=False)) - set(_NOT_STORED)
+    unknown = sorted(set(settings) - known)
+    if unknown:
+        raise ModelFileError(f"unknown settings: {', '.join(unknown)}")
+    return {
+        name: _decode_tool(value) if isinstance(value, dict) else value
+        for name, value in settings.items()
+    }
+
+
+def _decode_tool(value: Mapping[str, Any]) -> Any:
+    name = value.get("type")
+    if name not in _TOOLS:
+        raise ModelFileError(f"unknown type {name!r}; known are {', '.join(_TOOLS)}")
+    return _TOOLS[str(name)](**_section(value, "parameters"))
+
+
+def _decode_kernel(
+    section: Mapping[str, Any], known: Mapping[str, type[Kernel]]
+) -> Kernel:
+    name = section.get("type")
+    if name not in known:
+        raise ModelFileError(
+            f"unknown kernel {name!r}; known are {', '.join(sorted(known))}. For a "
+            "kernel of your own, pass its class: vg.load(path, kernels=[YourKernel])"
+        )
+    parameters = {
+        key: _decode_kernel_parameter(value, known)
+        for key, value in _section(section, "parameters").items()
+    }
+    kernel = known[str(name)](**parameters)
+    kernel.set_state(_section(section, "state"))
+    return kernel
+
+
+def _decode_kernel_parameter(value: Any, known: Mapping[str, type[Kernel]]) -> Any:
+    if isinstance(value, dict) and value.keys() == {"kernel"}:
+        return _decode_kernel(_section(value, "kernel"), known)
+    if isinstance(value, list):
+        return [_decode_kernel_parameter(entry, known) for entry in value]
+    return value

@@ -8,9 +8,10 @@ Small ground sets of equal size are stacked and go through each step together.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from variegate.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.parameters import ParameterSpace
 
 __all__ = ["TrainingProblem", "with_jitter"]
+
+_T = TypeVar("_T")
 
 
 def with_jitter(S: FloatArray, jitter: float) -> FloatArray:
@@ -102,9 +105,7 @@ class TrainingProblem:
             blocks["kernel"] = kernel.domain
         self.space = ParameterSpace(blocks)
         self._stacks = [
-            self._stack(
-                positions, ground_sets, subsets, false_positive, false_negative
-            )
+            self._stack(positions, ground_sets, subsets, false_positive, false_negative)
             for positions in self._groups(ground_sets)
         ]
 
@@ -161,48 +162,53 @@ class TrainingProblem:
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
-        slices = self.space.slices
-        theta = flat[slices["theta"]]
-        intercept = float(flat[slices["intercept"]][0]) if "intercept" in slices else 0.0
+        theta = flat[self.space.slices["theta"]]
         value = 0.0
         gradient = np.zeros(self.space.size)
         for stack in self._stacks:
-            S = stack.fixed_similarity
-            if S is None:
-                S = self._similarity(stack.prepared, flat[slices["kernel"]])
-            u = quality.log_quality(stack.X, theta, intercept)
-            terms = self._explained(
-                stack.positions,
-                lambda S=S, u=u, stack=stack: self.loss.value_and_gradient(
-                    S, u, stack.targets, target_log_det=stack.fixed_log_det
-                ),
+            stack_value, stack_gradient = self._explained(
+                stack.positions, partial(self._evaluate, stack, flat)
             )
-            value += float(terms.value.sum())
-            d_theta, d_intercept = quality.pull_back(stack.X, terms.quality_gradient)
-            gradient[slices["theta"]] += d_theta
-            if "intercept" in slices:
-                gradient[slices["intercept"]] += d_intercept
-            if terms.similarity_gradient is not None:
-                G = with_jitter(terms.similarity_gradient, self.jitter)
-                if not self.kernel.stackable:
-                    G = G[0]
-                gradient[slices["kernel"]] += self.kernel.pull_back(
-                    stack.prepared, flat[slices["kernel"]], G
-                )
+            value += stack_value
+            gradient += stack_gradient
         value = value / self.n_sets + 0.5 * self.l2 * float(theta @ theta)
         gradient /= self.n_sets
-        gradient[slices["theta"]] += self.l2 * theta
+        gradient[self.space.slices["theta"]] += self.l2 * theta
         return value, gradient
 
-    def _explained(self, positions, compute):  # type: ignore[no-untyped-def]
+    def _evaluate(self, stack: _Stack, flat: FloatArray) -> tuple[float, FloatArray]:
+        """Return the sum of the losses of a stack and its gradient."""
+        slices = self.space.slices
+        intercept = flat[slices["intercept"]][0] if "intercept" in slices else 0.0
+        parameters = flat[slices.get("kernel", slice(0, 0))]
+        S = stack.fixed_similarity
+        if S is None:
+            S = self._similarity(stack.prepared, parameters)
+        u = quality.log_quality(stack.X, flat[slices["theta"]], intercept)
+        terms = self.loss.value_and_gradient(
+            S, u, stack.targets, target_log_det=stack.fixed_log_det
+        )
+        gradient = np.zeros_like(flat)
+        d_theta, d_intercept = quality.pull_back(stack.X, terms.quality_gradient)
+        gradient[slices["theta"]] = d_theta
+        if "intercept" in slices:
+            gradient[slices["intercept"]] = d_intercept
+        if terms.similarity_gradient is not None:
+            G = with_jitter(terms.similarity_gradient, self.jitter)
+            gradient[slices["kernel"]] = self.kernel.pull_back(
+                stack.prepared, parameters, G if self.kernel.stackable else G[0]
+            )
+        return float(terms.value.sum()), gradient
+
+    def _explained(self, positions: list[int], compute: Callable[[], _T]) -> _T:
         """Run ``compute``, turning a failed factorisation into words."""
         try:
             return compute()
         except ZeroProbabilityError as error:
             raise ValueError(
-                f"ground set {positions[error.index]}: its subset has probability zero, "
-                "because the similarity of its items is singular (more items than the "
-                "similarity has rank, or an item twice). "
+                f"ground set {positions[error.index]}: its subset has probability "
+                "zero, because the similarity of its items is singular (more items "
+                "than the similarity has rank, or an item twice). "
                 f"Raise jitter (now {self.jitter:g}), a ridge on the similarity, or "
                 "drop items from the subset"
             ) from None

@@ -13,10 +13,10 @@ from variegate.selection import Selection
 
 @dataclass(frozen=True)
 class MBR:
-    """Of many samples, the one that agrees best with all the others.
+    r"""Of many samples, the one that agrees best with all the others.
 
-    .. math:: \\hat y = \\arg\\max_{y \\in \\mathcal S}
-        \\frac{1}{T} \\sum_{t=1}^T F(y, y_t)
+    .. math:: \hat y = \arg\max_{y \in \mathcal S}
+        \frac{1}{T} \sum_{t=1}^T F(y, y_t)
 
     with ``S = {y_1, ..., y_T}`` drawn from the ensemble and ``F`` the set F-score.
     Only feasible samples can be chosen, but all of them vote.  Among equals the more

@@ -1,4 +1,4 @@
-"""Similarity kernels, one noun a file; :mod:`variegate.kernels.base` is the protocol."""
+"""Similarity kernels, one a file; :mod:`variegate.kernels.base` is the protocol."""
 
 from variegate.kernels.base import FixedKernel, Kernel
 from variegate.kernels.gaussian import Gaussian

@@ -64,6 +64,13 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         """Settle, in place, what the training data must say, such as bandwidths."""
         return self
 
+    def get_state(self) -> dict[str, Any]:
+        """Return what ``fit`` settled, as plain JSON values, for the model file."""
+        return {}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take back what :meth:`get_state` gave."""
+
     def prepare(self, ground_set: GroundSet) -> Any:
         """Return what ``value`` and ``pull_back`` need of a ground set."""
         return ground_set

@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 
 from variegate._typing import FloatArray
+from variegate._validation import check_number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel
 
@@ -37,15 +38,9 @@ class Gaussian(FixedKernel):
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
         """Return ``exp(-D / σ²)`` of the squared distances ``D``."""
-        check_bandwidth(self.bandwidth)
+        check_number("a bandwidth", self.bandwidth, positive=True)
         distances = squared_distances(ground_set.features(self.block))
         return np.asarray(np.exp(-distances / self.bandwidth**2))
-
-
-def check_bandwidth(bandwidth: Any) -> None:
-    """Refuse a bandwidth that is not a positive number."""
-    if not np.isscalar(bandwidth) or not np.isfinite(bandwidth) or bandwidth <= 0:
-        raise ValueError(f"a bandwidth must be positive and finite, got {bandwidth!r}")
 
 
 def squared_distances(features: Any) -> FloatArray:

@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from variegate._typing import FloatArray
+from variegate._validation import check_number
 from variegate.domains import Simplex
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel, Kernel
-from variegate.kernels.gaussian import Gaussian, check_bandwidth, squared_distances
+from variegate.kernels.gaussian import Gaussian, squared_distances
 from variegate.kernels.linear import Linear
 
 #: The default bandwidths: the median distance times these.
@@ -109,35 +110,61 @@ class MultipleKernel(Mixture):
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         """Settle the bandwidths."""
         blocks: Sequence[str | None] = [None] if self.blocks is None else self.blocks
-        if isinstance(self.bandwidths, Mapping) and set(self.bandwidths) != set(blocks):
+        given = self.bandwidths
+        if isinstance(given, Mapping) and set(given) != set(blocks):
             raise ValueError(
-                f"bandwidths are given for {sorted(self.bandwidths)} but the blocks are "
-                f"{'not named' if self.blocks is None else sorted(self.blocks)}"
+                f"bandwidths are given for the blocks {sorted(given)} but the kernel "
+                f"reads {'one without a name' if self.blocks is None else list(blocks)}"
             )
         self.bandwidths_: dict[str | None, FloatArray] = {}
         for block in blocks:
-            given: Any = self.bandwidths
-            if isinstance(given, Mapping):
-                given = given[block]  # type: ignore[index]
-            if given is None:
-                given = _median_distance(ground_sets, block) * _LADDER
-            for bandwidth in given:
-                check_bandwidth(bandwidth)
-            self.bandwidths_[block] = np.array(given, dtype=np.float64)
+            ladder: Any = given[block] if isinstance(given, Mapping) else given  # type: ignore[index]
+            if ladder is None:
+                ladder = _median_distance(ground_sets, block) * _LADDER
+            for bandwidth in ladder:
+                check_number("a bandwidth", bandwidth, positive=True)
+            self.bandwidths_[block] = np.array(ladder, dtype=np.float64)
         return self
 
-    def _base_kernels(self) -> Sequence[FixedKernel]:
+    def get_state(self) -> dict[str, Any]:
+        """Return the bandwidths that were settled, block by block."""
+        return {
+            "bandwidths": [
+                {"block": block, "values": values.tolist()}
+                for block, values in self._settled_bandwidths().items()
+            ]
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take the bandwidths as settled."""
+        entries = state["bandwidths"]
+        names = {entry["block"] for entry in entries}
+        if names != ({None} if self.blocks is None else set(self.blocks)):
+            raise ValueError("the bandwidths are not those of the kernel's blocks")
+        for entry in entries:
+            for bandwidth in entry["values"]:
+                check_number("a bandwidth", bandwidth, positive=True)
+        self.bandwidths_ = {
+            entry["block"]: np.array(entry["values"], dtype=np.float64)
+            for entry in entries
+        }
+
+    def _settled_bandwidths(self) -> dict[str | None, FloatArray]:
         if not hasattr(self, "bandwidths_"):
             if self.bandwidths is None:
                 raise ValueError("the bandwidths are not settled yet: call fit first")
             self.fit([])
+        return self.bandwidths_
+
+    def _base_kernels(self) -> Sequence[FixedKernel]:
+        settled = self._settled_bandwidths()
         kernels: list[FixedKernel] = [
             Gaussian(float(bandwidth), block=block)
-            for block, bandwidths in self.bandwidths_.items()
+            for block, bandwidths in settled.items()
             for bandwidth in bandwidths
         ]
         if self.linear:
-            kernels += [Linear(block=block) for block in self.bandwidths_]
+            kernels += [Linear(block=block) for block in settled]
         if not kernels:
             raise ValueError(
                 "a multiple kernel needs at least one bandwidth or linear=True"
@@ -147,19 +174,14 @@ class MultipleKernel(Mixture):
     def prepare(self, ground_set: GroundSet) -> FloatArray:
         """Return the base similarities, (K, N, N), each distance computed once."""
         matrices = []
-        for block, bandwidths in self._settled_bandwidths().items():
+        settled = self._settled_bandwidths()
+        for block, bandwidths in settled.items():
             if len(bandwidths):
                 distances = squared_distances(ground_set.features(block))
                 matrices += [np.exp(-distances / sigma**2) for sigma in bandwidths]
         if self.linear:
-            matrices += [
-                Linear(block=block).matrix(ground_set) for block in self.bandwidths_
-            ]
+            matrices += [Linear(block=block).matrix(ground_set) for block in settled]
         return np.stack(matrices)
-
-    def _settled_bandwidths(self) -> dict[str | None, FloatArray]:
-        self._base_kernels()
-        return self.bandwidths_
 
     def split(self, weights: FloatArray) -> tuple[FloatArray, FloatArray | float]:
         """Return ``(α, β)`` from the weights, as the paper names them.

@@ -52,9 +52,13 @@ def _sample_elementary(V: FloatArray, generator: np.random.Generator) -> list[in
     residual = np.einsum("ik,ik->i", V, V)
     basis = np.zeros((size, size))
     chosen: list[int] = []
-    for count, uniform in enumerate(generator.random(size)):
+    for count in range(size):
         cumulative = np.cumsum(np.maximum(residual, 0.0))
-        item = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
+        item = int(
+            np.searchsorted(
+                cumulative, generator.random() * cumulative[-1], side="right"
+            )
+        )
         item = min(item, n_items - 1)
         direction = V[item] - basis[:count].T @ (basis[:count] @ V[item])
         # A second pass keeps the basis orthogonal to rounding.

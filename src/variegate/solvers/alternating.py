@@ -62,7 +62,13 @@ class AlternatingSubgradient:
 
         def result(converged: bool, status: str) -> SolverResult:
             return SolverResult(
-                point, value, converged, status, len(history) - 1, n_evaluations, history
+                point,
+                value,
+                converged,
+                status,
+                len(history) - 1,
+                n_evaluations,
+                history,
             )
 
         if record():
@@ -98,7 +104,7 @@ class AlternatingSubgradient:
                     moved_at_all = True
                     if record():
                         return result(False, "stopped by the callback")
-                    curvature = change / max(move @ move, np.finfo(float).tiny)
+                    curvature = float(change) / max(float(move @ move), 1e-300)
                     step_length = float(
                         np.clip(1.0 / curvature, _SHORTEST, _LONGEST)
                         if curvature > 0

@@ -1,0 +1,28 @@
+"""Checks of single numbers, so that every message about one reads the same."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def check_number(name: str, value: Any, *, positive: bool = False) -> None:
+    """Refuse what is not a finite number of at least (or above) zero."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if (
+        not is_number
+        or not np.isfinite(value)
+        or value < 0
+        or (positive and value == 0)
+    ):
+        bound = "> 0" if positive else ">= 0"
+        raise ValueError(f"{name} must be a finite number {bound}, got {value!r}")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is not a whole number of at least one."""
+    is_count = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not is_count or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
