@@ -1,0 +1,107 @@
+"""The kernels, ensembles and decoders that every property test runs over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import variegate as vg
+
+
+class ScaledLinear(vg.Kernel):
+    """A user's kernel with learned parameters: a scale for each feature."""
+
+    def __init__(self, n_features):
+        self.n_features = n_features
+
+    @property
+    def domain(self):
+        return vg.domains.Free(self.n_features)
+
+    def value(self, ground_set, parameters):
+        scaled = ground_set.features() * np.exp(parameters)
+        return scaled @ scaled.T
+
+    def pull_back(self, ground_set, parameters, G):
+        scaled = ground_set.features() * np.exp(parameters)
+        return 2.0 * np.einsum("ik,ij,jk->k", scaled, G, scaled)
+
+
+@dataclass(frozen=True)
+class KernelCase:
+    name: str
+    kernel: Any
+    #: from (rng, number of items) to similarity features
+    features: Any
+    rank_deficient: bool = False
+
+    def __str__(self):
+        return self.name
+
+
+def _dense(rng, n):
+    return rng.standard_normal((n, n + 2))
+
+
+def _narrow(rng, n):
+    return rng.standard_normal((n, 2))
+
+
+def _csr(rng, n):
+    return sparse.random(n, 3 * n, density=0.4, format="csr", random_state=rng) + (
+        sparse.eye(n, 3 * n, format="csr")
+    )
+
+
+def _blocks(rng, n):
+    return {"colour": _dense(rng, n), "shape": _csr(rng, n)}
+
+
+def _matrix(rng, n):
+    A = rng.standard_normal((n, n + 3))
+    return A @ A.T / n
+
+
+KERNELS = [
+    KernelCase("linear", vg.Linear(), _dense),
+    KernelCase("linear-csr", vg.Linear(), _csr),
+    KernelCase("linear-low-rank", vg.Linear(), _narrow, rank_deficient=True),
+    KernelCase("cosine", vg.Linear(normalize=True), _dense),
+    KernelCase("gaussian", vg.Gaussian(1.5), _dense),
+    KernelCase("gaussian-csr", vg.Gaussian(1.5), _csr),
+    KernelCase("multiple", vg.MultipleKernel([0.5, 1.0, 2.0, 4.0]), _dense),
+    KernelCase("multiple-csr", vg.MultipleKernel([0.5, 2.0]), _csr),
+    KernelCase(
+        "multiple-no-linear", vg.MultipleKernel([1.0, 2.0, 4.0], linear=False), _dense
+    ),
+    KernelCase(
+        "multiple-blocks",
+        vg.MultipleKernel([1.0, 3.0], blocks=["colour", "shape"]),
+        _blocks,
+    ),
+    KernelCase(
+        "mixture-blocks",
+        vg.Mixture([vg.Gaussian(2.0, block="colour"), vg.Linear(block="shape")]),
+        _blocks,
+    ),
+    KernelCase(
+        "mixture-low-rank",
+        vg.Mixture([vg.Linear(block="colour"), vg.Linear(block="shape")]),
+        lambda rng, n: {"colour": _narrow(rng, n), "shape": _narrow(rng, n)[:, :1]},
+        rank_deficient=True,
+    ),
+    KernelCase("precomputed", vg.Precomputed(), _matrix),
+    KernelCase("user", ScaledLinear(8), lambda rng, n: rng.standard_normal((n, 8))),
+]
+
+
+def random_ground_set(case, rng, n, n_features=3):
+    return vg.GroundSet(rng.standard_normal((n, n_features)), case.features(rng, n))
+
+
+def random_kernel_matrix(rng, n, rank=None):
+    B = rng.standard_normal((n, rank or n))
+    return B @ B.T

@@ -1,0 +1,236 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+import variegate as vg
+from instances import random_kernel_matrix
+from variegate.decoding import DECODERS, MBR, Constraint, Exact, Greedy, as_decoder
+
+
+def best_by_brute_force(L, k=None, budget=None, costs=None):
+    costs = np.ones(len(L)) if costs is None else costs
+    best, best_det = None, -1.0
+    for y in reference.all_subsets(len(L)):
+        if k is not None and len(y) != k:
+            continue
+        if budget is not None and costs[list(y)].sum() > budget:
+            continue
+        det = reference.det_subset(L, y)
+        if det > best_det:
+            best, best_det = y, det
+    return best
+
+
+@given(
+    n=st.integers(1, 8),
+    rank=st.integers(1, 8),
+    seed=st.integers(0, 10**6),
+    use_k=st.booleans(),
+    use_budget=st.booleans(),
+)
+def test_exact_equals_brute_force(n, rank, seed, use_k, use_budget):
+    rng = np.random.default_rng(seed)
+    L = random_kernel_matrix(rng, n, rank=min(n, rank))
+    costs = rng.uniform(0.5, 2.0, n)
+    k = int(rng.integers(0, min(n, rank) + 1)) if use_k else None
+    budget = float(np.sort(costs)[: k or 1].sum() + 0.5) if use_budget else None
+    selection = vg.LEnsemble(L).decode(
+        "exact", k=k, budget=budget, costs=costs if use_budget else None
+    )
+    expected = best_by_brute_force(L, k, budget, costs)
+    assert selection.indices.tolist() == list(expected)
+    assert selection.is_optimal
+    assert selection.gap == 0.0
+    assert np.exp(selection.log_prob) == pytest.approx(
+        reference.probabilities(L)[expected], rel=1e-8
+    )
+
+
+def greedy_by_determinants(L, k=None, budget=None, costs=None):
+    """Greedy with a determinant for every candidate, no incremental anything."""
+    chosen, spent = [], 0.0
+    costs = np.ones(len(L)) if costs is None else costs
+    while k is None or len(chosen) < k:
+        best, best_score, best_gain = None, -np.inf, None
+        for item in set(range(len(L))) - set(chosen):
+            if budget is not None and spent + costs[item] > budget:
+                continue
+            ratio = reference.det_subset(L, [*chosen, item]) / reference.det_subset(
+                L, chosen
+            )
+            if ratio < 1e-11:
+                continue
+            gain = np.log(ratio)
+            score = gain
+            if budget is not None:
+                score = gain / costs[item] if gain > 0 else gain * costs[item]
+            if score > best_score:
+                best, best_score, best_gain = item, score, gain
+        if best is None or (k is None and best_gain <= 0):
+            break
+        chosen.append(best)
+        spent += costs[best]
+    return sorted(chosen)
+
+
+@given(
+    n=st.integers(1, 8),
+    rank=st.integers(1, 8),
+    seed=st.integers(0, 10**6),
+    mode=st.sampled_from(["map", "k", "budget"]),
+)
+def test_greedy_equals_the_obvious_greedy(n, rank, seed, mode):
+    rng = np.random.default_rng(seed)
+    L = random_kernel_matrix(rng, n, rank=min(n, rank))
+    costs = rng.uniform(0.5, 2.0, n)
+    options = {
+        "map": {},
+        "k": {"k": min(n, rank) // 2},
+        "budget": {"budget": 3.0, "costs": costs},
+    }[mode]
+    selection = vg.LEnsemble(L).decode("greedy", **options)
+    assert selection.indices.tolist() == greedy_by_determinants(L, **options)
+
+
+def test_greedy_says_why_it_stopped():
+    strong = 10 * random_kernel_matrix(np.random.default_rng(0), 6, rank=2)
+    assert "rank of L is used up" in vg.LEnsemble(strong).decode().stop_reason
+    weak = vg.LEnsemble(np.diag([2.0, 0.5, 0.1]))
+    assert weak.decode().indices.tolist() == [0]
+    assert "no further item raises" in weak.decode().stop_reason
+    assert weak.decode(k=2).indices.tolist() == [0, 1]
+    assert "2 items that were asked for" in weak.decode(k=2).stop_reason
+    rich = vg.LEnsemble(np.diag([4.0, 3.0, 2.0]))
+    assert "fits the budget" in rich.decode(budget=2.0).stop_reason
+
+
+def test_greedy_breaks_ties_by_number():
+    assert vg.LEnsemble(2 * np.ones((4, 4))).decode().indices.tolist() == [0]
+
+
+def mbr_by_loops(samples):
+    best, best_score = None, -1.0
+    for candidate in samples:
+        score = np.mean(
+            [
+                reference.f_score(np.flatnonzero(candidate), np.flatnonzero(other))
+                for other in samples
+            ]
+        )
+        if score > best_score + 1e-12:
+            best, best_score = np.flatnonzero(candidate), score
+    return best, best_score
+
+
+def test_mbr_takes_the_sample_with_most_agreement():
+    L = random_kernel_matrix(np.random.default_rng(0), 7) / 2
+    ensemble = vg.LEnsemble(L)
+    samples = ensemble.sample(60, random_state=5)
+    _, expected_score = mbr_by_loops(samples)
+    selection = ensemble.decode(MBR(n_samples=60), random_state=5)
+    mask = np.zeros(7, dtype=bool)
+    mask[selection.indices] = True
+    score = np.mean(
+        [reference.f_score(selection.indices, np.flatnonzero(s)) for s in samples]
+    )
+    assert score == pytest.approx(expected_score)
+    assert (samples == mask).all(axis=1).any()
+    assert f"{expected_score:.3f}" in selection.stop_reason
+    assert selection.upper_bound == np.inf
+    assert not selection.is_optimal
+
+
+def test_mbr_respects_constraints():
+    ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 6))
+    assert len(ensemble.decode("mbr", k=3, random_state=0)) == 3
+    costs = np.arange(1.0, 7.0)
+    chosen = ensemble.decode("mbr", budget=7.0, costs=costs, random_state=0)
+    assert costs[chosen.indices].sum() <= 7.0
+
+
+def test_mbr_same_seed_same_answer():
+    ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 8))
+    decoder = MBR(n_samples=20)
+    first = ensemble.decode(decoder, random_state=1)
+    assert (
+        first.indices.tolist()
+        == ensemble.decode(decoder, random_state=1).indices.tolist()
+    )
+
+
+@pytest.mark.parametrize("method", DECODERS)
+def test_every_decoder_on_the_smallest_and_emptiest(method):
+    assert vg.LEnsemble([[0.0]]).decode(method, random_state=0).indices.tolist() == []
+    sure = vg.LEnsemble([[1e12]]).decode(method, random_state=0)
+    assert sure.indices.tolist() == [0]
+    assert sure.log_prob == pytest.approx(0.0, abs=1e-11)
+
+
+@pytest.mark.parametrize("method", DECODERS)
+def test_indices_are_sorted_and_scored(method):
+    L = random_kernel_matrix(np.random.default_rng(2), 8)
+    selection = vg.LEnsemble(L).decode(method, random_state=0)
+    assert selection.indices.tolist() == sorted(selection.indices.tolist())
+    expected = reference.probabilities(L)[tuple(selection.indices.tolist())]
+    assert np.exp(selection.log_prob) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 9}, "k must be between 0 and 3 items, got 9"),
+        ({"k": -1}, "k must be between 0 and 3 items, got -1"),
+        ({"k": 1.5}, "k must be a whole number, got 1.5"),
+        ({"k": True}, "k must be a whole number"),
+        ({"budget": 0.0}, "budget must be positive and finite"),
+        ({"budget": np.nan}, "budget must be positive and finite"),
+        ({"costs": [1, 1, 1]}, "costs were given without a budget"),
+        ({"budget": 1.0, "costs": [1, 1]}, r"costs has shape \(2,\), expected \(3,\)"),
+        ({"budget": 1.0, "costs": [1, 0, 1]}, "costs must be positive"),
+        ({"budget": 2.0, "k": 3}, "no 3 items fit the budget 2: the 3 cheapest cost 3"),
+        ({"method": "guess"}, "unknown decoding method 'guess'; there are exact"),
+        ({"method": MBR}, "a decoder is a name or an object"),
+        ({"method": MBR(n_samples=0)}, "n_samples must be at least 1"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        vg.LEnsemble(np.eye(3)).decode(**options)
+
+
+@pytest.mark.parametrize("method", ["greedy", "exact"])
+def test_k_beyond_the_rank(method):
+    L = random_kernel_matrix(np.random.default_rng(0), 6, rank=2)
+    with pytest.raises(ValueError, match="no subset of 4 items has positive prob"):
+        vg.LEnsemble(L).decode(method, k=4)
+
+
+def test_mbr_without_a_feasible_sample():
+    with pytest.raises(ValueError, match=r"none of 50 samples meets .*k=3.*greedy"):
+        vg.LEnsemble(1e-9 * np.eye(4)).decode(MBR(n_samples=50), k=3, random_state=0)
+
+
+def test_exact_refuses_large_ground_sets():
+    with pytest.raises(ValueError, match="at most 20 items, got 21"):
+        vg.LEnsemble(np.eye(21)).decode("exact")
+
+
+def test_names_and_objects():
+    assert as_decoder("mbr") == MBR()
+    assert as_decoder(Greedy()) == Greedy()
+    assert isinstance(as_decoder("exact"), Exact)
+
+
+def test_a_users_decoder():
+    def first_item(ensemble, constraint, generator):
+        return vg.Selection(np.array([0]), ensemble.log_prob([0]), "always the first")
+
+    assert vg.LEnsemble(np.eye(3)).decode(first_item).indices.tolist() == [0]
+
+
+def test_constraint_allows():
+    constraint = Constraint.of(3, 2, 3.0, [1.0, 1.0, 5.0])
+    subsets = np.array([[1, 1, 0], [1, 0, 1], [1, 0, 0]], dtype=bool)
+    assert constraint.allows(subsets).tolist() == [True, False, False]

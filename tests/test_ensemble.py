@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+
+import reference
+import variegate as vg
+from instances import random_kernel_matrix
+from variegate.decoding import all_subsets
+from variegate.linalg import log_principal_minors
+
+KERNELS = {
+    "one item": lambda rng: random_kernel_matrix(rng, 1),
+    "full rank": lambda rng: random_kernel_matrix(rng, 7),
+    "rank 3 of 7": lambda rng: random_kernel_matrix(rng, 7, rank=3),
+    "diagonal": lambda rng: np.diag(rng.exponential(size=6)),
+    "with a zero item": lambda rng: np.diag([1.0, 0.0, 2.0]),
+    "twins": lambda rng: np.ones((4, 4)) + np.diag([0.0, 0.0, 1.0, 1.0]),
+    "widely scaled": lambda rng: (
+        random_kernel_matrix(rng, 6)
+        * np.logspace(-3, 3, 6)
+        * np.logspace(-3, 3, 6)[:, None]
+    ),
+}
+
+
+@pytest.fixture(params=KERNELS.values(), ids=KERNELS)
+def L(request):
+    return request.param(np.random.default_rng(0))
+
+
+def test_probabilities_sum_to_one(L):
+    ensemble = vg.LEnsemble(L)
+    total = sum(np.exp(ensemble.log_prob(y)) for y in reference.all_subsets(len(L)))
+    assert total == pytest.approx(1.0, abs=1e-12)
+
+
+def test_log_prob_equals_brute_force(L):
+    ensemble = vg.LEnsemble(L)
+    for y, p in reference.probabilities(L).items():
+        assert np.exp(ensemble.log_prob(y)) == pytest.approx(p, rel=1e-9, abs=1e-12)
+
+
+def test_marginals_equal_brute_force(L):
+    ensemble = vg.LEnsemble(L)
+    expected = reference.marginals(L)
+    np.testing.assert_allclose(ensemble.marginals(), expected, atol=1e-10)
+    assert ensemble.expected_size() == pytest.approx(expected.sum(), abs=1e-10)
+
+
+def test_marginal_kernel_gives_inclusion_probabilities(L):
+    K = vg.LEnsemble(L).marginal_kernel()
+    np.testing.assert_allclose(K, L @ np.linalg.inv(L + np.eye(len(L))), atol=1e-9)
+    pair = [0, len(L) - 1] if len(L) > 1 else [0]
+    expected = sum(
+        p for y, p in reference.probabilities(L).items() if set(pair) <= set(y)
+    )
+    assert reference.det_subset(K, pair) == pytest.approx(expected, abs=1e-10)
+
+
+def test_log_principal_minors_equal_brute_force(L):
+    log_dets = log_principal_minors(L)
+    masks = all_subsets(len(L))
+    assert len(log_dets) == 2 ** len(L)
+    for mask, log_det in zip(masks, log_dets):
+        expected = reference.det_subset(L, np.flatnonzero(mask))
+        scale = np.prod(np.diagonal(L)[mask])
+        assert np.exp(log_det) == pytest.approx(expected, rel=1e-8, abs=1e-10 * scale)
+
+
+def test_log_principal_minors_of_a_stack():
+    rng = np.random.default_rng(0)
+    stack = np.stack([random_kernel_matrix(rng, 5, rank=r) for r in (2, 4, 5)])
+    np.testing.assert_array_equal(
+        log_principal_minors(stack), [log_principal_minors(L) for L in stack]
+    )
+
+
+def test_a_subset_beyond_the_rank_is_impossible():
+    L = random_kernel_matrix(np.random.default_rng(0), 7, rank=3)
+    ensemble = vg.LEnsemble(L)
+    assert np.isfinite(ensemble.log_prob([0, 1, 2]))
+    assert ensemble.log_prob([0, 1, 2, 3]) == -np.inf
+
+
+def test_mask_and_numbers_are_the_same_subset():
+    ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 4))
+    mask = np.array([True, False, False, True])
+    assert ensemble.log_prob(mask) == ensemble.log_prob([3, 0])
+
+
+def test_the_callers_matrix_is_copied():
+    L = np.eye(3)
+    ensemble = vg.LEnsemble(L)
+    L[0, 0] = 5.0
+    assert ensemble.L[0, 0] == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        ensemble.L[0, 0] = 2.0
+
+
+def test_log_prob_survives_extreme_scales():
+    # det(cL_y)/det(cL + I): with c huge the full set is certain, with c tiny the
+    # empty one.
+    L = random_kernel_matrix(np.random.default_rng(0), 5)
+    assert vg.LEnsemble(L * 1e250).log_prob(range(5)) == pytest.approx(0.0, abs=1e-9)
+    assert vg.LEnsemble(L * 1e-250).log_prob([]) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("L", "message"),
+    [
+        (np.ones((2, 3)), r"square matrix, got shape \(2, 3\)"),
+        ([[1.0, np.nan], [np.nan, 1.0]], "NaN or infinite"),
+        ([[1.0, 0.5], [0.2, 1.0]], "not symmetric.*differ by 0.3"),
+        ([[1.0, 0.0], [0.0, -2.0]], r"not positive semidefinite: L\[1, 1\] is -2"),
+        ([[1.0, 2.0], [2.0, 1.0]], "not positive semidefinite.*eigenvalue is -1"),
+    ],
+)
+def test_bad_kernels(L, message):
+    with pytest.raises(ValueError, match=message):
+        vg.LEnsemble(L)

@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
+
+import reference
+import variegate as vg
+from instances import KERNELS, random_ground_set
+from variegate.kernels.gaussian import squared_distances
+
+
+@pytest.mark.parametrize("case", KERNELS, ids=str)
+def test_value_is_symmetric_and_positive_semidefinite(case):
+    rng = np.random.default_rng(0)
+    ground_set = random_ground_set(case, rng, 7)
+    kernel = case.kernel.fit([ground_set])
+    parameters = kernel.domain.random(rng)
+    S = kernel.value(kernel.prepare(ground_set), parameters)
+    assert S.shape == (7, 7)
+    np.testing.assert_allclose(S, S.T, atol=1e-12)
+    assert np.linalg.eigvalsh(S).min() > -1e-10
+    assert (np.linalg.matrix_rank(S) < 7) == case.rank_deficient
+
+
+@pytest.mark.parametrize("case", KERNELS, ids=str)
+def test_stack_equals_its_members(case):
+    if not case.kernel.stackable:
+        pytest.skip("this kernel is evaluated one ground set at a time")
+    rng = np.random.default_rng(1)
+    ground_sets = [random_ground_set(case, rng, 5) for _ in range(3)]
+    kernel = case.kernel.fit(ground_sets)
+    parameters = kernel.domain.random(rng)
+    prepared = [kernel.prepare(ground_set) for ground_set in ground_sets]
+    G = rng.standard_normal((3, 5, 5))
+    np.testing.assert_allclose(
+        kernel.value(np.stack(prepared), parameters),
+        [kernel.value(p, parameters) for p in prepared],
+    )
+    np.testing.assert_allclose(
+        kernel.pull_back(np.stack(prepared), parameters, G),
+        sum(kernel.pull_back(p, parameters, g) for p, g in zip(prepared, G)),
+    )
+
+
+def test_gaussian_equals_scikit_learn():
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    S = vg.Gaussian(2.5).matrix(vg.GroundSet(X))
+    np.testing.assert_allclose(S, rbf_kernel(X, gamma=1 / 2.5**2), rtol=1e-12)
+
+
+def test_normalized_linear_is_the_cosine():
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    X[2] = 0.0
+    S = vg.Linear(normalize=True).matrix(vg.GroundSet(X))
+    np.testing.assert_allclose(S, cosine_similarity(X), atol=1e-15)
+
+
+def test_multiple_kernel_equals_equation_8():
+    rng = np.random.default_rng(0)
+    ground_set = vg.GroundSet(rng.standard_normal((5, 2)), rng.standard_normal((5, 4)))
+    kernel = vg.MultipleKernel([0.7, 1.5, 6.0])
+    weights = kernel.domain.random(rng)
+    alpha, beta = kernel.split(weights)
+    expected = reference.mixture_of_gaussians(
+        ground_set.features(), [0.7, 1.5, 6.0], alpha, beta
+    )
+    S = kernel.value(kernel.prepare(ground_set), weights)
+    np.testing.assert_allclose(S, expected, rtol=1e-12)
+    assert sum(alpha) + beta == pytest.approx(1.0)
+
+
+def test_multiple_kernel_is_a_mixture_of_its_parts():
+    rng = np.random.default_rng(0)
+    blocks = {"a": rng.standard_normal((5, 4)), "b": rng.standard_normal((5, 2))}
+    ground_set = vg.GroundSet(np.ones((5, 1)), blocks)
+    multiple = vg.MultipleKernel({"a": [1.0, 2.0], "b": [3.0]}, blocks=["a", "b"])
+    mixture = vg.Mixture(
+        [
+            vg.Gaussian(1.0, block="a"),
+            vg.Gaussian(2.0, block="a"),
+            vg.Gaussian(3.0, block="b"),
+            vg.Linear(block="a"),
+            vg.Linear(block="b"),
+        ]
+    )
+    weights = mixture.domain.random(rng)
+    np.testing.assert_allclose(
+        multiple.value(multiple.prepare(ground_set), weights),
+        mixture.value(mixture.prepare(ground_set), weights),
+    )
+    alpha, beta = multiple.split(weights)
+    np.testing.assert_array_equal(alpha, weights[:3])
+    np.testing.assert_array_equal(beta, weights[3:])
+
+
+def test_default_bandwidths_surround_the_median_distance():
+    # Distances 1, 2 and 3 between three points on a line: the median is 2.
+    line = vg.GroundSet(np.array([[0.0], [1.0], [3.0]]))
+    kernel = vg.MultipleKernel().fit([line])
+    np.testing.assert_allclose(kernel.bandwidths_[None], 2.0 * 2.0 ** np.arange(-3, 4))
+
+
+def test_sparse_and_dense_features_agree():
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((6, 9)) * (rng.random((6, 9)) < 0.5)
+    for kernel in (vg.Linear(), vg.Linear(normalize=True), vg.Gaussian(1.0)):
+        np.testing.assert_allclose(
+            kernel.matrix(vg.GroundSet(np.ones((6, 1)), sparse.coo_array(dense))),
+            kernel.matrix(vg.GroundSet(np.ones((6, 1)), dense)),
+            atol=1e-12,
+        )
+
+
+@pytest.mark.parametrize("n_features", [3, 300])
+def test_distances_of_near_duplicates_far_from_the_origin(n_features):
+    rng = np.random.default_rng(0)
+    base = 1e4 + rng.standard_normal(n_features)
+    X = np.stack([base, base + 1e-4 / np.sqrt(n_features)])
+    squared = squared_distances(X)
+    np.testing.assert_allclose(squared[0, 1], 1e-8, rtol=1e-3)
+    assert squared[0, 0] == squared[1, 1] == 0.0
+
+
+def test_kernels_can_be_cloned_and_searched_over():
+    kernel = vg.MultipleKernel([1.0, 2.0], linear=False)
+    copy = clone(kernel)
+    assert copy is not kernel
+    assert copy.get_params() == kernel.get_params()
+    model = vg.LargeMarginDPP(kernel=vg.Gaussian(1.0))
+    model.set_params(kernel__bandwidth=3.0)
+    assert model.kernel.bandwidth == 3.0
+
+
+def test_repair_reports_what_it_changed():
+    S = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]])
+    values = np.linalg.eigvalsh(S)
+    assert values[0] < 0
+    repair = vg.nearest_psd(S)
+    assert repair.n_negative == 1
+    assert repair.smallest_eigenvalue == pytest.approx(values[0])
+    assert repair.relative_change == pytest.approx(-values[0] / np.linalg.norm(S))
+    assert np.linalg.eigvalsh(repair.matrix).min() > -1e-12
+    assert np.linalg.norm(repair.matrix - S) == pytest.approx(-values[0])
+
+    ground_set = vg.GroundSet(np.ones((3, 1)), S)
+    with pytest.warns(vg.SimilarityRepairWarning, match="1 negative eigenvalue"):
+        fixed = vg.Precomputed(repair=True).matrix(ground_set)
+    np.testing.assert_allclose(fixed, repair.matrix)
+
+
+def test_repair_leaves_a_good_matrix_alone():
+    S = np.ones((4, 4))  # rank one: singular, but positive semidefinite
+    kernel = vg.Precomputed(repair=True)
+    np.testing.assert_array_equal(kernel.matrix(vg.GroundSet(np.ones((4, 1)), S)), S)
