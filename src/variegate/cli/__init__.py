@@ -1,0 +1,24 @@
+"""The ``variegate`` command: parse, call the library, print.
+
+Results go to standard output, everything else to standard error.  What a user can set
+right ends with status 2 and one line; click itself is an optional dependency.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        import click  # noqa: F401
+    except ImportError:
+        print(
+            "variegate: the command line needs click: pip install 'variegate[cli]'",
+            file=sys.stderr,
+        )
+        raise SystemExit(2) from None
+    from variegate.cli.app import run
+
+    run()

@@ -1,0 +1,43 @@
+"""The commands and how errors leave them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from variegate._version import __version__
+from variegate.cli.reproduce import reproduce
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="variegate")
+def app() -> None:
+    """Learn from good selections to pick subsets that are relevant and diverse."""
+
+
+app.add_command(reproduce)
+
+
+def run() -> None:
+    """Run the command line; bad input ends in one line and status 2."""
+    try:
+        sys.exit(app.main(standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        hint = ""
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            hint = f" (see '{error.ctx.command_path} --help')"
+        message = " ".join(error.format_message().split())
+        _fail(message + hint)
+    except (KeyboardInterrupt, click.Abort):
+        _fail("interrupted; the same command goes on where it stopped", status=130)
+    except (OSError, ValueError, ImportError) as error:
+        _fail(" ".join(str(error).split()))
+
+
+def _fail(message: str, status: int = 2) -> None:
+    click.echo(f"variegate: {message}", err=True)
+    sys.exit(status)

@@ -1,0 +1,93 @@
+"""Run independent pieces of an experiment on several cores, and resume if interrupted.
+
+Each piece is a pure function of its arguments whose result is plain JSON values.
+Finished pieces are kept in the output folder until the experiment is complete, marked
+with a fingerprint of the settings; a run with the same settings takes them up again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+
+from variegate._files import write_atomic
+
+__all__ = ["fingerprint", "run_pieces"]
+
+#: Called with (finished pieces, all pieces).
+Progress = Callable[[int, int], None]
+
+_FOLDER = ".unfinished"
+
+
+def fingerprint(settings: Mapping[str, Any]) -> str:
+    """Return a short name for settings that are plain JSON values."""
+    text = json.dumps(settings, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def run_pieces(
+    compute: Callable[..., Any],
+    pieces: Sequence[tuple[Any, ...]],
+    folder: Path,
+    mark: str,
+    jobs: int,
+    progress: Progress | None = None,
+) -> list[Any]:
+    """Return ``[compute(*piece) for piece in pieces]``, in order.
+
+    Parameters
+    ----------
+    compute : callable
+        Importable by name, so that worker processes can find it.
+    pieces : sequence of tuples of plain values
+    folder : Path
+        The output folder of the experiment.
+    mark : str
+        The fingerprint of the settings.
+    jobs : int
+        Worker processes; 1 runs everything in this one.
+    progress : callable, optional
+    """
+    store = folder / _FOLDER / mark
+    store.mkdir(parents=True, exist_ok=True)
+    results = {
+        piece: _read(path) for piece in pieces if (path := _path(store, piece)).exists()
+    }
+    missing = [piece for piece in pieces if piece not in results]
+    if progress is not None:
+        progress(len(results), len(pieces))
+    with parallel_config("loky", inner_max_num_threads=1):
+        finished = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+            delayed(_compute_piece)(compute, piece, _path(store, piece))
+            for piece in missing
+        )
+        for piece, result in finished:
+            results[piece] = result
+            if progress is not None:
+                progress(len(results), len(pieces))
+    shutil.rmtree(folder / _FOLDER)
+    return [results[piece] for piece in pieces]
+
+
+def _path(store: Path, piece: tuple[Any, ...]) -> Path:
+    return store / ("-".join(str(part) for part in piece) + ".json")
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def _compute_piece(
+    compute: Callable[..., Any], piece: tuple[Any, ...], path: Path
+) -> tuple[tuple[Any, ...], Any]:
+    result = compute(*piece)
+    write_atomic(path, json.dumps(result))
+    # Read back, so that fresh and resumed pieces are the same down to their types.
+    return piece, _read(path)

@@ -1,0 +1,92 @@
+"""The paper's section 4.1: learning from synthetic ground sets.
+
+The road: :mod:`protocol` (settings and data) → :mod:`pieces` (fits of one draw) →
+:mod:`summary` (means over draws) → :mod:`claims`, :mod:`figures`, :mod:`report`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from variegate._files import write_atomic
+from variegate.experiments.plotting import to_png
+from variegate.experiments.runner import Progress, fingerprint, run_pieces
+from variegate.experiments.synthetic import figures, pieces, report
+from variegate.experiments.synthetic.claims import Claim, claims
+from variegate.experiments.synthetic.protocol import Protocol
+from variegate.experiments.synthetic.summary import summarize
+
+__all__ = ["Outcome", "Protocol", "reproduce"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run found, and the files it wrote."""
+
+    results: dict[str, Any]
+    claims: list[Claim]
+    files: list[Path]
+
+
+def reproduce(
+    out: Path,
+    protocol: Protocol | None = None,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    command: str = "variegate reproduce synthetic",
+) -> Outcome:
+    """Run all synthetic experiments and write results, figures and report to ``out``.
+
+    Parameters
+    ----------
+    out : Path
+        Created if it does not exist.
+    protocol : Protocol, optional
+    jobs : int
+        Worker processes; the results do not depend on it.
+    progress : callable, optional
+        Called with the numbers of finished and of all pieces.
+    command : str
+        What the report says it was made by.
+    """
+    protocol = protocol or Protocol()
+    out.mkdir(parents=True, exist_ok=True)
+    work = [
+        (figure, draw)
+        for draw in range(protocol.n_draws)
+        for figure in sorted(pieces.FIGURES, key=_dearest_first)
+    ]
+    computed = run_pieces(
+        partial(pieces.compute_piece, protocol),
+        work,
+        out,
+        fingerprint(protocol.settings()),
+        jobs,
+        progress,
+    )
+    records = [record for piece in computed for record in piece]
+    results = summarize(protocol, records)
+    found = claims(protocol, results)
+    files = {
+        "results.json": json.dumps(results, indent=1) + "\n",
+        "report.md": report.report(protocol, results, found, command),
+    }
+    written = []
+    for name, text in files.items():
+        write_atomic(out / name, text)
+        written.append(out / name)
+    for name, draw_figure in figures.FIGURES.items():
+        path = out / f"{name}.png"
+        write_atomic(path, to_png(draw_figure(protocol, results)))
+        written.append(path)
+    return Outcome(results, found, written)
+
+
+def _dearest_first(figure: str) -> int:
+    """Order the pieces so that no core is left with a long one at the end."""
+    order = ["gap", "fig1c", "fig1c_no_intercept"]
+    return order.index(figure) if figure in order else len(order)

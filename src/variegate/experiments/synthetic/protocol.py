@@ -1,0 +1,96 @@
+"""The settings of the synthetic experiments (paper, section 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from variegate._version import __version__
+from variegate.datasets import Synthetic, make_synthetic
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What the paper fixes, and the few things that it leaves open.
+
+    Attributes
+    ----------
+    n_draws : int
+        How many times ``θ`` and all the data are drawn anew.
+    train_sizes : tuple of int
+    n_holdout, n_test : int
+    noise : float
+        Probability of flipping each item of a most diverse subset.
+    bandwidths : tuple of float
+        ``10 · 2^q`` for ``q = -4 .. 2``.
+    bandwidth_train_size : int
+        Training pairs in figure 1b, and in the study of the gap.
+    lambdas : tuple of float
+        ``λ`` is chosen from these by the F-score on the holdout pairs.
+    n_starts : int
+        Starts of the solver where a kernel is learned.
+    seed : int
+    """
+
+    n_draws: int = 20
+    train_sizes: tuple[int, ...] = (20, 50, 100, 200, 400, 800)
+    n_holdout: int = 100
+    n_test: int = 100
+    noise: float = 0.1
+    bandwidths: tuple[float, ...] = tuple(10.0 * 2.0**q for q in range(-4, 3))
+    bandwidth_train_size: int = 200
+    lambdas: tuple[float, ...] = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+    n_starts: int = 3
+    seed: int = 0
+
+    @classmethod
+    def quick(cls) -> Protocol:
+        """Return the minute-long version."""
+        return cls(
+            n_draws=6,
+            train_sizes=(50, 200),
+            lambdas=(0.0, 2.0, 8.0, 32.0, 128.0),
+            n_starts=2,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return everything that the results depend on, as plain values."""
+        return {"variegate": __version__, **asdict(self)}
+
+    def data(self, draw: int, noise: float | None = None) -> Data:
+        """Return holdout, test and training pairs of one draw of ``θ``."""
+        rng = np.random.default_rng([self.seed, draw])
+        theta = rng.standard_normal(5)
+        n_train = max(*self.train_sizes, self.bandwidth_train_size)
+        pairs = make_synthetic(
+            n_sets=self.n_holdout + self.n_test + n_train,
+            noise=self.noise if noise is None else noise,
+            theta=theta,
+            random_state=rng,
+        )
+        held = self.n_holdout
+        return Data(
+            holdout=_part(pairs, slice(held)),
+            test=_part(pairs, slice(held, held + self.n_test)),
+            train=_part(pairs, slice(held + self.n_test, None)),
+        )
+
+
+@dataclass(frozen=True)
+class Data:
+    """The three parts of one draw; smaller training sets are prefixes of ``train``."""
+
+    holdout: Synthetic
+    test: Synthetic
+    train: Synthetic
+
+
+def _part(pairs: Synthetic, part: slice) -> Synthetic:
+    return Synthetic(
+        pairs.ground_sets[part],
+        pairs.subsets[part],
+        pairs.clean_subsets[part],
+        pairs.theta,
+    )

@@ -1,0 +1,110 @@
+"""From the records of all draws to means, standard errors and paired differences."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from variegate.experiments.synthetic.pieces import FIGURES, Record
+from variegate.experiments.synthetic.protocol import Protocol
+
+#: What tells apart the rows of a figure, besides the method.
+AXES = {
+    "fig1a": "n_train",
+    "fig1b": "sigma",
+    "fig1b_intercept": "sigma",
+    "fig1c": "n_train",
+    "fig1c_no_intercept": "n_train",
+    "clean": "n_train",
+    "gap": "variant",
+}
+_METRICS = ("f", "precision", "recall")
+
+
+def mean_and_error(values: Sequence[float]) -> dict[str, float]:
+    """Return the mean over draws and its standard error."""
+    array = np.asarray(values, dtype=np.float64)
+    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
+    return {"mean": float(array.mean()), "se": float(error)}
+
+
+def summarize(protocol: Protocol, records: Iterable[Record]) -> dict[str, Any]:
+    """Return the content of ``results.json``.
+
+    One list of rows a figure; each row has the value of the figure's axis, the
+    method, and for every metric the mean over draws and its standard error, against
+    the test subsets as observed (``f``, ``precision``, ``recall``) and before the
+    noise (``clean``).  ``differences`` holds large margin less maximum likelihood,
+    paired by draw.
+    """
+    grouped: dict[tuple[str, Any, str], list[Record]] = defaultdict(list)
+    for record in records:
+        figure = record["figure"]
+        grouped[figure, record[AXES[figure]], record["method"]].append(record)
+    results: dict[str, Any] = {"protocol": protocol.settings()}
+    for figure in FIGURES:
+        axis = AXES[figure]
+        rows = {
+            (value, method): _by_draw(members)
+            for (name, value, method), members in grouped.items()
+            if name == figure
+        }
+        results[figure] = [
+            {axis: value, "method": method, **_row(members)}
+            for (value, method), members in rows.items()
+        ]
+        results.setdefault("differences", {})[figure] = [
+            {axis: value, **_difference(rows[value, "lme"], rows[value, "mle"])}
+            for value in dict.fromkeys(value for value, _ in rows)
+        ]
+    return results
+
+
+def _by_draw(records: list[Record]) -> list[Record]:
+    return sorted(records, key=lambda record: int(record["draw"]))
+
+
+def _row(records: list[Record]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        name: mean_and_error([record["noisy"][name] for record in records])
+        for name in _METRICS
+    }
+    row["clean"] = {
+        name: mean_and_error([record["clean"][name] for record in records])
+        for name in _METRICS
+    }
+    if records[0]["lam"] is None:
+        row["lam"] = None
+    else:
+        chosen = [record["lam"] for record in records]
+        row["lam"] = {**mean_and_error(chosen), "chosen": chosen}
+    row["f_by_draw"] = [record["noisy"]["f"] for record in records]
+    return row
+
+
+def _difference(first: list[Record], second: list[Record]) -> dict[str, Any]:
+    return {
+        f"{name}_lme_minus_mle": mean_and_error(
+            [
+                a["noisy"][name] - b["noisy"][name]
+                for a, b in zip(first, second, strict=True)
+            ]
+        )
+        for name in _METRICS
+    }
+
+
+def row_of(results: dict[str, Any], figure: str, value: Any, method: str) -> Any:
+    """Return the row of a figure at a value of its axis."""
+    for row in results[figure]:
+        if row[AXES[figure]] == value and row["method"] == method:
+            return row
+    raise KeyError(f"no row {value!r}, {method!r} in {figure}")
+
+
+def paired(first: dict[str, Any], second: dict[str, Any]) -> dict[str, float]:
+    """Return the difference in F-score of two rows, paired by draw."""
+    return mean_and_error(np.subtract(first["f_by_draw"], second["f_by_draw"]).tolist())
