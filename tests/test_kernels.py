@@ -39,7 +39,9 @@ def test_stack_equals_its_members(case):
     )
     np.testing.assert_allclose(
         kernel.pull_back(np.stack(prepared), parameters, G),
-        sum(kernel.pull_back(p, parameters, g) for p, g in zip(prepared, G)),
+        sum(
+            kernel.pull_back(p, parameters, g) for p, g in zip(prepared, G, strict=True)
+        ),
     )
 
 

@@ -18,8 +18,8 @@ from scipy.linalg import lapack
 
 from variegate._typing import FloatArray, IntArray
 
-#: Up to this size a stack is handled by NumPy's batched routines; above it, one
-#: LAPACK Cholesky per matrix is faster than the batched general inverse.
+#: Up to this size a stack of matrices goes through one compiled loop; above it, one
+#: LAPACK call a matrix is faster.
 STACK_LIMIT = 48
 
 #: A squared residual below this share of the item's own diagonal is rounding error:
@@ -53,38 +53,35 @@ def log_det_and_inverse(M: FloatArray) -> tuple[FloatArray, FloatArray]:
         With the place of the first offending matrix in the stack.
     """
     size = M.shape[-1]
-    if M.ndim > 2 and size <= STACK_LIMIT:
-        factor = cholesky(M)
-        diagonal = np.diagonal(factor, axis1=-2, axis2=-1)
-        inverse: FloatArray = np.linalg.inv(M)  # type: ignore[assignment]
-        return 2.0 * np.log(diagonal).sum(axis=-1), inverse
+    if size == 0:
+        return np.zeros(M.shape[:-2]), M
     flat = M.reshape(-1, size, size)
-    log_det = np.zeros(len(flat))
+    log_det = np.empty(len(flat))
     inverse = np.empty_like(flat)
-    for index, matrix in enumerate(flat):
-        if size == 0:
-            continue
-        factor, info = lapack.dpotrf(matrix, lower=1)
-        if info != 0:
-            raise NotPositiveDefiniteError(index)
-        log_det[index] = 2.0 * np.log(factor.diagonal()).sum()
-        lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-        # potri fills one triangle; the other still holds zeros.
-        inverse[index] = lower + np.tril(lower, -1).T
+    if len(flat) > 1 and size <= STACK_LIMIT:
+        _invert_small(flat, log_det, inverse)
+    else:
+        for index in range(len(flat)):
+            log_det[index], inverse[index] = _invert_one(flat[index], index)
     return log_det.reshape(M.shape[:-2]), inverse.reshape(M.shape)
 
 
-def cholesky(M: FloatArray) -> FloatArray:
-    """Return the lower Cholesky factors of a stack, or say which one has none."""
-    try:
-        return np.linalg.cholesky(M).astype(np.float64, copy=False)
-    except np.linalg.LinAlgError:
-        for index, matrix in enumerate(M.reshape(-1, *M.shape[-2:])):
-            try:
-                np.linalg.cholesky(matrix)
-            except np.linalg.LinAlgError:
-                raise NotPositiveDefiniteError(index) from None
-        raise  # pragma: no cover - a matrix fails in the stack, so it fails alone
+def _invert_small(M: FloatArray, log_det: FloatArray, inverse: FloatArray) -> None:
+    from variegate.compiled.spd import invert_stack
+
+    failed = invert_stack(np.ascontiguousarray(M), log_det, inverse)
+    if failed >= 0:
+        raise NotPositiveDefiniteError(failed)
+
+
+def _invert_one(M: FloatArray, index: int) -> tuple[float, FloatArray]:
+    factor, info = lapack.dpotrf(M, lower=1)
+    if info != 0:
+        raise NotPositiveDefiniteError(index)
+    log_det = 2.0 * float(np.log(factor.diagonal()).sum())
+    lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    # potri fills one triangle; the other still holds zeros.
+    return log_det, lower + np.tril(lower, -1).T
 
 
 @dataclass(frozen=True)
@@ -189,37 +186,26 @@ def log_det_subset(L: FloatArray, members: IntArray) -> float:
 
 
 def log_principal_minors(L: FloatArray) -> FloatArray:
-    r"""Return ``log det L_y`` of all ``2^N`` subsets ``y``, in ``O(2^N)`` operations.
+    """Return ``log det L_y`` of all ``2^N`` subsets ``y``, in ``O(2^N)`` operations.
 
     Bit ``i`` of the position in the result says whether item ``i`` is in ``y``.
 
     Item by item, every partial choice is continued twice: without the item (drop its
-    row and column) and with it (take the Schur complement).  Level ``t`` holds
-    ``2^t`` matrices of size ``N - t``, so the whole table costs a small constant
+    row and column) and with it (take the Schur complement).  After ``t`` items there
+    are ``2^t`` matrices of size ``N - t``, so the whole table costs a small constant
     times ``2^N``, against ``2^N N^3`` for one factorisation a subset.
 
     Parameters
     ----------
-    L : array of shape (..., N, N), positive semidefinite
+    L : array of shape (N, N), positive semidefinite
 
     Returns
     -------
-    array of shape (..., 2**N)
+    array of shape (2**N,)
     """
+    from variegate.compiled.minors import fill_log_minors
+
     S, log_scale = split_scale(L)
-    remaining = S[..., None, :, :]
-    log_dets = np.zeros((*S.shape[:-2], 1))
-    for item in range(S.shape[-1]):
-        pivot = remaining[..., 0, 0]
-        singular = pivot <= RANK_TOLERANCE
-        safe = np.where(singular, 1.0, pivot)
-        column = remaining[..., 1:, 0]
-        without = remaining[..., 1:, 1:]
-        # After a zero pivot every continuation is -inf whatever its matrix holds.
-        outer = column[..., :, None] * (column / safe[..., None])[..., None, :]
-        with_item = log_dets + np.where(
-            singular, -np.inf, np.log(safe) + 2.0 * log_scale[..., item, None]
-        )
-        log_dets = np.concatenate([log_dets, with_item], axis=-1)
-        remaining = np.concatenate([without, without - outer], axis=-3)
+    log_dets = np.empty(2 ** len(S))
+    fill_log_minors(S, log_scale, RANK_TOLERANCE, log_dets)
     return log_dets

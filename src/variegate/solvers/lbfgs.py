@@ -77,7 +77,8 @@ class LBFGS:
                 "maxiter": self.max_iter,
                 "maxfun": 20 * self.max_iter,
                 "gtol": self.tol,
-                "ftol": 1e-12,
+                # Near a minimum the objective is flat to second order.
+                "ftol": self.tol**2,
                 "maxcor": 20,
             },
         )

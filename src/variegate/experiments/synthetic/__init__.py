@@ -58,7 +58,8 @@ def reproduce(
     work = [
         (figure, draw)
         for draw in range(protocol.n_draws)
-        for figure in sorted(pieces.FIGURES, key=_dearest_first)
+        for figure in pieces.FIGURES
+        if figure != "gap" or protocol.with_gap
     ]
     computed = run_pieces(
         partial(pieces.compute_piece, protocol),
@@ -80,13 +81,9 @@ def reproduce(
         write_atomic(out / name, text)
         written.append(out / name)
     for name, draw_figure in figures.FIGURES.items():
+        if name not in results:
+            continue
         path = out / f"{name}.png"
         write_atomic(path, to_png(draw_figure(protocol, results)))
         written.append(path)
     return Outcome(results, found, written)
-
-
-def _dearest_first(figure: str) -> int:
-    """Order the pieces so that no core is left with a long one at the end."""
-    order = ["gap", "fig1c", "fig1c_no_intercept"]
-    return order.index(figure) if figure in order else len(order)

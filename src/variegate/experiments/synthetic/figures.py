@@ -135,7 +135,7 @@ def figure_clean(protocol: Protocol, results: dict[str, Any]) -> Figure:
 
 
 def figure_gap(protocol: Protocol, results: dict[str, Any]) -> Figure:
-    """What closes the gap of figure 1c: one row of dots a variant."""
+    """Draw what closes the gap of figure 1c: one row of dots a variant."""
     figure, axes = new_figure(7.4, 4.2)
     names = list(dict.fromkeys(row["variant"] for row in results["gap"]))
     for method, shift in (("lme", -0.12), ("mle", 0.12)):

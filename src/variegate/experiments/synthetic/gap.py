@@ -38,7 +38,7 @@ class CentredGaussian(FixedKernel):
         S = Gaussian(self.bandwidth).matrix(ground_set)
         S = S - S.mean(axis=0)
         S = S - S.mean(axis=1, keepdims=True)
-        return (S + S.T) / 2.0
+        return np.asarray((S + S.T) / 2.0)
 
 
 class AnchoredGaussian(FixedKernel):
@@ -102,6 +102,8 @@ class Variant:
     transform: Callable[[Data], Data] = lambda data: data
 
 
+ANCHORED = "... anchored at the origin"
+
 VARIANTS = (
     Variant("true similarity", lambda _: Linear(), {"intercept": False}),
     Variant(
@@ -125,7 +127,7 @@ VARIANTS = (
         lambda protocol: Mixture([CentredGaussian(s) for s in protocol.bandwidths]),
     ),
     Variant(
-        "... anchored at the origin",
+        ANCHORED,
         lambda protocol: Mixture([AnchoredGaussian(s) for s in protocol.bandwidths]),
     ),
 )

@@ -24,7 +24,7 @@ _SECTIONS = (
         "fig1b",
         "Figure 1b: learning θ with a wrong similarity",
         "σ",
-        "As in the paper, without an intercept: nothing but θ can set the scale of `L`.",
+        "As in the paper, without an intercept: only θ can set the scale of `L`.",
     ),
     (
         "fig1b_intercept",
@@ -80,16 +80,18 @@ def report(
     parts = [
         "# The paper's synthetic experiments",
         f"Made by `{command}` with variegate {__version__}.",
-        f"{protocol.n_draws} draws of θ and of all data; ground sets of 10 items with 5 "
-        f"features, θ from N(0, I), the most probable subset by exhaustive search, each "
-        f"item flipped with probability {protocol.noise:g}; {protocol.n_holdout} holdout "
-        f"and {protocol.n_test} test pairs; λ from "
-        f"{{{', '.join(f'{lam:g}' for lam in protocol.lambdas)}}} by the F-score on the "
-        "holdout; exact MAP. Means ± standard errors over draws; differences are "
-        "paired by draw. F, P, R against the noisy test subsets, *clean F* against the "
-        "subsets before the noise.",
+        f"{protocol.n_draws} draws of θ and of all data; ground sets of 10 items with "
+        "5 features, θ from N(0, I), the most probable subset by exhaustive search, "
+        f"each item flipped with probability {protocol.noise:g}; "
+        f"{protocol.n_holdout} holdout and {protocol.n_test} test pairs; λ from "
+        f"{{{', '.join(f'{lam:g}' for lam in protocol.lambdas)}}} by the F-score on "
+        "the holdout; exact MAP. Means ± standard errors over draws; differences are "
+        "paired by draw. F, P, R against the noisy test subsets, *clean F* against "
+        "the subsets before the noise.",
     ]
     for figure, title, axis, text in _SECTIONS:
+        if figure not in results:
+            continue
         parts += [f"## {title}", text]
         if figure in _PICTURES:
             parts.append(f"![{title}]({figure}.png)")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.experiments.synthetic.pieces import FIGURES, Record
+from variegate.experiments.synthetic.pieces import Record
 from variegate.experiments.synthetic.protocol import Protocol
 
 #: What tells apart the rows of a figure, besides the method.
@@ -45,8 +45,10 @@ def summarize(protocol: Protocol, records: Iterable[Record]) -> dict[str, Any]:
         figure = record["figure"]
         grouped[figure, record[AXES[figure]], record["method"]].append(record)
     results: dict[str, Any] = {"protocol": protocol.settings()}
-    for figure in FIGURES:
-        axis = AXES[figure]
+    present = {figure for figure, _, _ in grouped}
+    for figure, axis in AXES.items():
+        if figure not in present:
+            continue
         rows = {
             (value, method): _by_draw(members)
             for (name, value, method), members in grouped.items()

@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+import reference
+from instances import random_kernel_matrix
+from variegate.compiled.spd import invert_stack
+from variegate.linalg import (
+    STACK_LIMIT,
+    NotPositiveDefiniteError,
+    log_det_and_inverse,
+    log_principal_minors,
+    split_scale,
+)
+
+
+def random_stack(rng, n_matrices, n):
+    return np.stack(
+        [random_kernel_matrix(rng, n) + np.eye(n) for _ in range(n_matrices)]
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, STACK_LIMIT, STACK_LIMIT + 1])
+@pytest.mark.parametrize("n_matrices", [1, 5])
+def test_log_det_and_inverse_equal_numpy(n_matrices, n):
+    M = random_stack(np.random.default_rng(n), n_matrices, n)
+    log_det, inverse = log_det_and_inverse(M)
+    np.testing.assert_allclose(log_det, np.linalg.slogdet(M)[1], rtol=1e-12)
+    np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-8, atol=1e-12)
+    np.testing.assert_array_equal(inverse, inverse.mT)
+
+
+def test_one_matrix_and_no_items():
+    M = random_stack(np.random.default_rng(0), 1, 4)[0]
+    log_det, inverse = log_det_and_inverse(M)
+    assert log_det.shape == ()
+    np.testing.assert_allclose(inverse @ M, np.eye(4), atol=1e-10)
+    assert log_det_and_inverse(np.zeros((3, 0, 0)))[0].tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("n", [3, STACK_LIMIT + 1])
+def test_failure_names_the_matrix(n):
+    M = random_stack(np.random.default_rng(0), 4, n)
+    M[2] -= 1000 * np.eye(n)
+    with pytest.raises(NotPositiveDefiniteError) as caught:
+        log_det_and_inverse(M)
+    assert caught.value.index == 2
+
+
+def test_compiled_inverse_does_not_need_the_upper_triangle():
+    M = random_stack(np.random.default_rng(0), 2, 5)
+    log_det, inverse = np.empty(2), np.empty_like(M)
+    assert invert_stack(np.tril(M), log_det, inverse) == -1
+    np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-9)
+
+
+def test_nan_is_not_positive_definite():
+    M = random_stack(np.random.default_rng(0), 2, 3)
+    M[1, 0, 0] = np.nan
+    with pytest.raises(NotPositiveDefiniteError):
+        log_det_and_inverse(M)
+
+
+def test_split_scale_undoes_itself():
+    L = random_kernel_matrix(np.random.default_rng(0), 4) * 1e100
+    L[2] = L[:, 2] = 0.0
+    S, log_scale = split_scale(L)
+    scale = np.exp(log_scale)
+    np.testing.assert_allclose(scale[:, None] * S * scale, L, rtol=1e-12)
+    assert S.diagonal().tolist() == pytest.approx([1.0, 1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("n", [1, 4, 11])
+@pytest.mark.parametrize("rank", [1, 3, 11])
+def test_log_principal_minors_equal_determinants(n, rank):
+    L = random_kernel_matrix(np.random.default_rng(n), n, rank=min(n, rank))
+    log_dets = log_principal_minors(L)
+    assert log_dets.shape == (2**n,)
+    for y in reference.all_subsets(n):
+        position = sum(1 << i for i in y)
+        if len(y) > min(n, rank):
+            # Zero, or what rounding leaves of it after a nearly singular subset.
+            assert np.exp(log_dets[position]) < 1e-12 * np.prod(L.diagonal()[list(y)])
+        else:
+            det = reference.det_subset(L, y)
+            assert np.exp(log_dets[position]) == pytest.approx(det, rel=1e-7)
