@@ -49,8 +49,19 @@ def test_failure_names_the_matrix(n):
 def test_compiled_inverse_does_not_need_the_upper_triangle():
     M = random_stack(np.random.default_rng(0), 2, 5)
     log_det, inverse = np.empty(2), np.empty_like(M)
-    assert invert_stack(np.tril(M), log_det, inverse) == -1
+    assert invert_stack(np.tril(M), 0.0, log_det, inverse) == -1
     np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [4, STACK_LIMIT + 1])
+def test_a_singular_matrix_is_told_from_a_small_one(n):
+    rng = np.random.default_rng(0)
+    M = np.stack([1e-30 * (random_kernel_matrix(rng, n) + np.eye(n))] * 2)
+    log_det_and_inverse(M, tolerance=1e-12)
+    M[1] = random_kernel_matrix(rng, n, rank=n - 1)
+    with pytest.raises(NotPositiveDefiniteError) as caught:
+        log_det_and_inverse(M, tolerance=1e-12)
+    assert caught.value.index == 1
 
 
 def test_nan_is_not_positive_definite():

@@ -148,7 +148,7 @@ def test_hinge_cuts_below_zero_and_leaves_the_rest_alone():
     np.testing.assert_array_equal(wrong_gradient, free_gradient)
 
 
-@pytest.mark.parametrize("log_quality", [-300.0, 300.0])
+@pytest.mark.parametrize("log_quality", [-3000.0, -300.0, 300.0, 3000.0])
 @pytest.mark.parametrize("lam", LAMBDAS)
 @pytest.mark.parametrize("subset", SUBSETS.values(), ids=SUBSETS)
 def test_extreme_qualities_stay_finite(log_quality, lam, subset):

@@ -35,12 +35,17 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
         self.index = index
 
 
-def log_det_and_inverse(M: FloatArray) -> tuple[FloatArray, FloatArray]:
+def log_det_and_inverse(
+    M: FloatArray, tolerance: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
     """Return ``log det M`` and ``M⁻¹`` of positive definite matrices.
 
     Parameters
     ----------
     M : array of shape (..., N, N)
+    tolerance : float
+        A matrix counts as singular when a squared pivot of its Cholesky factor is no
+        more than this share of the diagonal entry.
 
     Returns
     -------
@@ -59,26 +64,31 @@ def log_det_and_inverse(M: FloatArray) -> tuple[FloatArray, FloatArray]:
     log_det = np.empty(len(flat))
     inverse = np.empty_like(flat)
     if len(flat) > 1 and size <= STACK_LIMIT:
-        _invert_small(flat, log_det, inverse)
+        _invert_small(flat, tolerance, log_det, inverse)
     else:
         for index in range(len(flat)):
-            log_det[index], inverse[index] = _invert_one(flat[index], index)
+            log_det[index], inverse[index] = _invert_one(flat[index], tolerance, index)
     return log_det.reshape(M.shape[:-2]), inverse.reshape(M.shape)
 
 
-def _invert_small(M: FloatArray, log_det: FloatArray, inverse: FloatArray) -> None:
+def _invert_small(
+    M: FloatArray, tolerance: float, log_det: FloatArray, inverse: FloatArray
+) -> None:
     from variegate.compiled.spd import invert_stack
 
-    failed = invert_stack(np.ascontiguousarray(M), log_det, inverse)
+    failed = invert_stack(np.ascontiguousarray(M), tolerance, log_det, inverse)
     if failed >= 0:
         raise NotPositiveDefiniteError(failed)
 
 
-def _invert_one(M: FloatArray, index: int) -> tuple[float, FloatArray]:
+def _invert_one(
+    M: FloatArray, tolerance: float, index: int
+) -> tuple[float, FloatArray]:
     factor, info = lapack.dpotrf(M, lower=1)
-    if info != 0:
+    pivots = factor.diagonal()
+    if info != 0 or not (pivots**2 > tolerance * M.diagonal()).all():
         raise NotPositiveDefiniteError(index)
-    log_det = 2.0 * float(np.log(factor.diagonal()).sum())
+    log_det = 2.0 * float(np.log(pivots).sum())
     lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
     # potri fills one triangle; the other still holds zeros.
     return log_det, lower + np.tril(lower, -1).T

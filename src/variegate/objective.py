@@ -59,6 +59,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
 from variegate.ground_set import as_indicator, as_members
 from variegate.linalg import (
+    RANK_TOLERANCE,
     NotPositiveDefiniteError,
     Resolvent,
     log_det_and_inverse,
@@ -66,6 +67,10 @@ from variegate.linalg import (
 )
 
 __all__ = ["LargeMarginLoss", "LossTerms", "Targets", "large_margin_loss"]
+
+
+#: About exp(-640): below any expected error at log-qualities within ±300.
+SMALLEST_ERROR = 1e-280
 
 
 class ZeroProbabilityError(NotPositiveDefiniteError):
@@ -125,7 +130,7 @@ class Targets:
         # Padding becomes an identity block, which changes no determinant.
         S_y = np.where(both, S[stack, rows, columns], np.eye(self.members.shape[1]))
         try:
-            log_det, inverse = log_det_and_inverse(S_y)
+            log_det, inverse = log_det_and_inverse(S_y, RANK_TOLERANCE)
         except NotPositiveDefiniteError as error:
             raise ZeroProbabilityError(error.index) from None
         embedded = np.zeros_like(S)
@@ -222,11 +227,12 @@ class LargeMarginLoss:
 def expected_error(resolvent: Resolvent, targets: Targets) -> FloatArray:
     """Return ``m``, the error that a random subset is expected to make (eq. 13).
 
-    Kept above the smallest normal number so that its logarithm is finite.
+    Kept above ``SMALLEST_ERROR``, so that its logarithm and ``λ / m`` stay finite
+    where log-qualities beyond ±320 make it underflow.
     """
     probability = np.where(targets.indicator, resolvent.excluded, resolvent.included)
     expected = (targets.error_cost * probability).sum(axis=-1)
-    return np.asarray(np.maximum(expected, np.finfo(np.float64).tiny))
+    return np.asarray(np.maximum(expected, SMALLEST_ERROR))
 
 
 def _margin_quality_gradient(resolvent: Resolvent, targets: Targets) -> FloatArray:

@@ -217,6 +217,8 @@ def _decode_model(document: Any, kernels: Sequence[type[Kernel]]) -> LargeMargin
             f"{len(parameters)} kernel parameters, but the kernel has "
             f"{kernel.domain.size}"
         )
+    if not np.allclose(kernel.domain.project(parameters), parameters, atol=1e-9):
+        raise ModelFileError("a kernel parameter is outside its domain")
     training = document.get("training", {})
     model.kernel_ = kernel
     model.theta_ = theta

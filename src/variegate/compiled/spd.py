@@ -13,10 +13,11 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def invert_stack(M: Any, log_det: Any, inverse: Any) -> int:
+def invert_stack(M: Any, tolerance: float, log_det: Any, inverse: Any) -> int:
     """Fill ``log_det`` (B,) and ``inverse`` (B, N, N) from ``M`` (B, N, N).
 
-    Returns the place of the first matrix that is not positive definite, or -1.
+    Returns the place of the first matrix with a squared pivot of no more than the
+    share ``tolerance`` of its diagonal entry, or -1.
     """
     n_matrices, n = M.shape[0], M.shape[1]
     factor = np.empty((n, n))
@@ -27,7 +28,7 @@ def invert_stack(M: Any, log_det: Any, inverse: Any) -> int:
             pivot = M[b, j, j]
             for k in range(j):
                 pivot -= factor[j, k] * factor[j, k]
-            if not pivot > 0.0:
+            if not pivot > tolerance * M[b, j, j]:
                 return b
             root = np.sqrt(pivot)
             factor[j, j] = root

@@ -15,6 +15,7 @@ from variegate.experiments.synthetic.summary import paired, row_of
 
 _CLOSE = 0.02
 _MATCH = 0.01
+_NO_WORSE = 0.005
 
 
 @dataclass(frozen=True)
@@ -90,19 +91,26 @@ def claims(protocol: Protocol, results: dict[str, Any]) -> list[Claim]:
             + ("" if _above_zero(repaired) else ", but only without an intercept"),
         )
     )
-    single = max(
-        (row("fig1b", sigma, "lme") for sigma in protocol.bandwidths),
-        key=lambda candidate: float(candidate["f"]["mean"]),
+    single, single_intercept = (
+        max(
+            (row(figure, sigma, "lme") for sigma in protocol.bandwidths),
+            key=lambda candidate: float(candidate["f"]["mean"]),
+        )
+        for figure in ("fig1b", "fig1b_intercept")
     )
     plain = paired(row("fig1c_no_intercept", n, "lme"), single)
     extended = paired(row("fig1c", n, "lme"), single)
+    alike = paired(row("fig1c", n, "lme"), single_intercept)
     found.append(
         Claim(
             "1c: multiple kernels overcome the wrong S",
             f"n={n}: against the best single bandwidth of 1b (σ={single['sigma']:g}, "
-            f"{number(single['f'])}) {signed(plain)}, with an intercept "
-            f"{signed(extended)}",
-            _yes(plain["mean"] >= -0.005),
+            f"{number(single['f'])}) {signed(extended)} with an intercept, "
+            f"{signed(plain)} without; against the best with an intercept itself "
+            f"(σ={single_intercept['sigma']:g}, {number(single_intercept['f'])}) "
+            f"{signed(alike)}",
+            _yes(extended["mean"] >= -_NO_WORSE)
+            + ("" if plain["mean"] >= -_NO_WORSE else ", but only with an intercept"),
         )
     )
     for method, name in (("mle", "maximum likelihood"), ("lme", "large margin")):

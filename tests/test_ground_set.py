@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+import variegate as vg
+from variegate.ground_set import as_members, check_ground_sets, check_subsets
+
+
+def test_quality_features_serve_both_purposes():
+    X = np.arange(6.0).reshape(3, 2)
+    ground_set = vg.GroundSet(X)
+    np.testing.assert_array_equal(ground_set.features(), X)
+
+
+def test_keeps_sparse_features_sparse():
+    ground_set = vg.GroundSet(np.ones((3, 1)), sparse.csr_matrix(np.eye(3)))
+    assert sparse.issparse(ground_set.features())
+
+
+def test_named_blocks():
+    blocks = {"colour": np.eye(3), "shape": sparse.eye(3, 5)}
+    ground_set = vg.GroundSet(np.ones((3, 2)), blocks)
+    assert ground_set.features("shape").shape == (3, 5)
+    assert repr(ground_set) == "<GroundSet: 3 items, quality: 2, colour: 3, shape: 5>"
+
+
+def test_the_callers_array_stays_writable_and_ours_is_not():
+    X = np.ones((3, 2))
+    ground_set = vg.GroundSet(X)
+    X[0, 0] = 2.0
+    with pytest.raises(ValueError, match="read-only"):
+        ground_set.quality[0, 0] = 1.0
+
+
+def test_items_and_costs_are_carried():
+    ground_set = vg.GroundSet(np.ones((2, 1)), costs=[1, 2], items=["a", "b"])
+    assert ground_set.items == ["a", "b"]
+    assert ground_set.costs.tolist() == [1.0, 2.0]
+
+
+NAN, INF = np.nan, np.inf
+ONES = np.ones((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"quality": [[1, 2], [3, NAN]]}, "quality holds nan at row 1, column 1"),
+        ({"quality": [[1, INF]]}, "quality holds inf at row 0, column 1"),
+        (
+            {"quality": [[1, 2], [3]]},
+            "quality must be a numeric matrix with rows of eq",
+        ),
+        ({"quality": [["a"]]}, "quality must be a numeric matrix"),
+        ({"quality": [1.0, 2.0]}, "quality must be a matrix .*got 1 dimension$"),
+        ({"quality": np.zeros((0, 2))}, "needs at least one item, got none"),
+        ({"quality": sparse.eye(3)}, "quality must be a dense array; use .toarray"),
+        (
+            {"quality": ONES, "similarity": np.ones((4, 2))},
+            "similarity has 4 rows but quality has 3",
+        ),
+        (
+            {"quality": ONES, "similarity": {"shape": np.full((3, 1), NAN)}},
+            r"similarity\['shape'\] holds nan at row 0",
+        ),
+        (
+            {"quality": ONES, "similarity": sparse.csr_array([[NAN], [1], [1]])},
+            "similarity holds NaN or infinite values",
+        ),
+        ({"quality": ONES, "similarity": {}}, "similarity is an empty mapping"),
+        (
+            {"quality": ONES, "costs": [1, 2]},
+            r"costs has shape \(2,\), expected \(3,\)",
+        ),
+        ({"quality": ONES, "costs": [1, 0, 2]}, "item 1 costs 0.0"),
+        ({"quality": ONES, "items": ["a"]}, "1 items for 3 rows"),
+    ],
+)
+def test_bad_ground_sets(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        vg.GroundSet(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("ground_sets", "message"),
+    [
+        ([], "the list of ground sets is empty"),
+        (vg.GroundSet(ONES), "got a single one: wrap it in a list"),
+        (3, "expected a list of ground sets, got 3"),
+        ([ONES, [[1.0, NAN]]], "ground set 1: quality holds nan at row 0, column 1"),
+        ([ONES, np.ones((3, 5))], "ground set 1 has 5 quality features but .* 0 has 2"),
+        (
+            [vg.GroundSet(ONES), vg.GroundSet(ONES, {"a": ONES})],
+            "ground set 1 has the similarity blocks 'a'",
+        ),
+    ],
+)
+def test_bad_lists(ground_sets, message):
+    with pytest.raises(ValueError, match=message):
+        check_ground_sets(ground_sets)
+
+
+@pytest.mark.parametrize(
+    ("subset", "message"),
+    [
+        ([0, 3], "item 3 is out of range: there are 3 items, numbered 0 to 2"),
+        ([-1], "item -1 is out of range"),
+        ([1, 1], "item 1 is repeated"),
+        ([True, False], "the mask has length 2 but there are 3 items"),
+        ([0.5], "item numbers or a boolean mask, got float64"),
+        ([[0], [1]], r"got shape \(2, 1\)"),
+    ],
+)
+def test_bad_subsets(subset, message):
+    with pytest.raises(ValueError, match=message):
+        as_members(subset, 3)
+    with pytest.raises(ValueError, match=f"ground set 1: .*{message}"):
+        check_subsets([[], subset], [vg.GroundSet(ONES)] * 2)
+
+
+def test_too_few_subsets():
+    with pytest.raises(ValueError, match="1 subsets for 2 ground sets"):
+        check_subsets([[0]], [vg.GroundSet(ONES)] * 2)
+
+
+def test_subsets_as_numbers_masks_and_nothing():
+    assert as_members([2, 0], 3).tolist() == [0, 2]
+    assert as_members([True, False, True], 3).tolist() == [0, 2]
+    assert as_members([], 3).tolist() == []
+    assert as_members(np.zeros(3, dtype=bool), 3).tolist() == []
+
+
+def test_block_that_is_not_there():
+    ground_set = vg.GroundSet(ONES, {"a": ONES, "b": ONES})
+    with pytest.raises(ValueError, match="blocks 'a', 'b': name the one"):
+        ground_set.features()
+    with pytest.raises(ValueError, match=r"no block 'c'.* has 'a', 'b'"):
+        ground_set.features("c")
+    with pytest.raises(ValueError, match="given without a name"):
+        vg.GroundSet(ONES).features("c")

@@ -1,0 +1,143 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import variegate as vg
+from variegate.domains import Free, Simplex
+from variegate.objective import LargeMarginLoss
+from variegate.parameters import ParameterSpace
+from variegate.problem import TrainingProblem
+from variegate.solvers import LBFGS, AlternatingSubgradient
+
+SOLVERS = [LBFGS(tol=1e-7), AlternatingSubgradient(tol=1e-7)]
+
+
+def synthetic_problem(kernel, lam=0.0, n_sets=60):
+    data = vg.datasets.make_synthetic(n_sets=n_sets, random_state=0)
+    return TrainingProblem(
+        data.ground_sets,
+        data.subsets,
+        kernel.fit(data.ground_sets),
+        LargeMarginLoss(lam),
+        false_positive=[1.0] * n_sets,
+        false_negative=[1.0] * n_sets,
+    )
+
+
+class Quadratic:
+    """Distance to a point outside the simplex, with a known projection."""
+
+    def __init__(self):
+        self.space = ParameterSpace({"theta": Free(2), "kernel": Simplex(3)})
+        self.target = np.array([3.0, -1.0, 0.9, 0.4, -0.5])
+
+    def value_and_gradient(self, flat):
+        gap = flat - self.target
+        return 0.5 * float(gap @ gap), gap
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+def test_finds_the_nearest_point_of_the_domain(solver):
+    problem = Quadratic()
+    result = solver.solve(problem, problem.space.center())
+    assert result.converged
+    # The nearest point of the simplex to (0.9, 0.4, -0.5) is (0.75, 0.25, 0).
+    np.testing.assert_allclose(
+        result.parameters, [3.0, -1.0, 0.75, 0.25, 0.0], atol=1e-4
+    )
+
+
+def test_solvers_agree_on_the_convex_case():
+    problem = synthetic_problem(vg.Linear())
+    results = [s.solve(problem, problem.space.center()) for s in SOLVERS]
+    assert all(result.converged for result in results)
+    np.testing.assert_allclose(results[0].parameters, results[1].parameters, atol=1e-5)
+    assert results[0].objective == pytest.approx(results[1].objective, abs=1e-10)
+    _, gradient = problem.value_and_gradient(results[0].parameters)
+    assert np.abs(gradient).max() < 1e-6
+
+
+@pytest.mark.parametrize("lam", [0.0, 4.0])
+def test_alternation_descends_as_far_as_lbfgs_on_the_papers_model(lam):
+    # Without an intercept the multiple-kernel problem has one minimum that matters.
+    data = vg.datasets.make_synthetic(n_sets=100, random_state=1)
+    ends = [
+        vg.LargeMarginDPP(
+            lam=lam,
+            kernel=vg.MultipleKernel([1.25, 2.5, 5.0, 10.0], linear=False),
+            fit_intercept=False,
+            solver=solver,
+        )
+        .fit(data.ground_sets, data.subsets)
+        .solver_result_.objective
+        for solver in (LBFGS(), AlternatingSubgradient())
+    ]
+    assert ends[0] == pytest.approx(ends[1], rel=2e-3)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+def test_history_starts_at_the_start_and_ends_at_the_end(solver):
+    problem = synthetic_problem(vg.Linear(), lam=2.0, n_sets=20)
+    start = problem.space.center()
+    result = solver.solve(problem, start)
+    assert result.history[0].iteration == 0
+    assert result.history[0].objective == problem.value_and_gradient(start)[0]
+    assert result.history[-1].objective == pytest.approx(result.objective)
+    objectives = [step.objective for step in result.history]
+    assert all(b <= a + 1e-12 for a, b in pairwise(objectives))
+    assert result.n_iterations == len(result.history) - 1
+    assert result.n_evaluations >= result.n_iterations
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+@pytest.mark.parametrize("after", [0, 2])
+def test_callback_stops_the_solver(solver, after):
+    problem = synthetic_problem(vg.Linear(), n_sets=20)
+    seen = []
+
+    def stop(step):
+        seen.append(step)
+        return step.iteration == after
+
+    result = solver.solve(problem, problem.space.center(), stop)
+    assert not result.converged
+    assert result.status == "stopped by the callback"
+    assert [step.iteration for step in seen] == list(range(after + 1))
+
+
+@pytest.mark.parametrize("cls", [LBFGS, AlternatingSubgradient])
+def test_running_out_of_iterations_is_said(cls):
+    problem = synthetic_problem(vg.MultipleKernel(), lam=4.0, n_sets=20)
+    result = cls(max_iter=2, tol=1e-9).solve(problem, problem.space.center())
+    assert not result.converged
+    assert "max_iter=2" in result.status
+
+
+def test_simplex_projection_is_the_nearest_point():
+    rng = np.random.default_rng(0)
+    simplex = Simplex(4)
+    for _ in range(50):
+        point = rng.standard_normal(4) * 2
+        nearest = simplex.project(point)
+        assert nearest.min() >= 0
+        assert nearest.sum() == pytest.approx(1.0)
+        distance = np.linalg.norm(nearest - point)
+        others = rng.dirichlet(np.ones(4), size=200)
+        assert distance <= np.linalg.norm(others - point, axis=1).min() + 1e-12
+
+
+def test_simplex_coordinates_undo_themselves():
+    simplex = Simplex(5)
+    weights = simplex.random(np.random.default_rng(0))
+    np.testing.assert_allclose(simplex.from_free(simplex.to_free(weights)), weights)
+    vertex = np.array([0.0, 1.0, 0.0, 0.0, 0.0])
+    near = simplex.from_free(simplex.to_free(vertex))
+    np.testing.assert_allclose(near, vertex, atol=1e-5)
+
+
+def test_free_domain_is_left_alone():
+    domain = Free(3)
+    point = domain.random(np.random.default_rng(0))
+    for same in (domain.project, domain.to_free, domain.from_free):
+        np.testing.assert_array_equal(same(point), point)
