@@ -11,8 +11,9 @@ OUT    ?= out
 demo: $(READY)  ## the paper's synthetic experiment in about a minute: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
 
+# One BLAS thread a test process: more only fight over the cores.
 test: lint  ## lint, types, and every test but the slow ones
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "not slow"
 
 test-slow: $(READY)  ## the checks that take minutes
 	$(BIN)/python -m pytest -m slow

@@ -15,8 +15,10 @@ NAMES = {"lme": "large margin", "mle": "maximum likelihood", "oracle": "oracle"}
 MARKERS = {"lme": "o", "mle": "s", "oracle": ""}
 
 
-def new_figure(width: float = 5.6, height: float = 3.8) -> tuple[Figure, Axes]:
-    """Return a figure and its axes, drawn without a window system."""
+def new_figure(
+    width: float = 5.6, height: float = 3.8, panels: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with a row of axes, drawn without a window system."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -24,11 +26,12 @@ def new_figure(width: float = 5.6, height: float = 3.8) -> tuple[Figure, Axes]:
             "figures need matplotlib: pip install 'variegate[plot]'"
         ) from error
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#dddddd", linewidth=0.8)
-    axes.set_axisbelow(True)
-    return figure, axes
+    row = [figure.add_subplot(1, panels, k + 1) for k in range(panels)]
+    for axes in row:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#dddddd", linewidth=0.8)
+        axes.set_axisbelow(True)
+    return figure, row
 
 
 def to_png(figure: Figure) -> bytes:

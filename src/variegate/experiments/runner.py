@@ -18,7 +18,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from variegate._files import write_atomic
 
-__all__ = ["fingerprint", "run_pieces"]
+__all__ = ["discard_pieces", "fingerprint", "run_pieces"]
 
 #: Called with (finished pieces, all pieces).
 Progress = Callable[[int, int], None]
@@ -72,8 +72,12 @@ def run_pieces(
             results[piece] = result
             if progress is not None:
                 progress(len(results), len(pieces))
-    shutil.rmtree(folder / _FOLDER)
     return [results[piece] for piece in pieces]
+
+
+def discard_pieces(folder: Path) -> None:
+    """Remove what was kept for resuming, once the experiment is written."""
+    shutil.rmtree(folder / _FOLDER, ignore_errors=True)
 
 
 def _path(store: Path, piece: tuple[Any, ...]) -> Path:

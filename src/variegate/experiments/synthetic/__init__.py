@@ -14,7 +14,12 @@ from typing import Any
 
 from variegate._files import write_atomic
 from variegate.experiments.plotting import to_png
-from variegate.experiments.runner import Progress, fingerprint, run_pieces
+from variegate.experiments.runner import (
+    Progress,
+    discard_pieces,
+    fingerprint,
+    run_pieces,
+)
 from variegate.experiments.synthetic import figures, pieces, report
 from variegate.experiments.synthetic.claims import Claim, claims
 from variegate.experiments.synthetic.protocol import Protocol
@@ -80,10 +85,9 @@ def reproduce(
     for name, text in files.items():
         write_atomic(out / name, text)
         written.append(out / name)
-    for name, draw_figure in figures.FIGURES.items():
-        if name not in results:
-            continue
+    for name, figure in figures.draw_all(protocol, results).items():
         path = out / f"{name}.png"
-        write_atomic(path, to_png(draw_figure(protocol, results)))
+        write_atomic(path, to_png(figure))
         written.append(path)
+    discard_pieces(out)
     return Outcome(results, found, written)

@@ -1,4 +1,4 @@
-"""The plots of the synthetic experiments, one function a figure."""
+"""The plots of the synthetic experiments, one function a panel."""
 
 from __future__ import annotations
 
@@ -14,28 +14,20 @@ if TYPE_CHECKING:
 
 
 def _line(
-    axes: Axes,
-    results: dict[str, Any],
-    figure: str,
-    method: str,
-    *,
-    label: str | None = None,
-    **style: Any,
+    axes: Axes, results: dict[str, Any], figure: str, method: str, **style: Any
 ) -> None:
     rows = [row for row in results[figure] if row["method"] == method]
+    x = [row[AXES[figure]] for row in rows]
+    mean = [row["f"]["mean"] for row in rows]
+    style = {"color": COLOURS[method], "linewidth": 1.8, **style}
+    if method == "oracle":
+        axes.plot(x, mean, **{"label": NAMES[method], **style})
+        return
     axes.errorbar(
-        [row[AXES[figure]] for row in rows],
-        [row["f"]["mean"] for row in rows],
+        x,
+        mean,
         [row["f"]["se"] for row in rows],
-        label=label,
-        **{
-            "color": COLOURS[method],
-            "marker": MARKERS[method],
-            "markersize": 5,
-            "capsize": 3,
-            "linewidth": 1.8,
-            **style,
-        },
+        **{"marker": MARKERS[method], "markersize": 5, "capsize": 3, **style},
     )
 
 
@@ -47,24 +39,20 @@ def _log_axis(axes: Axes, values: list[float], label: str) -> None:
     axes.set_ylabel("F-score on noisy test subsets")
 
 
-def figure_1a(protocol: Protocol, results: dict[str, Any]) -> Figure:
-    """Learning θ with the true similarity, against the number of training pairs."""
-    figure, axes = new_figure()
+def panel_1a(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
+    """Draw what learning θ achieves with the true similarity."""
     for method in ("oracle", "lme", "mle"):
         _line(axes, results, "fig1a", method, label=NAMES[method])
     _log_axis(axes, list(protocol.train_sizes), "training pairs")
     axes.set_title("1a: learning θ, similarity known", fontsize=11)
-    axes.legend(frameon=False, loc="lower right")
-    return figure
+    axes.legend(frameon=False, fontsize=9, loc="lower right")
 
 
-def figure_1b(protocol: Protocol, results: dict[str, Any]) -> Figure:
-    """Learning θ with a wrong similarity, against its bandwidth."""
-    figure, axes = new_figure()
-    _line(axes, results, "fig1b", "oracle", label=NAMES["oracle"])
+def panel_1b(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
+    """Draw what learning θ achieves with a wrong similarity."""
+    _line(axes, results, "fig1b", "oracle")
     for method in ("lme", "mle"):
         _line(axes, results, "fig1b", method, label=NAMES[method])
-    for method in ("lme", "mle"):
         _line(
             axes,
             results,
@@ -75,68 +63,42 @@ def figure_1b(protocol: Protocol, results: dict[str, Any]) -> Figure:
             alpha=0.75,
         )
     _log_axis(axes, list(protocol.bandwidths), "bandwidth σ of the wrong similarity")
-    axes.set_title(
-        f"1b: learning θ, similarity wrong ({protocol.bandwidth_train_size} pairs)",
-        fontsize=11,
+    size = protocol.bandwidth_train_size
+    axes.set_title(f"1b: learning θ, similarity wrong ({size} pairs)", fontsize=11)
+    axes.legend(frameon=False, fontsize=9, loc="lower left")
+
+
+def panel_1c(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
+    """Draw what learning θ and the similarity achieves."""
+    _line(axes, results, "fig1c", "oracle")
+    styles: tuple[tuple[str, str, dict[str, Any]], ...] = (
+        ("fig1a", "true S", {"linestyle": "--", "alpha": 0.6, "marker": ""}),
+        ("fig1c", "learned S", {}),
+        ("fig1c_no_intercept", "no intercept", {"linestyle": ":", "alpha": 0.75}),
     )
-    axes.legend(frameon=False, fontsize=8.5, loc="lower left")
-    return figure
-
-
-def figure_1c(protocol: Protocol, results: dict[str, Any]) -> Figure:
-    """Learning θ and the similarity, against the number of training pairs."""
-    figure, axes = new_figure(6.4, 4.2)
-    _line(axes, results, "fig1c", "oracle", label=NAMES["oracle"])
-    for method in ("lme", "mle"):
-        _line(
-            axes,
-            results,
-            "fig1a",
-            method,
-            label=f"{NAMES[method]}, true S",
-            linestyle="--",
-            alpha=0.6,
-            marker="",
-        )
-    for method in ("lme", "mle"):
-        _line(axes, results, "fig1c", method, label=f"{NAMES[method]}, learned S")
-    for method in ("lme", "mle"):
-        _line(
-            axes,
-            results,
-            "fig1c_no_intercept",
-            method,
-            label=f"{NAMES[method]}, learned S, no intercept",
-            linestyle=":",
-            alpha=0.75,
-        )
+    for method, short in (("lme", "margin"), ("mle", "likelihood")):
+        for figure, name, style in styles:
+            _line(axes, results, figure, method, label=f"{short}, {name}", **style)
     _log_axis(axes, list(protocol.train_sizes), "training pairs")
     axes.set_title("1c: learning θ and the similarity", fontsize=11)
-    figure.legend(
-        *axes.get_legend_handles_labels(),
-        frameon=False,
-        fontsize=8.5,
-        loc="outside lower center",
-        ncols=2,
-    )
-    return figure
+    # Room below the curves for a legend of two columns.
+    low, high = axes.get_ylim()
+    axes.set_ylim(low - 0.38 * (high - low), high)
+    axes.legend(frameon=False, fontsize=8.5, loc="lower center", ncols=2)
 
 
-def figure_clean(protocol: Protocol, results: dict[str, Any]) -> Figure:
-    """Figure 1a without noise."""
-    figure, axes = new_figure()
+def panel_clean(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
+    """Draw figure 1a without noise."""
     for method in ("lme", "mle"):
         _line(axes, results, "clean", method, label=NAMES[method])
     _log_axis(axes, list(protocol.train_sizes), "training pairs")
-    axes.set_ylabel("F-score (no noise anywhere)")
-    axes.set_title("without noise: learning θ, similarity known", fontsize=11)
-    axes.legend(frameon=False, loc="lower right")
-    return figure
+    axes.set_ylabel("F-score")
+    axes.set_title("no noise: learning θ, similarity known", fontsize=11)
+    axes.legend(frameon=False, fontsize=9, loc="lower right")
 
 
-def figure_gap(protocol: Protocol, results: dict[str, Any]) -> Figure:
-    """Draw what closes the gap of figure 1c: one row of dots a variant."""
-    figure, axes = new_figure(7.4, 4.2)
+def panel_gap(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
+    """Draw what closes the gap of figure 1c: a pair of dots a variant."""
     names = list(dict.fromkeys(row["variant"] for row in results["gap"]))
     for method, shift in (("lme", -0.12), ("mle", 0.12)):
         rows = [row for row in results["gap"] if row["method"] == method]
@@ -154,18 +116,30 @@ def figure_gap(protocol: Protocol, results: dict[str, Any]) -> Figure:
     axes.grid(axis="y", visible=False)
     axes.grid(axis="x", color="#dddddd", linewidth=0.8)
     axes.set_xlabel("F-score on noisy test subsets")
-    axes.set_title(
-        f"what closes the gap of 1c ({protocol.bandwidth_train_size} pairs)",
-        fontsize=11,
-    )
-    axes.legend(frameon=False, loc="lower left", fontsize=9)
-    return figure
+    size = protocol.bandwidth_train_size
+    axes.set_title(f"what closes the gap of 1c ({size} pairs)", fontsize=11)
+    axes.legend(frameon=False, fontsize=9, loc="center right")
 
 
-FIGURES = {
-    "fig1a": figure_1a,
-    "fig1b": figure_1b,
-    "fig1c": figure_1c,
-    "clean": figure_clean,
-    "gap": figure_gap,
+_SINGLE = {
+    "fig1a": (panel_1a, (5.6, 3.8)),
+    "fig1b": (panel_1b, (5.6, 3.8)),
+    "fig1c": (panel_1c, (5.6, 4.4)),
+    "clean": (panel_clean, (5.6, 3.8)),
+    "gap": (panel_gap, (7.4, 4.2)),
 }
+
+
+def draw_all(protocol: Protocol, results: dict[str, Any]) -> dict[str, Figure]:
+    """Return every figure by name, and ``fig1`` with its three panels in a row."""
+    drawn = {}
+    for name, (panel, size) in _SINGLE.items():
+        if name in results:
+            figure, (axes,) = new_figure(*size)
+            panel(axes, protocol, results)
+            drawn[name] = figure
+    figure, row = new_figure(15.0, 4.4, panels=3)
+    for panel, axes in zip((panel_1a, panel_1b, panel_1c), row, strict=True):
+        panel(axes, protocol, results)
+    drawn["fig1"] = figure
+    return drawn

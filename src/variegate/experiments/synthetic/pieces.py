@@ -3,7 +3,8 @@
 A piece is one figure on one draw.  It returns records
 ``{"figure", "method", ..., "lam", "noisy": scores, "clean": scores}`` with the mean
 precision, recall and F-score over the test pairs, against the subsets as observed and
-as they were before the noise.
+as they were before the noise.  ``theta_cosine`` and ``theta_length`` compare the
+learned θ with the true one, in direction and (as a ratio) in length.
 """
 
 from __future__ import annotations
@@ -186,11 +187,15 @@ def best_on_holdout(models: list[LargeMarginDPP], data: Data) -> LargeMarginDPP:
 
 def _record(method: str, model: LargeMarginDPP, data: Data) -> Record:
     chosen = model.predict(data.test.ground_sets)
+    truth = data.test.theta
+    learned = model.theta_[: len(truth)]
+    length = float(np.linalg.norm(learned) / np.linalg.norm(truth))
     return {
         "method": method,
         "lam": model.lam,
         **_scores(chosen, data.test),
-        "sizes": float(np.mean([len(subset) for subset in chosen])),
+        "theta_cosine": float(learned @ truth / (length * (truth @ truth))),
+        "theta_length": length,
     }
 
 

@@ -83,6 +83,8 @@ def _row(records: list[Record]) -> dict[str, Any]:
     else:
         chosen = [record["lam"] for record in records]
         row["lam"] = {**mean_and_error(chosen), "chosen": chosen}
+        for name in ("theta_cosine", "theta_length"):
+            row[name] = mean_and_error([record[name] for record in records])
     row["f_by_draw"] = [record["noisy"]["f"] for record in records]
     return row
 

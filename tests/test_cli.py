@@ -1,0 +1,122 @@
+"""The command line, as a user meets it: in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from variegate.experiments.synthetic import Protocol
+
+
+def variegate(*arguments, env=None, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-c", "from variegate.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        check=False,
+    )
+
+
+def test_version():
+    result = variegate("--version")
+    assert result.returncode == 0
+    assert result.stdout.startswith("variegate, version 0.")
+
+
+def test_help_lists_the_commands():
+    result = variegate("reproduce", "--help")
+    assert result.returncode == 0
+    assert "synthetic" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "synthetic"], "Missing option '--out'"),
+        (["reproduce", "nothing"], "No such command 'nothing'"),
+        (
+            ["reproduce", "synthetic", "--out", "x", "--jobs", "0"],
+            "0 is not in the range",
+        ),
+        (["reproduce", "synthetic", "--out", __file__], "is a file"),
+        (["unknown"], "No such command 'unknown'"),
+    ],
+)
+def test_bad_input_ends_with_one_line_and_status_2(arguments, message, tmp_path):
+    result = variegate(*arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("variegate: ")
+    assert message in lines[0]
+
+
+def test_unwritable_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = variegate("reproduce", "synthetic", "--out", str(tmp_path / "file" / "x"))
+    assert result.returncode == 2
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "Not a directory" in result.stderr
+
+
+def without(package, tmp_path):
+    """An environment in which importing ``package`` fails."""
+    (tmp_path / f"{package}.py").write_text(f"raise ImportError('no {package}')")
+    return {"PYTHONPATH": str(tmp_path)}
+
+
+def test_without_click_it_says_what_to_install(tmp_path):
+    result = variegate("--version", env=without("click", tmp_path))
+    assert result.returncode == 2
+    assert "pip install 'variegate[cli]'" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_without_matplotlib_it_says_so_before_it_works(tmp_path):
+    result = variegate(
+        "reproduce",
+        "synthetic",
+        "--out",
+        str(tmp_path / "out"),
+        env=without("matplotlib", tmp_path),
+    )
+    assert result.returncode == 2
+    assert "pip install 'variegate[plot]'" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_reproduce_synthetic(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from variegate.cli.app import app
+
+    small = Protocol(
+        n_draws=2, train_sizes=(20, 200), lambdas=(0.0, 4.0), n_starts=1, with_gap=False
+    )
+    monkeypatch.setattr(Protocol, "quick", classmethod(lambda cls: small))
+    result = CliRunner().invoke(
+        app,
+        ["reproduce", "synthetic", "--quick", "--out", str(tmp_path), "--jobs", "1"],
+        catch_exceptions=False,
+    )
+    assert result.exit_code == 0
+    assert "what the paper says" in result.stdout
+    assert "written:" in result.stderr
+    assert "written:" not in result.stdout
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [
+        "clean.png",
+        "fig1.png",
+        "fig1a.png",
+        "fig1b.png",
+        "fig1c.png",
+        "report.md",
+        "results.json",
+    ]
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert {"fig1a", "fig1b", "fig1c", "clean"} <= set(results)

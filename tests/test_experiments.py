@@ -1,0 +1,204 @@
+import json
+
+import numpy as np
+import pytest
+
+import variegate as vg
+from instances import random_kernel_matrix
+from variegate.experiments import runner
+from variegate.experiments.synthetic import Protocol, reproduce
+from variegate.experiments.synthetic.gap import AnchoredGaussian, CentredGaussian
+from variegate.experiments.synthetic.pieces import best_on_holdout, fit_path
+from variegate.experiments.synthetic.summary import mean_and_error, paired, row_of
+from variegate.experiments.tables import markdown_table, terminal_table
+
+SMALL = Protocol(
+    n_draws=2,
+    train_sizes=(20, 30),
+    n_holdout=10,
+    n_test=15,
+    bandwidths=(2.5, 40.0),
+    bandwidth_train_size=30,
+    lambdas=(0.0, 4.0),
+    n_starts=1,
+)
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    return reproduce(tmp_path_factory.mktemp("synthetic"), SMALL)
+
+
+def test_results_have_the_documented_shape(outcome):
+    results = outcome.results
+    axes = {
+        "fig1a": "n_train",
+        "fig1b": "sigma",
+        "fig1c": "n_train",
+        "clean": "n_train",
+    }
+    for figure, axis in axes.items():
+        for row in results[figure]:
+            assert row["method"] in {"mle", "lme", "oracle"}
+            assert axis in row
+            for metric in ("f", "precision", "recall"):
+                assert set(row[metric]) == {"mean", "se"}
+                assert 0 <= row[metric]["mean"] <= 1
+                assert 0 <= row["clean"][metric]["mean"] <= 1
+    methods = [(r["n_train"], r["method"]) for r in results["fig1a"]]
+    assert methods == [(n, m) for n in (20, 30) for m in ("oracle", "mle", "lme")]
+
+
+def test_maximum_likelihood_is_lambda_zero_and_the_oracle_has_none(outcome):
+    for row in outcome.results["fig1a"]:
+        if row["method"] == "mle":
+            assert row["lam"]["chosen"] == [0.0, 0.0]
+        if row["method"] == "oracle":
+            assert row["lam"] is None
+            assert row["clean"]["f"]["mean"] == 1.0
+
+
+def test_clean_data_have_no_noise(outcome):
+    for row in outcome.results["clean"]:
+        assert row["f"] == row["clean"]["f"]
+
+
+def test_figures_and_report_are_written(outcome):
+    names = {path.name for path in outcome.files}
+    pictures = {
+        "fig1a.png",
+        "fig1b.png",
+        "fig1c.png",
+        "clean.png",
+        "gap.png",
+        "fig1.png",
+    }
+    assert names == pictures | {"results.json", "report.md"}
+    for path in outcome.files:
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(b"\x89PNG")
+    report = next(p for p in outcome.files if p.name == "report.md").read_text()
+    assert report.rstrip().splitlines()[-1].startswith("|")
+    assert "## What the paper says and what we measured" in report
+    for picture in pictures:
+        assert f"]({picture})" in report
+    folder = outcome.files[0].parent
+    assert {path.name for path in folder.iterdir()} == names
+
+
+def test_the_results_do_not_depend_on_the_number_of_jobs(outcome, tmp_path):
+    again = reproduce(tmp_path, SMALL, jobs=2)
+    assert again.results == outcome.results
+
+
+def test_lambda_is_chosen_on_the_holdout():
+    data = SMALL.data(0)
+    models = fit_path(SMALL, data, 30, vg.Linear(), fit_intercept=False)
+    assert [model.lam for model in models] == [0.0, 4.0]
+    best = best_on_holdout(models, data)
+    scores = [m.score(data.holdout.ground_sets, data.holdout.subsets) for m in models]
+    assert best.lam == SMALL.lambdas[int(np.argmax(scores))]
+
+
+def test_the_three_parts_of_a_draw_do_not_overlap():
+    data = SMALL.data(0)
+    parts = (data.holdout, data.test, data.train)
+    first_rows = [gs.quality[0, 0] for part in parts for gs in part.ground_sets]
+    assert len(set(first_rows)) == len(first_rows) == 10 + 15 + 30
+
+
+def test_means_errors_and_pairs():
+    assert mean_and_error([1.0, 2.0, 3.0]) == pytest.approx(
+        {"mean": 2.0, "se": 1 / np.sqrt(3)}
+    )
+    first, second = {"f_by_draw": [0.5, 0.9]}, {"f_by_draw": [0.4, 0.8]}
+    assert paired(first, second) == pytest.approx({"mean": 0.1, "se": 0.0})
+    with pytest.raises(KeyError, match="no row 3"):
+        row_of({"fig1a": []}, "fig1a", 3, "lme")
+
+
+def test_anchored_gaussians_tend_to_the_inner_product():
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    S = AnchoredGaussian(1e4).matrix(vg.GroundSet(X))
+    np.testing.assert_allclose(S, X @ X.T, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [CentredGaussian(2.0), AnchoredGaussian(2.0)])
+def test_gaussians_without_their_constant_stay_positive_semidefinite(kernel):
+    X = np.random.default_rng(0).standard_normal((8, 3))
+    S = kernel.matrix(vg.GroundSet(X))
+    assert np.linalg.eigvalsh(S).min() > -1e-12
+
+
+def test_centred_gaussian_sums_to_zero():
+    S = CentredGaussian(2.0).matrix(
+        vg.GroundSet(random_kernel_matrix(np.random.default_rng(0), 6))
+    )
+    np.testing.assert_allclose(S.sum(axis=0), 0.0, atol=1e-12)
+
+
+# Running in pieces -----------------------------------------------------------------
+
+CALLS = []
+
+
+def square(number):
+    CALLS.append(number)
+    return {"square": number**2}
+
+
+def stop_at_three(number):
+    if number == 3:
+        raise KeyboardInterrupt
+    return square(number)
+
+
+def test_pieces_come_back_in_order_with_progress(tmp_path):
+    seen = []
+    results = runner.run_pieces(
+        square,
+        [(3,), (1,), (2,)],
+        tmp_path,
+        "mark",
+        1,
+        lambda done, total: seen.append((done, total)),
+    )
+    assert [result["square"] for result in results] == [9, 1, 4]
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    runner.discard_pieces(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_run_is_taken_up_again(tmp_path):
+    pieces = [(1,), (2,), (3,), (4,)]
+    with pytest.raises(KeyboardInterrupt):
+        runner.run_pieces(stop_at_three, pieces, tmp_path, "mark", 1)
+    CALLS.clear()
+    results = runner.run_pieces(square, pieces, tmp_path, "mark", 1)
+    assert [result["square"] for result in results] == [1, 4, 9, 16]
+    assert CALLS == [3, 4]
+
+
+def test_other_settings_start_anew(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        runner.run_pieces(stop_at_three, [(1,), (3,)], tmp_path, "mark", 1)
+    CALLS.clear()
+    runner.run_pieces(square, [(1,), (3,)], tmp_path, "another mark", 1)
+    assert CALLS == [1, 3]
+
+
+def test_fingerprint_depends_on_the_settings():
+    one = runner.fingerprint({"a": 1, "b": 2})
+    assert one == runner.fingerprint({"b": 2, "a": 1})
+    assert one != runner.fingerprint({"a": 1, "b": 3})
+    json.dumps(SMALL.settings())
+
+
+def test_tables():
+    assert markdown_table(("a", "bb"), [("1", "2")]).splitlines() == [
+        "| a | bb |",
+        "|---|----|",
+        "| 1 | 2  |",
+    ]
+    lines = terminal_table(("h",), [("one two three",)], widths=(7,)).splitlines()
+    assert lines[2:4] == ["one two", "three"]
