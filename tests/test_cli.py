@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from variegate.experiments.synthetic import Protocol
+from variegate.experiments.synthetic import Settings
 
 
 def variegate(*arguments, env=None, cwd=None):
@@ -95,10 +95,10 @@ def test_reproduce_synthetic(tmp_path, monkeypatch):
 
     from variegate.cli.app import app
 
-    small = Protocol(
+    small = Settings(
         n_draws=2, train_sizes=(20, 200), lambdas=(0.0, 4.0), n_starts=1, with_gap=False
     )
-    monkeypatch.setattr(Protocol, "quick", classmethod(lambda cls: small))
+    monkeypatch.setattr(Settings, "quick", classmethod(lambda cls: small))
     result = CliRunner().invoke(
         app,
         ["reproduce", "synthetic", "--quick", "--out", str(tmp_path), "--jobs", "1"],

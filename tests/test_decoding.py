@@ -200,16 +200,47 @@ def test_bad_arguments(options, message):
         vg.LEnsemble(np.eye(3)).decode(**options)
 
 
-@pytest.mark.parametrize("method", ["greedy", "exact"])
-def test_k_beyond_the_rank(method):
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("greedy", "no subset of 4 items was found: after 2, the rank of L is used up"),
+        ("mbr", "no subset of 4 items was found: after 2, the rank of L is used up"),
+        ("exact", "no feasible subset of 4 items has positive probability"),
+    ],
+)
+def test_k_beyond_the_rank(method, message):
     L = random_kernel_matrix(np.random.default_rng(0), 6, rank=2)
-    with pytest.raises(ValueError, match="no subset of 4 items has positive prob"):
+    with pytest.raises(ValueError, match=message):
         vg.LEnsemble(L).decode(method, k=4)
 
 
-def test_mbr_without_a_feasible_sample():
-    with pytest.raises(ValueError, match=r"none of 50 samples meets .*k=3.*greedy"):
-        vg.LEnsemble(1e-9 * np.eye(4)).decode(MBR(n_samples=50), k=3, random_state=0)
+def test_mbr_without_a_feasible_sample_takes_the_greedy_answer():
+    ensemble = vg.LEnsemble(1e-9 * np.diag([1.0, 4.0, 2.0, 3.0]))
+    selection = ensemble.decode(MBR(n_samples=50), k=3, random_state=0)
+    assert selection.indices.tolist() == [1, 2, 3]
+    assert "none of 50 samples meets the constraint, so the" in selection.stop_reason
+
+
+@pytest.mark.parametrize("method", DECODERS)
+def test_k_and_budget_together(method):
+    # The best item alone would use up what two others need.
+    ensemble = vg.LEnsemble(np.diag([100.0, 2.0, 2.0]))
+    selection = ensemble.decode(
+        method, k=2, budget=3.0, costs=[3, 1, 1], random_state=0
+    )
+    assert selection.indices.tolist() == [1, 2]
+
+
+@given(n=st.integers(1, 7), seed=st.integers(0, 10**6))
+def test_greedy_always_finds_k_items_within_a_budget_that_allows_them(n, seed):
+    rng = np.random.default_rng(seed)
+    L = random_kernel_matrix(rng, n, rank=n + 2)
+    costs = rng.uniform(0.5, 3.0, n)
+    k = int(rng.integers(1, n + 1))
+    budget = float(np.sort(costs)[:k].sum() * rng.uniform(1.0, 1.5))
+    selection = vg.LEnsemble(L).decode("greedy", k=k, budget=budget, costs=costs)
+    assert len(selection) == k
+    assert costs[selection.indices].sum() <= budget * (1 + 1e-9)
 
 
 def test_exact_refuses_large_ground_sets():

@@ -6,13 +6,13 @@ import pytest
 import variegate as vg
 from instances import random_kernel_matrix
 from variegate.experiments import runner
-from variegate.experiments.synthetic import Protocol, reproduce
+from variegate.experiments.synthetic import Settings, reproduce
 from variegate.experiments.synthetic.gap import AnchoredGaussian, CentredGaussian
 from variegate.experiments.synthetic.pieces import best_on_holdout, fit_path
 from variegate.experiments.synthetic.summary import mean_and_error, paired, row_of
 from variegate.experiments.tables import markdown_table, terminal_table
 
-SMALL = Protocol(
+SMALL = Settings(
     n_draws=2,
     train_sizes=(20, 30),
     n_holdout=10,
@@ -44,7 +44,7 @@ def test_results_have_the_documented_shape(outcome):
             for metric in ("f", "precision", "recall"):
                 assert set(row[metric]) == {"mean", "se"}
                 assert 0 <= row[metric]["mean"] <= 1
-                assert 0 <= row["clean"][metric]["mean"] <= 1
+                assert 0 <= row["against_clean"][metric]["mean"] <= 1
     methods = [(r["n_train"], r["method"]) for r in results["fig1a"]]
     assert methods == [(n, m) for n in (20, 30) for m in ("oracle", "mle", "lme")]
 
@@ -55,12 +55,12 @@ def test_maximum_likelihood_is_lambda_zero_and_the_oracle_has_none(outcome):
             assert row["lam"]["chosen"] == [0.0, 0.0]
         if row["method"] == "oracle":
             assert row["lam"] is None
-            assert row["clean"]["f"]["mean"] == 1.0
+            assert row["against_clean"]["f"]["mean"] == 1.0
 
 
 def test_clean_data_have_no_noise(outcome):
     for row in outcome.results["clean"]:
-        assert row["f"] == row["clean"]["f"]
+        assert row["f"] == row["against_clean"]["f"]
 
 
 def test_figures_and_report_are_written(outcome):
@@ -191,7 +191,7 @@ def test_fingerprint_depends_on_the_settings():
     one = runner.fingerprint({"a": 1, "b": 2})
     assert one == runner.fingerprint({"b": 2, "a": 1})
     assert one != runner.fingerprint({"a": 1, "b": 3})
-    json.dumps(SMALL.settings())
+    json.dumps(SMALL.as_dict())
 
 
 def test_tables():

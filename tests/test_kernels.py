@@ -124,6 +124,35 @@ def test_distances_of_near_duplicates_far_from_the_origin(n_features):
     assert squared[0, 0] == squared[1, 1] == 0.0
 
 
+class MeanScaled(vg.FixedKernel):
+    """A kernel that settles something in ``fit``."""
+
+    def fit(self, ground_sets):
+        self.mean_ = np.mean([gs.features().mean() for gs in ground_sets])
+        return self
+
+    def matrix(self, ground_set):
+        return np.eye(len(ground_set)) * self.mean_**2
+
+
+def test_parts_of_a_mixture_are_fitted():
+    ground_set = vg.GroundSet(np.full((2, 2), 3.0))
+    part = MeanScaled()
+    mixture = vg.Mixture([part, vg.Linear()]).fit([ground_set])
+    prepared = mixture.prepare(ground_set)
+    np.testing.assert_array_equal(prepared[0], 9.0 * np.eye(2))
+    assert not hasattr(part, "mean_")
+
+
+def test_new_bandwidths_take_effect():
+    kernel = vg.MultipleKernel([1.0, 2.0], linear=False)
+    assert kernel.domain.size == 2
+    kernel.set_params(bandwidths=[1.0, 2.0, 3.0])
+    assert kernel.domain.size == 3
+    with pytest.raises(ValueError, match="not settled yet: call fit first"):
+        _ = vg.MultipleKernel().domain
+
+
 def test_kernels_can_be_cloned_and_searched_over():
     kernel = vg.MultipleKernel([1.0, 2.0], linear=False)
     copy = clone(kernel)

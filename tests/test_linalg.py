@@ -9,6 +9,7 @@ from variegate.linalg import (
     NotPositiveDefiniteError,
     log_det_and_inverse,
     log_principal_minors,
+    normalizer_and_marginal_kernel,
     split_scale,
 )
 
@@ -84,7 +85,7 @@ def test_split_scale_undoes_itself():
 @pytest.mark.parametrize("rank", [1, 3, 11])
 def test_log_principal_minors_equal_determinants(n, rank):
     L = random_kernel_matrix(np.random.default_rng(n), n, rank=min(n, rank))
-    log_dets = log_principal_minors(L)
+    log_dets = log_principal_minors(*split_scale(L))
     assert log_dets.shape == (2**n,)
     for y in reference.all_subsets(n):
         position = sum(1 << i for i in y)
@@ -94,3 +95,41 @@ def test_log_principal_minors_equal_determinants(n, rank):
         else:
             det = reference.det_subset(L, y)
             assert np.exp(log_dets[position]) == pytest.approx(det, rel=1e-7)
+
+
+# The marginal kernel where Cholesky loses its digits -------------------------------
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e8, 1e14, 1e30, 1e120])
+def test_marginal_kernel_of_a_large_singular_kernel(scale):
+    # As L = s B B^T grows, K tends to the projection onto the columns of B.
+    B = np.random.default_rng(0).standard_normal((8, 3))
+    S, log_scale = split_scale(B @ B.T)
+    log_det, K = normalizer_and_marginal_kernel(S, log_scale + 0.5 * np.log(scale))
+    gram = B.T @ B
+    expected = B @ np.linalg.solve(gram + np.eye(3) / scale, B.T)
+    np.testing.assert_allclose(K, expected, atol=1e-10)
+    expected_log_det = (
+        3 * np.log(scale) + np.linalg.slogdet(gram + np.eye(3) / scale)[1]
+    )
+    assert log_det == pytest.approx(expected_log_det, rel=1e-10)
+
+
+def test_marginal_kernel_of_a_singular_graded_kernel():
+    # Twins of widely different quality: L = [[a², ab], [ab, b²]] has one eigenvalue.
+    u = np.array([40.0, -5.0, 0.0])
+    S = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    log_det, K = normalizer_and_marginal_kernel(S, u)
+    # K_22 = b²/(1 + a² + b²), about exp(-90); the third item is by itself.
+    assert K[0, 0] == pytest.approx(1.0)
+    assert K[1, 1] == pytest.approx(np.exp(-90.0), rel=1e-9)
+    assert K[0, 1] == pytest.approx(np.exp(-45.0), rel=1e-9)
+    assert K[2, 2] == pytest.approx(0.5)
+    assert log_det == pytest.approx(80.0 + np.log(2.0))
+
+
+def test_marginal_kernel_with_qualities_beyond_any_number():
+    S = np.ones((3, 3))
+    log_det, K = normalizer_and_marginal_kernel(S, np.array([2000.0, 2000.0, -2000.0]))
+    np.testing.assert_allclose(K[:2, :2], 0.5, rtol=1e-12)
+    assert log_det == pytest.approx(4000.0 + np.log(2.0))

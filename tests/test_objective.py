@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 import reference
 import variegate as vg
 from instances import KERNELS, random_ground_set, random_kernel_matrix
-from variegate.linalg import Resolvent
+from variegate.linalg import Resolvent, with_jitter
 from variegate.objective import LargeMarginLoss, Targets
-from variegate.problem import TrainingProblem, with_jitter
+from variegate.problem import TrainingProblem
 
 N = 6
 SUBSETS = {
@@ -39,9 +39,7 @@ def problem_of(case, subset, lam, omega, *, hinge, jitter=1e-6, l2=0.0, seed=0):
     point = problem.space.center()
     point[problem.space.slices["theta"]] = [0.3, -0.2, 0.1]
     point[problem.space.slices["intercept"]] = 0.2
-    if "kernel" in problem.space.slices:
-        part = problem.space.slices["kernel"]
-        point[part] = problem.space.blocks["kernel"].random(rng)
+    point[problem.space.slices["kernel"]] = kernel.domain.random(rng)
     return problem, point
 
 
@@ -86,6 +84,63 @@ def test_equals_the_papers_appendix(lam, omega, subset):
     expected_value, expected_gradient = reference.appendix_loss(L, subset, lam, omega)
     assert value == pytest.approx(expected_value, rel=1e-10)
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-8, atol=1e-8)
+
+
+def kernel_matrix(case, seed=0):
+    """The matrix L of a ground set under a kernel, at random parameters."""
+    rng = np.random.default_rng(seed)
+    ground_set = random_ground_set(case, rng, N)
+    kernel = case.kernel.fit([ground_set])
+    S = kernel.value(kernel.prepare(ground_set), kernel.domain.random(rng))
+    q = np.exp(ground_set.quality @ rng.standard_normal(3))
+    return q[:, None] * with_jitter(S, 1e-6) * q
+
+
+@pytest.mark.parametrize("case", KERNELS, ids=str)
+@pytest.mark.parametrize("omega", OMEGAS)
+@pytest.mark.parametrize("subset", SUBSETS.values(), ids=SUBSETS)
+def test_margin_of_every_kernel_is_the_expected_error(case, omega, subset):
+    L = kernel_matrix(case)
+    with_margin, _ = vg.large_margin_loss(L, subset, 1.0, omega, hinge=False)
+    likelihood, _ = vg.large_margin_loss(L, subset, 0.0, omega, hinge=False)
+    expected = reference.expected_error(L, subset, np.ones(N), np.full(N, omega))
+    assert np.exp(with_margin - likelihood) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("case", KERNELS, ids=str)
+def test_probabilities_of_every_kernel_sum_to_one(case):
+    L = kernel_matrix(case)
+    total = sum(
+        np.exp(-vg.large_margin_loss(L, y, lam=0.0)[0])
+        for y in reference.all_subsets(N)
+    )
+    assert total == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("L", "message"),
+    [
+        ([[1.0, 0.5], [0.2, 1.0]], "L is not symmetric"),
+        ([[-0.5, 0.0], [0.0, 1.0]], "L is not positive semidefinite"),
+        ([[1.0, 1.5], [1.5, 1.0]], "smallest eigenvalue is -0.5"),
+        ([1.0, 2.0], "L must be a square matrix"),
+        ([[np.inf, 0.0], [0.0, 1.0]], "L holds NaN or infinite values"),
+    ],
+)
+def test_bad_kernels(L, message):
+    with pytest.raises(ValueError, match=message):
+        vg.large_margin_loss(np.array(L), [0])
+
+
+def test_bad_subsets_and_parameters():
+    with pytest.raises(ValueError, match="item 5 is out of range"):
+        vg.large_margin_loss(np.eye(2), [5])
+    with pytest.raises(ValueError, match="lam must be a finite number"):
+        vg.large_margin_loss(np.eye(2), [0], lam=-1.0)
+    with pytest.raises(ValueError, match="the subset has probability zero"):
+        vg.large_margin_loss(np.ones((2, 2)), [0, 1])
+    with pytest.raises(ValueError, match="singular to rounding"):
+        vg.large_margin_loss(np.ones((2, 2)) * 1e40, [0])
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
@@ -234,7 +289,9 @@ def test_known_target_determinant_skips_the_similarity_gradient():
     targets = Targets.of([np.array([0, 2])], N)
     full = LargeMarginLoss().value_and_gradient(S, u, targets)
     log_det, _ = targets.log_det_and_inverse(S)
-    short = LargeMarginLoss().value_and_gradient(S, u, targets, target_log_det=log_det)
+    short = LargeMarginLoss().value_and_gradient(
+        S, u, targets, target_log_det=log_det, similarity_gradient=False
+    )
     assert short.similarity_gradient is None
     np.testing.assert_array_equal(short.value, full.value)
     np.testing.assert_array_equal(short.quality_gradient, full.quality_gradient)

@@ -76,6 +76,23 @@ def test_blocks_survive(tmp_path):
     np.testing.assert_array_equal(loaded.ensemble(sets[0]).L, model.ensemble(sets[0]).L)
 
 
+def test_a_block_of_any_name_survives(tmp_path):
+    rng = np.random.default_rng(0)
+    sets = [vg.GroundSet(X, {"kernel": X}) for X in rng.standard_normal((6, 5, 2))]
+    kernel = vg.MultipleKernel({"kernel": [1.0, 2.0]}, blocks=["kernel"])
+    model = vg.LargeMarginDPP(kernel=kernel, decoder="greedy", l2=0.1)
+    model.fit(sets, [[0, 1]] * 6).save(tmp_path / "m.json")
+    assert vg.load(tmp_path / "m.json").predict(sets)[0].tolist() == (
+        model.predict(sets)[0].tolist()
+    )
+
+
+def test_a_missing_folder_is_named(saved):
+    model = vg.load(saved)
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*absent"):
+        model.save(saved.parent / "absent" / "model.json")
+
+
 def test_a_loaded_model_can_be_fitted_again(saved):
     loaded = vg.load(saved)
     loaded.set_params(lam=2.0).fit(DATA.ground_sets, DATA.subsets)
@@ -202,6 +219,10 @@ def edited(path, *keys, value):
         (["fitted", "kernel_parameters"], [1.0], "1 kernel parameters, but the kernel"),
         (["fitted", "kernel_parameters"], [-1.0, 1.0, 1.0], "outside its domain"),
         (["training"], [], "makes no sense"),
+        (["training", "stop"], "never", "'never' is not a valid Stop"),
+        (["settings", "solver"], "os.system", "unknown solver 'os.system'"),
+        (["settings", "fit_intercept"], 3, "fit_intercept must be True or False"),
+        (["settings", "random_state"], "abc", "random_state must be None"),
     ],
 )
 def test_damaged_or_hostile_files(saved, keys, value, message):

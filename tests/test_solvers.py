@@ -2,15 +2,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import variegate as vg
 from variegate.domains import Free, Simplex
 from variegate.objective import LargeMarginLoss
 from variegate.parameters import ParameterSpace
 from variegate.problem import TrainingProblem
-from variegate.solvers import LBFGS, AlternatingSubgradient
+from variegate.solvers import LBFGS, AlternatingSubgradient, Stop, as_solver
 
-SOLVERS = [LBFGS(tol=1e-7), AlternatingSubgradient(tol=1e-7)]
+SOLVERS = [LBFGS(tol=1e-7), AlternatingSubgradient(max_iter=2000, tol=1e-7)]
 
 
 def synthetic_problem(kernel, lam=0.0, n_sets=60):
@@ -29,7 +30,9 @@ class Quadratic:
     """Distance to a point outside the simplex, with a known projection."""
 
     def __init__(self):
-        self.space = ParameterSpace({"theta": Free(2), "kernel": Simplex(3)})
+        self.space = ParameterSpace(
+            {"theta": Free(2), "kernel": Simplex(3)}, groups=[["theta"], ["kernel"]]
+        )
         self.target = np.array([3.0, -1.0, 0.9, 0.4, -0.5])
 
     def value_and_gradient(self, flat):
@@ -71,7 +74,7 @@ def test_alternation_descends_as_far_as_lbfgs_on_the_papers_model(lam):
         )
         .fit(data.ground_sets, data.subsets)
         .solver_result_.objective
-        for solver in (LBFGS(), AlternatingSubgradient())
+        for solver in (LBFGS(), AlternatingSubgradient(max_iter=2000))
     ]
     assert ends[0] == pytest.approx(ends[1], rel=2e-3)
 
@@ -111,7 +114,53 @@ def test_running_out_of_iterations_is_said(cls):
     problem = synthetic_problem(vg.MultipleKernel(), lam=4.0, n_sets=20)
     result = cls(max_iter=2, tol=1e-9).solve(problem, problem.space.center())
     assert not result.converged
+    assert result.stop is Stop.MAX_ITER
     assert "max_iter=2" in result.status
+    assert "Raise max_iter (now 2)" in result.remedy
+
+
+class Kink:
+    """|x| from the right, with a slope of one at the minimum."""
+
+    def __init__(self):
+        self.space = ParameterSpace({"theta": Free(1)}, groups=[["theta"]])
+
+    def value_and_gradient(self, flat):
+        return float(np.abs(flat).sum()), np.where(flat >= 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+def test_a_kink_is_not_called_convergence(solver):
+    result = solver.solve(Kink(), np.array([1.0]))
+    assert result.stop is Stop.KINK
+    assert not result.converged
+    assert abs(result.parameters[0]) < 1e-3
+    assert "kink of the hinge" in result.status
+    # Only the descent that cannot follow a kink has something to recommend.
+    assert bool(result.remedy) == isinstance(solver, AlternatingSubgradient)
+
+
+@pytest.mark.parametrize("lam", [1.0, 16.0, 64.0])
+def test_lbfgs_ends_at_the_bottom_of_a_kink(lam):
+    problem = synthetic_problem(vg.Linear(), lam=lam)
+    result = LBFGS().solve(problem, problem.space.center())
+    searched = minimize(
+        lambda point: problem.value_and_gradient(point)[0],
+        result.parameters,
+        method="Nelder-Mead",
+        options={"maxiter": 1000},
+    )
+    assert result.objective <= searched.fun * (1 + 1e-4)
+
+
+def test_names_and_objects():
+    assert as_solver("lbfgs", 7, 1e-3) == LBFGS(7, 1e-3)
+    assert as_solver("alternating", 7, 1e-3) == AlternatingSubgradient(7, 1e-3)
+    own = LBFGS(3)
+    assert as_solver(own, 7, 1e-3) is own
+    for wrong in (LBFGS, 3, None):
+        with pytest.raises(ValueError, match="a solver is a name or an object"):
+            as_solver(wrong, 7, 1e-3)
 
 
 def test_simplex_projection_is_the_nearest_point():

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
+from uuid import uuid4
 
 
 def write_atomic(path: str | Path, content: str | bytes) -> None:
     """Write ``content`` to ``path`` so that no reader ever sees a part of it."""
     path = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
-    descriptor, name = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
-    )
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"cannot write {path}: there is no folder {path.parent}"
+        )
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{uuid4().hex[:8]}.tmp")
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    # The only way to read it is to set it.
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise type(error)(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)

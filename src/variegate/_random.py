@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+from typing import Any
+
 import numpy as np
 
 from variegate._typing import RandomState
@@ -12,14 +15,20 @@ def generator(random_state: RandomState) -> np.random.Generator:
 
     A seed gives the same generator each time; a ``Generator`` is used as it is and
     advanced; a legacy ``RandomState`` (which scikit-learn may pass on) is asked for
-    one seed, so that it advances too.
+    numbers to seed one with, so that it advances too.
     """
+    check_random_state(random_state)
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
+    return np.random.default_rng(random_state)
+
+
+def check_random_state(random_state: Any) -> None:
+    """Refuse what :func:`generator` cannot take."""
+    known = np.random.Generator | np.random.RandomState | Integral | None
+    is_negative = isinstance(random_state, Integral) and random_state < 0
+    if not isinstance(random_state, known) or is_negative:
         raise ValueError(
             "random_state must be None, a non-negative integer or a NumPy random "
             f"generator, got {random_state!r}"
-        ) from error
+        )

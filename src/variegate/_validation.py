@@ -21,6 +21,12 @@ def check_number(name: str, value: Any, *, positive: bool = False) -> None:
         raise ValueError(f"{name} must be a finite number {bound}, got {value!r}")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
 def check_count(name: str, value: Any) -> None:
     """Refuse what is not a whole number of at least one."""
     is_count = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)

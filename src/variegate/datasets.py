@@ -9,16 +9,16 @@ import numpy as np
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.ground_set import GroundSet
-from variegate.linalg import log_principal_minors
+from variegate.linalg import log_principal_minors, split_scale
 
-__all__ = ["Synthetic", "make_synthetic"]
+__all__ = ["SyntheticData", "make_synthetic"]
 
 #: The most diverse subset is found by looking at all of them.
 _MAX_ITEMS = 20
 
 
-@dataclass(frozen=True)
-class Synthetic:
+@dataclass(frozen=True, eq=False)
+class SyntheticData:
     """Ground sets with their most diverse subsets, as seen through noise.
 
     Attributes
@@ -45,7 +45,7 @@ def make_synthetic(
     noise: float = 0.1,
     theta: FloatArray | None = None,
     random_state: RandomState = None,
-) -> Synthetic:
+) -> SyntheticData:
     """Generate the data of the paper's section 4.1.
 
     Every item has a feature vector ``x ~ N(0, I)`` that gives both its quality
@@ -69,7 +69,7 @@ def make_synthetic(
 
     Returns
     -------
-    Synthetic
+    SyntheticData
 
     Examples
     --------
@@ -95,10 +95,10 @@ def make_synthetic(
     for _ in range(n_sets):
         X = rng.standard_normal((n_items, n_features))
         scaled = np.exp(X @ theta)[:, None] * X
-        best = int(np.argmax(log_principal_minors(scaled @ scaled.T)))
+        best = int(np.argmax(log_principal_minors(*split_scale(scaled @ scaled.T))))
         clean = (best >> bits & 1).astype(bool)
         flipped = rng.random(n_items) < noise
         ground_sets.append(GroundSet(quality=X))
         subsets.append(np.flatnonzero(clean ^ flipped))
         clean_subsets.append(np.flatnonzero(clean))
-    return Synthetic(ground_sets, subsets, clean_subsets, theta)
+    return SyntheticData(ground_sets, subsets, clean_subsets, theta)

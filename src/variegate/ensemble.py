@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,14 +11,16 @@ from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate.decoding import Constraint, Decoder, as_decoder
 from variegate.ground_set import as_members
-from variegate.linalg import Resolvent, log_det_subset, split_scale
-from variegate.psd import smallest_eigenvalue_if_negative
+from variegate.linalg import (
+    log_det_subset,
+    normalizer_and_marginal_kernel,
+    split_scale,
+)
+from variegate.psd import check_semidefinite, check_symmetric
 from variegate.sampling import sample_spectral
 from variegate.selection import Selection
 
 __all__ = ["LEnsemble"]
-
-_ASYMMETRY = 1e-8
 
 
 class LEnsemble:
@@ -33,86 +35,110 @@ class LEnsemble:
     L : array of shape (N, N)
         Symmetric and positive semidefinite.
 
+    Attributes
+    ----------
+    S : read-only array of shape (N, N)
+        ``L`` scaled to a unit diagonal.
+    log_scale : read-only array of shape (N,)
+        ``L = diag(exp(log_scale)) S diag(exp(log_scale))``.  The ensemble keeps these
+        two and not ``L``, whose entries may overflow.
+
     Examples
     --------
     >>> import numpy as np
     >>> import variegate as vg
     >>> e = vg.LEnsemble([[2.0, 1.9], [1.9, 2.0]])  # two good, nearly equal items
-    >>> e.marginals().round(3)
-    array([0.445, 0.445])
+    >>> e.marginals().round(4)  # 1 - 3 / det(L + I) = 1 - 3 / 5.39
+    array([0.4434, 0.4434])
     >>> e.decode("exact").indices
     array([0])
     """
 
     def __init__(self, L: Any) -> None:
-        L = np.array(L, dtype=np.float64)
-        if L.ndim != 2 or L.shape[0] != L.shape[1]:
-            raise ValueError(f"L must be a square matrix, got shape {L.shape}")
-        if not np.isfinite(L).all():
-            raise ValueError("L holds NaN or infinite values")
-        scale = float(np.abs(L).max(initial=0.0))
-        asymmetry = float(np.abs(L - L.T).max(initial=0.0))
-        if asymmetry > _ASYMMETRY * scale:
-            raise ValueError(
-                f"L is not symmetric: L and its transpose differ by {asymmetry:.3g}"
-            )
-        L = L / 2.0 + L.T / 2.0
-        if (np.diagonal(L) < 0).any():
-            item = int(np.argmin(np.diagonal(L)))
-            raise ValueError(
-                "L is not positive semidefinite: "
-                f"L[{item}, {item}] is {L[item, item]:.3g}"
-            )
-        smallest = smallest_eigenvalue_if_negative(split_scale(L)[0])
-        if smallest is not None:
-            raise ValueError(
-                "L is not positive semidefinite: scaled to a unit diagonal, its "
-                f"smallest eigenvalue is {smallest:.3g}"
-            )
-        L.flags.writeable = False
-        self.L: FloatArray = L
+        self._set(check_symmetric(L, "L"), 0.0, "L")
+
+    @classmethod
+    def from_quality(cls, S: Any, log_quality: Any) -> Self:
+        """Return the ensemble of ``L_ij = exp(u_i + u_j) S_ij``, never forming it.
+
+        Parameters
+        ----------
+        S : array of shape (N, N)
+            Similarity; symmetric and positive semidefinite.
+        log_quality : array of shape (N,)
+            ``u``; any finite numbers.
+        """
+        ensemble = cls.__new__(cls)
+        S = check_symmetric(S, "S")
+        u = np.asarray(log_quality, dtype=np.float64)
+        if u.shape != (len(S),) or not np.isfinite(u).all():
+            raise ValueError(f"log_quality must hold {len(S)} finite numbers")
+        ensemble._set(S, u, "S")
+        return ensemble
+
+    def _set(
+        self, matrix: FloatArray, log_quality: FloatArray | float, name: str
+    ) -> None:
+        check_semidefinite(matrix, name)
+        self.S, scale = split_scale(matrix)
+        self.log_scale: FloatArray = scale + log_quality
+        self.S.flags.writeable = self.log_scale.flags.writeable = False
 
     def __len__(self) -> int:
-        return len(self.L)
+        return len(self.S)
 
     def __repr__(self) -> str:
         return f"<LEnsemble: {len(self)} items>"
 
-    @cached_property
-    def _resolvent(self) -> Resolvent:
-        return Resolvent.of(*split_scale(self.L))
+    @property
+    def L(self) -> FloatArray:
+        """The kernel; infinite where its entries are too large for a number."""
+        with np.errstate(over="ignore"):
+            scale = np.exp(self.log_scale)
+            L = scale[:, None] * self.S * scale
+        return np.asarray(L)
 
     @cached_property
-    def _eigenpairs(self) -> tuple[FloatArray, FloatArray]:
-        values, vectors = np.linalg.eigh(self.L)
-        return np.maximum(values, 0.0), vectors
+    def _normalized(self) -> tuple[float, FloatArray]:
+        return normalizer_and_marginal_kernel(self.S, self.log_scale)
+
+    @cached_property
+    def _elementary(self) -> tuple[FloatArray, FloatArray]:
+        """The mixture of elementary processes: eigenpairs of ``K``.
+
+        Not those of ``L``: next to large entries its small eigenvalues are lost to
+        rounding, while an error of rounding in ``K`` is one in a probability.
+        """
+        values, vectors = np.linalg.eigh(self._normalized[1])
+        return np.clip(values, 0.0, 1.0), vectors
 
     @property
     def log_normalizer(self) -> float:
         """``log det(L + I)``."""
-        return float(self._resolvent.log_det)
+        return self._normalized[0]
 
     def log_prob(self, subset: SubsetLike) -> float:
         """Return ``log P(subset)``, minus infinity if it is impossible."""
         members = as_members(subset, len(self))
-        return log_det_subset(self.L, members) - self.log_normalizer
+        log_det = log_det_subset(self.S, self.log_scale, members)
+        return log_det - self.log_normalizer
 
     def marginal_kernel(self) -> FloatArray:
         """Return ``K = L (L + I)⁻¹``: ``P(y ⊆ Y) = det K_y`` (paper eq. 2-3)."""
-        return self._resolvent.marginal_kernel()
+        return self._normalized[1].copy()
 
     def marginals(self) -> FloatArray:
         """Return the probability of each item to be chosen, the diagonal of ``K``."""
-        return self._resolvent.included.copy()
+        return np.diagonal(self._normalized[1]).copy()
 
     def expected_size(self) -> float:
         """Return the expected number of chosen items, the trace of ``K``."""
-        return float(self._resolvent.included.sum())
+        return float(np.trace(self._normalized[1]))
 
     def sample(self, n: int = 1, random_state: RandomState = None) -> BoolArray:
         """Draw ``n`` subsets exactly; a boolean array of shape (n, N)."""
-        values, vectors = self._eigenpairs
-        return sample_spectral(values, vectors, n, generator(random_state))
+        keep_probability, vectors = self._elementary
+        return sample_spectral(keep_probability, vectors, n, generator(random_state))
 
     def decode(
         self,

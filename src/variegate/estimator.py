@@ -13,30 +13,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import metrics
-from variegate._random import generator
+from variegate._random import check_random_state, generator
 from variegate._typing import FloatArray, IntArray, RandomState
-from variegate._validation import check_count, check_number
+from variegate._validation import check_count, check_flag, check_number
 from variegate.decoding import Decoder, as_decoder
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
 from variegate.kernels import Kernel, MultipleKernel
+from variegate.linalg import with_jitter
 from variegate.objective import LargeMarginLoss, check_error_costs
-from variegate.problem import TrainingProblem, with_jitter
+from variegate.parameters import ParameterSpace
+from variegate.problem import TrainingProblem
 from variegate.quality import log_quality
-from variegate.solvers import (
-    LBFGS,
-    AlternatingSubgradient,
-    Callback,
-    SolverResult,
-    Step,
-)
+from variegate.solvers import Callback, SolverResult, Step, as_solver
 
 __all__ = ["LargeMarginDPP"]
-
-_SOLVERS = {"lbfgs": LBFGS, "alternating": AlternatingSubgradient}
-
-#: Above this, exp(2u) overflows and no kernel matrix can be written down.
-_LARGEST_LOG_QUALITY = 350.0
 
 
 class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
@@ -82,9 +73,9 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
     tol : float, default=1e-5
         Tolerance on the gradient of a solver given by name.
     n_starts : int, default=1
-        The objective is not convex when the kernel is learned or ``lam > 0``.  The
-        first start is the same always; each further one takes random kernel
-        parameters, and the best end by training objective is kept.
+        Where the kernel has parameters, the objective has several minima.  The first
+        start is always the same; each further one takes random kernel parameters, and
+        the best end by training objective is kept.
     warm_start : bool, default=False
         Start from the parameters of the previous ``fit`` where they fit.
     callback : callable, optional
@@ -112,8 +103,10 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
     >>> data = vg.datasets.make_synthetic(n_sets=60, random_state=0)
     >>> model = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="exact")
     >>> model = model.fit(data.ground_sets[:40], data.subsets[:40])
-    >>> model.predict(data.ground_sets[40:41])
-    [array([1, 2, 3, 8])]
+    >>> len(model.predict(data.ground_sets[40:]))
+    20
+    >>> model.score(data.ground_sets[40:], data.subsets[40:]) > 0.8
+    True
     """
 
     def __init__(
@@ -194,35 +187,38 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             jitter=self.jitter,
         )
         result = self._solve(problem)
-        if not result.converged:
+        if result.remedy:
             warnings.warn(
-                f"{result.status}. Raise max_iter (now {self.max_iter}), standardize "
-                "the quality features, or add a little l2",
-                ConvergenceWarning,
-                stacklevel=2,
+                f"{result.status}. {result.remedy}", ConvergenceWarning, stacklevel=2
             )
-        slices = problem.space.slices
-        flat = result.parameters
+        self._set_fitted(kernel, problem.space.unpack(result.parameters), result)
+        return self
+
+    def _set_fitted(
+        self, kernel: Kernel, parts: dict[str, FloatArray], result: SolverResult
+    ) -> None:
+        """Take what was learned, now or in the model that a file holds."""
         self.kernel_ = kernel
-        self.theta_: FloatArray = flat[slices["theta"]]
-        self.intercept_ = (
-            float(flat[slices["intercept"]][0]) if self.fit_intercept else 0.0
-        )
-        self.kernel_parameters_: FloatArray = flat[slices.get("kernel", slice(0, 0))]
+        self.theta_: FloatArray = parts["theta"]
+        self.intercept_ = float(parts["intercept"].sum())
+        self.kernel_parameters_: FloatArray = parts["kernel"]
         self.solver_result_ = result
         self.history_: list[Step] = result.history
-        self.n_features_in_ = ground_sets[0].n_features
-        return self
+        self.n_features_in_ = len(self.theta_)
 
     def _check_parameters(self) -> None:
         for name in ("lam", "omega", "l2", "jitter", "tol"):
             check_number(name, getattr(self, name))
         for name in ("max_iter", "n_starts"):
             check_count(name, getattr(self, name))
+        for name in ("fit_intercept", "warm_start"):
+            check_flag(name, getattr(self, name))
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise ValueError(
                 f"kernel must be a Kernel such as MultipleKernel(), got {self.kernel!r}"
             )
+        check_random_state(self.random_state)
+        as_solver(self.solver, self.max_iter, self.tol)
         as_decoder(self.decoder)
 
     def _kernel_to_fit(self) -> Kernel:
@@ -230,41 +226,30 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         return kernel
 
     def _solve(self, problem: TrainingProblem) -> SolverResult:
-        solver = self.solver
-        if isinstance(solver, str):
-            if solver not in _SOLVERS:
-                raise ValueError(
-                    f"unknown solver {solver!r}; there are "
-                    f"{', '.join(sorted(_SOLVERS))}"
-                )
-            solver = _SOLVERS[solver](max_iter=self.max_iter, tol=self.tol)
-        best: SolverResult | None = None
-        for start in self._starts(problem):
-            result: SolverResult = solver.solve(problem, start, self.callback)
-            if best is None or result.objective < best.objective:
-                best = result
-        assert best is not None
-        return best
+        solver = as_solver(self.solver, self.max_iter, self.tol)
+        results: list[SolverResult] = [
+            solver.solve(problem, start, self.callback)
+            for start in self._starts(problem.space)
+        ]
+        return min(results, key=lambda result: result.objective)
 
-    def _starts(self, problem: TrainingProblem) -> list[FloatArray]:
-        space = problem.space
-        first = space.center()
+    def _starts(self, space: ParameterSpace) -> list[FloatArray]:
+        first = space.unpack(space.center())
         if self.warm_start and hasattr(self, "theta_"):
             previous = {
                 "theta": self.theta_,
                 "intercept": np.array([self.intercept_]),
                 "kernel": self.kernel_parameters_,
             }
-            for name, part in space.slices.items():
-                if len(previous[name]) == part.stop - part.start:
-                    first[part] = previous[name]
-        starts = [first]
-        if "kernel" in space.blocks:
+            for name, values in previous.items():
+                if values.shape == first[name].shape:
+                    first[name] = values
+        starts = [space.pack(first)]
+        kernel_domain = space.parts["kernel"]
+        if kernel_domain.size:
             rng = generator(self.random_state)
             for _ in range(self.n_starts - 1):
-                start = first.copy()
-                start[space.slices["kernel"]] = space.blocks["kernel"].random(rng)
-                starts.append(start)
+                starts.append(space.pack(first | {"kernel": kernel_domain.random(rng)}))
         return starts
 
     @property
@@ -292,7 +277,7 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
     def ensemble(self, ground_set: GroundSet) -> LEnsemble:
         """Return the determinantal point process of one ground set."""
         check_is_fitted(self, "theta_")
-        return self._ensembles([ground_set])[0]
+        return self._ensemble(check_ground_sets([ground_set])[0])
 
     def predict(
         self,
@@ -317,12 +302,15 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "theta_")
         ground_sets = check_ground_sets(ground_sets)
         decoder = as_decoder(self.decoder)
-        rng = generator(self.random_state)
+        # The same numbers for every ground set: what is chosen from one does not
+        # depend on which others are in the list.
+        seed = int(generator(self.random_state).integers(2**63))
         chosen = []
-        for position, ensemble in enumerate(self._ensembles(ground_sets)):
-            costs = ground_sets[position].costs if budget is not None else None
+        for position, ground_set in enumerate(ground_sets):
+            costs = ground_set.costs if budget is not None else None
             try:
-                selection = ensemble.decode(decoder, k, budget, costs, rng)
+                ensemble = self._ensemble(ground_set)
+                selection = ensemble.decode(decoder, k, budget, costs, seed)
             except ValueError as error:
                 raise ValueError(f"ground set {position}: {error}") from error
             chosen.append(selection.indices)
@@ -334,33 +322,16 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         wanted = check_subsets(subsets, ground_sets)
         return metrics.mean_scores(self.predict(ground_sets), wanted)["f"]
 
-    def _ensembles(self, ground_sets: Sequence[Any]) -> list[LEnsemble]:
-        ensembles = []
-        for position, ground_set in enumerate(check_ground_sets(ground_sets)):
-            try:
-                ensembles.append(self._ensemble(ground_set))
-            except ValueError as error:
-                raise ValueError(f"ground set {position}: {error}") from error
-        return ensembles
-
     def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
         if ground_set.n_features != self.n_features_in_:
             raise ValueError(
                 f"{ground_set.n_features} quality features, but the model was fitted "
                 f"with {self.n_features_in_}"
             )
+        prepared = self.kernel_.prepare(ground_set)
+        S = self.kernel_.value(prepared, self.kernel_parameters_)
         u = log_quality(ground_set.quality, self.theta_, self.intercept_)
-        if u.max() > _LARGEST_LOG_QUALITY:
-            item = int(np.argmax(u))
-            raise ValueError(
-                f"item {item} has a log-quality of {u[item]:.0f}, too large for a "
-                "kernel matrix: its features lie far outside those of the training data"
-            )
-        S = self.kernel_.value(
-            self.kernel_.prepare(ground_set), self.kernel_parameters_
-        )
-        q = np.exp(u)
-        return LEnsemble(q[:, None] * with_jitter(S, self.jitter) * q)
+        return LEnsemble.from_quality(with_jitter(S, self.jitter), u)
 
     # Keeping ----------------------------------------------------------------------
 

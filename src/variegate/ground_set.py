@@ -84,6 +84,11 @@ class GroundSet:
         return f"<GroundSet: {len(self)} items, quality: {self.n_features}, {blocks}>"
 
     @property
+    def similarity(self) -> Any:
+        """The similarity features: a matrix, or a dict of named blocks."""
+        return self.blocks[""] if list(self.blocks) == [""] else self.blocks
+
+    @property
     def n_features(self) -> int:
         """The number of quality features."""
         return int(self.quality.shape[1])
@@ -265,6 +270,8 @@ def check_subsets(
     subsets: Any, ground_sets: Sequence[GroundSet], name: str = "subsets"
 ) -> list[IntArray]:
     """Return every subset as sorted item numbers, or say which one is wrong."""
+    if not hasattr(subsets, "__len__"):
+        raise ValueError(f"expected a list of {name}, got {subsets!r}")
     if len(subsets) != len(ground_sets):
         raise ValueError(
             f"{len(subsets)} {name} for {len(ground_sets)} ground sets: "

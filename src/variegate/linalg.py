@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, qr
 
 from variegate._typing import FloatArray, IntArray
 
@@ -25,6 +25,10 @@ STACK_LIMIT = 48
 #: A squared residual below this share of the item's own diagonal is rounding error:
 #: the item lies in the span of those before it, and the determinant is zero.
 RANK_TOLERANCE = 1e-12
+
+#: With squared pivots below this share of the diagonal, an inverse by Cholesky has lost
+#: half of its digits or more.
+_ILL_CONDITIONED = 1e-8
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
@@ -94,7 +98,7 @@ def _invert_one(
     return log_det, lower + np.tril(lower, -1).T
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Resolvent:
     r"""The resolvent ``A⁻¹ = (L + I)⁻¹`` of ``L = diag(q) S diag(q)``, ``q = exp(u)``.
 
@@ -118,10 +122,7 @@ class Resolvent:
     ----------
     log_det : (...)
         ``log det(L + I) = log det M + 2 Σ_i max(u_i, 0)``.
-    low : (..., N)
-        ``p``.
-    high : (..., N)
-        ``c``.
+    p, c : (..., N)
     inverse : (..., N, N)
         ``M⁻¹``.
     included : (..., N)
@@ -131,37 +132,91 @@ class Resolvent:
     """
 
     log_det: FloatArray
-    low: FloatArray
-    high: FloatArray
+    p: FloatArray
+    c: FloatArray
     inverse: FloatArray
     included: FloatArray
     excluded: FloatArray
 
     @classmethod
-    def of(cls, S: FloatArray, log_quality: FloatArray) -> Resolvent:
-        """Factor ``L + I`` for a similarity ``(..., N, N)`` and ``u`` ``(..., N)``."""
-        low = np.exp(np.minimum(log_quality, 0.0))
-        high = np.exp(-np.maximum(log_quality, 0.0))
-        scaled = low[..., :, None] * S * low[..., None, :]
+    def of(
+        cls, S: FloatArray, log_quality: FloatArray, tolerance: float = 0.0
+    ) -> Resolvent:
+        """Factor ``L + I`` for a similarity ``(..., N, N)`` and ``u`` ``(..., N)``.
+
+        ``tolerance`` is that of :func:`log_det_and_inverse`.
+        """
+        p = np.exp(np.minimum(log_quality, 0.0))
+        c = np.exp(-np.maximum(log_quality, 0.0))
+        scaled = p[..., :, None] * S * p[..., None, :]
         M = scaled.copy()
-        add_to_diagonal(M, high**2)
-        log_det, inverse = log_det_and_inverse(M)
+        add_to_diagonal(M, c**2)
+        log_det, inverse = log_det_and_inverse(M, tolerance)
         diagonal = np.diagonal(inverse, axis1=-2, axis2=-1)
         return cls(
             log_det=log_det + 2.0 * np.maximum(log_quality, 0.0).sum(axis=-1),
-            low=low,
-            high=high,
+            p=p,
+            c=c,
             inverse=inverse,
             included=np.einsum("...ij,...ij->...i", scaled, inverse).clip(0.0, 1.0),
-            excluded=(high**2 * diagonal).clip(0.0, 1.0),
+            excluded=(c**2 * diagonal).clip(0.0, 1.0),
         )
 
     def marginal_kernel(self) -> FloatArray:
         """Return ``K = I - C M⁻¹ C``, its diagonal free of cancellation."""
-        K = -self.high[..., :, None] * self.inverse * self.high[..., None, :]
+        K = -self.c[..., :, None] * self.inverse * self.c[..., None, :]
         rows = np.arange(K.shape[-1])
         K[..., rows, rows] = self.included
         return K
+
+
+def normalizer_and_marginal_kernel(
+    S: FloatArray, log_quality: FloatArray
+) -> tuple[float, FloatArray]:
+    """Return ``log det(L + I)`` and ``K = L (L + I)⁻¹`` of one ground set.
+
+    By :class:`Resolvent` where its Cholesky factorisation keeps enough digits.  It
+    does not where ``S`` is singular and qualities are large: ``M`` is then singular
+    to rounding.  There, write ``S = F Fᵀ`` with the numerical rank as the number of
+    columns, ``B = diag(q) F``, and take the orthogonal factor of ``[B; I] = Q R``:
+    ``log det(L + I) = 2 Σ log |R_ii|`` and ``K = Q₁ Q₁ᵀ`` with ``Q₁`` the rows of
+    ``B``.  With rows in decreasing order and columns pivoted, Householder's method is
+    stable row by row (Cox and Higham, 1998), however widely the qualities spread.
+    """
+    try:
+        resolvent = Resolvent.of(S, log_quality, _ILL_CONDITIONED)
+        return float(resolvent.log_det), resolvent.marginal_kernel()
+    except NotPositiveDefiniteError:
+        pass
+    eigenvalues, vectors = np.linalg.eigh(S)
+    present = eigenvalues > len(S) * np.finfo(float).eps * eigenvalues[-1]
+    factor = vectors[:, present] * np.sqrt(eigenvalues[present])
+    # Common factors of all qualities are kept out of the exponential.
+    top = max(float(log_quality.max()), 0.0)
+    rows = np.exp(log_quality - top)[:, None] * factor
+    stacked = np.vstack([rows, np.exp(-top) * np.eye(rows.shape[1])])
+    order = np.argsort(-np.abs(stacked).max(axis=1), kind="stable")
+    Q, R, _ = qr(stacked[order], mode="economic", pivoting=True)
+    Q_1 = np.empty_like(rows)
+    kept = order < len(S)
+    Q_1[order[kept]] = Q[kept]
+    with np.errstate(divide="ignore"):
+        log_diagonal = np.log(np.abs(np.diagonal(R))) + top
+    # Below the threshold the identity alone is left, whose logarithm is zero.
+    log_det = 2.0 * float(np.maximum(log_diagonal, 0.0).sum())
+    return log_det, Q_1 @ Q_1.T
+
+
+def with_jitter(S: FloatArray, jitter: float) -> FloatArray:
+    """Return ``S`` with its diagonal raised by the share ``jitter``.
+
+    Relative to the diagonal, so that rescaling an item's features, which is the same
+    as changing its quality, changes nothing else.  The map is linear and its own
+    adjoint: it also pulls gradients back.
+    """
+    S = S.copy()
+    add_to_diagonal(S, jitter * np.diagonal(S, axis1=-2, axis2=-1))
+    return S
 
 
 def add_to_diagonal(M: FloatArray, values: FloatArray | float) -> None:
@@ -181,21 +236,22 @@ def split_scale(L: FloatArray) -> tuple[FloatArray, FloatArray]:
     return S, np.log(scale)
 
 
-def log_det_subset(L: FloatArray, members: IntArray) -> float:
-    """Return ``log det L_y`` of one matrix: 0 for the empty set, -inf if singular."""
+def log_det_subset(S: FloatArray, log_scale: FloatArray, members: IntArray) -> float:
+    """Return ``log det L_y``: 0 for the empty set, -inf if singular.
+
+    ``L = diag(exp(log_scale)) S diag(exp(log_scale))``, and ``S`` has a unit diagonal.
+    """
     if len(members) == 0:
         return 0.0
-    S, log_scale = split_scale(L[np.ix_(members, members)])
-    factor, info = lapack.dpotrf(S, lower=1)
+    factor, info = lapack.dpotrf(S[np.ix_(members, members)], lower=1)
     diagonal = factor.diagonal()
-    # S has a unit diagonal, so a squared pivot is the share of the item that the
-    # items before it do not explain.
+    # A squared pivot is the share of the item that those before it do not explain.
     if info != 0 or np.any(diagonal**2 <= RANK_TOLERANCE):
         return -np.inf
-    return float(2.0 * (np.log(diagonal).sum() + log_scale.sum()))
+    return float(2.0 * (np.log(diagonal).sum() + log_scale[members].sum()))
 
 
-def log_principal_minors(L: FloatArray) -> FloatArray:
+def log_principal_minors(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     """Return ``log det L_y`` of all ``2^N`` subsets ``y``, in ``O(2^N)`` operations.
 
     Bit ``i`` of the position in the result says whether item ``i`` is in ``y``.
@@ -207,7 +263,9 @@ def log_principal_minors(L: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    L : array of shape (N, N), positive semidefinite
+    S : array of shape (N, N), positive semidefinite with a unit diagonal
+    log_scale : array of shape (N,)
+        ``L = diag(exp(log_scale)) S diag(exp(log_scale))``.
 
     Returns
     -------
@@ -215,7 +273,6 @@ def log_principal_minors(L: FloatArray) -> FloatArray:
     """
     from variegate.compiled.minors import fill_log_minors
 
-    S, log_scale = split_scale(L)
     log_dets = np.empty(2 ** len(S))
     fill_log_minors(S, log_scale, RANK_TOLERANCE, log_dets)
     return log_dets

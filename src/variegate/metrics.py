@@ -1,9 +1,8 @@
 """How well a chosen subset agrees with the one that was wanted.
 
 All functions take subsets as item numbers or boolean masks.  Conventions for the
-empty set: nothing chosen and nothing wanted is perfect (1.0); nothing chosen makes no
-wrong choice, so its precision is 1.0 only then and 0.0 otherwise, and likewise for
-the recall of an empty target.
+empty set: where nothing is chosen and nothing wanted, all scores are 1.0; where only
+one of the two is empty, they are 0.0.
 """
 
 from __future__ import annotations

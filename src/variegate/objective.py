@@ -65,6 +65,7 @@ from variegate.linalg import (
     log_det_and_inverse,
     split_scale,
 )
+from variegate.psd import check_semidefinite, check_symmetric
 
 __all__ = ["LargeMarginLoss", "LossTerms", "Targets", "large_margin_loss"]
 
@@ -77,7 +78,7 @@ class ZeroProbabilityError(NotPositiveDefiniteError):
     """The target subset has probability zero under a singular similarity."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Targets:
     """The wanted subsets of a stack of ground sets of equal size, with error costs.
 
@@ -177,6 +178,7 @@ class LargeMarginLoss:
         targets: Targets,
         *,
         target_log_det: FloatArray | None = None,
+        similarity_gradient: bool = True,
     ) -> LossTerms:
         """Return the losses and their gradients.
 
@@ -187,10 +189,11 @@ class LargeMarginLoss:
         targets : Targets
         target_log_det : array of shape (B,), optional
             ``log det S_y`` if it is known, as it is when the similarity has no
-            parameters.  The gradient in ``S`` is then not computed.
+            parameters.  Only without ``similarity_gradient``.
+        similarity_gradient : bool
+            Whether the gradient in ``S`` is wanted, the larger part of the work.
         """
-        learn_similarity = target_log_det is None
-        if target_log_det is None:
+        if target_log_det is None or similarity_gradient:
             target_log_det, target_inverse = targets.log_det_and_inverse(S)
         resolvent = Resolvent.of(S, log_quality)
 
@@ -206,22 +209,22 @@ class LargeMarginLoss:
                 resolvent, targets
             )
 
-        similarity_gradient = None
-        if learn_similarity:
-            # P M⁻¹ P, then + λ/m · P M⁻¹ C W C M⁻¹ P
-            left = resolvent.low[..., None] * resolvent.inverse
-            similarity_gradient = left * resolvent.low[..., None, :] - target_inverse
+        G = None
+        if similarity_gradient:
+            # P M⁻¹ P - ⟨S_y⁻¹⟩, then + λ/m · P M⁻¹ C W C M⁻¹ P
+            left = resolvent.p[..., None] * resolvent.inverse
+            G = left * resolvent.p[..., None, :] - target_inverse
             if self.lam > 0:
-                weight = factor[:, None] * targets.signed_cost * resolvent.high**2
-                similarity_gradient += (left * weight[..., None, :]) @ left.mT
+                weight = factor[:, None] * targets.signed_cost * resolvent.c**2
+                G += (left * weight[..., None, :]) @ left.mT
 
         if self.hinge:
             active = value > 0
             value = np.where(active, value, 0.0)
             quality_gradient = np.where(active[:, None], quality_gradient, 0.0)
-            if similarity_gradient is not None:
-                similarity_gradient[~active] = 0.0
-        return LossTerms(value, similarity_gradient, quality_gradient)
+            if G is not None:
+                G[~active] = 0.0
+        return LossTerms(value, G, quality_gradient)
 
 
 def expected_error(resolvent: Resolvent, targets: Targets) -> FloatArray:
@@ -243,9 +246,7 @@ def _margin_quality_gradient(resolvent: Resolvent, targets: Targets) -> FloatArr
     squared = resolvent.inverse**2
     rows = np.arange(squared.shape[-1])
     squared[..., rows, rows] = 0.0
-    others = resolvent.high**2 * (squared @ (resolvent.high**2 * W)[..., None]).squeeze(
-        -1
-    )
+    others = resolvent.c**2 * (squared @ (resolvent.c**2 * W)[..., None]).squeeze(-1)
     return np.asarray(2.0 * (own - others))
 
 
@@ -305,11 +306,8 @@ def large_margin_loss(
     """
     check_number("lam", lam)
     check_number("omega", omega)
-    L = np.asarray(L, dtype=np.float64)
-    if L.ndim != 2 or L.shape[0] != L.shape[1]:
-        raise ValueError(f"L must be a square matrix, got shape {L.shape}")
-    if not np.isfinite(L).all():
-        raise ValueError("L holds NaN or infinite values")
+    L = check_symmetric(L, "L")
+    check_semidefinite(L, "L")
     n_items = len(L)
     members = as_members(subset, n_items)
     targets = Targets.of(
@@ -333,7 +331,8 @@ def large_margin_loss(
         ) from None
     except NotPositiveDefiniteError:
         raise ValueError(
-            "L + I is not positive definite, so L is no DPP kernel"
+            "L is singular and its entries are so large that L + I is singular to "
+            "rounding: rescale it, or add a small multiple of its diagonal"
         ) from None
     assert terms.similarity_gradient is not None
     scale = np.exp(-log_scale)

@@ -6,7 +6,7 @@ parameters.  :class:`ParameterSpace` knows which slice is which, and the domain 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,50 +17,70 @@ __all__ = ["ParameterSpace"]
 
 
 class ParameterSpace:
-    """Named blocks of parameters, each with its domain, laid out one after another.
+    """Named parts, each with its domain, laid out one after another.
 
     Parameters
     ----------
-    blocks : mapping from name to Domain
+    parts : mapping from name to Domain
+        A part may be empty.
+    groups : sequence of sequences of names
+        Parts to change together, in the order in which a solver that alternates takes
+        its turns.
     """
 
-    def __init__(self, blocks: Mapping[str, Domain]) -> None:
-        self.blocks = dict(blocks)
+    def __init__(
+        self, parts: Mapping[str, Domain], groups: Sequence[Sequence[str]]
+    ) -> None:
+        self.parts = dict(parts)
         self.slices: dict[str, slice] = {}
         self.size = 0
-        for name, domain in self.blocks.items():
+        for name, domain in self.parts.items():
             self.slices[name] = slice(self.size, self.size + domain.size)
             self.size += domain.size
+        positions = np.arange(self.size)
+        self.groups = [
+            np.concatenate([positions[self.slices[name]] for name in names])
+            for names in groups
+        ]
+
+    def unpack(self, flat: FloatArray) -> dict[str, FloatArray]:
+        """Return the parts of a flat vector, as views."""
+        return {name: flat[part] for name, part in self.slices.items()}
+
+    def pack(self, parts: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the flat vector of all parts."""
+        return np.concatenate([parts[name] for name in self.parts])
 
     def center(self) -> FloatArray:
         """Return the point that a solver starts from."""
-        return self._blockwise(lambda domain, _: domain.center(), np.zeros(self.size))
+        return self._each(lambda domain, _: domain.center(), np.zeros(self.size))
 
     def project(self, flat: FloatArray) -> FloatArray:
         """Return the nearest feasible point."""
-        return self._blockwise(lambda domain, part: domain.project(part), flat)
+        return self._each(lambda domain, part: domain.project(part), flat)
 
     def to_free(self, flat: FloatArray) -> FloatArray:
         """Return unconstrained coordinates."""
-        return self._blockwise(lambda domain, part: domain.to_free(part), flat)
+        return self._each(lambda domain, part: domain.to_free(part), flat)
 
     def from_free(self, free: FloatArray) -> FloatArray:
         """Return the point that unconstrained coordinates stand for."""
-        return self._blockwise(lambda domain, part: domain.from_free(part), free)
+        return self._each(lambda domain, part: domain.from_free(part), free)
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
         """Return the gradient in unconstrained coordinates."""
-        parts = [
-            domain.pull_back(free[self.slices[name]], gradient[self.slices[name]])
-            for name, domain in self.blocks.items()
-        ]
-        return np.concatenate(parts) if parts else gradient
+        at, slopes = self.unpack(free), self.unpack(gradient)
+        return self.pack(
+            {
+                name: domain.pull_back(at[name], slopes[name])
+                for name, domain in self.parts.items()
+            }
+        )
 
-    def _blockwise(
+    def _each(
         self, apply: Callable[[Domain, FloatArray], FloatArray], flat: FloatArray
     ) -> FloatArray:
-        parts = [
-            apply(domain, flat[self.slices[name]])
-            for name, domain in self.blocks.items()
-        ]
-        return np.concatenate(parts) if parts else flat
+        values = self.unpack(flat)
+        return self.pack(
+            {name: apply(domain, values[name]) for name, domain in self.parts.items()}
+        )

@@ -38,7 +38,7 @@ from variegate._version import __version__
 from variegate.decoding import DECODERS
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
-from variegate.solvers import LBFGS, AlternatingSubgradient, SolverResult
+from variegate.solvers import SOLVERS, SolverResult, Stop
 
 __all__ = ["ModelFileError", "load", "save"]
 
@@ -50,8 +50,10 @@ _KERNELS: dict[str, type[Kernel]] = {
     for name in ("Gaussian", "Linear", "Mixture", "MultipleKernel", "Precomputed")
 }
 _TOOLS: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (*DECODERS.values(), LBFGS, AlternatingSubgradient)
+    cls.__name__: cls for cls in (*DECODERS.values(), *SOLVERS.values())
 }
+#: Marks a kernel among the parameters of another.
+_NESTED = "$kernel"
 #: Settings that are code or live state, and so are not stored.
 _NOT_STORED = ("kernel", "callback")
 
@@ -83,8 +85,9 @@ def save(model: LargeMarginDPP, path: str | Path) -> None:
             "kernel_parameters": model.kernel_parameters_.tolist(),
         },
         "training": {
+            "stop": result.stop.value,
             "status": result.status,
-            "converged": result.converged,
+            "remedy": result.remedy,
             "objective": result.objective,
             "n_iterations": result.n_iterations,
             "n_evaluations": result.n_evaluations,
@@ -129,7 +132,7 @@ def _encode_kernel(kernel: Kernel) -> dict[str, Any]:
 
 def _encode_kernel_parameter(value: Any) -> Any:
     if isinstance(value, Kernel):
-        return {"kernel": _encode_kernel(value)}
+        return {_NESTED: _encode_kernel(value)}
     if isinstance(value, list | tuple):
         return [_encode_kernel_parameter(entry) for entry in value]
     if isinstance(value, Mapping):
@@ -220,20 +223,21 @@ def _decode_model(document: Any, kernels: Sequence[type[Kernel]]) -> LargeMargin
     if not np.allclose(kernel.domain.project(parameters), parameters, atol=1e-9):
         raise ModelFileError("a kernel parameter is outside its domain")
     training = document.get("training", {})
-    model.kernel_ = kernel
-    model.theta_ = theta
-    model.intercept_ = float(intercept)
-    model.kernel_parameters_ = parameters
-    model.n_features_in_ = len(theta)
-    model.history_ = []
-    model.solver_result_ = SolverResult(
-        np.concatenate([theta, [intercept] * model.fit_intercept, parameters]),
+    parts = {
+        "theta": theta,
+        "intercept": np.full(int(model.fit_intercept), float(intercept)),
+        "kernel": parameters,
+    }
+    result = SolverResult(
+        np.concatenate(list(parts.values())),
         float(training.get("objective", np.nan)),
-        bool(training.get("converged", True)),
-        str(training.get("status", "loaded from a file")),
+        Stop(training.get("stop", Stop.CONVERGED.value)),
+        str(training.get("status", "")),
+        str(training.get("remedy", "")),
         int(training.get("n_iterations", 0)),
         int(training.get("n_evaluations", 0)),
     )
+    model._set_fitted(kernel, parts, result)
     return model
 
 
@@ -293,8 +297,8 @@ def _decode_kernel(
 
 
 def _decode_kernel_parameter(value: Any, known: Mapping[str, type[Kernel]]) -> Any:
-    if isinstance(value, dict) and value.keys() == {"kernel"}:
-        return _decode_kernel(_section(value, "kernel"), known)
+    if isinstance(value, dict) and value.keys() == {_NESTED}:
+        return _decode_kernel(_section(value, _NESTED), known)
     if isinstance(value, list):
         return [_decode_kernel_parameter(entry, known) for entry in value]
     return value

@@ -17,39 +17,19 @@ import numpy as np
 
 from variegate import quality
 from variegate._typing import FloatArray, IntArray
-from variegate.domains import Domain, Free
+from variegate.domains import Free
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
-from variegate.linalg import STACK_LIMIT, NotPositiveDefiniteError, add_to_diagonal
+from variegate.linalg import STACK_LIMIT, NotPositiveDefiniteError, with_jitter
 from variegate.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.parameters import ParameterSpace
 
-__all__ = ["TrainingProblem", "with_jitter"]
+__all__ = ["TrainingProblem"]
 
 _T = TypeVar("_T")
 
-
-def with_jitter(S: FloatArray, jitter: float) -> FloatArray:
-    """Return ``S`` with its diagonal raised by the share ``jitter``.
-
-    Relative to the diagonal, so that rescaling an item's features, which is the same
-    as changing its quality, changes nothing else.
-    """
-    S = S.copy()
-    add_to_diagonal(S, jitter * np.diagonal(S, axis1=-2, axis2=-1))
-    return S
-
-
-@dataclass(frozen=True)
-class _Stack:
-    """Ground sets of equal size that are evaluated together."""
-
-    positions: list[int]
-    X: FloatArray
-    prepared: Any
-    targets: Targets
-    fixed_similarity: FloatArray | None
-    fixed_log_det: FloatArray | None
+#: Ground sets in a stack: enough to make overheads small, few enough to stay in cache.
+_LARGEST_STACK = 1000
 
 
 class TrainingProblem:
@@ -76,8 +56,8 @@ class TrainingProblem:
     Attributes
     ----------
     space : ParameterSpace
-        Blocks ``theta``, ``intercept`` and ``kernel``, those without parameters left
-        out.
+        With the parts ``theta``, ``intercept`` and ``kernel``, the last two perhaps
+        empty.
     """
 
     def __init__(
@@ -98,28 +78,18 @@ class TrainingProblem:
         self.l2 = l2
         self.jitter = jitter
         self.n_sets = len(ground_sets)
-        blocks: dict[str, Domain] = {"theta": Free(ground_sets[0].n_features)}
-        if fit_intercept:
-            blocks["intercept"] = Free(1)
-        if kernel.domain.size:
-            blocks["kernel"] = kernel.domain
-        self.space = ParameterSpace(blocks)
+        self.space = ParameterSpace(
+            {
+                "theta": Free(ground_sets[0].n_features),
+                "intercept": Free(int(fit_intercept)),
+                "kernel": kernel.domain,
+            },
+            groups=[["theta", "intercept"], ["kernel"]],
+        )
         self._stacks = [
             self._stack(positions, ground_sets, subsets, false_positive, false_negative)
-            for positions in self._groups(ground_sets)
+            for positions in _groups_of_equal_size(ground_sets, kernel.stackable)
         ]
-
-    def _groups(self, ground_sets: Sequence[GroundSet]) -> list[list[int]]:
-        by_size: dict[int, list[int]] = defaultdict(list)
-        for position, ground_set in enumerate(ground_sets):
-            by_size[len(ground_set)].append(position)
-        groups: list[list[int]] = []
-        for size, positions in by_size.items():
-            if self.kernel.stackable and size <= STACK_LIMIT:
-                groups.append(positions)
-            else:
-                groups += [[position] for position in positions]
-        return groups
 
     def _stack(
         self,
@@ -140,65 +110,33 @@ class TrainingProblem:
             costs(false_positive),
             costs(false_negative),
         )
-        prepared: Any = []
+        prepared = []
         for position in positions:
             try:
                 prepared.append(self.kernel.prepare(ground_sets[position]))
             except ValueError as error:
                 raise ValueError(f"ground set {position}: {error}") from error
-        prepared = np.stack(prepared) if self.kernel.stackable else prepared[0]
         X = np.stack([ground_sets[position].quality for position in positions])
-        similarity = log_det = None
-        if "kernel" not in self.space.blocks:
-            similarity = self._similarity(prepared, np.zeros(0))
-            log_det, _ = self._explained(
-                positions, lambda: targets.log_det_and_inverse(similarity)
-            )
-        return _Stack(positions, X, prepared, targets, similarity, log_det)
-
-    def _similarity(self, prepared: Any, parameters: FloatArray) -> FloatArray:
-        S = self.kernel.value(prepared, parameters)
-        return with_jitter(S if S.ndim == 3 else S[None], self.jitter)
+        return self._explained(
+            positions,
+            partial(_Stack, positions, X, prepared, targets, self.kernel, self.jitter),
+        )
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
-        theta = flat[self.space.slices["theta"]]
-        value = 0.0
+        parts = self.space.unpack(flat)
         gradient = np.zeros(self.space.size)
+        slopes = self.space.unpack(gradient)
+        value = 0.0
         for stack in self._stacks:
-            stack_value, stack_gradient = self._explained(
-                stack.positions, partial(self._evaluate, stack, flat)
+            value += self._explained(
+                stack.positions,
+                partial(stack.add_value_and_gradient, self.loss, parts, slopes),
             )
-            value += stack_value
-            gradient += stack_gradient
-        value = value / self.n_sets + 0.5 * self.l2 * float(theta @ theta)
+        theta = parts["theta"]
         gradient /= self.n_sets
-        gradient[self.space.slices["theta"]] += self.l2 * theta
-        return value, gradient
-
-    def _evaluate(self, stack: _Stack, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the sum of the losses of a stack and its gradient."""
-        slices = self.space.slices
-        intercept = flat[slices["intercept"]][0] if "intercept" in slices else 0.0
-        parameters = flat[slices.get("kernel", slice(0, 0))]
-        S = stack.fixed_similarity
-        if S is None:
-            S = self._similarity(stack.prepared, parameters)
-        u = quality.log_quality(stack.X, flat[slices["theta"]], intercept)
-        terms = self.loss.value_and_gradient(
-            S, u, stack.targets, target_log_det=stack.fixed_log_det
-        )
-        gradient = np.zeros_like(flat)
-        d_theta, d_intercept = quality.pull_back(stack.X, terms.quality_gradient)
-        gradient[slices["theta"]] = d_theta
-        if "intercept" in slices:
-            gradient[slices["intercept"]] = d_intercept
-        if terms.similarity_gradient is not None:
-            G = with_jitter(terms.similarity_gradient, self.jitter)
-            gradient[slices["kernel"]] = self.kernel.pull_back(
-                stack.prepared, parameters, G if self.kernel.stackable else G[0]
-            )
-        return float(terms.value.sum()), gradient
+        slopes["theta"] += self.l2 * theta
+        return value / self.n_sets + 0.5 * self.l2 * float(theta @ theta), gradient
 
     def _explained(self, positions: list[int], compute: Callable[[], _T]) -> _T:
         """Run ``compute``, turning a failed factorisation into words."""
@@ -218,3 +156,72 @@ class TrainingProblem:
                 "The similarity is singular or not positive semidefinite, or the "
                 f"qualities are extreme; raise jitter (now {self.jitter:g})"
             ) from None
+
+
+def _groups_of_equal_size(
+    ground_sets: Sequence[GroundSet], stackable: bool
+) -> list[list[int]]:
+    """Return the positions that are evaluated together."""
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for position, ground_set in enumerate(ground_sets):
+        by_size[len(ground_set)].append(position)
+    groups: list[list[int]] = []
+    for size, positions in by_size.items():
+        step = _LARGEST_STACK if stackable and size <= STACK_LIMIT else 1
+        groups += [positions[k : k + step] for k in range(0, len(positions), step)]
+    return groups
+
+
+@dataclass
+class _Stack:
+    """Ground sets of equal size that are evaluated together."""
+
+    positions: list[int]
+    X: FloatArray
+    prepared: Any
+    targets: Targets
+    kernel: Kernel
+    jitter: float
+
+    def __post_init__(self) -> None:
+        self.prepared = (
+            self.kernel.stack(self.prepared)
+            if self.kernel.stackable
+            else self.prepared[0]
+        )
+        self.learned = self.kernel.domain.size > 0
+        self.target_log_det: FloatArray | None = None
+        if not self.learned:
+            # Neither the similarity nor its determinants will ever change.
+            self.prepared = self._similarity(np.zeros(0))
+            self.target_log_det, _ = self.targets.log_det_and_inverse(self.prepared)
+
+    def _similarity(self, parameters: FloatArray) -> FloatArray:
+        S = self.kernel.value(self.prepared, parameters)
+        return with_jitter(S if S.ndim == 3 else S[None], self.jitter)
+
+    def add_value_and_gradient(
+        self,
+        loss: LargeMarginLoss,
+        parts: dict[str, FloatArray],
+        slopes: dict[str, FloatArray],
+    ) -> float:
+        """Return the sum of the losses; add its gradient to ``slopes``."""
+        S = self._similarity(parts["kernel"]) if self.learned else self.prepared
+        u = quality.log_quality(self.X, parts["theta"], parts["intercept"].sum())
+        terms = loss.value_and_gradient(
+            S,
+            u,
+            self.targets,
+            target_log_det=self.target_log_det,
+            similarity_gradient=self.learned,
+        )
+        d_theta, d_intercept = quality.pull_back(self.X, terms.quality_gradient)
+        slopes["theta"] += d_theta
+        slopes["intercept"] += d_intercept
+        if terms.similarity_gradient is not None:
+            G = with_jitter(terms.similarity_gradient, self.jitter)
+            slopes["kernel"] += self.kernel.pull_back(
+                self.prepared, parts["kernel"], G if self.kernel.stackable else G[0]
+            )
+        return float(terms.value.sum())

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from variegate._typing import FloatArray
+from variegate.linalg import split_scale
 
 __all__ = [
+    "NotSemidefiniteError",
     "Repair",
     "SimilarityRepairWarning",
+    "check_semidefinite",
+    "check_symmetric",
     "nearest_psd",
-    "smallest_eigenvalue_if_negative",
 ]
 
-#: An eigenvalue this far below zero, relative to the largest, is rounding error.
+#: Entries that differ by less than this share of the largest are taken as equal.
+_ASYMMETRY = 1e-8
+
+#: With a unit diagonal, an eigenvalue no further below zero is rounding error.
 _ROUNDING = 1e-10
 
 
@@ -59,15 +66,53 @@ def nearest_psd(S: FloatArray) -> Repair:
     )
 
 
-def smallest_eigenvalue_if_negative(S: FloatArray) -> float | None:
-    """Return the smallest eigenvalue of ``S`` if it is below zero beyond rounding."""
-    scale = float(np.abs(np.diagonal(S)).max(initial=0.0))
-    shifted = S + np.eye(len(S)) * (_ROUNDING * scale + np.finfo(float).tiny)
+class NotSemidefiniteError(ValueError):
+    """A matrix has an eigenvalue below zero; ``smallest`` is the smallest."""
+
+    def __init__(self, message: str, smallest: float) -> None:
+        super().__init__(message)
+        self.smallest = smallest
+
+
+def check_symmetric(matrix: Any, name: str) -> FloatArray:
+    """Return a copy that is exactly symmetric, or say how far it is from that."""
+    M = np.array(matrix, dtype=np.float64)
+    if M.ndim != 2 or M.shape[0] != M.shape[1]:
+        raise ValueError(f"{name} must be a square matrix, got shape {M.shape}")
+    if not np.isfinite(M).all():
+        raise ValueError(f"{name} holds NaN or infinite values")
+    asymmetry = float(np.abs(M - M.T).max(initial=0.0))
+    if asymmetry > _ASYMMETRY * float(np.abs(M).max(initial=0.0)):
+        raise ValueError(
+            f"{name} is not symmetric: it differs from its transpose by "
+            f"{asymmetry:.3g}; use ({name} + {name}.T) / 2 if that is what you mean"
+        )
+    return M / 2.0 + M.T / 2.0
+
+
+def check_semidefinite(M: FloatArray, name: str) -> None:
+    """Refuse a symmetric matrix with an eigenvalue below zero, and say how far below.
+
+    The matrix is judged with its diagonal scaled to one, so that large entries do not
+    hide a defect among small ones.
+    """
+    diagonal = np.diagonal(M)
+    if (diagonal < 0).any():
+        item = int(np.argmin(diagonal))
+        raise NotSemidefiniteError(
+            f"{name} is not positive semidefinite: {name}[{item}, {item}] is "
+            f"{diagonal[item]:.3g}",
+            float(diagonal[item]),
+        )
+    scaled, _ = split_scale(M)
     try:
         # A Cholesky factorisation is several times cheaper than the eigenvalues.
-        np.linalg.cholesky(shifted)
+        np.linalg.cholesky(scaled + _ROUNDING * np.eye(len(M)))
     except np.linalg.LinAlgError:
-        values = np.linalg.eigvalsh(S)
-        if values[0] < -_ROUNDING * max(scale, float(values[-1])):
-            return float(values[0])
-    return None
+        smallest = float(np.linalg.eigvalsh(scaled)[0])
+        if smallest < -_ROUNDING:
+            raise NotSemidefiniteError(
+                f"{name} is not positive semidefinite: with its diagonal scaled to "
+                f"one, its smallest eigenvalue is {smallest:.3g}",
+                smallest,
+            ) from None

@@ -11,7 +11,7 @@ from variegate._typing import IntArray
 __all__ = ["Selection"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Selection:
     """A chosen subset, how good it is, and why the search ended.
 

@@ -7,6 +7,7 @@ import sys
 import click
 
 from variegate._version import __version__
+from variegate.cli.errors import Interrupted
 from variegate.cli.reproduce import reproduce
 
 
@@ -32,8 +33,10 @@ def run() -> None:
             hint = f" (see '{error.ctx.command_path} --help')"
         message = " ".join(error.format_message().split())
         _fail(message + hint)
+    except Interrupted as error:
+        _fail(f"interrupted; {error}", status=130)
     except (KeyboardInterrupt, click.Abort):
-        _fail("interrupted; the same command goes on where it stopped", status=130)
+        _fail("interrupted; it must start again", status=130)
     except (OSError, ValueError, ImportError) as error:
         _fail(" ".join(str(error).split()))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from variegate.cli.errors import Interrupted
 from variegate.cli.progress import progress_bar
 
 
@@ -36,15 +37,18 @@ def synthetic(out: Path, quick: bool, jobs: int | None) -> None:
     """
     # Imported here: the figures need packages that other commands do not.
     from variegate.experiments.plotting import new_figure
-    from variegate.experiments.synthetic import Protocol, report
+    from variegate.experiments.synthetic import Settings, report
     from variegate.experiments.synthetic import reproduce as run
     from variegate.experiments.tables import terminal_table
 
     new_figure()  # better to learn now than after the fits that matplotlib is missing
-    protocol = Protocol.quick() if quick else Protocol()
+    settings = Settings.quick() if quick else Settings()
     command = f"variegate reproduce synthetic --out DIR{' --quick' * quick}"
     with progress_bar("fitting") as progress:
-        outcome = run(out, protocol, jobs or os.cpu_count() or 1, progress, command)
+        try:
+            outcome = run(out, settings, jobs or os.cpu_count() or 1, progress, command)
+        except KeyboardInterrupt:
+            raise Interrupted("the same command goes on where it stopped") from None
     rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
     click.echo(terminal_table(report.CLAIM_HEADER, rows, widths=(36, 48, 14)))
     click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)

@@ -67,6 +67,28 @@ class Constraint:
             return np.ones(np.shape(total), dtype=bool)
         return total <= self.budget * (1.0 + _BUDGET_ROUNDING)
 
+    def leaves_room(self, chosen: list[int]) -> BoolArray:
+        """Return which items can be added so that the rest of ``k`` still fits.
+
+        After an item, ``k - |chosen| - 1`` more are to come, at the least the cheapest.
+        """
+        spent = float(self.costs[chosen].sum())
+        room = np.ones(len(self.costs), dtype=bool)
+        if self.budget is not None:
+            later = 0 if self.k is None else self.k - len(chosen) - 1
+            free = np.ones(len(self.costs), dtype=bool)
+            free[chosen] = False
+            cheapest = np.flatnonzero(free)[np.argsort(self.costs[free], kind="stable")]
+            among = np.zeros(len(self.costs), dtype=bool)
+            among[cheapest[: later + 1]] = True
+            # One of the cheapest is counted once, anything else comes on top of them.
+            with_one = spent + self.costs[cheapest[: later + 1]].sum()
+            others = spent + self.costs[cheapest[:later]].sum()
+            total = np.where(among, with_one, others + self.costs)
+            room = np.asarray(self.affords(total))
+        room[chosen] = False
+        return room
+
     def allows(self, subsets: BoolArray) -> BoolArray:
         """Return which rows of a boolean array (M, N) are feasible."""
         feasible = np.asarray(self.affords(subsets @ self.costs))
@@ -76,9 +98,10 @@ class Constraint:
 
 
 class Ensemble(Protocol):
-    """What decoders ask of an ensemble."""
+    """What decoders ask of an ensemble: see :class:`variegate.LEnsemble`."""
 
-    L: FloatArray
+    S: FloatArray
+    log_scale: FloatArray
 
     def __len__(self) -> int: ...
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from variegate._typing import FloatArray
 from variegate.decoding.base import Constraint, Ensemble
-from variegate.linalg import RANK_TOLERANCE, split_scale
+from variegate.linalg import RANK_TOLERANCE
 from variegate.selection import Selection
 
 
@@ -31,52 +32,73 @@ class Greedy:
         generator: np.random.Generator,
     ) -> Selection:
         """Choose a subset."""
-        S, log_scale = split_scale(ensemble.L)
-        n_items = len(S)
-        residual = np.diagonal(S).copy()
-        factor = np.zeros((n_items, n_items))
-        available = np.ones(n_items, dtype=bool)
-        chosen: list[int] = []
-        spent = 0.0
+        state = _Residuals(ensemble)
         while True:
-            if constraint.k is not None and len(chosen) == constraint.k:
+            if constraint.k is not None and len(state.chosen) == constraint.k:
                 reason = f"chose the {constraint.k} items that were asked for"
                 break
-            candidates = available & (residual > RANK_TOLERANCE)
-            if not candidates.any():
-                if constraint.k is not None:
-                    raise ValueError(
-                        f"no subset of {constraint.k} items has positive probability: "
-                        f"the rank of L is used up after {len(chosen)}"
-                    )
-                reason = "the rank of L is used up"
-                break
-            affordable = candidates & constraint.affords(spent + constraint.costs)
-            if not affordable.any():
-                reason = "no further item fits the budget"
-                break
-            gain = np.full(n_items, -np.inf)
-            gain[affordable] = (
-                np.log(residual[affordable]) + 2.0 * log_scale[affordable]
-            )
-            score = gain
-            if constraint.budget is not None:
-                # Dividing a loss by its cost would favour dear items.
-                score = np.where(
-                    gain > 0, gain / constraint.costs, gain * constraint.costs
-                )
+            gain = state.gain()
+            allowed = constraint.leaves_room(state.chosen)
+            score = np.where(allowed, _score(gain, constraint), -np.inf)
             item = int(np.argmax(score))
+            if score[item] == -np.inf:
+                reason = _nothing_left(state, constraint)
+                break
             if constraint.k is None and gain[item] <= 0:
                 reason = "no further item raises the probability"
                 break
-            pivot = np.sqrt(residual[item])
-            column = (
-                S[:, item] - factor[:, : len(chosen)] @ factor[item, : len(chosen)]
-            ) / pivot
-            factor[:, len(chosen)] = column
-            residual -= column**2
-            available[item] = False
-            spent += constraint.costs[item]
-            chosen.append(item)
-        indices = np.sort(np.array(chosen, dtype=np.intp))
+            state.add(item)
+        indices = np.sort(np.array(state.chosen, dtype=np.intp))
         return Selection(indices, ensemble.log_prob(indices), reason)
+
+
+def _score(gain: FloatArray, constraint: Constraint) -> FloatArray:
+    if constraint.budget is None:
+        return gain
+    # Dividing a loss by its cost would favour dear items.
+    with np.errstate(invalid="ignore"):
+        return np.where(gain > 0, gain / constraint.costs, gain * constraint.costs)
+
+
+def _nothing_left(state: _Residuals, constraint: Constraint) -> str:
+    usable = state.available & (state.residual > RANK_TOLERANCE)
+    reason = (
+        "no further item fits the budget"
+        if usable.any()
+        else "the rank of L is used up"
+    )
+    if constraint.k is not None:
+        raise ValueError(
+            f"no subset of {constraint.k} items was found: after {len(state.chosen)}, "
+            f"{reason}"
+        )
+    return reason
+
+
+class _Residuals:
+    """What each item adds to those chosen: the running Cholesky factorisation."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self.S = ensemble.S
+        self.log_scale = ensemble.log_scale
+        self.residual = np.diagonal(self.S).copy()
+        self.available = np.ones(len(self.S), dtype=bool)
+        self.chosen: list[int] = []
+        self._columns: list[FloatArray] = []
+
+    def gain(self) -> FloatArray:
+        """Return the rise in log-probability by each item; -inf where impossible."""
+        usable = self.available & (self.residual > RANK_TOLERANCE)
+        log_residual = np.log(np.where(usable, self.residual, 1.0))
+        return np.where(usable, log_residual + 2.0 * self.log_scale, -np.inf)
+
+    def add(self, item: int) -> None:
+        """Take an item and update what the others still add."""
+        column = self.S[:, item].copy()
+        for earlier in self._columns:
+            column -= earlier * earlier[item]
+        column /= np.sqrt(self.residual[item])
+        self._columns.append(column)
+        self.residual -= column**2
+        self.available[item] = False
+        self.chosen.append(item)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from variegate.decoding.base import Constraint, Ensemble
+from variegate.decoding.greedy import Greedy
 from variegate.metrics import pairwise_f_score
 from variegate.selection import Selection
 
@@ -20,7 +21,7 @@ class MBR:
 
     with ``S = {y_1, ..., y_T}`` drawn from the ensemble and ``F`` the set F-score.
     Only feasible samples can be chosen, but all of them vote.  Among equals the more
-    probable subset wins.
+    probable subset wins.  Where no sample is feasible, the greedy answer is taken.
 
     Parameters
     ----------
@@ -43,12 +44,12 @@ class MBR:
         voters, votes = np.unique(samples, axis=0, return_counts=True)
         candidates = voters[constraint.allows(voters)]
         if len(candidates) == 0:
-            raise ValueError(
-                f"none of {self.n_samples} samples meets the constraint "
-                f"({_describe(constraint)}); the ensemble expects "
-                f"{ensemble.expected_size():.1f} items. Draw more samples with "
-                "MBR(n_samples=...) or use 'greedy'"
+            selection = Greedy()(ensemble, constraint, generator)
+            reason = (
+                f"none of {self.n_samples} samples meets the constraint, so the greedy "
+                f"answer is taken: {selection.stop_reason}"
             )
+            return replace(selection, stop_reason=reason)
         consensus = pairwise_f_score(candidates, voters) @ votes / self.n_samples
         tied = np.flatnonzero(consensus >= consensus.max() - 1e-12)
         members = [np.flatnonzero(candidates[row]) for row in tied]
@@ -60,12 +61,3 @@ class MBR:
             f"best agreement among {self.n_samples} samples: "
             f"mean F-score {consensus.max():.3f}",
         )
-
-
-def _describe(constraint: Constraint) -> str:
-    parts = []
-    if constraint.k is not None:
-        parts.append(f"k={constraint.k}")
-    if constraint.budget is not None:
-        parts.append(f"budget={constraint.budget:g}")
-    return ", ".join(parts)

@@ -3,7 +3,8 @@
 from variegate.kernels.base import FixedKernel, Kernel
 from variegate.kernels.gaussian import Gaussian
 from variegate.kernels.linear import Linear
-from variegate.kernels.mixture import Mixture, MultipleKernel
+from variegate.kernels.mixture import Mixture
+from variegate.kernels.multiple import MultipleKernel
 from variegate.kernels.precomputed import Precomputed
 
 __all__ = [

@@ -36,6 +36,7 @@ from sklearn.base import BaseEstimator
 from variegate._typing import FloatArray
 from variegate.domains import Domain, Free
 from variegate.ground_set import GroundSet
+from variegate.psd import check_semidefinite, check_symmetric
 
 
 class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
@@ -50,9 +51,9 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     do it in :meth:`prepare`, whose result is what ``value`` and ``pull_back`` get.
     """
 
-    #: Whether prepared arrays of ground sets of equal size may be stacked along a new
-    #: first axis, ``value`` then returning ``(B, N, N)`` and ``pull_back`` the sum of
-    #: the gradients over the stack.
+    #: Whether what :meth:`stack` makes of several prepared ground sets of equal size
+    #: may take the place of one, ``value`` then returning ``(B, N, N)`` and
+    #: ``pull_back`` the sum of the gradients over the stack.
     stackable = False
 
     @property
@@ -75,6 +76,10 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         """Return what ``value`` and ``pull_back`` need of a ground set."""
         return ground_set
 
+    def stack(self, prepared: Sequence[Any]) -> Any:
+        """Return prepared ground sets of equal size as one."""
+        return prepared[0][None] if len(prepared) == 1 else np.stack(prepared)
+
     @abstractmethod
     def value(self, prepared: Any, parameters: FloatArray) -> FloatArray:
         """Return the similarity ``S``: symmetric, positive semidefinite, N x N."""
@@ -91,13 +96,21 @@ class FixedKernel(Kernel):
 
     stackable = True
 
+    #: Whether the matrix is positive semidefinite by construction.  If not, each one
+    #: is checked when it is prepared.
+    semidefinite = False
+
     @abstractmethod
     def matrix(self, ground_set: GroundSet) -> FloatArray:
         """Return the N x N similarity of a ground set."""
 
     def prepare(self, ground_set: GroundSet) -> FloatArray:
-        """Return the similarity; there is nothing else to compute."""
-        return self.matrix(ground_set)
+        """Return the similarity, checked; there is nothing else to compute."""
+        S = self.matrix(ground_set)
+        if not self.semidefinite:
+            S = check_symmetric(S, "the similarity")
+            check_semidefinite(S, "the similarity")
+        return S
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
         """Return the prepared similarity."""

@@ -32,6 +32,8 @@ class Gaussian(FixedKernel):
         The block of similarity features to read.
     """
 
+    semidefinite = True
+
     def __init__(self, bandwidth: float, block: str | None = None) -> None:
         self.bandwidth = bandwidth
         self.block = block

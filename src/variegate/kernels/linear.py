@@ -25,6 +25,8 @@ class Linear(FixedKernel):
         The block of similarity features to read.
     """
 
+    semidefinite = True
+
     def __init__(self, normalize: bool = False, block: str | None = None) -> None:
         self.normalize = normalize
         self.block = block

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
 from scipy import sparse
 
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel
 from variegate.psd import (
+    NotSemidefiniteError,
     SimilarityRepairWarning,
+    check_semidefinite,
+    check_symmetric,
     nearest_psd,
-    smallest_eigenvalue_if_negative,
 )
-
-_ASYMMETRY = 1e-8
 
 
 class Precomputed(FixedKernel):
@@ -31,6 +30,8 @@ class Precomputed(FixedKernel):
         The block of similarity features that holds the matrix.
     """
 
+    semidefinite = True  # or refused, or repaired
+
     def __init__(self, repair: bool = False, block: str | None = None) -> None:
         self.repair = repair
         self.block = block
@@ -38,33 +39,23 @@ class Precomputed(FixedKernel):
     def matrix(self, ground_set: GroundSet) -> FloatArray:
         """Return the given matrix once it has passed, or been repaired."""
         features = ground_set.features(self.block)
-        S = features.toarray() if sparse.issparse(features) else features
-        if S.shape[0] != S.shape[1]:
-            raise ValueError(
-                f"a precomputed similarity is a square matrix, got shape {S.shape}"
+        dense = features.toarray() if sparse.issparse(features) else features
+        S = check_symmetric(dense, "the similarity")
+        try:
+            check_semidefinite(S, "the similarity")
+        except NotSemidefiniteError as error:
+            repair = nearest_psd(S)
+            if not self.repair:
+                raise ValueError(
+                    f"{error}; Precomputed(repair=True) takes the nearest matrix that "
+                    f"will do, a relative change of {repair.relative_change:.2g}"
+                ) from None
+            warnings.warn(
+                f"set {repair.n_negative} negative eigenvalues of a similarity "
+                f"(smallest {repair.smallest_eigenvalue:.3g}) to zero, a relative "
+                f"change of {repair.relative_change:.2g}",
+                SimilarityRepairWarning,
+                stacklevel=2,
             )
-        asymmetry = float(np.abs(S - S.T).max())
-        if asymmetry > _ASYMMETRY * float(np.abs(S).max()):
-            raise ValueError(
-                f"the similarity is not symmetric: S and its transpose differ by "
-                f"{asymmetry:.3g}; use (S + S.T) / 2 if that is what you mean"
-            )
-        S = (S + S.T) / 2.0
-        smallest = smallest_eigenvalue_if_negative(S)
-        if smallest is None:
-            return np.asarray(S)
-        repair = nearest_psd(S)
-        if not self.repair:
-            raise ValueError(
-                "the similarity is not positive semidefinite: its smallest eigenvalue "
-                f"is {smallest:.3g}; Precomputed(repair=True) takes the nearest matrix "
-                f"that is, a relative change of {repair.relative_change:.2g}"
-            )
-        warnings.warn(
-            f"set {repair.n_negative} negative eigenvalues of a similarity (smallest "
-            f"{smallest:.3g}) to zero, a relative change of "
-            f"{repair.relative_change:.2g}",
-            SimilarityRepairWarning,
-            stacklevel=2,
-        )
-        return repair.matrix
+            return repair.matrix
+        return S

@@ -1,7 +1,8 @@
 """Exact sampling from the eigendecomposition (Hough et al., 2006).
 
 A determinantal point process is a mixture of elementary ones.  First each eigenvector
-``v_m`` of ``L`` is kept with probability ``λ_m / (1 + λ_m)``; then items are drawn one
+``v_m`` is kept with probability ``λ_m / (1 + λ_m)``, which is its eigenvalue in ``K``
+(``λ_m`` that in ``L``); then items are drawn one
 by one from the span ``V`` of those kept, item ``i`` with probability proportional to
 the squared length of row ``i`` of ``V`` outside the span of the rows drawn before.
 """
@@ -14,17 +15,17 @@ from variegate._typing import BoolArray, FloatArray
 
 
 def sample_spectral(
-    eigenvalues: FloatArray,
+    keep_probability: FloatArray,
     eigenvectors: FloatArray,
     n_samples: int,
     generator: np.random.Generator,
 ) -> BoolArray:
-    """Draw subsets from the ensemble with these eigenpairs.
+    """Draw subsets from the mixture of elementary processes.
 
     Parameters
     ----------
-    eigenvalues : array of shape (N,)
-        Of ``L``, not negative.
+    keep_probability : array of shape (N,)
+        Eigenvalues of the marginal kernel ``K``, between 0 and 1.
     eigenvectors : array of shape (N, N)
         In columns.
     n_samples : int
@@ -34,15 +35,16 @@ def sample_spectral(
     -------
     boolean array of shape (n_samples, N)
     """
-    keep_probability = eigenvalues / (1.0 + eigenvalues)
-    kept = generator.random((n_samples, len(eigenvalues))) < keep_probability
-    chosen = np.zeros((n_samples, eigenvectors.shape[0]), dtype=bool)
-    for row, columns in zip(chosen, kept, strict=True):
-        row[_sample_elementary(eigenvectors[:, columns], generator)] = True
+    shape = (n_samples, len(keep_probability))
+    kept = generator.random(shape) < keep_probability
+    uniforms = generator.random(shape)
+    chosen = np.zeros(shape, dtype=bool)
+    for row, columns, numbers in zip(chosen, kept, uniforms, strict=True):
+        row[_sample_elementary(eigenvectors[:, columns], numbers)] = True
     return chosen
 
 
-def _sample_elementary(V: FloatArray, generator: np.random.Generator) -> list[int]:
+def _sample_elementary(V: FloatArray, uniforms: FloatArray) -> list[int]:
     """Draw from the elementary process of orthonormal columns ``V``.
 
     Keeps, instead of a shrinking orthonormal basis, the orthonormalised rows drawn so
@@ -55,9 +57,7 @@ def _sample_elementary(V: FloatArray, generator: np.random.Generator) -> list[in
     for count in range(size):
         cumulative = np.cumsum(np.maximum(residual, 0.0))
         item = int(
-            np.searchsorted(
-                cumulative, generator.random() * cumulative[-1], side="right"
-            )
+            np.searchsorted(cumulative, uniforms[count] * cumulative[-1], side="right")
         )
         item = min(item, n_items - 1)
         direction = V[item] - basis[:count].T @ (basis[:count] @ V[item])

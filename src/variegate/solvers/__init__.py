@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 from variegate.solvers.alternating import AlternatingSubgradient
 from variegate.solvers.lbfgs import LBFGS
-from variegate.solvers.result import Callback, Problem, SolverResult, Step
+from variegate.solvers.result import Callback, Problem, SolverResult, Step, Stop
 
 __all__ = [
     "LBFGS",
+    "SOLVERS",
     "AlternatingSubgradient",
     "Callback",
     "Problem",
     "SolverResult",
     "Step",
+    "Stop",
+    "as_solver",
 ]
+
+#: The names that the estimator takes.
+SOLVERS: Mapping[str, type[Any]] = MappingProxyType(
+    {"lbfgs": LBFGS, "alternating": AlternatingSubgradient}
+)
+
+
+def as_solver(solver: Any, max_iter: int, tol: float) -> Any:
+    """Return the solver that a name stands for, or the solver itself."""
+    if isinstance(solver, str):
+        if solver not in SOLVERS:
+            raise ValueError(
+                f"unknown solver {solver!r}; there are {', '.join(sorted(SOLVERS))}"
+            )
+        return SOLVERS[solver](max_iter=max_iter, tol=tol)
+    if isinstance(solver, type) or not hasattr(solver, "solve"):
+        raise ValueError(
+            f"a solver is a name or an object like LBFGS(), got {solver!r}"
+        )
+    return solver

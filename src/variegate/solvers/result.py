@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 from variegate._typing import FloatArray
@@ -41,7 +42,16 @@ class Step(NamedTuple):
 Callback = Callable[[Step], object]
 
 
-@dataclass
+class Stop(Enum):
+    """Why a solver ended."""
+
+    CONVERGED = "converged"
+    KINK = "kink"
+    MAX_ITER = "max_iter"
+    CALLBACK = "callback"
+
+
+@dataclass(eq=False)
 class SolverResult:
     """Where a solver ended, and how.
 
@@ -49,17 +59,77 @@ class SolverResult:
     ----------
     parameters : the flat parameters
     objective : float
-    converged : bool
+    stop : Stop
     status : str
-        A sentence.
+        The same in a sentence.
+    remedy : str
+        What to change if that is not good enough; empty where nothing is wrong.
     n_iterations, n_evaluations : int
     history : list of Step
     """
 
     parameters: FloatArray
     objective: float
-    converged: bool
+    stop: Stop
     status: str
+    remedy: str
     n_iterations: int
     n_evaluations: int
     history: list[Step] = field(default_factory=list)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solver was satisfied."""
+        return self.stop is Stop.CONVERGED
+
+
+class Verdict(NamedTuple):
+    """The last three words on a run."""
+
+    stop: Stop
+    status: str
+    remedy: str
+
+
+def converged() -> Verdict:
+    """Return the verdict that the gradient vanished, as far as was asked for."""
+    return Verdict(Stop.CONVERGED, "converged: the gradient is within tol", "")
+
+
+def stopped_by_callback() -> Verdict:
+    """Return the verdict that the caller had enough."""
+    return Verdict(Stop.CALLBACK, "stopped by the callback", "")
+
+
+def out_of_iterations(max_iter: int, gradient_norm: float) -> Verdict:
+    """Return the verdict that the solver was not done."""
+    return Verdict(
+        Stop.MAX_ITER,
+        f"stopped at max_iter={max_iter} iterations with a gradient of "
+        f"{gradient_norm:.2g}",
+        f"Raise max_iter (now {max_iter}), standardize the quality features, or add a "
+        "little l2",
+    )
+
+
+def no_descent(gradient_norm: float, tol: float, remedy: str = "") -> Verdict:
+    """Return the verdict that no step helps: at a kink of the hinge, or by rounding.
+
+    At a kink that is a minimum the gradient does not vanish, so its size cannot tell;
+    a gradient near ``tol`` is taken for rounding, a larger one is reported.
+    """
+    if gradient_norm <= _NEAR * tol:
+        return Verdict(
+            Stop.CONVERGED,
+            f"converged: no step lowers the objective, gradient {gradient_norm:.2g}",
+            "",
+        )
+    return Verdict(
+        Stop.KINK,
+        "ended where no step lowers the objective, most likely at a kink of the hinge, "
+        f"with a gradient of {gradient_norm:.2g} on this side of it",
+        remedy,
+    )
+
+
+_NEAR = 1e3

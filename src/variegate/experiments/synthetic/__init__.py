@@ -1,6 +1,6 @@
 """The paper's section 4.1: learning from synthetic ground sets.
 
-The road: :mod:`protocol` (settings and data) → :mod:`pieces` (fits of one draw) →
+The road: :mod:`settings` (settings and data) → :mod:`pieces` (fits of one draw) →
 :mod:`summary` (means over draws) → :mod:`claims`, :mod:`figures`, :mod:`report`.
 """
 
@@ -22,10 +22,10 @@ from variegate.experiments.runner import (
 )
 from variegate.experiments.synthetic import figures, pieces, report
 from variegate.experiments.synthetic.claims import Claim, claims
-from variegate.experiments.synthetic.protocol import Protocol
+from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import summarize
 
-__all__ = ["Outcome", "Protocol", "reproduce"]
+__all__ = ["Outcome", "Settings", "reproduce"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Outcome:
 
 def reproduce(
     out: Path,
-    protocol: Protocol | None = None,
+    settings: Settings | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
     command: str = "variegate reproduce synthetic",
@@ -50,7 +50,7 @@ def reproduce(
     ----------
     out : Path
         Created if it does not exist.
-    protocol : Protocol, optional
+    settings : Settings, optional
     jobs : int
         Worker processes; the results do not depend on it.
     progress : callable, optional
@@ -58,34 +58,34 @@ def reproduce(
     command : str
         What the report says it was made by.
     """
-    protocol = protocol or Protocol()
+    settings = settings or Settings()
     out.mkdir(parents=True, exist_ok=True)
     work = [
         (figure, draw)
-        for draw in range(protocol.n_draws)
+        for draw in range(settings.n_draws)
         for figure in pieces.FIGURES
-        if figure != "gap" or protocol.with_gap
+        if figure != "gap" or settings.with_gap
     ]
     computed = run_pieces(
-        partial(pieces.compute_piece, protocol),
+        partial(pieces.compute_piece, settings),
         work,
         out,
-        fingerprint(protocol.settings()),
+        fingerprint(settings.as_dict()),
         jobs,
         progress,
     )
     records = [record for piece in computed for record in piece]
-    results = summarize(protocol, records)
-    found = claims(protocol, results)
+    results = summarize(settings, records)
+    found = claims(settings, results)
     files = {
         "results.json": json.dumps(results, indent=1) + "\n",
-        "report.md": report.report(protocol, results, found, command),
+        "report.md": report.report(settings, results, found, command),
     }
     written = []
     for name, text in files.items():
         write_atomic(out / name, text)
         written.append(out / name)
-    for name, figure in figures.draw_all(protocol, results).items():
+    for name, figure in figures.draw_all(settings, results).items():
         path = out / f"{name}.png"
         write_atomic(path, to_png(figure))
         written.append(path)

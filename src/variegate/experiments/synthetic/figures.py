@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from variegate.experiments.plotting import COLOURS, MARKERS, NAMES, new_figure
-from variegate.experiments.synthetic.protocol import Protocol
+from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import AXES
 
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ def _log_axis(axes: Axes, values: list[float], label: str) -> None:
     axes.set_ylabel("F-score on noisy test subsets")
 
 
-def panel_1a(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
+def panel_1a(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
     """Draw what learning θ achieves with the true similarity."""
     for method in ("oracle", "lme", "mle"):
         _line(axes, results, "fig1a", method, label=NAMES[method])
-    _log_axis(axes, list(protocol.train_sizes), "training pairs")
+    _log_axis(axes, list(settings.train_sizes), "training pairs")
     axes.set_title("1a: learning θ, similarity known", fontsize=11)
     axes.legend(frameon=False, fontsize=9, loc="lower right")
 
 
-def panel_1b(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
+def panel_1b(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
     """Draw what learning θ achieves with a wrong similarity."""
     _line(axes, results, "fig1b", "oracle")
     for method in ("lme", "mle"):
@@ -62,13 +62,13 @@ def panel_1b(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
             linestyle=":",
             alpha=0.75,
         )
-    _log_axis(axes, list(protocol.bandwidths), "bandwidth σ of the wrong similarity")
-    size = protocol.bandwidth_train_size
+    _log_axis(axes, list(settings.bandwidths), "bandwidth σ of the wrong similarity")
+    size = settings.bandwidth_train_size
     axes.set_title(f"1b: learning θ, similarity wrong ({size} pairs)", fontsize=11)
     axes.legend(frameon=False, fontsize=9, loc="lower left")
 
 
-def panel_1c(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
+def panel_1c(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
     """Draw what learning θ and the similarity achieves."""
     _line(axes, results, "fig1c", "oracle")
     styles: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -79,7 +79,7 @@ def panel_1c(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
     for method, short in (("lme", "margin"), ("mle", "likelihood")):
         for figure, name, style in styles:
             _line(axes, results, figure, method, label=f"{short}, {name}", **style)
-    _log_axis(axes, list(protocol.train_sizes), "training pairs")
+    _log_axis(axes, list(settings.train_sizes), "training pairs")
     axes.set_title("1c: learning θ and the similarity", fontsize=11)
     # Room below the curves for a legend of two columns.
     low, high = axes.get_ylim()
@@ -87,17 +87,17 @@ def panel_1c(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
     axes.legend(frameon=False, fontsize=8.5, loc="lower center", ncols=2)
 
 
-def panel_clean(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
+def panel_clean(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
     """Draw figure 1a without noise."""
     for method in ("lme", "mle"):
         _line(axes, results, "clean", method, label=NAMES[method])
-    _log_axis(axes, list(protocol.train_sizes), "training pairs")
+    _log_axis(axes, list(settings.train_sizes), "training pairs")
     axes.set_ylabel("F-score")
     axes.set_title("no noise: learning θ, similarity known", fontsize=11)
     axes.legend(frameon=False, fontsize=9, loc="lower right")
 
 
-def panel_gap(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
+def panel_gap(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
     """Draw what closes the gap of figure 1c: a pair of dots a variant."""
     names = list(dict.fromkeys(row["variant"] for row in results["gap"]))
     for method, shift in (("lme", -0.12), ("mle", 0.12)):
@@ -116,7 +116,7 @@ def panel_gap(axes: Axes, protocol: Protocol, results: dict[str, Any]) -> None:
     axes.grid(axis="y", visible=False)
     axes.grid(axis="x", color="#dddddd", linewidth=0.8)
     axes.set_xlabel("F-score on noisy test subsets")
-    size = protocol.bandwidth_train_size
+    size = settings.bandwidth_train_size
     axes.set_title(f"what closes the gap of 1c ({size} pairs)", fontsize=11)
     axes.legend(frameon=False, fontsize=9, loc="center right")
 
@@ -130,16 +130,16 @@ _SINGLE = {
 }
 
 
-def draw_all(protocol: Protocol, results: dict[str, Any]) -> dict[str, Figure]:
+def draw_all(settings: Settings, results: dict[str, Any]) -> dict[str, Figure]:
     """Return every figure by name, and ``fig1`` with its three panels in a row."""
     drawn = {}
     for name, (panel, size) in _SINGLE.items():
         if name in results:
             figure, (axes,) = new_figure(*size)
-            panel(axes, protocol, results)
+            panel(axes, settings, results)
             drawn[name] = figure
     figure, row = new_figure(15.0, 4.4, panels=3)
     for panel, axes in zip((panel_1a, panel_1b, panel_1c), row, strict=True):
-        panel(axes, protocol, results)
+        panel(axes, settings, results)
     drawn["fig1"] = figure
     return drawn

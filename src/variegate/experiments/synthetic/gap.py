@@ -20,15 +20,23 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.datasets import Synthetic
-from variegate.experiments.synthetic.protocol import Data, Protocol
+from variegate.datasets import SyntheticData
+from variegate.experiments.synthetic.settings import Data, Settings
 from variegate.ground_set import GroundSet
-from variegate.kernels import FixedKernel, Gaussian, Kernel, Linear, Mixture
-from variegate.kernels.mixture import MultipleKernel
+from variegate.kernels import (
+    FixedKernel,
+    Gaussian,
+    Kernel,
+    Linear,
+    Mixture,
+    MultipleKernel,
+)
 
 
 class CentredGaussian(FixedKernel):
     """A Gaussian less its mean over the items: ``H S H`` with ``H = I - 11ᵀ/N``."""
+
+    semidefinite = True
 
     def __init__(self, bandwidth: float) -> None:
         self.bandwidth = bandwidth
@@ -48,6 +56,8 @@ class AnchoredGaussian(FixedKernel):
     it tends to ``x_iᵀ x_j`` for wide Gaussians.
     """
 
+    semidefinite = True
+
     def __init__(self, bandwidth: float) -> None:
         self.bandwidth = bandwidth
 
@@ -60,12 +70,12 @@ class AnchoredGaussian(FixedKernel):
         return np.asarray(anchored * self.bandwidth**2 / 2.0)
 
 
-def _gaussians(protocol: Protocol) -> Kernel:
-    return MultipleKernel(list(protocol.bandwidths), linear=False)
+def _gaussians(settings: Settings) -> Kernel:
+    return MultipleKernel(list(settings.bandwidths), linear=False)
 
 
-def _finer_ladder(protocol: Protocol) -> Kernel:
-    low, high = np.log2(min(protocol.bandwidths)), np.log2(max(protocol.bandwidths))
+def _finer_ladder(settings: Settings) -> Kernel:
+    low, high = np.log2(min(settings.bandwidths)), np.log2(max(settings.bandwidths))
     ladder = 2.0 ** np.arange(low - 1.0, high + 1.5, 0.5)
     return MultipleKernel([float(sigma) for sigma in ladder], linear=False)
 
@@ -73,13 +83,15 @@ def _finer_ladder(protocol: Protocol) -> Kernel:
 def _with_log_norm(data: Data) -> Data:
     """Add ``log ‖x‖`` to the quality features: the diagonal of the true ``S``."""
 
-    def extend(pairs: Synthetic) -> Synthetic:
+    def extend(pairs: SyntheticData) -> SyntheticData:
         ground_sets = []
         for ground_set in pairs.ground_sets:
             X = ground_set.quality
             log_norm = np.log(np.linalg.norm(X, axis=1, keepdims=True))
             ground_sets.append(GroundSet(np.hstack([X, log_norm]), X))
-        return Synthetic(ground_sets, pairs.subsets, pairs.clean_subsets, pairs.theta)
+        return SyntheticData(
+            ground_sets, pairs.subsets, pairs.clean_subsets, pairs.theta
+        )
 
     return Data(extend(data.holdout), extend(data.test), extend(data.train))
 
@@ -91,13 +103,13 @@ class Variant:
     Attributes
     ----------
     name : what it changes, in words
-    kernel : from the protocol to the kernel
+    kernel : from the settings to the kernel
     options : of the fits; ``intercept`` among them
     transform : applied to the data
     """
 
     name: str
-    kernel: Callable[[Protocol], Kernel] = _gaussians
+    kernel: Callable[[Settings], Kernel] = _gaussians
     options: dict[str, Any] = field(default_factory=lambda: {"intercept": True})
     transform: Callable[[Data], Data] = lambda data: data
 
@@ -124,10 +136,10 @@ VARIANTS = (
     Variant("... log-norm as a quality feature", transform=_with_log_norm),
     Variant(
         "... centred on the ground set",
-        lambda protocol: Mixture([CentredGaussian(s) for s in protocol.bandwidths]),
+        lambda settings: Mixture([CentredGaussian(s) for s in settings.bandwidths]),
     ),
     Variant(
         ANCHORED,
-        lambda protocol: Mixture([AnchoredGaussian(s) for s in protocol.bandwidths]),
+        lambda settings: Mixture([AnchoredGaussian(s) for s in settings.bandwidths]),
     ),
 )

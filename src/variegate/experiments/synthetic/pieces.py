@@ -11,97 +11,98 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from variegate import metrics
-from variegate.datasets import Synthetic
+from variegate.datasets import SyntheticData
 from variegate.estimator import LargeMarginDPP
 from variegate.experiments.synthetic.gap import VARIANTS
-from variegate.experiments.synthetic.protocol import Data, Protocol
+from variegate.experiments.synthetic.settings import Data, Settings
 from variegate.kernels import Gaussian, Kernel, Linear, MultipleKernel
 
 Record = dict[str, Any]
 
 
-def compute_piece(protocol: Protocol, figure: str, draw: int) -> list[Record]:
+def compute_piece(settings: Settings, figure: str, draw: int) -> list[Record]:
     """Return the records of one figure on one draw."""
     return [
         {"figure": figure, "draw": draw, **record}
-        for record in FIGURES[figure](protocol, draw)
+        for record in FIGURES[figure](settings, draw)
     ]
 
 
-def _fig1a(protocol: Protocol, draw: int) -> Iterator[Record]:
+def _fig1a(settings: Settings, draw: int) -> Iterator[Record]:
     """Learn ``θ`` with the true similarity."""
-    data = protocol.data(draw)
-    for n_train in protocol.train_sizes:
+    data = settings.data(draw)
+    for n_train in settings.train_sizes:
         for record in _oracle_and_fits(
-            protocol, data, n_train, Linear(), intercept=False
+            settings, data, n_train, Linear(), intercept=False
         ):
             yield {"n_train": n_train, **record}
 
 
-def _fig1b(protocol: Protocol, draw: int) -> Iterator[Record]:
+def _fig1b(settings: Settings, draw: int) -> Iterator[Record]:
     """Learn ``θ`` with a similarity that is wrong."""
-    yield from _misspecified(protocol, draw, intercept=False)
+    yield from _misspecified(settings, draw, intercept=False)
 
 
-def _fig1b_intercept(protocol: Protocol, draw: int) -> Iterator[Record]:
+def _fig1b_intercept(settings: Settings, draw: int) -> Iterator[Record]:
     """Figure 1b for a model that can also learn the scale of ``L``."""
-    yield from _misspecified(protocol, draw, intercept=True)
+    yield from _misspecified(settings, draw, intercept=True)
 
 
-def _misspecified(protocol: Protocol, draw: int, intercept: bool) -> Iterator[Record]:
-    data = protocol.data(draw)
-    for sigma in protocol.bandwidths:
+def _misspecified(settings: Settings, draw: int, intercept: bool) -> Iterator[Record]:
+    data = settings.data(draw)
+    for sigma in settings.bandwidths:
         for record in _oracle_and_fits(
-            protocol, data, protocol.bandwidth_train_size, Gaussian(sigma), intercept
+            settings, data, settings.bandwidth_train_size, Gaussian(sigma), intercept
         ):
             yield {"sigma": sigma, **record}
 
 
-def _fig1c(protocol: Protocol, draw: int) -> Iterator[Record]:
+def _fig1c(settings: Settings, draw: int) -> Iterator[Record]:
     """Learn ``θ`` and the similarity, with an intercept."""
-    yield from _multiple_kernels(protocol, draw, intercept=True)
+    yield from _multiple_kernels(settings, draw, intercept=True)
 
 
-def _fig1c_no_intercept(protocol: Protocol, draw: int) -> Iterator[Record]:
+def _fig1c_no_intercept(settings: Settings, draw: int) -> Iterator[Record]:
     """Learn ``θ`` and the similarity, as the paper writes the model."""
-    yield from _multiple_kernels(protocol, draw, intercept=False)
+    yield from _multiple_kernels(settings, draw, intercept=False)
 
 
 def _multiple_kernels(
-    protocol: Protocol, draw: int, intercept: bool
+    settings: Settings, draw: int, intercept: bool
 ) -> Iterator[Record]:
-    data = protocol.data(draw)
-    kernel = MultipleKernel(list(protocol.bandwidths), linear=False)
-    for n_train in protocol.train_sizes:
-        for record in _oracle_and_fits(protocol, data, n_train, kernel, intercept):
+    data = settings.data(draw)
+    kernel = MultipleKernel(list(settings.bandwidths), linear=False)
+    for n_train in settings.train_sizes:
+        for record in _oracle_and_fits(settings, data, n_train, kernel, intercept):
             yield {"n_train": n_train, **record}
 
 
-def _clean(protocol: Protocol, draw: int) -> Iterator[Record]:
+def _clean(settings: Settings, draw: int) -> Iterator[Record]:
     """Figure 1a without noise."""
-    data = protocol.data(draw, noise=0.0)
-    for n_train in protocol.train_sizes:
+    data = settings.data(draw, noise=0.0)
+    for n_train in settings.train_sizes:
         for record in _oracle_and_fits(
-            protocol, data, n_train, Linear(), intercept=False
+            settings, data, n_train, Linear(), intercept=False
         ):
             yield {"n_train": n_train, **record}
 
 
-def _gap(protocol: Protocol, draw: int) -> Iterator[Record]:
+def _gap(settings: Settings, draw: int) -> Iterator[Record]:
     """Find what closes the gap between learned and true similarity in figure 1c."""
-    data = protocol.data(draw)
+    data = settings.data(draw)
     for variant in VARIANTS:
         for record in _oracle_and_fits(
-            protocol,
+            settings,
             variant.transform(data),
-            protocol.bandwidth_train_size,
-            variant.kernel(protocol),
+            settings.bandwidth_train_size,
+            variant.kernel(settings),
             **variant.options,
         ):
             yield {"variant": variant.name, **record}
@@ -109,7 +110,7 @@ def _gap(protocol: Protocol, draw: int) -> Iterator[Record]:
 
 #: In the order in which they are computed: the dearest first, so that no core is left
 #: with a long piece at the end.
-FIGURES: dict[str, Callable[[Protocol, int], Iterator[Record]]] = {
+FIGURES: dict[str, Callable[[Settings, int], Iterator[Record]]] = {
     "gap": _gap,
     "fig1c": _fig1c,
     "fig1c_no_intercept": _fig1c_no_intercept,
@@ -121,7 +122,7 @@ FIGURES: dict[str, Callable[[Protocol, int], Iterator[Record]]] = {
 
 
 def _oracle_and_fits(
-    protocol: Protocol,
+    settings: Settings,
     data: Data,
     n_train: int,
     kernel: Kernel,
@@ -134,14 +135,14 @@ def _oracle_and_fits(
         **_scores(data.test.clean_subsets, data.test),
     }
     models = fit_path(
-        protocol, data, n_train, kernel, fit_intercept=intercept, **options
+        settings, data, n_train, kernel, fit_intercept=intercept, **options
     )
     yield _record("mle", models[0], data)
     yield _record("lme", best_on_holdout(models, data), data)
 
 
 def fit_path(
-    protocol: Protocol, data: Data, n_train: int, kernel: Kernel, **options: Any
+    settings: Settings, data: Data, n_train: int, kernel: Kernel, **options: Any
 ) -> list[LargeMarginDPP]:
     """Return one model for each ``λ`` of the grid, the first being maximum likelihood.
 
@@ -151,31 +152,23 @@ def fit_path(
     model = LargeMarginDPP(
         kernel=kernel,
         decoder="exact",
-        n_starts=protocol.n_starts,
+        n_starts=settings.n_starts,
         warm_start=True,
         tol=1e-4,
-        random_state=protocol.seed,
+        random_state=settings.seed,
     ).set_params(**options)
     train = data.train
     models: list[LargeMarginDPP] = []
-    for lam in protocol.lambdas:
+    for lam in settings.lambdas:
         model.set_params(lam=lam)
         if models:
             model.set_params(n_starts=1)
         with warnings.catch_warnings():
-            # At large λ the hinge has kinks; the end of the path is on the record.
+            # At large λ fits end at kinks of the hinge; the holdout judges them.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(train.ground_sets[:n_train], train.subsets[:n_train])
-        models.append(_frozen(model))
+        models.append(copy(model))
     return models
-
-
-def _frozen(model: LargeMarginDPP) -> LargeMarginDPP:
-    copy = LargeMarginDPP(**model.get_params(deep=False))
-    for name, value in vars(model).items():
-        if name.endswith("_"):
-            setattr(copy, name, value)
-    return copy
 
 
 def best_on_holdout(models: list[LargeMarginDPP], data: Data) -> LargeMarginDPP:
@@ -199,7 +192,7 @@ def _record(method: str, model: LargeMarginDPP, data: Data) -> Record:
     }
 
 
-def _scores(chosen: list[Any], test: Synthetic) -> Record:
+def _scores(chosen: list[Any], test: SyntheticData) -> Record:
     return {
         "noisy": metrics.mean_scores(chosen, test.subsets),
         "clean": metrics.mean_scores(chosen, test.clean_subsets),

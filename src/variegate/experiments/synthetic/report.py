@@ -7,7 +7,7 @@ from typing import Any
 from variegate._version import __version__
 from variegate.experiments.plotting import NAMES
 from variegate.experiments.synthetic.claims import Claim, number, signed
-from variegate.experiments.synthetic.protocol import Protocol
+from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import AXES
 from variegate.experiments.tables import markdown_table
 
@@ -76,18 +76,18 @@ def claims_table(claims: list[Claim]) -> str:
 
 
 def report(
-    protocol: Protocol, results: dict[str, Any], claims: list[Claim], command: str
+    settings: Settings, results: dict[str, Any], claims: list[Claim], command: str
 ) -> str:
     """Return the whole report."""
     parts = [
         "# The paper's synthetic experiments",
         "![Figure 1](fig1.png)",
         f"Made by `{command}` with variegate {__version__}.",
-        f"{protocol.n_draws} draws of θ and of all data; ground sets of 10 items with "
+        f"{settings.n_draws} draws of θ and of all data; ground sets of 10 items with "
         "5 features, θ from N(0, I), the most probable subset by exhaustive search, "
-        f"each item flipped with probability {protocol.noise:g}; "
-        f"{protocol.n_holdout} holdout and {protocol.n_test} test pairs; λ from "
-        f"{{{', '.join(f'{lam:g}' for lam in protocol.lambdas)}}} by the F-score on "
+        f"each item flipped with probability {settings.noise:g}; "
+        f"{settings.n_holdout} holdout and {settings.n_test} test pairs; λ from "
+        f"{{{', '.join(f'{lam:g}' for lam in settings.lambdas)}}} by the F-score on "
         "the holdout; exact MAP. Means ± standard errors over draws; differences are "
         "paired by draw. F, P, R against the noisy test subsets, *clean F* against "
         "the subsets before the noise.",
@@ -115,7 +115,7 @@ def _rows_table(results: dict[str, Any], figure: str, axis: str) -> str:
                 number(row["f"]),
                 number(row["precision"]),
                 number(row["recall"]),
-                number(row["clean"]["f"]),
+                number(row["against_clean"]["f"]),
                 "" if lam is None else _chosen(lam["chosen"]),
             )
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from variegate.experiments.synthetic.pieces import Record
-from variegate.experiments.synthetic.protocol import Protocol
+from variegate.experiments.synthetic.settings import Settings
 
 #: What tells apart the rows of a figure, besides the method.
 AXES = {
@@ -31,20 +31,20 @@ def mean_and_error(values: Sequence[float]) -> dict[str, float]:
     return {"mean": float(array.mean()), "se": float(error)}
 
 
-def summarize(protocol: Protocol, records: Iterable[Record]) -> dict[str, Any]:
+def summarize(settings: Settings, records: Iterable[Record]) -> dict[str, Any]:
     """Return the content of ``results.json``.
 
     One list of rows a figure; each row has the value of the figure's axis, the
     method, and for every metric the mean over draws and its standard error, against
     the test subsets as observed (``f``, ``precision``, ``recall``) and before the
-    noise (``clean``).  ``differences`` holds large margin less maximum likelihood,
-    paired by draw.
+    noise (``against_clean``).  ``differences`` holds large margin less maximum
+    likelihood, paired by draw.
     """
     grouped: dict[tuple[str, Any, str], list[Record]] = defaultdict(list)
     for record in records:
         figure = record["figure"]
         grouped[figure, record[AXES[figure]], record["method"]].append(record)
-    results: dict[str, Any] = {"protocol": protocol.settings()}
+    results: dict[str, Any] = {"settings": settings.as_dict()}
     present = {figure for figure, _, _ in grouped}
     for figure, axis in AXES.items():
         if figure not in present:
@@ -74,7 +74,7 @@ def _row(records: list[Record]) -> dict[str, Any]:
         name: mean_and_error([record["noisy"][name] for record in records])
         for name in _METRICS
     }
-    row["clean"] = {
+    row["against_clean"] = {
         name: mean_and_error([record["clean"][name] for record in records])
         for name in _METRICS
     }

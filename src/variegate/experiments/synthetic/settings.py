@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from variegate._version import __version__
-from variegate.datasets import Synthetic, make_synthetic
+from variegate.datasets import SyntheticData, make_synthetic
 
 
 @dataclass(frozen=True)
-class Protocol:
+class Settings:
     """What the paper fixes, and the few things that it leaves open.
 
     Attributes
@@ -49,7 +49,7 @@ class Protocol:
     seed: int = 0
 
     @classmethod
-    def quick(cls) -> Protocol:
+    def quick(cls) -> Settings:
         """Return the minute-long version."""
         return cls(
             n_draws=8,
@@ -58,7 +58,7 @@ class Protocol:
             with_gap=False,
         )
 
-    def settings(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Return everything that the results depend on, as plain values."""
         return {"variegate": __version__, **asdict(self)}
 
@@ -85,13 +85,13 @@ class Protocol:
 class Data:
     """The three parts of one draw; smaller training sets are prefixes of ``train``."""
 
-    holdout: Synthetic
-    test: Synthetic
-    train: Synthetic
+    holdout: SyntheticData
+    test: SyntheticData
+    train: SyntheticData
 
 
-def _part(pairs: Synthetic, part: slice) -> Synthetic:
-    return Synthetic(
+def _part(pairs: SyntheticData, part: slice) -> SyntheticData:
+    return SyntheticData(
         pairs.ground_sets[part],
         pairs.subsets[part],
         pairs.clean_subsets[part],
