@@ -98,8 +98,20 @@ KERNELS = [
 ]
 
 
-def random_ground_set(case, rng, n, n_features=3):
-    return vg.GroundSet(rng.standard_normal((n, n_features)), case.features(rng, n))
+def random_ground_set(case, rng, n, n_features=3, twins=False):
+    """A ground set for a kernel; with ``twins`` its first two items are the same."""
+    features = case.features(rng, n)
+    if twins:
+        features = _with_twins(features, isinstance(case.kernel, vg.Precomputed))
+    return vg.GroundSet(rng.standard_normal((n, n_features)), features)
+
+
+def _with_twins(features, is_similarity):
+    if isinstance(features, dict):
+        return {name: _with_twins(block, False) for name, block in features.items()}
+    order = [0, 0, *range(2, features.shape[0])]
+    twins = (features.tocsr() if sparse.issparse(features) else features)[order]
+    return twins[:, order] if is_similarity else twins
 
 
 def random_kernel_matrix(rng, n, rank=None):

@@ -6,7 +6,7 @@ from variegate.datasets import make_synthetic
 
 
 def test_clean_subsets_are_the_most_probable_ones():
-    data = make_synthetic(n_sets=5, n_items=6, n_features=3, random_state=0)
+    data = make_synthetic(n_sets=100, n_items=6, n_features=3, random_state=0)
     for ground_set, clean in zip(data.ground_sets, data.clean_subsets, strict=True):
         X = ground_set.quality
         q = np.exp(X @ data.theta)
@@ -56,6 +56,7 @@ def test_given_theta():
         ({"n_sets": 0}, "n_sets and n_features must be at least 1"),
         ({"n_items": 21}, "n_items must be between 1 and 20, got 21"),
         ({"noise": 1.5}, "noise is a probability"),
+        ({"theta": [np.nan] * 5}, "theta holds NaN"),
         ({"theta": [1.0]}, r"theta has shape \(1,\), expected \(5,\)"),
     ],
 )

@@ -142,6 +142,48 @@ def test_mbr_takes_the_sample_with_most_agreement():
     assert not selection.is_optimal
 
 
+class Fixed:
+    """An ensemble whose samples are given."""
+
+    def __init__(self, ensemble, samples):
+        self.ensemble = ensemble
+        self.samples = np.array(samples, dtype=bool)
+
+    def __getattr__(self, name):
+        return getattr(self.ensemble, name)
+
+    def __len__(self):
+        return len(self.ensemble)
+
+    def sample(self, n, random_state=None):
+        return self.samples
+
+
+def decode_fixed(samples, weights, k=None):
+    ensemble = Fixed(vg.LEnsemble(np.diag(weights)), samples)
+    constraint = Constraint.of(len(weights), k, None, None)
+    decoder = MBR(n_samples=len(samples))
+    return decoder(ensemble, constraint, np.random.default_rng(0)).indices.tolist()
+
+
+def test_mbr_samples_that_cannot_be_chosen_still_vote():
+    # Alone, {0} and {1} tie and the likelier {0} wins; the pair {1, 2} decides.
+    samples = [[1, 0, 0], [0, 1, 0], [0, 1, 1]]
+    assert decode_fixed(samples, [5.0, 1.0, 1.0], k=1) == [1]
+
+
+def test_mbr_breaks_ties_by_probability():
+    assert decode_fixed([[1, 0], [0, 1]], [1.0, 3.0]) == [1]
+    assert decode_fixed([[1, 0], [0, 1]], [3.0, 1.0]) == [0]
+
+
+def test_exact_breaks_ties_by_the_smallest_mask():
+    assert vg.LEnsemble(2 * np.ones((4, 4))).decode("exact").indices.tolist() == [0]
+    flat = vg.LEnsemble(np.eye(3))
+    assert flat.decode("exact").indices.tolist() == []
+    assert flat.decode("exact", k=2).indices.tolist() == [0, 1]
+
+
 def test_mbr_respects_constraints():
     ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 6))
     assert len(ensemble.decode("mbr", k=3, random_state=0)) == 3
@@ -184,15 +226,18 @@ def test_indices_are_sorted_and_scored(method):
         ({"k": -1}, "k must be between 0 and 3 items, got -1"),
         ({"k": 1.5}, "k must be a whole number, got 1.5"),
         ({"k": True}, "k must be a whole number"),
-        ({"budget": 0.0}, "budget must be positive and finite"),
-        ({"budget": np.nan}, "budget must be positive and finite"),
+        ({"budget": 0.0}, "budget must be a finite number > 0, got 0.0"),
+        ({"budget": "1"}, "budget must be a finite number > 0, got '1'"),
         ({"costs": [1, 1, 1]}, "costs were given without a budget"),
         ({"budget": 1.0, "costs": [1, 1]}, r"costs has shape \(2,\), expected \(3,\)"),
         ({"budget": 1.0, "costs": [1, 0, 1]}, "costs must be positive"),
         ({"budget": 2.0, "k": 3}, "no 3 items fit the budget 2: the 3 cheapest cost 3"),
         ({"method": "guess"}, "unknown decoding method 'guess'; there are exact"),
         ({"method": MBR}, "a decoder is a name or an object"),
-        ({"method": MBR(n_samples=0)}, "n_samples must be at least 1"),
+        (
+            {"method": MBR(n_samples=0)},
+            "n_samples must be a whole number of at least 1",
+        ),
     ],
 )
 def test_bad_arguments(options, message):

@@ -112,6 +112,8 @@ def test_from_quality_beyond_any_number():
     assert ensemble.log_prob([0]) == pytest.approx(-np.log(2))
     assert ensemble.decode("greedy").indices.tolist() == [0]
     assert ensemble.sample(5, random_state=0)[:, 0].all()
+    assert ensemble.L[0, 0] == np.inf
+    assert ensemble.L[0, 1] == 0.0
     with pytest.raises(ValueError, match="log_quality must hold 3 finite numbers"):
         vg.LEnsemble.from_quality(np.eye(3), [0.0, np.inf, 0.0])
 
@@ -132,3 +134,9 @@ def test_from_quality_beyond_any_number():
 def test_bad_kernels(L, message):
     with pytest.raises(ValueError, match=message):
         vg.LEnsemble(L)
+
+
+def test_an_ensemble_of_nothing():
+    nothing = vg.LEnsemble(np.zeros((0, 0)))
+    assert nothing.decode("greedy").indices.tolist() == []
+    assert nothing.log_prob([]) == 0.0

@@ -154,6 +154,64 @@ def test_more_starts_never_end_higher(data):
     assert four.solver_result_.objective <= one.solver_result_.objective
 
 
+def test_more_starts_find_a_lower_minimum():
+    data = vg.datasets.make_synthetic(n_sets=60, random_state=5)
+    options = {
+        "kernel": vg.MultipleKernel([0.6, 2.5, 10.0, 40.0], linear=False),
+        "lam": 4.0,
+    }
+    one, many = (
+        vg.LargeMarginDPP(n_starts=n, random_state=0, **options)
+        .fit(data.ground_sets, data.subsets)
+        .solver_result_.objective
+        for n in (1, 8)
+    )
+    assert many < one - 1e-4
+
+
+def test_the_hinge_is_used():
+    # Subsets that are nearly certain have losses far below zero without the hinge.
+    easy = [vg.GroundSet(np.array([[50.0], [-50.0]])) for _ in range(4)]
+    model = vg.LargeMarginDPP(kernel=vg.Gaussian(1.0), fit_intercept=False, lam=2.0)
+    model.fit(easy, [[0]] * 4)
+    assert model.solver_result_.objective == 0.0
+
+
+def test_unstandardized_features_reach_the_same_optimum(data):
+    shifted = [vg.GroundSet(gs.quality + 1e4, gs.quality) for gs in data.ground_sets]
+    options = {"lam": 0.0, "kernel": vg.Linear()}
+    plain = vg.LargeMarginDPP(**options).fit(data.ground_sets, data.subsets)
+    moved = vg.LargeMarginDPP(**options).fit(shifted, data.subsets)
+    np.testing.assert_allclose(moved.theta_, plain.theta_, rtol=1e-4)
+    np.testing.assert_allclose(
+        moved.ensemble(shifted[0]).marginals(),
+        plain.ensemble(data.ground_sets[0]).marginals(),
+        rtol=1e-4,
+    )
+
+
+def test_warm_start_of_a_learned_kernel(data):
+    sets = [vg.GroundSet(gs.quality + 3.0, gs.quality) for gs in data.ground_sets]
+    model = vg.LargeMarginDPP(kernel=vg.MultipleKernel([1.0, 5.0]), warm_start=True)
+    model.fit(sets, data.subsets)
+    end = model.solver_result_.objective
+    model.fit(sets, data.subsets)
+    assert model.history_[0].objective == pytest.approx(end, abs=1e-4)
+
+
+def test_a_callback_stops_all_starts(data):
+    steps = []
+
+    def stop(step):
+        steps.append(step.iteration)
+        return step.iteration == 1
+
+    vg.LargeMarginDPP(n_starts=3, random_state=0, callback=stop).fit(
+        data.ground_sets[:5], data.subsets[:5]
+    )
+    assert steps == [0, 1]
+
+
 def test_warm_start_takes_up_where_it_ended(data):
     model = vg.LargeMarginDPP(kernel=vg.Linear(), lam=1.0, warm_start=True)
     model.fit(data.ground_sets, data.subsets)
@@ -393,6 +451,55 @@ TWO = [vg.GroundSet(X), vg.GroundSet(X)]
             [[0], [0]],
             "ground set 0: the similarity is not positive semidefinite",
         ),
+        ({"callback": 3}, TWO, [[0], [0]], "callback must be callable, got 3"),
+        (
+            {"kernel": vg.MultipleKernel(2.0)},
+            TWO,
+            [[0], [0]],
+            "bandwidths must be a list of numbers, got 2.0",
+        ),
+        (
+            {"kernel": vg.MultipleKernel(blocks="colour")},
+            TWO,
+            [[0], [0]],
+            "blocks must be a list of names, got 'colour'",
+        ),
+        (
+            {"kernel": vg.MultipleKernel(blocks=["colour"])},
+            TWO,
+            [[0], [0]],
+            "ground set 0: no block 'colour'",
+        ),
+        (
+            {"kernel": vg.Mixture(vg.Linear())},
+            TWO,
+            [[0], [0]],
+            "kernels must be a list of kernels",
+        ),
+        (
+            {"kernel": vg.Linear(block=3)},
+            TWO,
+            [[0], [0]],
+            "no block 3 of similarity features",
+        ),
+        (
+            {"kernel": vg.Linear(), "jitter": 0.5},
+            [vg.GroundSet(X, np.vstack([X[:3], 0 * X[:1]]))],
+            [[0, 3]],
+            "ground set 0: item 3 is in the subset, but its similarity to itself is ze",
+        ),
+        (
+            {"kernel": vg.Linear()},
+            [vg.GroundSet(X, X * 1e200)],
+            [[0]],
+            "ground set 0: the similarity holds NaN or infinite values",
+        ),
+        (
+            {"kernel": vg.MultipleKernel([1.0])},
+            [vg.GroundSet(X, X * 1e200)],
+            [[0]],
+            "ground set 0: the similarity holds NaN or infinite values",
+        ),
         ({"decoder": "dice"}, TWO, [[0], [0]], "unknown decoding method 'dice'"),
         ({"kernel": "rbf"}, TWO, [[0], [0]], "kernel must be a Kernel such as Multi"),
         (
@@ -480,6 +587,8 @@ def test_bad_error_costs():
     model = vg.LargeMarginDPP(kernel=vg.Linear())
     with pytest.raises(ValueError, match="1 false_positive for 2 ground sets"):
         model.fit(TWO, [[0], [1]], false_positive=[np.ones(4)])
+    with pytest.raises(ValueError, match=r"false_positive must be a list of arrays"):
+        model.fit(TWO, [[0], [1]], false_positive=2.0)
     with pytest.raises(ValueError, match=r"ground set 1: false_negative has shape"):
         model.fit(TWO, [[0], [1]], false_negative=[np.ones(4), np.ones(3)])
     with pytest.raises(ValueError, match="ground set 0: false_positive must be finite"):

@@ -165,8 +165,17 @@ def test_pieces_come_back_in_order_with_progress(tmp_path):
     )
     assert [result["square"] for result in results] == [9, 1, 4]
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    runner.discard_pieces(tmp_path)
+    runner.discard_pieces(tmp_path, "mark")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_finished_run_leaves_the_pieces_of_another(tmp_path):
+    for mark in ("one", "two"):
+        runner.run_pieces(square, [(1,)], tmp_path, mark, 1)
+    runner.discard_pieces(tmp_path, "one")
+    CALLS.clear()
+    runner.run_pieces(square, [(1,)], tmp_path, "two", 1)
+    assert CALLS == []
 
 
 def test_an_interrupted_run_is_taken_up_again(tmp_path):

@@ -28,6 +28,7 @@ def test_the_callers_array_stays_writable_and_ours_is_not():
     X = np.ones((3, 2))
     ground_set = vg.GroundSet(X)
     X[0, 0] = 2.0
+    assert ground_set.quality[0, 0] == 1.0
     with pytest.raises(ValueError, match="read-only"):
         ground_set.quality[0, 0] = 1.0
 
@@ -74,6 +75,9 @@ ONES = np.ones((3, 2))
         ),
         ({"quality": ONES, "costs": [1, 0, 2]}, "item 1 costs 0.0"),
         ({"quality": ONES, "items": ["a"]}, "1 items for 3 rows"),
+        ({"quality": ONES, "items": 3}, "items must be a sequence, got 3"),
+        ({"quality": np.ones((3, 0))}, "quality has no columns"),
+        ({"quality": ONES * 1j}, "quality must be a numeric matrix.*complex"),
     ],
 )
 def test_bad_ground_sets(arguments, message):
@@ -109,6 +113,8 @@ def test_bad_lists(ground_sets, message):
         ([True, False], "the mask has length 2 but there are 3 items"),
         ([0.5], "item numbers or a boolean mask, got float64"),
         ([[0], [1]], r"got shape \(2, 1\)"),
+        ([[0], [1, 2]], "a subset is a flat list"),
+        ([True, 2], "item numbers or a boolean mask, not both"),
     ],
 )
 def test_bad_subsets(subset, message):

@@ -180,6 +180,35 @@ def test_repair_reports_what_it_changed():
     np.testing.assert_allclose(fixed, repair.matrix)
 
 
+@pytest.mark.parametrize(("smallest", "is_bad"), [(-1e-6, True), (-1e-13, False)])
+def test_rounding_is_told_from_a_defect(smallest, is_bad):
+    # Eigenvalues 2 - smallest and smallest, with a unit diagonal.
+    S = np.array([[1.0, 1.0 - smallest], [1.0 - smallest, 1.0]])
+    ground_set = vg.GroundSet(np.ones((2, 1)), S)
+    if is_bad:
+        with pytest.raises(ValueError, match="smallest eigenvalue is -1e-06"):
+            vg.Precomputed().matrix(ground_set)
+    else:
+        vg.Precomputed().matrix(ground_set)
+
+
+def test_repair_needs_a_symmetric_matrix():
+    with pytest.raises(ValueError, match="S is not symmetric"):
+        vg.nearest_psd(np.array([[1.0, 0.0], [1.0, 1.0]]))
+
+
+def test_sparse_near_duplicates_far_from_the_origin():
+    X = np.full((2, 3), 1e4)
+    X[1] += 1e-3
+    squared = squared_distances(sparse.csr_array(X))
+    np.testing.assert_allclose(squared[0, 1], 3e-6, rtol=1e-6)
+
+
+def test_a_wide_gaussian_does_not_overflow():
+    S = vg.Gaussian(1e200).matrix(vg.GroundSet(np.eye(2)))
+    np.testing.assert_array_equal(S, np.ones((2, 2)))
+
+
 def test_repair_leaves_a_good_matrix_alone():
     S = np.ones((4, 4))  # rank one: singular, but positive semidefinite
     kernel = vg.Precomputed(repair=True)

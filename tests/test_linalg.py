@@ -133,3 +133,38 @@ def test_marginal_kernel_with_qualities_beyond_any_number():
     log_det, K = normalizer_and_marginal_kernel(S, np.array([2000.0, 2000.0, -2000.0]))
     np.testing.assert_allclose(K[:2, :2], 0.5, rtol=1e-12)
     assert log_det == pytest.approx(4000.0 + np.log(2.0))
+
+
+def test_marginal_kernel_of_parallel_items_of_huge_quality():
+    # Items 0 and 1 are parallel, so exactly one of them is chosen, four times as
+    # often the second; the third is chosen by what is left of it outside their span.
+    B = np.array([[1.0, 3.0], [2.0, 6.0], [1.0, -1.0]])
+    S, log_scale = split_scale(B @ B.T)
+    outside = 2.0 - (1 - 3) ** 2 / 10.0
+    for u in (5.0, 30.0, 40.0, 300.0):
+        _, K = normalizer_and_marginal_kernel(S, log_scale + np.array([u, u, 0.0]))
+        assert K[0, 0] == pytest.approx(0.2, rel=1e-4)
+        assert K[1, 1] == pytest.approx(0.8, rel=1e-4)
+        assert K[2, 2] == pytest.approx(outside / (1 + outside), rel=1e-3)
+
+
+@pytest.mark.parametrize("u", [0.0, 5.0, 7.0, 9.0, 40.0, 300.0])
+@pytest.mark.parametrize("rank", [1, 2, 5])
+def test_probabilities_sum_to_one_whatever_the_quality(rank, u):
+    rng = np.random.default_rng(rank)
+    L = random_kernel_matrix(rng, 5, rank=rank)
+    S, log_scale = split_scale(L)
+    log_scale = log_scale + u * rng.uniform(0.5, 1.0, 5)
+    log_det, _ = normalizer_and_marginal_kernel(S, log_scale)
+    minors = log_principal_minors(S, log_scale)
+    assert np.exp(minors - log_det).sum() == pytest.approx(1.0, abs=1e-11)
+
+
+def test_small_but_real_eigenvalues_are_kept():
+    # Correlation 1 - 1e-7: nearly parallel, and yet both are chosen at this quality.
+    S = np.array([[1.0, 1.0 - 1e-7], [1.0 - 1e-7, 1.0]])
+    log_det, K = normalizer_and_marginal_kernel(S, np.full(2, 12.0))
+    q2 = np.exp(24.0)
+    det = 1 + 2 * q2 + q2**2 * (1 - (1 - 1e-7) ** 2)
+    assert log_det == pytest.approx(np.log(det), rel=1e-9)
+    assert K[0, 0] == pytest.approx(1 - (1 + q2) / det, rel=1e-6)

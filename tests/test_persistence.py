@@ -135,6 +135,22 @@ def test_a_kernel_of_ones_own_is_passed_in(tmp_path):
     )
 
 
+def test_a_kernel_named_like_one_of_ours_is_not_confused_with_it(tmp_path):
+    class Gaussian(vg.FixedKernel):
+        def matrix(self, ground_set):
+            return np.eye(len(ground_set))
+
+    model = vg.LargeMarginDPP(kernel=Gaussian()).fit(DATA.ground_sets, DATA.subsets)
+    with pytest.raises(ValueError, match="your kernel is called Gaussian"):
+        model.save(tmp_path / "model.json")
+
+
+def test_a_model_that_could_not_be_loaded_is_not_saved(saved):
+    model = vg.load(saved).set_params(lam=-1.0)
+    with pytest.raises(ValueError, match="lam must be a finite number"):
+        model.save(saved)
+
+
 def test_what_cannot_be_stored_is_said_before_anything_is_written(tmp_path):
     path = tmp_path / "model.json"
     model = vg.LargeMarginDPP(kernel=vg.Linear(), decoder=lambda *args: None)
@@ -219,6 +235,18 @@ def edited(path, *keys, value):
         (["fitted", "kernel_parameters"], [1.0], "1 kernel parameters, but the kernel"),
         (["fitted", "kernel_parameters"], [-1.0, 1.0, 1.0], "outside its domain"),
         (["training"], [], "makes no sense"),
+        (["version"], True, '"version" is True'),
+        (["fitted", "intercept"], True, '"intercept" is True, not a number'),
+        (
+            ["kernel"],
+            {"type": "Gaussian", "parameters": {"bandwidth": "abc"}, "state": {}},
+            "a bandwidth must be a finite number > 0, got 'abc'",
+        ),
+        (
+            ["kernel"],
+            {"type": "Linear", "parameters": {"block": [1]}, "state": {}},
+            r"block must be a name or None, got \[1\]",
+        ),
         (["training", "stop"], "never", "'never' is not a valid Stop"),
         (["settings", "solver"], "os.system", "unknown solver 'os.system'"),
         (["settings", "fit_intercept"], 3, "fit_intercept must be True or False"),

@@ -110,3 +110,12 @@ def test_a_generator_is_advanced():
 def test_bad_random_state():
     with pytest.raises(ValueError, match="random_state must be None"):
         vg.LEnsemble(np.eye(2)).sample(1, random_state="seed")
+
+
+def test_a_legacy_random_state_is_advanced():
+    ensemble = vg.LEnsemble(KERNELS["full rank"])
+    legacy = np.random.RandomState(0)
+    first, second = (ensemble.sample(50, legacy) for _ in range(2))
+    assert (first != second).any()
+    again = ensemble.sample(50, np.random.RandomState(0))
+    np.testing.assert_array_equal(first, again)

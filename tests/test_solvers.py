@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 import variegate as vg
 from variegate.domains import Free, Simplex
 from variegate.objective import LargeMarginLoss
-from variegate.parameters import ParameterSpace
+from variegate.parameters import InfeasibleError, ParameterSpace
 from variegate.problem import TrainingProblem
 from variegate.solvers import LBFGS, AlternatingSubgradient, Stop, as_solver
 
@@ -30,6 +30,7 @@ class Quadratic:
     """Distance to a point outside the simplex, with a known projection."""
 
     def __init__(self):
+        self.is_smooth = True
         self.space = ParameterSpace(
             {"theta": Free(2), "kernel": Simplex(3)}, groups=[["theta"], ["kernel"]]
         )
@@ -123,6 +124,7 @@ class Kink:
     """|x| from the right, with a slope of one at the minimum."""
 
     def __init__(self):
+        self.is_smooth = False
         self.space = ParameterSpace({"theta": Free(1)}, groups=[["theta"]])
 
     def value_and_gradient(self, flat):
@@ -151,6 +153,75 @@ def test_lbfgs_ends_at_the_bottom_of_a_kink(lam):
         options={"maxiter": 1000},
     )
     assert result.objective <= searched.fun * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("lam", [16.0, 64.0])
+def test_starting_lbfgs_again_gains_nothing(lam):
+    kernel = vg.MultipleKernel([0.6, 1.25, 2.5, 5.0, 10.0], linear=False)
+    problem = synthetic_problem(kernel, lam=lam, n_sets=40)
+    first = LBFGS().solve(problem, problem.space.center())
+    again = LBFGS().solve(problem, first.parameters)
+    assert again.objective == pytest.approx(first.objective, rel=1e-4)
+
+
+class Steep(Quadratic):
+    """Smooth, but so far from where it is zero that rounding hides the descent."""
+
+    def value_and_gradient(self, flat):
+        value, gradient = super().value_and_gradient(flat)
+        return value + 1e18, gradient
+
+
+def test_rounding_is_not_taken_for_a_kink():
+    problem = Steep()
+    result = LBFGS().solve(problem, problem.space.center())
+    assert result.stop is Stop.STALLED
+    assert "rounding" in result.status
+    assert "Standardize" in result.remedy
+
+
+class Walled(Quadratic):
+    """Infinite where the first weight of the simplex is zero."""
+
+    def value_and_gradient(self, flat):
+        if flat[2] <= 0.0:
+            raise InfeasibleError("zero weight")
+        return super().value_and_gradient(flat)
+
+
+def test_a_step_into_the_infinite_is_taken_back():
+    problem = Walled()
+    problem.target = np.array([3.0, -1.0, -50.0, 0.4, 0.5])
+    result = SOLVERS[1].solve(problem, problem.space.center())
+    assert result.objective < problem.value_and_gradient(problem.space.center())[0]
+    assert 0 < result.parameters[2] < 1 / 3
+
+
+def test_stop_iteration_is_a_stop():
+    def callback(step):
+        if step.iteration == 1:
+            raise StopIteration
+
+    problem = synthetic_problem(vg.Linear(), n_sets=20)
+    for solver in SOLVERS:
+        result = solver.solve(problem, problem.space.center(), callback)
+        assert result.stop is Stop.CALLBACK
+        assert result.n_iterations == 1
+
+
+@pytest.mark.parametrize(
+    ("solver", "message"),
+    [
+        (LBFGS(tol=-1), "tol must be a finite number >= 0, got -1"),
+        (LBFGS(tol="a"), "tol must be a finite number >= 0, got 'a'"),
+        (LBFGS(max_iter=0), "max_iter must be a whole number of at least 1"),
+        (AlternatingSubgradient(steps_per_turn=0), "steps_per_turn must be a whole"),
+    ],
+)
+def test_bad_options(solver, message):
+    problem = Quadratic()
+    with pytest.raises(ValueError, match=message):
+        solver.solve(problem, problem.space.center())
 
 
 def test_names_and_objects():

@@ -90,6 +90,8 @@ def make_synthetic(
     theta = np.asarray(theta, dtype=np.float64)
     if theta.shape != (n_features,):
         raise ValueError(f"theta has shape {theta.shape}, expected ({n_features},)")
+    if not np.isfinite(theta).all():
+        raise ValueError("theta holds NaN or infinite values")
     ground_sets, subsets, clean_subsets = [], [], []
     bits = np.arange(n_items)
     for _ in range(n_sets):

@@ -93,10 +93,11 @@ class LEnsemble:
     @property
     def L(self) -> FloatArray:
         """The kernel; infinite where its entries are too large for a number."""
+        exponent = self.log_scale[:, None] + self.log_scale
         with np.errstate(over="ignore"):
-            scale = np.exp(self.log_scale)
-            L = scale[:, None] * self.S * scale
-        return np.asarray(L)
+            return np.where(self.S == 0.0, 0.0, self.S) * np.where(
+                self.S == 0.0, 1.0, np.exp(exponent)
+            )
 
     @cached_property
     def _normalized(self) -> tuple[float, FloatArray]:

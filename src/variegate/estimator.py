@@ -18,14 +18,14 @@ from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.decoding import Decoder, as_decoder
 from variegate.ensemble import LEnsemble
-from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
+from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.linalg import with_jitter
 from variegate.objective import LargeMarginLoss, check_error_costs
 from variegate.parameters import ParameterSpace
 from variegate.problem import TrainingProblem
 from variegate.quality import log_quality
-from variegate.solvers import Callback, SolverResult, Step, as_solver
+from variegate.solvers import Callback, SolverResult, Step, Stop, as_solver
 
 __all__ = ["LargeMarginDPP"]
 
@@ -191,7 +191,10 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"{result.status}. {result.remedy}", ConvergenceWarning, stacklevel=2
             )
-        self._set_fitted(kernel, problem.space.unpack(result.parameters), result)
+        parts = problem.space.unpack(result.parameters)
+        if self.fit_intercept:
+            parts["intercept"] = parts["intercept"] - problem.center @ parts["theta"]
+        self._set_fitted(kernel, parts, result)
         return self
 
     def _set_fitted(
@@ -217,6 +220,8 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"kernel must be a Kernel such as MultipleKernel(), got {self.kernel!r}"
             )
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback must be callable, got {self.callback!r}")
         check_random_state(self.random_state)
         as_solver(self.solver, self.max_iter, self.tol)
         as_decoder(self.decoder)
@@ -227,13 +232,14 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
 
     def _solve(self, problem: TrainingProblem) -> SolverResult:
         solver = as_solver(self.solver, self.max_iter, self.tol)
-        results: list[SolverResult] = [
-            solver.solve(problem, start, self.callback)
-            for start in self._starts(problem.space)
-        ]
+        results: list[SolverResult] = []
+        for start in self._starts(problem.space, problem.center):
+            results.append(solver.solve(problem, start, self.callback))
+            if results[-1].stop is Stop.CALLBACK:
+                break
         return min(results, key=lambda result: result.objective)
 
-    def _starts(self, space: ParameterSpace) -> list[FloatArray]:
+    def _starts(self, space: ParameterSpace, center: FloatArray) -> list[FloatArray]:
         first = space.unpack(space.center())
         if self.warm_start and hasattr(self, "theta_"):
             previous = {
@@ -244,6 +250,7 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             for name, values in previous.items():
                 if values.shape == first[name].shape:
                     first[name] = values
+            first["intercept"] = first["intercept"] + center @ first["theta"]
         starts = [space.pack(first)]
         kernel_domain = space.parts["kernel"]
         if kernel_domain.size:
@@ -308,11 +315,9 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         chosen = []
         for position, ground_set in enumerate(ground_sets):
             costs = ground_set.costs if budget is not None else None
-            try:
+            with naming(position):
                 ensemble = self._ensemble(ground_set)
                 selection = ensemble.decode(decoder, k, budget, costs, seed)
-            except ValueError as error:
-                raise ValueError(f"ground set {position}: {error}") from error
             chosen.append(selection.indices)
         return chosen
 
@@ -352,14 +357,14 @@ def _error_costs(
 ) -> list[FloatArray | float]:
     if given is None:
         return [default] * len(ground_sets)
+    if not hasattr(given, "__len__"):
+        raise ValueError(f"{name} must be a list of arrays, got {given!r}")
     if len(given) != len(ground_sets):
         raise ValueError(f"{len(given)} {name} for {len(ground_sets)} ground sets")
     checked: list[FloatArray | float] = []
     for position, (costs, ground_set) in enumerate(
         zip(given, ground_sets, strict=True)
     ):
-        try:
+        with naming(position):
             checked.append(check_error_costs(costs, len(ground_set), name))
-        except ValueError as error:
-            raise ValueError(f"ground set {position}: {error}") from error
     return checked

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ __all__ = [
     "as_members",
     "check_ground_sets",
     "check_subsets",
+    "naming",
 ]
 
 
@@ -62,13 +64,19 @@ class GroundSet:
         self.quality: FloatArray = _feature_matrix(
             quality, "quality", allow_sparse=False
         )
-        n_items = len(self.quality)
+        n_items, n_features = self.quality.shape
         if n_items == 0:
             raise ValueError("a ground set needs at least one item, got none")
+        if n_features == 0:
+            raise ValueError(
+                "quality has no columns: use one of ones if nothing tells items apart"
+            )
         self.blocks = _similarity_blocks(similarity, self.quality)
         self.costs: FloatArray | None = (
             None if costs is None else _costs(costs, n_items)
         )
+        if items is not None and not hasattr(items, "__len__"):
+            raise ValueError(f"items must be a sequence, got {items!r}")
         if items is not None and len(items) != n_items:
             raise ValueError(f"{len(items)} items for {n_items} rows of quality")
         self.items = items
@@ -147,7 +155,10 @@ def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
             raise ValueError(f"{label} holds NaN or infinite values")
         return matrix
     try:
-        array = np.asarray(values, dtype=np.float64)
+        if np.iscomplexobj(values):
+            raise ValueError("it holds complex numbers")
+        # A copy, so that nothing the caller does later changes what was checked.
+        array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{label} must be a numeric matrix with rows of equal length ({error})"
@@ -164,9 +175,8 @@ def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
             f"{label} holds {array[row, column]} at row {row}, column {column}: "
             "features must be finite"
         )
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    array.flags.writeable = False
+    return array
 
 
 def _costs(values: Any, n_items: int) -> FloatArray:
@@ -180,6 +190,15 @@ def _costs(values: Any, n_items: int) -> FloatArray:
         )
     costs.flags.writeable = False
     return costs
+
+
+@contextmanager
+def naming(position: int) -> Iterator[None]:
+    """Put the position of a ground set before any message about it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"ground set {position}: {error}") from error
 
 
 def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
@@ -196,10 +215,8 @@ def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
     checked: list[GroundSet] = []
     for position, ground_set in enumerate(ground_sets):
         if not isinstance(ground_set, GroundSet):
-            try:
+            with naming(position):
                 ground_set = GroundSet(ground_set)
-            except ValueError as error:
-                raise ValueError(f"ground set {position}: {error}") from error
         if checked:
             _check_same_features(ground_set, checked[0], position)
         checked.append(ground_set)
@@ -229,7 +246,12 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
     A boolean mask of length ``n_items`` and a list of distinct numbers from
     ``0 .. n_items - 1`` are both accepted.
     """
-    array = np.asarray(subset)
+    if isinstance(subset, list | tuple) and _mixes_flags_and_numbers(subset):
+        raise ValueError("a subset holds item numbers or a boolean mask, not both")
+    try:
+        array = np.asarray(subset)
+    except ValueError as error:
+        raise ValueError("a subset is a flat list of item numbers or a mask") from error
     if array.size == 0 and array.dtype != bool:
         return np.zeros(0, dtype=np.intp)
     if array.ndim != 1:
@@ -259,6 +281,11 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
     return members.astype(np.intp)
 
 
+def _mixes_flags_and_numbers(subset: Sequence[Any]) -> bool:
+    flags = sum(isinstance(entry, bool | np.bool_) for entry in subset)
+    return 0 < flags < len(subset)
+
+
 def as_indicator(members: IntArray, n_items: int) -> BoolArray:
     """Return the boolean mask of item numbers."""
     indicator = np.zeros(n_items, dtype=bool)
@@ -281,8 +308,6 @@ def check_subsets(
     for position, (subset, ground_set) in enumerate(
         zip(subsets, ground_sets, strict=True)
     ):
-        try:
+        with naming(position):
             members.append(as_members(subset, len(ground_set)))
-        except ValueError as error:
-            raise ValueError(f"ground set {position}: {error}") from error
     return members

@@ -26,9 +26,11 @@ STACK_LIMIT = 48
 #: the item lies in the span of those before it, and the determinant is zero.
 RANK_TOLERANCE = 1e-12
 
-#: With squared pivots below this share of the diagonal, an inverse by Cholesky has lost
-#: half of its digits or more.
-_ILL_CONDITIONED = 1e-8
+#: An inverse by Cholesky loses as many digits as its smallest squared pivot, as a
+#: share of the diagonal, has zeros.  Small ground sets can afford to lose none.
+_SMALL = 256
+_ENOUGH_SMALL = 1e-3
+_ENOUGH_LARGE = 1e-8
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
@@ -112,11 +114,14 @@ class Resolvent:
     factorisation, as long as ``S`` itself is positive definite.
 
     The marginal kernel (paper eq. 3) is ``K = I - A⁻¹ = I - C M⁻¹ C``.  Both
-    ``K_ii`` and ``1 - K_ii`` are kept, each from the formula that has no
-    cancellation when it is small:
+    ``K_ii`` and ``1 - K_ii`` are kept, each from a formula that keeps its digits when
+    it is small because the quality is:
 
     - ``1 - K_ii = c_i² [M⁻¹]_ii``,
     - ``K_ii = Σ_j [PSP]_ij [M⁻¹]_ij``, because ``K = C⁻¹ (PSP) M⁻¹ C``.
+
+    (A ``K_ii`` that is small because better items explain item ``i`` is accurate
+    relative to ``S_ii`` and to the condition of ``M`` only.)
 
     Attributes
     ----------
@@ -171,30 +176,39 @@ class Resolvent:
 
 
 def normalizer_and_marginal_kernel(
-    S: FloatArray, log_quality: FloatArray
+    S: FloatArray, log_scale: FloatArray
 ) -> tuple[float, FloatArray]:
     """Return ``log det(L + I)`` and ``K = L (L + I)⁻¹`` of one ground set.
 
+    ``L = diag(exp u) S diag(exp u)`` and ``S`` has a unit diagonal.
+
     By :class:`Resolvent` where its Cholesky factorisation keeps enough digits.  It
-    does not where ``S`` is singular and qualities are large: ``M`` is then singular
-    to rounding.  There, write ``S = F Fᵀ`` with the numerical rank as the number of
-    columns, ``B = diag(q) F``, and take the orthogonal factor of ``[B; I] = Q R``:
-    ``log det(L + I) = 2 Σ log |R_ii|`` and ``K = Q₁ Q₁ᵀ`` with ``Q₁`` the rows of
-    ``B``.  With rows in decreasing order and columns pivoted, Householder's method is
-    stable row by row (Cox and Higham, 1998), however widely the qualities spread.
+    does not where ``S`` is nearly singular and qualities are large: ``M`` is then
+    nearly singular too.  There, ``S = F Fᵀ`` by pivoted Cholesky, ``B = diag(q) F``,
+    and ``[B; I] = Q R``: ``log det(L + I) = 2 Σ log |R_ii|`` and ``K = Q₁ Q₁ᵀ`` with
+    ``Q₁`` the rows of ``B``.  With rows in decreasing order and columns pivoted,
+    Householder's method is stable row by row (Cox and Higham, 1998), however widely
+    the qualities spread.
     """
+    enough = _ENOUGH_SMALL if len(S) <= _SMALL else _ENOUGH_LARGE
     try:
-        resolvent = Resolvent.of(S, log_quality, _ILL_CONDITIONED)
-        return float(resolvent.log_det), resolvent.marginal_kernel()
+        resolvent = Resolvent.of(S, log_scale, enough)
     except NotPositiveDefiniteError:
-        pass
-    eigenvalues, vectors = np.linalg.eigh(S)
-    present = eigenvalues > len(S) * np.finfo(float).eps * eigenvalues[-1]
-    factor = vectors[:, present] * np.sqrt(eigenvalues[present])
+        return _normalizer_and_marginal_kernel_by_qr(S, log_scale)
+    return float(resolvent.log_det), resolvent.marginal_kernel()
+
+
+def _normalizer_and_marginal_kernel_by_qr(
+    S: FloatArray, log_scale: FloatArray
+) -> tuple[float, FloatArray]:
+    from variegate.compiled.pivoted import pivoted_cholesky
+
+    factor = np.empty_like(S)
+    rank = pivoted_cholesky(S, log_scale, RANK_TOLERANCE, factor)
     # Common factors of all qualities are kept out of the exponential.
-    top = max(float(log_quality.max()), 0.0)
-    rows = np.exp(log_quality - top)[:, None] * factor
-    stacked = np.vstack([rows, np.exp(-top) * np.eye(rows.shape[1])])
+    top = max(float(log_scale.max()), 0.0)
+    rows = np.exp(log_scale - top)[:, None] * factor[:, :rank]
+    stacked = np.vstack([rows, np.exp(-top) * np.eye(rank)])
     order = np.argsort(-np.abs(stacked).max(axis=1), kind="stable")
     Q, R, _ = qr(stacked[order], mode="economic", pivoting=True)
     Q_1 = np.empty_like(rows)
@@ -202,9 +216,8 @@ def normalizer_and_marginal_kernel(
     Q_1[order[kept]] = Q[kept]
     with np.errstate(divide="ignore"):
         log_diagonal = np.log(np.abs(np.diagonal(R))) + top
-    # Below the threshold the identity alone is left, whose logarithm is zero.
-    log_det = 2.0 * float(np.maximum(log_diagonal, 0.0).sum())
-    return log_det, Q_1 @ Q_1.T
+    # RᵀR = I + BᵀB, so no entry is below one but by underflow.
+    return 2.0 * float(np.maximum(log_diagonal, 0.0).sum()), Q_1 @ Q_1.T
 
 
 def with_jitter(S: FloatArray, jitter: float) -> FloatArray:

@@ -89,7 +89,7 @@ def mean_scores(
     """Return the mean precision, recall and F-score over pairs of subsets."""
     if len(chosen) != len(wanted):
         raise ValueError(f"{len(chosen)} chosen subsets but {len(wanted)} wanted ones")
-    if not chosen:
+    if len(chosen) == 0:
         raise ValueError("no subsets to score")
     pairs = list(zip(chosen, wanted, strict=True))
     return {

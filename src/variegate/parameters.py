@@ -13,7 +13,11 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate.domains import Domain
 
-__all__ = ["ParameterSpace"]
+__all__ = ["InfeasibleError", "ParameterSpace"]
+
+
+class InfeasibleError(ValueError):
+    """The objective is infinite at a point; a line search may step back from it."""
 
 
 class ParameterSpace:

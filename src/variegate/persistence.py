@@ -27,7 +27,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -67,6 +67,7 @@ class ModelFileError(ValueError):
 
 def save(model: LargeMarginDPP, path: str | Path) -> None:
     """Write a fitted model."""
+    model._check_parameters()
     settings = {
         name: _encode_setting(name, value)
         for name, value in model.get_params(deep=False).items()
@@ -119,6 +120,12 @@ def _encode_setting(name: str, value: Any) -> Any:
 
 
 def _encode_kernel(kernel: Kernel) -> dict[str, Any]:
+    name = type(kernel).__name__
+    if _KERNELS.get(name, type(kernel)) is not type(kernel):
+        raise ValueError(
+            f"your kernel is called {name}, as one of variegate's own is: a file could "
+            "not tell them apart. Give it another name"
+        )
     parameters = {
         name: _encode_kernel_parameter(value)
         for name, value in kernel.get_params(deep=False).items()
@@ -195,7 +202,7 @@ def _decode_model(document: Any, kernels: Sequence[type[Kernel]]) -> LargeMargin
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f'not a variegate model: "format" is not "{FORMAT}"')
     version = document.get("version")
-    if not isinstance(version, int) or version < 1:
+    if not _is_number(version) or not isinstance(version, int) or version < 1:
         raise ModelFileError(f'"version" is {version!r}, not a version number')
     if version > VERSION:
         raise ModelFileError(
@@ -212,7 +219,7 @@ def _decode_model(document: Any, kernels: Sequence[type[Kernel]]) -> LargeMargin
     fitted = _section(document, "fitted")
     theta = _vector(fitted, "theta")
     intercept = fitted.get("intercept")
-    if not isinstance(intercept, int | float) or not np.isfinite(intercept):
+    if not _is_number(intercept) or not np.isfinite(intercept):
         raise ModelFileError(f'"intercept" is {intercept!r}, not a number')
     parameters = _vector(fitted, "kernel_parameters")
     if len(parameters) != kernel.domain.size:
@@ -248,11 +255,13 @@ def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     return section
 
 
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _vector(section: Mapping[str, Any], name: str) -> FloatArray:
     values = section.get(name)
-    if not isinstance(values, list) or not all(
-        isinstance(v, int | float) and not isinstance(v, bool) for v in values
-    ):
+    if not isinstance(values, list) or not all(_is_number(v) for v in values):
         raise ModelFileError(f'"{name}" is not a list of numbers')
     vector = np.array(values, dtype=np.float64)
     if not np.isfinite(vector).all():
@@ -293,6 +302,7 @@ def _decode_kernel(
     }
     kernel = known[str(name)](**parameters)
     kernel.set_state(_section(section, "state"))
+    kernel.check()
     return kernel
 
 

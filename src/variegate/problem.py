@@ -18,11 +18,11 @@ import numpy as np
 from variegate import quality
 from variegate._typing import FloatArray, IntArray
 from variegate.domains import Free
-from variegate.ground_set import GroundSet
+from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
 from variegate.linalg import STACK_LIMIT, NotPositiveDefiniteError, with_jitter
 from variegate.objective import LargeMarginLoss, Targets, ZeroProbabilityError
-from variegate.parameters import ParameterSpace
+from variegate.parameters import InfeasibleError, ParameterSpace
 
 __all__ = ["TrainingProblem"]
 
@@ -41,6 +41,10 @@ class TrainingProblem:
     with ``f_n`` the loss of :mod:`variegate.objective` at ``u = X_n θ + b`` and
     ``S = S_n(p)``, its diagonal raised by ``jitter``.
 
+    With an intercept the features are centred, which changes neither the model nor
+    the penalty but takes away the correlation of ``θ`` and ``b`` that solvers suffer
+    from: the ``intercept`` of a point of ``space`` is ``b + θᵀ center``.
+
     Parameters
     ----------
     ground_sets : sequence of GroundSet
@@ -58,6 +62,7 @@ class TrainingProblem:
     space : ParameterSpace
         With the parts ``theta``, ``intercept`` and ``kernel``, the last two perhaps
         empty.
+    center : array of shape (d,)
     """
 
     def __init__(
@@ -78,6 +83,12 @@ class TrainingProblem:
         self.l2 = l2
         self.jitter = jitter
         self.n_sets = len(ground_sets)
+        self.is_smooth = loss.lam == 0.0 or not loss.hinge
+        self.center = (
+            np.concatenate([gs.quality for gs in ground_sets]).mean(axis=0)
+            if fit_intercept
+            else np.zeros(ground_sets[0].n_features)
+        )
         self.space = ParameterSpace(
             {
                 "theta": Free(ground_sets[0].n_features),
@@ -112,11 +123,9 @@ class TrainingProblem:
         )
         prepared = []
         for position in positions:
-            try:
+            with naming(position):
                 prepared.append(self.kernel.prepare(ground_sets[position]))
-            except ValueError as error:
-                raise ValueError(f"ground set {position}: {error}") from error
-        X = np.stack([ground_sets[position].quality for position in positions])
+        X = np.stack([ground_sets[p].quality for p in positions]) - self.center
         return self._explained(
             positions,
             partial(_Stack, positions, X, prepared, targets, self.kernel, self.jitter),
@@ -143,7 +152,7 @@ class TrainingProblem:
         try:
             return compute()
         except ZeroProbabilityError as error:
-            raise ValueError(
+            raise InfeasibleError(
                 f"ground set {positions[error.index]}: its subset has probability "
                 "zero, because the similarity of its items is singular (more items "
                 "than the similarity has rank, or an item twice). "
@@ -151,7 +160,7 @@ class TrainingProblem:
                 "drop items from the subset"
             ) from None
         except NotPositiveDefiniteError as error:
-            raise ValueError(
+            raise InfeasibleError(
                 f"ground set {positions[error.index]}: L + I is not positive definite. "
                 "The similarity is singular or not positive semidefinite, or the "
                 f"qualities are extreme; raise jitter (now {self.jitter:g})"
@@ -194,7 +203,20 @@ class _Stack:
         if not self.learned:
             # Neither the similarity nor its determinants will ever change.
             self.prepared = self._similarity(np.zeros(0))
+            self._check_targets_are_possible()
             self.target_log_det, _ = self.targets.log_det_and_inverse(self.prepared)
+
+    def _check_targets_are_possible(self) -> None:
+        """Name a wanted item that no jitter can help."""
+        own = np.diagonal(self.prepared, axis1=-2, axis2=-1)
+        impossible = self.targets.indicator & (own <= 0.0)
+        if impossible.any():
+            stack, item = np.argwhere(impossible)[0]
+            raise ValueError(
+                f"ground set {self.positions[stack]}: item {item} is in the subset, "
+                "but its similarity to itself is zero (its features are all zero), so "
+                "it can never be chosen: drop it, or give it features"
+            )
 
     def _similarity(self, parameters: FloatArray) -> FloatArray:
         S = self.kernel.value(self.prepared, parameters)

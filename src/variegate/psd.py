@@ -53,6 +53,7 @@ def nearest_psd(S: FloatArray) -> Repair:
 
     Eigenvalues below zero are set to zero (Higham, 1988).
     """
+    S = check_symmetric(S, "S")
     values, vectors = np.linalg.eigh(S)
     clipped = np.maximum(values, 0.0)
     matrix = (vectors * clipped) @ vectors.T

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import click
@@ -22,6 +23,10 @@ app.add_command(reproduce)
 
 def run() -> None:
     """Run the command line; bad input ends in one line and status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal or pipe that cannot show a symbol must not cost the result.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         sys.exit(app.main(standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:

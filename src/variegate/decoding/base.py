@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
+from variegate._validation import check_number
 from variegate.selection import Selection
 
 #: Costs add up with rounding; a budget is not broken by less than this share of it.
@@ -42,8 +43,8 @@ class Constraint:
                 raise ValueError(f"k must be a whole number, got {k!r}")
             if not 0 <= k <= n_items:
                 raise ValueError(f"k must be between 0 and {n_items} items, got {k}")
-        if budget is not None and not (np.isfinite(budget) and budget > 0):
-            raise ValueError(f"budget must be positive and finite, got {budget!r}")
+        if budget is not None:
+            check_number("budget", budget, positive=True)
         if costs is not None and budget is None:
             raise ValueError("costs were given without a budget")
         array = np.ones(n_items) if costs is None else np.asarray(costs, dtype=float)

@@ -40,8 +40,8 @@ class Greedy:
             gain = state.gain()
             allowed = constraint.leaves_room(state.chosen)
             score = np.where(allowed, _score(gain, constraint), -np.inf)
-            item = int(np.argmax(score))
-            if score[item] == -np.inf:
+            item = int(np.argmax(score)) if len(score) else -1
+            if item < 0 or score[item] == -np.inf:
                 reason = _nothing_left(state, constraint)
                 break
             if constraint.k is None and gain[item] <= 0:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
 from variegate.metrics import pairwise_f_score
@@ -37,8 +38,7 @@ class MBR:
         generator: np.random.Generator,
     ) -> Selection:
         """Choose a subset."""
-        if self.n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1, got {self.n_samples}")
+        check_count("n_samples", self.n_samples)
         samples = ensemble.sample(self.n_samples, random_state=generator)
         # Repeated samples vote with their number; each is a candidate once.
         voters, votes = np.unique(samples, axis=0, return_counts=True)

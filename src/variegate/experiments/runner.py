@@ -11,6 +11,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +76,11 @@ def run_pieces(
     return [results[piece] for piece in pieces]
 
 
-def discard_pieces(folder: Path) -> None:
-    """Remove what was kept for resuming, once the experiment is written."""
-    shutil.rmtree(folder / _FOLDER, ignore_errors=True)
+def discard_pieces(folder: Path, mark: str) -> None:
+    """Remove what a run kept for resuming, once its results are written."""
+    shutil.rmtree(folder / _FOLDER / mark, ignore_errors=True)
+    with suppress(OSError):  # another run's pieces are still there
+        (folder / _FOLDER).rmdir()
 
 
 def _path(store: Path, piece: tuple[Any, ...]) -> Path:

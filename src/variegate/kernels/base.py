@@ -65,6 +65,9 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         """Settle, in place, what the training data must say, such as bandwidths."""
         return self
 
+    def check(self) -> None:
+        """Refuse parameters of the constructor that make no sense."""
+
     def get_state(self) -> dict[str, Any]:
         """Return what ``fit`` settled, as plain JSON values, for the model file."""
         return {}
@@ -107,6 +110,11 @@ class FixedKernel(Kernel):
     def prepare(self, ground_set: GroundSet) -> FloatArray:
         """Return the similarity, checked; there is nothing else to compute."""
         S = self.matrix(ground_set)
+        if not np.isfinite(S).all():
+            raise ValueError(
+                "the similarity holds NaN or infinite values: the features are too "
+                "large for this kernel, or the kernel is at fault"
+            )
         if not self.semidefinite:
             S = check_symmetric(S, "the similarity")
             check_semidefinite(S, "the similarity")
@@ -121,3 +129,9 @@ class FixedKernel(Kernel):
     ) -> FloatArray:
         """Return the empty gradient."""
         return np.zeros(0)
+
+
+def check_block(block: Any) -> None:
+    """Refuse what cannot be the name of a block."""
+    if block is not None and not isinstance(block, str):
+        raise ValueError(f"block must be a name or None, got {block!r}")

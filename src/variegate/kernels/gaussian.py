@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from variegate._typing import FloatArray
 from variegate._validation import check_number
 from variegate.ground_set import GroundSet
-from variegate.kernels.base import FixedKernel
+from variegate.kernels.base import FixedKernel, check_block
 
 #: Differences are taken feature by feature up to this many features; beyond it, the
 #: expansion into inner products is much faster and centring keeps it accurate enough.
@@ -38,11 +38,21 @@ class Gaussian(FixedKernel):
         self.bandwidth = bandwidth
         self.block = block
 
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        check_number("a bandwidth", self.bandwidth, positive=True)
+        check_block(self.block)
+
     def matrix(self, ground_set: GroundSet) -> FloatArray:
         """Return ``exp(-D / σ²)`` of the squared distances ``D``."""
-        check_number("a bandwidth", self.bandwidth, positive=True)
+        self.check()
         distances = squared_distances(ground_set.features(self.block))
-        return np.asarray(np.exp(-distances / self.bandwidth**2))
+        return gaussian(distances, self.bandwidth)
+
+
+def gaussian(squared_distances: FloatArray, bandwidth: float) -> FloatArray:
+    """Return ``exp(-D / σ²)``, dividing twice so that no square overflows."""
+    return np.asarray(np.exp(-squared_distances / bandwidth / bandwidth))
 
 
 def squared_distances(features: Any) -> FloatArray:
@@ -52,7 +62,9 @@ def squared_distances(features: Any) -> FloatArray:
     rounding of large norms: differences are taken directly where that is affordable.
     """
     if sparse.issparse(features):
-        return np.asarray(euclidean_distances(features, squared=True))
+        if features.shape[1] > _DIRECT_FEATURES:
+            return np.asarray(euclidean_distances(features, squared=True))
+        features = features.toarray()
     if features.shape[1] <= _DIRECT_FEATURES:
         return np.asarray(cdist(features, features, "sqeuclidean"))
     centred = features - features.mean(axis=0)

@@ -8,7 +8,7 @@ from sklearn.preprocessing import normalize
 
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet
-from variegate.kernels.base import FixedKernel
+from variegate.kernels.base import FixedKernel, check_block
 
 
 class Linear(FixedKernel):
@@ -31,10 +31,15 @@ class Linear(FixedKernel):
         self.normalize = normalize
         self.block = block
 
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        check_block(self.block)
+
     def matrix(self, ground_set: GroundSet) -> FloatArray:
         """Return ``Φ Φᵀ``."""
         features = ground_set.features(self.block)
         if self.normalize:
             features = normalize(features)
-        product = features @ features.T
+        with np.errstate(over="ignore", invalid="ignore"):  # judged in prepare
+            product = features @ features.T
         return product.toarray() if sparse.issparse(product) else np.asarray(product)

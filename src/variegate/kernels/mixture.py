@@ -31,6 +31,8 @@ class Mixture(WeightedSum):
         self.kernels = kernels
 
     def _checked(self) -> Sequence[FixedKernel]:
+        if not hasattr(self.kernels, "__len__"):
+            raise ValueError(f"kernels must be a list of kernels, got {self.kernels!r}")
         if not len(self.kernels):
             raise ValueError("a mixture needs at least one kernel")
         for kernel in self.kernels:

@@ -9,8 +9,8 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate._validation import check_number
-from variegate.ground_set import GroundSet
-from variegate.kernels.gaussian import squared_distances
+from variegate.ground_set import GroundSet, naming
+from variegate.kernels.gaussian import gaussian, squared_distances
 from variegate.kernels.linear import Linear
 from variegate.kernels.weighted import WeightedSum
 
@@ -71,6 +71,8 @@ class MultipleKernel(WeightedSum):
 
     def _given(self) -> dict[str | None, FloatArray | None]:
         """Return the bandwidths as given, checked, block by block."""
+        if isinstance(self.blocks, str):
+            raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
         blocks: list[str | None] = [None] if self.blocks is None else [*self.blocks]
         given: Mapping[Any, Any] = (
             self.bandwidths
@@ -130,7 +132,7 @@ class MultipleKernel(WeightedSum):
         for block, bandwidths in settled.items():
             if len(bandwidths):
                 distances = squared_distances(ground_set.features(block))
-                matrices += [np.exp(-distances / sigma**2) for sigma in bandwidths]
+                matrices += [gaussian(distances, sigma) for sigma in bandwidths]
         if self.linear:
             matrices += [Linear(block=block).matrix(ground_set) for block in settled]
         return matrices
@@ -149,6 +151,8 @@ class MultipleKernel(WeightedSum):
 
 
 def _ladder(bandwidths: Any) -> FloatArray:
+    if isinstance(bandwidths, str) or not hasattr(bandwidths, "__len__"):
+        raise ValueError(f"bandwidths must be a list of numbers, got {bandwidths!r}")
     for bandwidth in bandwidths:
         check_number("a bandwidth", bandwidth, positive=True)
     return np.array(bandwidths, dtype=np.float64)
@@ -157,8 +161,9 @@ def _ladder(bandwidths: Any) -> FloatArray:
 def _median_distance(ground_sets: Sequence[GroundSet], block: str | None) -> float:
     """Return the median over ground sets of the median distance between items."""
     medians = []
-    for ground_set in ground_sets:
-        distances = squared_distances(ground_set.features(block))
+    for position, ground_set in enumerate(ground_sets):
+        with naming(position):
+            distances = squared_distances(ground_set.features(block))
         apart = distances[np.triu_indices_from(distances, k=1)]
         apart = apart[apart > 0]
         if len(apart):

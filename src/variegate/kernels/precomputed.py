@@ -8,7 +8,7 @@ from scipy import sparse
 
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet
-from variegate.kernels.base import FixedKernel
+from variegate.kernels.base import FixedKernel, check_block
 from variegate.psd import (
     NotSemidefiniteError,
     SimilarityRepairWarning,
@@ -35,6 +35,10 @@ class Precomputed(FixedKernel):
     def __init__(self, repair: bool = False, block: str | None = None) -> None:
         self.repair = repair
         self.block = block
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        check_block(self.block)
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
         """Return the given matrix once it has passed, or been repaired."""

@@ -40,7 +40,13 @@ class WeightedSum(Kernel):
 
     def prepare(self, ground_set: GroundSet) -> FloatArray:
         """Return the similarities, (K, N, N)."""
-        return np.stack(self.matrices(ground_set))
+        prepared = np.stack(self.matrices(ground_set))
+        if not np.isfinite(prepared).all():
+            raise ValueError(
+                "the similarity holds NaN or infinite values: the features are too "
+                "large for this kernel"
+            )
+        return prepared
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
         """Return the weighted sum."""

@@ -8,7 +8,13 @@ from typing import Any
 
 from variegate.solvers.alternating import AlternatingSubgradient
 from variegate.solvers.lbfgs import LBFGS
-from variegate.solvers.result import Callback, Problem, SolverResult, Step, Stop
+from variegate.solvers.result import (
+    Callback,
+    Problem,
+    SolverResult,
+    Step,
+    Stop,
+)
 
 __all__ = [
     "LBFGS",

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
+from variegate._validation import check_count, check_number
+from variegate.parameters import InfeasibleError
 from variegate.solvers.result import (
     Callback,
     Problem,
@@ -25,6 +27,7 @@ from variegate.solvers.result import (
     no_descent,
     out_of_iterations,
     stopped_by_callback,
+    wants_to_stop,
 )
 
 _SUFFICIENT = 1e-4
@@ -58,6 +61,9 @@ class AlternatingSubgradient:
         self, problem: Problem, start: FloatArray, callback: Callback | None = None
     ) -> SolverResult:
         """Minimize the problem's objective from a feasible ``start``."""
+        check_count("max_iter", self.max_iter)
+        check_number("tol", self.tol)
+        check_count("steps_per_turn", self.steps_per_turn)
         descent = _Descent(problem, start)
         verdict = self._run(descent, callback)
         return SolverResult(
@@ -70,7 +76,7 @@ class AlternatingSubgradient:
         )
 
     def _run(self, descent: _Descent, callback: Callback | None) -> Verdict:
-        if callback is not None and callback(descent.history[-1]):
+        if wants_to_stop(callback, descent.history[-1]):
             return stopped_by_callback()
         groups = [group for group in descent.problem.space.groups if len(group)]
         while descent.stationarity() > self.tol:
@@ -86,11 +92,13 @@ class AlternatingSubgradient:
                     if not length:
                         break
                     moved = True
-                    if callback is not None and callback(descent.history[-1]):
+                    if wants_to_stop(callback, descent.history[-1]):
                         return stopped_by_callback()
             if not moved:
                 remedy = 'Try solver="lbfgs", which goes on along a kink'
-                return no_descent(descent.stationarity(), self.tol, remedy)
+                return no_descent(
+                    descent.stationarity(), self.tol, descent.problem.is_smooth, remedy
+                )
         return converged()
 
 
@@ -116,8 +124,12 @@ class _Descent:
         while length >= _SHORTEST:
             trial = self.problem.space.project(self.point - length * direction)
             move = trial - self.point
-            value, gradient = self.problem.value_and_gradient(trial)
             self.n_evaluations += 1
+            try:
+                value, gradient = self.problem.value_and_gradient(trial)
+            except InfeasibleError:
+                length /= 4.0
+                continue
             if value <= self.value + _SUFFICIENT * (direction @ move):
                 break
             length /= 4.0

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from variegate._typing import FloatArray
+from variegate._validation import check_count, check_number
 from variegate.solvers.result import (
     Callback,
     Problem,
@@ -18,7 +19,12 @@ from variegate.solvers.result import (
     no_descent,
     out_of_iterations,
     stopped_by_callback,
+    wants_to_stop,
 )
+
+#: A run that stopped at a kink is started again while that lowers the objective by
+#: more than this share.
+_WORTH_A_RESTART = 1e-6
 
 
 @dataclass(frozen=True)
@@ -40,52 +46,66 @@ class LBFGS:
         self, problem: Problem, start: FloatArray, callback: Callback | None = None
     ) -> SolverResult:
         """Minimize the problem's objective from a feasible ``start``."""
-        space = problem.space
+        check_count("max_iter", self.max_iter)
+        check_number("tol", self.tol)
         run = _Run(problem, callback)
-        free = space.to_free(start)
+        free = problem.space.to_free(start)
         run.evaluate(free)
-        try:
-            run.record(free)
-            outcome = minimize(
-                run.evaluate,
-                free,
-                jac=True,
-                method="L-BFGS-B",
-                callback=run.record,
-                options={
-                    "maxiter": self.max_iter,
-                    "maxfun": 20 * self.max_iter,
-                    "gtol": self.tol,
-                    # Near a minimum the objective is flat to second order.
-                    "ftol": self.tol**2,
-                    "maxcor": 20,
-                },
-            )
-        except StopIteration:  # before the first iteration
-            last, code = free, -1
-        else:
-            last, code = outcome.x, int(outcome.status)
-        verdict = self._verdict(run, code)
+        run.record(free)
+        while not (run.stopped or self._is_done(run)):
+            before = run.history[-1].objective
+            free = self._descend(run, free)
+            if before - run.history[-1].objective <= _WORTH_A_RESTART * abs(before):
+                break
         return SolverResult(
-            space.from_free(last),
+            problem.space.from_free(free),
             run.history[-1].objective,
-            *verdict,
+            *self._verdict(run),
             n_iterations=len(run.history) - 1,
             n_evaluations=run.n_evaluations,
             history=run.history,
         )
 
-    def _verdict(self, run: _Run, code: int) -> Verdict:
+    def _descend(self, run: _Run, free: FloatArray) -> FloatArray:
+        """Run SciPy's L-BFGS once; at a kink a fresh start finds a new direction."""
+        left = self.max_iter - (len(run.history) - 1)
+
+        def record(point: FloatArray) -> None:
+            run.record(point)
+            if run.stopped:
+                raise StopIteration
+
+        outcome = minimize(
+            run.evaluate,
+            free,
+            jac=True,
+            method="L-BFGS-B",
+            callback=record,
+            options={
+                "maxiter": left,
+                "maxfun": 20 * left,
+                "gtol": self.tol,
+                "ftol": 0.0,
+                "maxcor": 20,
+            },
+        )
+        return np.asarray(outcome.x)
+
+    def _is_done(self, run: _Run) -> bool:
+        return (
+            run.history[-1].gradient_norm <= self.tol
+            or len(run.history) > self.max_iter
+        )
+
+    def _verdict(self, run: _Run) -> Verdict:
         gradient_norm = run.history[-1].gradient_norm
         if run.stopped:
             return stopped_by_callback()
         if gradient_norm <= self.tol:
             return converged()
-        if code == 1:
+        if len(run.history) > self.max_iter:
             return out_of_iterations(self.max_iter, gradient_norm)
-        # Quasi-Newton steps follow kinks of the hinge to their end: on synthetic data
-        # a simplex search from there gains less than 1e-5 of the objective.
-        return no_descent(gradient_norm, self.tol)
+        return no_descent(gradient_norm, self.tol, run.problem.is_smooth)
 
 
 class _Run:
@@ -113,6 +133,4 @@ class _Run:
             value, gradient = self.evaluate(free)
         step = Step(len(self.history), value, float(np.abs(gradient).max(initial=0.0)))
         self.history.append(step)
-        if self.callback is not None and self.callback(step):
-            self.stopped = True
-            raise StopIteration
+        self.stopped = wants_to_stop(self.callback, step)

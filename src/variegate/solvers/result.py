@@ -16,6 +16,9 @@ class Problem(Protocol):
 
     space: ParameterSpace
 
+    #: Whether the objective has a gradient everywhere.
+    is_smooth: bool
+
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient."""
         ...
@@ -47,6 +50,7 @@ class Stop(Enum):
 
     CONVERGED = "converged"
     KINK = "kink"
+    STALLED = "stalled"
     MAX_ITER = "max_iter"
     CALLBACK = "callback"
 
@@ -112,17 +116,25 @@ def out_of_iterations(max_iter: int, gradient_norm: float) -> Verdict:
     )
 
 
-def no_descent(gradient_norm: float, tol: float, remedy: str = "") -> Verdict:
+def no_descent(
+    gradient_norm: float, tol: float, is_smooth: bool, remedy: str = ""
+) -> Verdict:
     """Return the verdict that no step helps: at a kink of the hinge, or by rounding.
 
     At a kink that is a minimum the gradient does not vanish, so its size cannot tell;
-    a gradient near ``tol`` is taken for rounding, a larger one is reported.
+    on a smooth objective it can.
     """
     if gradient_norm <= _NEAR * tol:
         return Verdict(
             Stop.CONVERGED,
             f"converged: no step lowers the objective, gradient {gradient_norm:.2g}",
             "",
+        )
+    if is_smooth:
+        return Verdict(
+            Stop.STALLED,
+            f"stopped by rounding with a gradient of {gradient_norm:.2g}",
+            "Standardize the quality features, or add a little l2",
         )
     return Verdict(
         Stop.KINK,
@@ -132,4 +144,14 @@ def no_descent(gradient_norm: float, tol: float, remedy: str = "") -> Verdict:
     )
 
 
-_NEAR = 1e3
+def wants_to_stop(callback: Callback | None, step: Step) -> bool:
+    """Ask the callback; raising StopIteration, as in SciPy, is a yes too."""
+    if callback is None:
+        return False
+    try:
+        return bool(callback(step))
+    except StopIteration:
+        return True
+
+
+_NEAR = 10.0

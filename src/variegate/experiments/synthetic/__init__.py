@@ -66,11 +66,12 @@ def reproduce(
         for figure in pieces.FIGURES
         if figure != "gap" or settings.with_gap
     ]
+    mark = fingerprint(settings.as_dict())
     computed = run_pieces(
         partial(pieces.compute_piece, settings),
         work,
         out,
-        fingerprint(settings.as_dict()),
+        mark,
         jobs,
         progress,
     )
@@ -89,5 +90,5 @@ def reproduce(
         path = out / f"{name}.png"
         write_atomic(path, to_png(figure))
         written.append(path)
-    discard_pieces(out)
+    discard_pieces(out, mark)
     return Outcome(results, found, written)

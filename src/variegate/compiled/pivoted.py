@@ -1,0 +1,46 @@
+"""Pivoted Cholesky factorisation of a graded, perhaps singular kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def pivoted_cholesky(S: Any, log_scale: Any, tolerance: float, factor: Any) -> int:
+    """Fill ``factor`` (N, N) so that ``S = F Fᵀ`` with ``F`` its first columns.
+
+    ``S`` has a unit diagonal.  The next pivot is the item with the largest residual in
+    ``L = diag(e^u) S diag(e^u)``, and a residual of at most ``tolerance`` is exactly
+    zero: items that are equal get equal rows.  Returns the number of columns.
+    """
+    n = S.shape[0]
+    residual = np.empty(n)
+    for i in range(n):
+        residual[i] = S[i, i]
+    for rank in range(n):
+        pivot, best = -1, -np.inf
+        for i in range(n):
+            if residual[i] > tolerance:
+                value = np.log(residual[i]) + 2.0 * log_scale[i]
+                if value > best:
+                    pivot, best = i, value
+        if pivot < 0:
+            return int(rank)
+        root = np.sqrt(residual[pivot])
+        for i in range(n):
+            # Zero from the start, or explained by the pivots so far.
+            if residual[i] <= tolerance:
+                factor[i, rank] = 0.0
+                continue
+            entry = S[i, pivot]
+            for k in range(rank):
+                entry -= factor[i, k] * factor[pivot, k]
+            factor[i, rank] = entry / root
+            residual[i] -= factor[i, rank] * factor[i, rank]
+            if residual[i] <= tolerance:
+                residual[i] = 0.0
+        residual[pivot] = 0.0
+    return int(n)
