@@ -23,8 +23,8 @@ from variegate.solvers.result import (
 )
 
 #: A run that stopped at a kink is started again while that lowers the objective by
-#: more than this share.
-_WORTH_A_RESTART = 1e-6
+#: more than this share of ``tol``, relative to the objective.
+_WORTH_A_RESTART = 0.1
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class LBFGS:
         while not (run.stopped or self._is_done(run)):
             before = run.history[-1].objective
             free = self._descend(run, free)
-            if before - run.history[-1].objective <= _WORTH_A_RESTART * abs(before):
+            gained = before - run.history[-1].objective
+            if gained <= _WORTH_A_RESTART * self.tol * abs(before):
                 break
         return SolverResult(
             problem.space.from_free(free),
@@ -85,7 +86,8 @@ class LBFGS:
                 "maxiter": left,
                 "maxfun": 20 * left,
                 "gtol": self.tol,
-                "ftol": 0.0,
+                # Near a minimum the objective is flat to second order.
+                "ftol": 1e-3 * self.tol**2,
                 "maxcor": 20,
             },
         )
