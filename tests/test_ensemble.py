@@ -66,6 +66,59 @@ def test_log_principal_minors_equal_brute_force(L):
         assert np.exp(log_det) == pytest.approx(expected, rel=1e-8, abs=1e-10 * scale)
 
 
+def test_size_distribution_equals_brute_force(L):
+    law = vg.LEnsemble(L).size_distribution()
+    expected = np.zeros(len(L) + 1)
+    for y, p in reference.probabilities(L).items():
+        expected[len(y)] += p
+    np.testing.assert_allclose(law, expected, atol=1e-10)
+
+
+def conditioned_by_brute_force(L, include, exclude):
+    """Probabilities of what else is chosen, by counting the subsets that comply."""
+    compliant = {
+        tuple(i for i in y if i not in include): p
+        for y, p in reference.probabilities(L).items()
+        if set(include) <= set(y) and not set(exclude) & set(y)
+    }
+    total = sum(compliant.values())
+    return {y: p / total for y, p in compliant.items()}
+
+
+def test_conditioning_equals_brute_force(L):
+    n = len(L)
+    for include, exclude in (([], []), ([0], []), ([], [0]), ([0, n - 1], [1])):
+        include = sorted(set(include))
+        if set(include) & set(exclude) or max([*include, *exclude], default=0) >= n:
+            continue
+        if reference.det_subset(L, include) < 1e-10:
+            continue
+        conditional = vg.LEnsemble(L).condition(include, exclude)
+        for y, p in conditioned_by_brute_force(L, include, exclude).items():
+            local = np.searchsorted(conditional.items, y)
+            assert np.exp(conditional.log_prob(local)) == pytest.approx(p, abs=1e-10)
+
+
+def test_conditioning_twice_equals_once():
+    ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 6))
+    once = ensemble.condition(include=[1, 4], exclude=[0])
+    first = ensemble.condition(include=[1])
+    assert first.items.tolist() == [0, 2, 3, 4, 5]
+    twice = first.condition(include=[3], exclude=[0])
+    assert twice.items.tolist() == once.items.tolist() == [2, 3, 5]
+    np.testing.assert_allclose(twice.marginals(), once.marginals(), atol=1e-12)
+
+
+def test_bad_conditions():
+    ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 5, rank=2))
+    with pytest.raises(ValueError, match="item 1 is both included and excluded"):
+        ensemble.condition([0, 1], [1, 2])
+    with pytest.raises(ValueError, match="the included items have probability zero"):
+        ensemble.condition([0, 1, 2])
+    with pytest.raises(ValueError, match="item 7 is out of range"):
+        ensemble.condition([7])
+
+
 def test_a_subset_beyond_the_rank_is_impossible():
     L = random_kernel_matrix(np.random.default_rng(0), 7, rank=3)
     ensemble = vg.LEnsemble(L)

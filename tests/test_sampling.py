@@ -13,6 +13,8 @@ from scipy.stats import chisquare
 import reference
 import variegate as vg
 from instances import random_kernel_matrix
+from variegate.compiled.elementary import sample_elementary
+from variegate.compiled.symmetric import choose_eigenvectors, fill_log_polynomials
 from variegate.sampling import sample_spectral
 
 DRAWS = 20_000
@@ -41,9 +43,16 @@ def exact_probabilities(L):
     return {y: float(weight / total) for y, weight in weights.items()}
 
 
-def p_value(samples, L):
-    """Chi-square of counts over all subsets, rare ones (expected < 5) pooled."""
+def p_value(samples, L, k=None):
+    """Chi-square of counts over all subsets, rare ones (expected < 5) pooled.
+
+    With ``k``, over those of ``k`` items, their probabilities taken given ``k``.
+    """
     probabilities = exact_probabilities(L)
+    if k is not None:
+        probabilities = {y: p for y, p in probabilities.items() if len(y) == k}
+        total = sum(probabilities.values())
+        probabilities = {y: p / total for y, p in probabilities.items()}
     expected = np.zeros(2**SIZE)
     for y, p in probabilities.items():
         expected[sum(1 << i for i in y)] = max(p, 0.0) * len(samples)
@@ -55,6 +64,8 @@ def p_value(samples, L):
     if expected[-1] < 5:
         counts, expected = counts[:-1], expected[:-1]
         expected = expected * counts.sum() / expected.sum()
+    if len(counts) == 1:
+        return 1.0  # one subset has all the probability, and it was drawn every time
     return chisquare(counts, expected).pvalue
 
 
@@ -90,8 +101,74 @@ def test_the_test_rejects_a_slightly_wrong_sampler():
     L = KERNELS["full rank"]
     values, vectors = np.linalg.eigh(L)
     keep = 1.1 * values / (1.0 + 1.1 * values)
-    wrong = sample_spectral(keep, vectors, DRAWS, np.random.default_rng(0))
+    wrong = sample_spectral(keep, vectors.T.copy(), DRAWS, np.random.default_rng(0))
     assert p_value(wrong, L) < P_VALUE
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("k", [0, 1, 3])
+@pytest.mark.parametrize("L", KERNELS.values(), ids=KERNELS)
+def test_law_of_a_fixed_number_of_items(L, k, scale):
+    samples = vg.LEnsemble(L * scale).sample_k(k, DRAWS, random_state=0)
+    assert (samples.sum(axis=1) == k).all()
+    if k > 0:
+        assert p_value(samples, L, k) > P_VALUE
+
+
+def test_the_test_rejects_a_wrong_k_sampler():
+    # Samples of three items by rejection from the wrong ensemble.
+    L = KERNELS["full rank"]
+    wrong = vg.LEnsemble(np.diag(np.diagonal(L))).sample_k(3, DRAWS, random_state=0)
+    assert p_value(wrong, L, 3) < P_VALUE
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e7, 1e-7])
+def test_many_items_of_many_do_not_overflow(scale):
+    # A published library's polynomials overflow here, and the top eigenvector, which
+    # is all but certain to be kept, is then never kept.
+    rng = np.random.default_rng(0)
+    n, k = 1000, 100
+    X = rng.standard_normal((n, 10))
+    L = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 20)
+    values = np.linalg.eigvalsh(L)
+    table = np.full((k + 1, n + 1), -np.inf)
+    table[0] = 0.0
+    log_values = np.log(np.maximum(values, 1e-300))
+    for m in range(1, n + 1):
+        table[1:, m] = np.logaddexp(
+            table[1:, m - 1], table[:-1, m - 1] + log_values[m - 1]
+        )
+    expected = np.exp(log_values[-1] + table[k - 1, n - 1] - table[k, n])
+
+    ensemble = vg.LEnsemble(L * scale)
+    log_eigenvalues, _ = ensemble._eigenpairs
+    ours = np.empty((k + 1, n + 1))
+    fill_log_polynomials(log_eigenvalues, ours)
+    kept = np.empty((2000, k), dtype=np.intp)
+    seeds = rng.integers(2**64, size=2000, dtype=np.uint64)
+    choose_eigenvectors(log_eigenvalues, ours, seeds, kept)
+    share = (kept == n - 1).any(axis=1).mean()
+    assert share == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 2000))
+    assert expected > 0.99
+
+
+def test_k_beyond_the_rank():
+    with pytest.raises(ValueError, match=r"no subset of 4 items .*L has rank 3"):
+        vg.LEnsemble(KERNELS["rank 3"]).sample_k(4)
+    with pytest.raises(ValueError, match="k must be between 0 and 6 items, got 7"):
+        vg.LEnsemble(KERNELS["rank 3"]).sample_k(7)
+
+
+def test_samples_do_not_depend_on_how_many_are_drawn_after_them():
+    # Each sample has a stream of its own.
+    ensemble = vg.LEnsemble(KERNELS["full rank"])
+    _, vectors = ensemble._elementary
+    kept = np.tile(np.arange(3), 4)
+    seeds = np.arange(4, dtype=np.uint64)
+    together, alone = np.empty(12, dtype=np.intp), np.empty(3, dtype=np.intp)
+    sample_elementary(vectors, kept, np.arange(5) * 3, seeds, together)
+    sample_elementary(vectors, kept[:3], np.array([0, 3]), seeds[3:], alone)
+    np.testing.assert_array_equal(together[9:], alone)
 
 
 def test_same_seed_same_samples():

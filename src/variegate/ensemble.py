@@ -12,12 +12,14 @@ from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate.decoding import Constraint, Decoder, as_decoder
 from variegate.ground_set import as_members
 from variegate.linalg import (
+    eigenpairs,
     log_det_subset,
     normalizer_and_marginal_kernel,
+    schur_complement,
     split_scale,
 )
 from variegate.psd import check_semidefinite, check_symmetric
-from variegate.sampling import sample_spectral
+from variegate.sampling import sample_spectral, sample_spectral_k
 from variegate.selection import Selection
 
 __all__ = ["LEnsemble"]
@@ -42,6 +44,8 @@ class LEnsemble:
     log_scale : read-only array of shape (N,)
         ``L = diag(exp(log_scale)) S diag(exp(log_scale))``.  The ensemble keeps these
         two and not ``L``, whose entries may overflow.
+    items : array of shape (N,)
+        Item numbers: ``0 .. N-1``, or after :meth:`condition` what is left of them.
 
     Examples
     --------
@@ -83,6 +87,7 @@ class LEnsemble:
         self.S, scale = split_scale(matrix)
         self.log_scale: FloatArray = scale + log_quality
         self.S.flags.writeable = self.log_scale.flags.writeable = False
+        self.items = np.arange(len(self.S))
 
     def __len__(self) -> int:
         return len(self.S)
@@ -111,7 +116,12 @@ class LEnsemble:
         rounding, while an error of rounding in ``K`` is one in a probability.
         """
         values, vectors = np.linalg.eigh(self._normalized[1])
-        return np.clip(values, 0.0, 1.0), vectors
+        return np.clip(values, 0.0, 1.0), np.ascontiguousarray(vectors.T)
+
+    @cached_property
+    def _eigenpairs(self) -> tuple[FloatArray, FloatArray]:
+        """Logarithms of the eigenvalues of ``L``, and its eigenvectors in rows."""
+        return eigenpairs(self.S, self.log_scale)
 
     @property
     def log_normalizer(self) -> float:
@@ -140,6 +150,66 @@ class LEnsemble:
         """Draw ``n`` subsets exactly; a boolean array of shape (n, N)."""
         keep_probability, vectors = self._elementary
         return sample_spectral(keep_probability, vectors, n, generator(random_state))
+
+    def sample_k(
+        self, k: int, n: int = 1, random_state: RandomState = None
+    ) -> BoolArray:
+        """Draw ``n`` subsets of exactly ``k`` items; a boolean array of shape (n, N).
+
+        The law is that of the ensemble given that ``k`` items are chosen (a k-DPP), and
+        does not change when ``L`` is multiplied by a constant.
+        """
+        k = Constraint.of(len(self), k, None, None).k or 0
+        log_values, vectors = self._eigenpairs
+        rank = int(np.isfinite(log_values).sum())
+        if k > rank:
+            raise ValueError(
+                f"no subset of {k} items has positive probability: L has rank {rank}"
+            )
+        rng = generator(random_state)
+        return sample_spectral_k(log_values, vectors, k, n, rng)
+
+    def size_distribution(self) -> FloatArray:
+        """Return the probabilities of choosing 0, 1, ..., N items.
+
+        The number of items is a sum of independent coins, one for each eigenvector.
+        """
+        law = np.ones(1)
+        for probability in self._elementary[0]:
+            law = np.convolve(law, [1.0 - probability, probability])
+        return law
+
+    def condition(
+        self, include: SubsetLike = (), exclude: SubsetLike = ()
+    ) -> LEnsemble:
+        """Return the ensemble of the other items, given what must and must not be in.
+
+        Parameters
+        ----------
+        include, exclude : item numbers or boolean masks
+
+        Returns
+        -------
+        LEnsemble
+            Over the items in neither, in their order; its ``items`` are their numbers
+            in the ensemble that was first made.  A subset ``y`` of it has the
+            probability that ``include`` and ``y`` together have here, given that all
+            of ``include`` and none of ``exclude`` is chosen.
+        """
+        included = as_members(include, len(self))
+        excluded = as_members(exclude, len(self))
+        both = np.intersect1d(included, excluded)
+        if len(both):
+            raise ValueError(f"item {both[0]} is both included and excluded")
+        if log_det_subset(self.S, self.log_scale, included) == -np.inf:
+            raise ValueError("the included items have probability zero")
+        rest = np.setdiff1d(np.arange(len(self)), np.union1d(included, excluded))
+        conditional = LEnsemble.__new__(LEnsemble)
+        # det L_{A∪y} = det L_A · det of the Schur complement restricted to y.
+        residual = schur_complement(self.S, included, rest)
+        conditional._set(residual, self.log_scale[rest], "L")
+        conditional.items = self.items[rest]
+        return conditional
 
     def decode(
         self,

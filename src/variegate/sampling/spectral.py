@@ -2,16 +2,19 @@
 
 A determinantal point process is a mixture of elementary ones.  First each eigenvector
 ``v_m`` is kept with probability ``λ_m / (1 + λ_m)``, which is its eigenvalue in ``K``
-(``λ_m`` that in ``L``); then items are drawn one
-by one from the span ``V`` of those kept, item ``i`` with probability proportional to
-the squared length of row ``i`` of ``V`` outside the span of the rows drawn before.
+(``λ_m`` that in ``L``); for exactly ``k`` items, ``k`` of them are kept with a
+probability proportional to the product of their ``λ_m`` (Kulesza and Taskar, 2011).
+Then items are drawn from the span of those kept: see
+:mod:`variegate.compiled.elementary`.
+
+Every sample has a seed of its own, drawn before any sample is made.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from variegate._typing import BoolArray, FloatArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 
 
 def sample_spectral(
@@ -24,10 +27,10 @@ def sample_spectral(
 
     Parameters
     ----------
-    keep_probability : array of shape (N,)
+    keep_probability : array of shape (M,)
         Eigenvalues of the marginal kernel ``K``, between 0 and 1.
-    eigenvectors : array of shape (N, N)
-        In columns.
+    eigenvectors : array of shape (M, N)
+        In rows.
     n_samples : int
     generator : numpy.random.Generator
 
@@ -35,37 +38,59 @@ def sample_spectral(
     -------
     boolean array of shape (n_samples, N)
     """
-    shape = (n_samples, len(keep_probability))
-    kept = generator.random(shape) < keep_probability
-    uniforms = generator.random(shape)
-    chosen = np.zeros(shape, dtype=bool)
-    for row, columns, numbers in zip(chosen, kept, uniforms, strict=True):
-        row[_sample_elementary(eigenvectors[:, columns], numbers)] = True
-    return chosen
+    kept = generator.random((n_samples, len(keep_probability))) < keep_probability
+    offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    return _sample_items(eigenvectors, np.nonzero(kept)[1], offsets, generator)
 
 
-def _sample_elementary(V: FloatArray, uniforms: FloatArray) -> list[int]:
-    """Draw from the elementary process of orthonormal columns ``V``.
+def sample_spectral_k(
+    log_eigenvalues: FloatArray,
+    eigenvectors: FloatArray,
+    k: int,
+    n_samples: int,
+    generator: np.random.Generator,
+) -> BoolArray:
+    """Draw subsets of exactly ``k`` items: a k-DPP.
 
-    Keeps, instead of a shrinking orthonormal basis, the orthonormalised rows drawn so
-    far and the squared residual of every row outside their span: ``O(N k)`` an item.
+    Parameters
+    ----------
+    log_eigenvalues : array of shape (M,)
+        Logarithms of the eigenvalues of ``L``, up to a common constant; at least ``k``
+        of them finite.
+    eigenvectors : array of shape (M, N)
+        In rows.
+    k, n_samples : int
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    boolean array of shape (n_samples, N)
     """
-    n_items, size = V.shape
-    residual = np.einsum("ik,ik->i", V, V)
-    basis = np.zeros((size, size))
-    chosen: list[int] = []
-    for count in range(size):
-        cumulative = np.cumsum(np.maximum(residual, 0.0))
-        item = int(
-            np.searchsorted(cumulative, uniforms[count] * cumulative[-1], side="right")
-        )
-        item = min(item, n_items - 1)
-        direction = V[item] - basis[:count].T @ (basis[:count] @ V[item])
-        # A second pass keeps the basis orthogonal to rounding.
-        direction -= basis[:count].T @ (basis[:count] @ direction)
-        direction /= np.linalg.norm(direction)
-        basis[count] = direction
-        residual -= (V @ direction) ** 2
-        residual[item] = 0.0
-        chosen.append(item)
+    from variegate.compiled.symmetric import choose_eigenvectors, fill_log_polynomials
+
+    table = np.empty((k + 1, len(log_eigenvalues) + 1))
+    fill_log_polynomials(log_eigenvalues, table)
+    kept = np.empty((n_samples, k), dtype=np.intp)
+    choose_eigenvectors(log_eigenvalues, table, _seeds(generator, n_samples), kept)
+    offsets = np.arange(n_samples + 1) * k
+    return _sample_items(eigenvectors, kept.ravel(), offsets, generator)
+
+
+def _sample_items(
+    vectors: FloatArray,
+    kept: IntArray,
+    offsets: IntArray,
+    generator: np.random.Generator,
+) -> BoolArray:
+    from variegate.compiled.elementary import sample_elementary
+
+    n_samples = len(offsets) - 1
+    items = np.empty(len(kept), dtype=np.intp)
+    sample_elementary(vectors, kept, offsets, _seeds(generator, n_samples), items)
+    chosen = np.zeros((n_samples, vectors.shape[1]), dtype=bool)
+    chosen[np.repeat(np.arange(n_samples), np.diff(offsets)), items] = True
     return chosen
+
+
+def _seeds(generator: np.random.Generator, n_samples: int) -> np.ndarray:
+    return generator.integers(2**64, size=n_samples, dtype=np.uint64)
