@@ -7,47 +7,58 @@ from instances import random_kernel_matrix
 from variegate.decoding import all_subsets
 from variegate.linalg import log_principal_minors, split_scale
 
-KERNELS = {
-    "one item": lambda rng: random_kernel_matrix(rng, 1),
-    "full rank": lambda rng: random_kernel_matrix(rng, 7),
-    "rank 3 of 7": lambda rng: random_kernel_matrix(rng, 7, rank=3),
-    "diagonal": lambda rng: np.diag(rng.exponential(size=6)),
-    "with a zero item": lambda rng: np.diag([1.0, 0.0, 2.0]),
-    "twins": lambda rng: np.ones((4, 4)) + np.diag([0.0, 0.0, 1.0, 1.0]),
+#: Factors B of the kernels L = B Bᵀ that every test here runs on.
+FACTORS = {
+    "one item": lambda rng: rng.standard_normal((1, 1)),
+    "full rank": lambda rng: rng.standard_normal((7, 7)),
+    "more columns than items": lambda rng: rng.standard_normal((5, 9)),
+    "rank 3 of 7": lambda rng: rng.standard_normal((7, 3)),
+    "diagonal": lambda rng: np.diag(np.sqrt(rng.exponential(size=6))),
+    "with a zero item": lambda rng: np.diag([1.0, 0.0, 1.5]),
+    "twins": lambda rng: np.hstack([np.ones((4, 1)), np.diag([0.0, 0.0, 1.0, 1.0])]),
     "widely scaled": lambda rng: (
-        random_kernel_matrix(rng, 6)
-        * np.logspace(-3, 3, 6)
-        * np.logspace(-3, 3, 6)[:, None]
+        rng.standard_normal((6, 6)) * np.logspace(-3, 3, 6)[:, None]
     ),
+}
+REPRESENTATIONS = {
+    "dense": lambda B: vg.LEnsemble(B @ B.T),
+    "factored": vg.LEnsemble.from_factor,
 }
 
 
-@pytest.fixture(params=KERNELS.values(), ids=KERNELS)
-def L(request):
+@pytest.fixture(params=FACTORS.values(), ids=FACTORS)
+def B(request):
     return request.param(np.random.default_rng(0))
 
 
-def test_probabilities_sum_to_one(L):
-    ensemble = vg.LEnsemble(L)
+@pytest.fixture
+def L(B):
+    return B @ B.T
+
+
+@pytest.fixture(params=REPRESENTATIONS.values(), ids=REPRESENTATIONS)
+def ensemble(request, B):
+    return request.param(B)
+
+
+def test_probabilities_sum_to_one(L, ensemble):
     total = sum(np.exp(ensemble.log_prob(y)) for y in reference.all_subsets(len(L)))
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
-def test_log_prob_equals_brute_force(L):
-    ensemble = vg.LEnsemble(L)
+def test_log_prob_equals_brute_force(L, ensemble):
     for y, p in reference.probabilities(L).items():
         assert np.exp(ensemble.log_prob(y)) == pytest.approx(p, rel=1e-9, abs=1e-12)
 
 
-def test_marginals_equal_brute_force(L):
-    ensemble = vg.LEnsemble(L)
+def test_marginals_equal_brute_force(L, ensemble):
     expected = reference.marginals(L)
     np.testing.assert_allclose(ensemble.marginals(), expected, atol=1e-10)
     assert ensemble.expected_size() == pytest.approx(expected.sum(), abs=1e-10)
 
 
-def test_marginal_kernel_gives_inclusion_probabilities(L):
-    K = vg.LEnsemble(L).marginal_kernel()
+def test_marginal_kernel_gives_inclusion_probabilities(L, ensemble):
+    K = ensemble.marginal_kernel()
     np.testing.assert_allclose(K, L @ np.linalg.inv(L + np.eye(len(L))), atol=1e-9)
     pair = [0, len(L) - 1] if len(L) > 1 else [0]
     expected = sum(
@@ -66,12 +77,13 @@ def test_log_principal_minors_equal_brute_force(L):
         assert np.exp(log_det) == pytest.approx(expected, rel=1e-8, abs=1e-10 * scale)
 
 
-def test_size_distribution_equals_brute_force(L):
-    law = vg.LEnsemble(L).size_distribution()
+def test_size_distribution_equals_brute_force(L, ensemble):
+    law = ensemble.size_distribution()
     expected = np.zeros(len(L) + 1)
     for y, p in reference.probabilities(L).items():
         expected[len(y)] += p
-    np.testing.assert_allclose(law, expected, atol=1e-10)
+    np.testing.assert_allclose(law, expected[: len(law)], atol=1e-10)
+    assert expected[len(law) :].sum() == pytest.approx(0.0, abs=1e-10)
 
 
 def conditioned_by_brute_force(L, include, exclude):
@@ -85,7 +97,7 @@ def conditioned_by_brute_force(L, include, exclude):
     return {y: p / total for y, p in compliant.items()}
 
 
-def test_conditioning_equals_brute_force(L):
+def test_conditioning_equals_brute_force(L, ensemble):
     n = len(L)
     for include, exclude in (([], []), ([0], []), ([], [0]), ([0, n - 1], [1])):
         include = sorted(set(include))
@@ -93,7 +105,7 @@ def test_conditioning_equals_brute_force(L):
             continue
         if reference.det_subset(L, include) < 1e-10:
             continue
-        conditional = vg.LEnsemble(L).condition(include, exclude)
+        conditional = ensemble.condition(include, exclude)
         for y, p in conditioned_by_brute_force(L, include, exclude).items():
             local = np.searchsorted(conditional.items, y)
             assert np.exp(conditional.log_prob(local)) == pytest.approx(p, abs=1e-10)
@@ -138,7 +150,7 @@ def test_the_callers_matrix_is_copied():
     L[0, 0] = 5.0
     assert ensemble.L[0, 0] == 1.0
     with pytest.raises(ValueError, match="read-only"):
-        ensemble.S[0, 0] = 2.0
+        ensemble.representation.S[0, 0] = 2.0
 
 
 def test_log_prob_survives_extreme_scales():
@@ -193,3 +205,55 @@ def test_an_ensemble_of_nothing():
     nothing = vg.LEnsemble(np.zeros((0, 0)))
     assert nothing.decode("greedy").indices.tolist() == []
     assert nothing.log_prob([]) == 0.0
+
+
+@pytest.mark.parametrize("method", ["greedy", "exact", "mbr"])
+def test_decoding_does_not_depend_on_the_representation(B, method):
+    dense, factored = (make(B) for make in REPRESENTATIONS.values())
+    first = dense.decode(method, random_state=0)
+    second = factored.decode(method, random_state=0)
+    if method != "mbr":  # samples differ, since eigenvectors are not unique
+        assert first.indices.tolist() == second.indices.tolist()
+    assert second.log_prob == pytest.approx(factored.log_prob(second.indices))
+
+
+def test_many_items_in_a_factor():
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((50_000, 8)) * 0.03
+    ensemble = vg.LEnsemble.from_factor(B)
+    gram = B.T @ B
+    K_trace = np.trace(gram @ np.linalg.inv(gram + np.eye(8)))
+    assert ensemble.expected_size() == pytest.approx(K_trace, rel=1e-10)
+    assert ensemble.log_normalizer == pytest.approx(
+        np.linalg.slogdet(gram + np.eye(8))[1], rel=1e-10
+    )
+    samples = ensemble.sample(20, random_state=0)
+    assert samples.sum(axis=1).max() <= 8
+    assert len(ensemble.decode("greedy", k=5)) == 5
+    for refused in (ensemble.marginal_kernel, lambda: ensemble.L):
+        with pytest.raises(ValueError, match="50000 items would take 20 GB"):
+            refused()
+
+
+def test_a_factor_with_rows_of_any_length():
+    B = np.array([[1e40, 0.0], [1.0, 1.0], [0.0, 1e-40]])
+    ensemble = vg.LEnsemble.from_factor(B)
+    # Item 0 is certain; item 1 is left with its part outside, of length one.
+    np.testing.assert_allclose(ensemble.marginals(), [1.0, 0.5, 5e-81], rtol=1e-9)
+    wide = np.ones((3000, 1))
+    wide[0] = 1e-30
+    with pytest.raises(ValueError, match="rows of B differ in length by a factor"):
+        vg.LEnsemble.from_factor(wide)
+
+
+@pytest.mark.parametrize(
+    ("B", "message"),
+    [
+        ([1.0, 2.0], "B must be a matrix with one row an item"),
+        ([[1.0], [np.nan]], "B holds NaN or infinite values"),
+        ([[1.0], [-np.inf]], "B holds NaN or infinite values"),
+    ],
+)
+def test_bad_factors(B, message):
+    with pytest.raises(ValueError, match=message):
+        vg.LEnsemble.from_factor(B)

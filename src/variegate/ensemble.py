@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +10,18 @@ from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate.decoding import Constraint, Decoder, as_decoder
 from variegate.ground_set import as_members
-from variegate.linalg import (
-    eigenpairs,
-    log_det_subset,
-    normalizer_and_marginal_kernel,
-    schur_complement,
-    split_scale,
-)
 from variegate.psd import check_semidefinite, check_symmetric
+from variegate.representations import Dense, Factored, Representation
+from variegate.representations.factored import refuse_large_matrix
 from variegate.sampling import sample_spectral, sample_spectral_k
 from variegate.selection import Selection
 
 __all__ = ["LEnsemble"]
+
+#: Rows of a factor that differ in length by more than exp(this) lose digits that
+#: matter; a matrix of no more than so many items is then held in their place.
+_WIDEST_FACTOR = 10.0
+_LARGEST_GRADED = 2000
 
 
 class LEnsemble:
@@ -39,11 +38,9 @@ class LEnsemble:
 
     Attributes
     ----------
-    S : read-only array of shape (N, N)
-        ``L`` scaled to a unit diagonal.
-    log_scale : read-only array of shape (N,)
-        ``L = diag(exp(log_scale)) S diag(exp(log_scale))``.  The ensemble keeps these
-        two and not ``L``, whose entries may overflow.
+    representation : Dense or Factored
+        How the kernel is held: ``S`` with a unit diagonal and ``log_scale``, so that
+        ``L = diag(exp(log_scale)) S diag(exp(log_scale))``, or a factor.
     items : array of shape (N,)
         Item numbers: ``0 .. N-1``, or after :meth:`condition` what is left of them.
 
@@ -59,10 +56,12 @@ class LEnsemble:
     """
 
     def __init__(self, L: Any) -> None:
-        self._set(check_symmetric(L, "L"), 0.0, "L")
+        L = check_symmetric(L, "L")
+        check_semidefinite(L, "L")
+        self._set(Dense(L))
 
     @classmethod
-    def from_quality(cls, S: Any, log_quality: Any) -> Self:
+    def from_quality(cls, S: Any, log_quality: Any) -> LEnsemble:
         """Return the ensemble of ``L_ij = exp(u_i + u_j) S_ij``, never forming it.
 
         Parameters
@@ -72,83 +71,103 @@ class LEnsemble:
         log_quality : array of shape (N,)
             ``u``; any finite numbers.
         """
-        ensemble = cls.__new__(cls)
         S = check_symmetric(S, "S")
+        check_semidefinite(S, "S")
         u = np.asarray(log_quality, dtype=np.float64)
         if u.shape != (len(S),) or not np.isfinite(u).all():
             raise ValueError(f"log_quality must hold {len(S)} finite numbers")
-        ensemble._set(S, u, "S")
+        return cls._of(Dense(S, u))
+
+    @classmethod
+    def from_factor(cls, B: Any) -> LEnsemble:
+        """Return the ensemble of ``L = B Bᵀ``, never forming it.
+
+        Parameters
+        ----------
+        B : array of shape (N, D)
+            One row an item; ``N`` may be a million where ``D`` is a few hundred.  It is
+            not copied if it is an array of floats already: do not change it after.
+        """
+        B = np.asarray(B, dtype=np.float64)
+        if B.ndim != 2:
+            raise ValueError(f"B must be a matrix with one row an item, got {B.shape}")
+        if not np.isfinite(B).all():
+            raise ValueError("B holds NaN or infinite values")
+        representation = Factored(B)
+        if representation.spread() <= _WIDEST_FACTOR:
+            return cls._of(representation)
+        if len(B) > _LARGEST_GRADED:
+            raise ValueError(
+                f"the rows of B differ in length by a factor of exp("
+                f"{representation.spread():.0f}), too much to keep the digits of the "
+                "shorter ones: drop the rows that are negligible"
+            )
+        every = np.arange(len(B))
+        return cls._of(Dense(representation.submatrix(every), representation.log_scale))
+
+    @classmethod
+    def _of(cls, representation: Representation) -> LEnsemble:
+        ensemble = cls.__new__(cls)
+        ensemble._set(representation)
         return ensemble
 
-    def _set(
-        self, matrix: FloatArray, log_quality: FloatArray | float, name: str
-    ) -> None:
-        check_semidefinite(matrix, name)
-        self.S, scale = split_scale(matrix)
-        self.log_scale: FloatArray = scale + log_quality
-        self.S.flags.writeable = self.log_scale.flags.writeable = False
-        self.items = np.arange(len(self.S))
+    def _set(self, representation: Representation) -> None:
+        self.representation = representation
+        self.items = np.arange(len(representation))
 
     def __len__(self) -> int:
-        return len(self.S)
+        return len(self.representation)
 
     def __repr__(self) -> str:
-        return f"<LEnsemble: {len(self)} items>"
+        kind = type(self.representation).__name__.lower()
+        return f"<LEnsemble: {len(self)} items, {kind}>"
+
+    @property
+    def log_scale(self) -> FloatArray:
+        """``u``, half the logarithm of the diagonal of ``L``."""
+        return self.representation.log_scale
+
+    @property
+    def S(self) -> FloatArray:
+        """``L`` scaled to a unit diagonal, where it fits."""
+        refuse_large_matrix(len(self), "the similarity")
+        return self.representation.submatrix(np.arange(len(self)))
 
     @property
     def L(self) -> FloatArray:
-        """The kernel; infinite where its entries are too large for a number."""
+        """The kernel, where it fits; infinite where an entry is too large a number."""
+        S = self.S
         exponent = self.log_scale[:, None] + self.log_scale
         with np.errstate(over="ignore"):
-            return np.where(self.S == 0.0, 0.0, self.S) * np.where(
-                self.S == 0.0, 1.0, np.exp(exponent)
+            return np.where(S == 0.0, 0.0, S) * np.where(
+                S == 0.0, 1.0, np.exp(exponent)
             )
-
-    @cached_property
-    def _normalized(self) -> tuple[float, FloatArray]:
-        return normalizer_and_marginal_kernel(self.S, self.log_scale)
-
-    @cached_property
-    def _elementary(self) -> tuple[FloatArray, FloatArray]:
-        """The mixture of elementary processes: eigenpairs of ``K``.
-
-        Not those of ``L``: next to large entries its small eigenvalues are lost to
-        rounding, while an error of rounding in ``K`` is one in a probability.
-        """
-        values, vectors = np.linalg.eigh(self._normalized[1])
-        return np.clip(values, 0.0, 1.0), np.ascontiguousarray(vectors.T)
-
-    @cached_property
-    def _eigenpairs(self) -> tuple[FloatArray, FloatArray]:
-        """Logarithms of the eigenvalues of ``L``, and its eigenvectors in rows."""
-        return eigenpairs(self.S, self.log_scale)
 
     @property
     def log_normalizer(self) -> float:
         """``log det(L + I)``."""
-        return self._normalized[0]
+        return self.representation.log_normalizer()
 
     def log_prob(self, subset: SubsetLike) -> float:
         """Return ``log P(subset)``, minus infinity if it is impossible."""
         members = as_members(subset, len(self))
-        log_det = log_det_subset(self.S, self.log_scale, members)
-        return log_det - self.log_normalizer
+        return self.representation.log_det(members) - self.log_normalizer
 
     def marginal_kernel(self) -> FloatArray:
         """Return ``K = L (L + I)⁻¹``: ``P(y ⊆ Y) = det K_y`` (paper eq. 2-3)."""
-        return self._normalized[1].copy()
+        return self.representation.marginal_kernel()
 
     def marginals(self) -> FloatArray:
         """Return the probability of each item to be chosen, the diagonal of ``K``."""
-        return np.diagonal(self._normalized[1]).copy()
+        return self.representation.marginals()
 
     def expected_size(self) -> float:
         """Return the expected number of chosen items, the trace of ``K``."""
-        return float(np.trace(self._normalized[1]))
+        return float(self.representation.marginals().sum())
 
     def sample(self, n: int = 1, random_state: RandomState = None) -> BoolArray:
         """Draw ``n`` subsets exactly; a boolean array of shape (n, N)."""
-        keep_probability, vectors = self._elementary
+        keep_probability, vectors = self.representation.elementary()
         return sample_spectral(keep_probability, vectors, n, generator(random_state))
 
     def sample_k(
@@ -160,7 +179,7 @@ class LEnsemble:
         does not change when ``L`` is multiplied by a constant.
         """
         k = Constraint.of(len(self), k, None, None).k or 0
-        log_values, vectors = self._eigenpairs
+        log_values, vectors = self.representation.eigenpairs()
         rank = int(np.isfinite(log_values).sum())
         if k > rank:
             raise ValueError(
@@ -170,12 +189,13 @@ class LEnsemble:
         return sample_spectral_k(log_values, vectors, k, n, rng)
 
     def size_distribution(self) -> FloatArray:
-        """Return the probabilities of choosing 0, 1, ..., N items.
+        """Return the probabilities of choosing 0, 1, 2, ... items.
 
-        The number of items is a sum of independent coins, one for each eigenvector.
+        As many as the kernel's rank allows.  The number of items is a sum of
+        independent coins, one for each eigenvector.
         """
         law = np.ones(1)
-        for probability in self._elementary[0]:
+        for probability in self.representation.elementary()[0]:
             law = np.convolve(law, [1.0 - probability, probability])
         return law
 
@@ -201,13 +221,10 @@ class LEnsemble:
         both = np.intersect1d(included, excluded)
         if len(both):
             raise ValueError(f"item {both[0]} is both included and excluded")
-        if log_det_subset(self.S, self.log_scale, included) == -np.inf:
+        if self.representation.log_det(included) == -np.inf:
             raise ValueError("the included items have probability zero")
         rest = np.setdiff1d(np.arange(len(self)), np.union1d(included, excluded))
-        conditional = LEnsemble.__new__(LEnsemble)
-        # det L_{A∪y} = det L_A · det of the Schur complement restricted to y.
-        residual = schur_complement(self.S, included, rest)
-        conditional._set(residual, self.log_scale[rest], "L")
+        conditional = self._of(self.representation.condition(included, rest))
         conditional.items = self.items[rest]
         return conditional
 

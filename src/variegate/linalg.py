@@ -308,19 +308,16 @@ def split_scale(L: FloatArray) -> tuple[FloatArray, FloatArray]:
     return S, np.log(scale)
 
 
-def log_det_subset(S: FloatArray, log_scale: FloatArray, members: IntArray) -> float:
-    """Return ``log det L_y``: 0 for the empty set, -inf if singular.
-
-    ``L = diag(exp(log_scale)) S diag(exp(log_scale))``, and ``S`` has a unit diagonal.
-    """
-    if len(members) == 0:
+def log_det_of_correlation(S: FloatArray) -> float:
+    """Return ``log det S`` of one matrix with a unit diagonal, -inf if singular."""
+    if len(S) == 0:
         return 0.0
-    factor, info = lapack.dpotrf(S[np.ix_(members, members)], lower=1)
+    factor, info = lapack.dpotrf(S, lower=1)
     diagonal = factor.diagonal()
     # A squared pivot is the share of the item that those before it do not explain.
     if info != 0 or np.any(diagonal**2 <= RANK_TOLERANCE):
         return -np.inf
-    return float(2.0 * (np.log(diagonal).sum() + log_scale[members].sum()))
+    return float(2.0 * np.log(diagonal).sum())
 
 
 def log_principal_minors(S: FloatArray, log_scale: FloatArray) -> FloatArray:

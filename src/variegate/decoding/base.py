@@ -9,6 +9,7 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate._validation import check_number
+from variegate.representations import Representation
 from variegate.selection import Selection
 
 #: Costs add up with rounding; a budget is not broken by less than this share of it.
@@ -101,8 +102,10 @@ class Constraint:
 class Ensemble(Protocol):
     """What decoders ask of an ensemble: see :class:`variegate.LEnsemble`."""
 
-    S: FloatArray
-    log_scale: FloatArray
+    @property
+    def representation(self) -> Representation:
+        """How the kernel is held."""
+        ...
 
     def __len__(self) -> int: ...
 

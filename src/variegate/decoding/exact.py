@@ -38,7 +38,10 @@ class Exact:
                 f"exact decoding looks at every subset and takes at most {MAX_ITEMS} "
                 f"items, got {n_items}: use 'greedy' or 'mbr'"
             )
-        log_dets = log_principal_minors(ensemble.S, ensemble.log_scale)
+        log_dets = log_principal_minors(
+            ensemble.representation.submatrix(np.arange(n_items)),
+            ensemble.representation.log_scale,
+        )
         if constraint.k is not None or constraint.budget is not None:
             allowed = constraint.allows(all_subsets(n_items))
             log_dets = np.where(allowed, log_dets, -np.inf)

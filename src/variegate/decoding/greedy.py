@@ -9,6 +9,7 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.linalg import RANK_TOLERANCE
+from variegate.representations import Representation
 from variegate.selection import Selection
 
 
@@ -32,7 +33,7 @@ class Greedy:
         generator: np.random.Generator,
     ) -> Selection:
         """Choose a subset."""
-        state = _Residuals(ensemble)
+        state = _Residuals(ensemble.representation)
         while True:
             if constraint.k is not None and len(state.chosen) == constraint.k:
                 reason = f"chose the {constraint.k} items that were asked for"
@@ -78,11 +79,10 @@ def _nothing_left(state: _Residuals, constraint: Constraint) -> str:
 class _Residuals:
     """What each item adds to those chosen: the running Cholesky factorisation."""
 
-    def __init__(self, ensemble: Ensemble) -> None:
-        self.S = ensemble.S
-        self.log_scale = ensemble.log_scale
-        self.residual = np.diagonal(self.S).copy()
-        self.available = np.ones(len(self.S), dtype=bool)
+    def __init__(self, kernel: Representation) -> None:
+        self.kernel = kernel
+        self.residual = kernel.diagonal().copy()
+        self.available = np.ones(len(kernel), dtype=bool)
         self.chosen: list[int] = []
         self._columns: list[FloatArray] = []
 
@@ -90,11 +90,11 @@ class _Residuals:
         """Return the rise in log-probability by each item; -inf where impossible."""
         usable = self.available & (self.residual > RANK_TOLERANCE)
         log_residual = np.log(np.where(usable, self.residual, 1.0))
-        return np.where(usable, log_residual + 2.0 * self.log_scale, -np.inf)
+        return np.where(usable, log_residual + 2.0 * self.kernel.log_scale, -np.inf)
 
     def add(self, item: int) -> None:
         """Take an item and update what the others still add."""
-        column = self.S[:, item].copy()
+        column = self.kernel.column(item).copy()
         for earlier in self._columns:
             column -= earlier * earlier[item]
         column /= np.sqrt(self.residual[item])

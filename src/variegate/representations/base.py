@@ -1,0 +1,70 @@
+"""What every representation of a kernel can do.
+
+The kernel is ``L = diag(e^u) S diag(e^u)`` with a unit diagonal in ``S`` (zero for an
+item that can never be chosen) and ``u`` the ``log_scale``.  Nothing asks for ``L``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+from variegate._typing import FloatArray, IntArray
+from variegate.linalg import log_det_of_correlation
+
+
+class Representation(ABC):
+    """A positive semidefinite kernel over ``N`` items."""
+
+    log_scale: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.log_scale)
+
+    @abstractmethod
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of ``S``: ones, and zeros for impossible items."""
+
+    @abstractmethod
+    def column(self, item: int) -> FloatArray:
+        """Return a column of ``S``."""
+
+    @abstractmethod
+    def submatrix(self, members: IntArray) -> FloatArray:
+        """Return ``S`` restricted to some items."""
+
+    def log_det(self, members: IntArray) -> float:
+        """Return ``log det L_y``: 0 for the empty set, -inf if singular."""
+        log_det = log_det_of_correlation(self.submatrix(members))
+        return log_det + 2.0 * float(self.log_scale[members].sum())
+
+    @abstractmethod
+    def log_normalizer(self) -> float:
+        """Return ``log det(L + I)``."""
+
+    @abstractmethod
+    def marginals(self) -> FloatArray:
+        """Return the diagonal of ``K``."""
+
+    @abstractmethod
+    def marginal_kernel(self) -> FloatArray:
+        """Return ``K``."""
+
+    @abstractmethod
+    def elementary(self) -> tuple[FloatArray, FloatArray]:
+        """Return eigenvalues of ``K`` (M,) and its eigenvectors in rows (M, N).
+
+        Not those of ``L``: next to large entries its small eigenvalues are lost to
+        rounding, while an error of rounding in ``K`` is one in a probability.
+        """
+
+    @abstractmethod
+    def eigenpairs(self) -> tuple[FloatArray, FloatArray]:
+        """Return logarithms of eigenvalues of ``L`` (M,), and eigenvectors (M, N)."""
+
+    @abstractmethod
+    def condition(self, included: IntArray, rest: IntArray) -> Self:
+        """Return the kernel of the rest, given that ``included`` is chosen.
+
+        ``det L_{A∪y} = det L_A · det L'_y`` with ``L'`` the Schur complement.
+        """

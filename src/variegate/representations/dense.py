@@ -1,0 +1,85 @@
+"""A kernel held as a matrix."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from variegate._typing import FloatArray, IntArray
+from variegate.linalg import (
+    eigenpairs,
+    normalizer_and_marginal_kernel,
+    schur_complement,
+    split_scale,
+)
+from variegate.representations.base import Representation
+
+
+class Dense(Representation):
+    """``S`` and ``log_scale``.
+
+    Parameters
+    ----------
+    matrix : array of shape (N, N), symmetric and positive semidefinite
+    log_quality : array of shape (N,), or 0
+        The kernel is ``diag(exp(log_quality)) matrix diag(exp(log_quality))``.
+    """
+
+    def __init__(
+        self, matrix: FloatArray, log_quality: FloatArray | float = 0.0
+    ) -> None:
+        self.S, scale = split_scale(matrix)
+        self.log_scale = scale + log_quality
+        self.S.flags.writeable = self.log_scale.flags.writeable = False
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of ``S``."""
+        return np.diagonal(self.S)
+
+    def column(self, item: int) -> FloatArray:
+        """Return a column of ``S``."""
+        return self.S[:, item]
+
+    def submatrix(self, members: IntArray) -> FloatArray:
+        """Return ``S`` restricted to some items."""
+        return self.S[np.ix_(members, members)]
+
+    @cached_property
+    def _normalized(self) -> tuple[float, FloatArray]:
+        return normalizer_and_marginal_kernel(self.S, self.log_scale)
+
+    def log_normalizer(self) -> float:
+        """Return ``log det(L + I)``."""
+        return self._normalized[0]
+
+    def marginals(self) -> FloatArray:
+        """Return the diagonal of ``K``."""
+        return np.diagonal(self._normalized[1]).copy()
+
+    def marginal_kernel(self) -> FloatArray:
+        """Return ``K``."""
+        return self._normalized[1].copy()
+
+    @cached_property
+    def _elementary(self) -> tuple[FloatArray, FloatArray]:
+        values, vectors = np.linalg.eigh(self._normalized[1])
+        return np.clip(values, 0.0, 1.0), np.ascontiguousarray(vectors.T)
+
+    def elementary(self) -> tuple[FloatArray, FloatArray]:
+        """Return the eigenpairs of ``K``."""
+        return self._elementary
+
+    @cached_property
+    def _eigenpairs(self) -> tuple[FloatArray, FloatArray]:
+        return eigenpairs(self.S, self.log_scale)
+
+    def eigenpairs(self) -> tuple[FloatArray, FloatArray]:
+        """Return the eigenpairs of ``L``, eigenvalues as logarithms."""
+        return self._eigenpairs
+
+    def condition(self, included: IntArray, rest: IntArray) -> Self:
+        """Return the kernel of the rest, given that ``included`` is chosen."""
+        residual = schur_complement(self.S, included, rest)
+        return type(self)(residual, self.log_scale[rest])

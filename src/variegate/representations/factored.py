@@ -1,0 +1,151 @@
+"""A kernel held as a factor, ``L = B Bᵀ`` never formed.
+
+``N`` may be a million where ``D``, the number of columns, is a few hundred at most:
+everything takes ``O(N D²)`` time and ``O(N D)`` memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from scipy.linalg import qr
+
+from variegate._typing import FloatArray, IntArray
+from variegate.linalg import RANK_TOLERANCE
+from variegate.representations.base import Representation
+
+#: Rows that are worked on at a time.
+_CHUNK = 16_384
+
+#: The largest number of items for which an N x N matrix is made: 3.2 GB.
+MAX_MATRIX = 20_000
+
+
+class Factored(Representation):
+    """``B``, one row an item.
+
+    Accurate relative to the longest row: items whose rows are shorter by more than the
+    digits of a number are lost.  :meth:`spread` tells.
+
+    Parameters
+    ----------
+    B : array of shape (N, D), finite
+    """
+
+    def __init__(self, B: FloatArray) -> None:
+        self.B = np.ascontiguousarray(B).view()
+        self.B.flags.writeable = False
+        # By the largest entry first, so that no square overflows or underflows.
+        largest = np.maximum(B.max(axis=1, initial=0.0), -B.min(axis=1, initial=0.0))
+        safe = np.where(largest > 0.0, largest, 1.0)
+        norms = np.empty(len(B))
+        for rows in self._chunks():
+            scaled = B[rows] / safe[rows, None]
+            norms[rows] = np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) * safe[rows]
+        self.norms = np.where(norms > 0.0, norms, 1.0)
+        self._possible = norms > 0.0
+        self.log_scale = np.log(self.norms)
+
+    def spread(self) -> float:
+        """Return the largest less the smallest ``log_scale`` of possible items."""
+        scales = self.log_scale[self._possible]
+        return float(np.ptp(scales)) if len(scales) else 0.0
+
+    def _chunks(self) -> Iterator[slice]:
+        for start in range(0, len(self.B), _CHUNK):
+            yield slice(start, start + _CHUNK)
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of ``S``."""
+        return self._possible.astype(np.float64)
+
+    def column(self, item: int) -> FloatArray:
+        """Return a column of ``S``."""
+        return np.asarray(self.B @ (self.B[item] / self.norms[item]) / self.norms)
+
+    def submatrix(self, members: IntArray) -> FloatArray:
+        """Return ``S`` restricted to some items."""
+        rows = self.B[members] / self.norms[members, None]
+        return np.asarray(rows @ rows.T)
+
+    @cached_property
+    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
+        """Singular values of ``B`` and its right singular vectors in columns.
+
+        By QR a chunk at a time, then the SVD of the triangle: unlike by ``BᵀB``, no
+        digit is lost to squaring.
+        """
+        triangle = np.zeros((0, self.B.shape[1]))
+        for rows in self._chunks():
+            triangle = qr(np.vstack([triangle, self.B[rows]]), mode="r")[0]
+            triangle = triangle[: self.B.shape[1]]
+        _, singular, right = np.linalg.svd(triangle)
+        rounding = (
+            max(self.B.shape) * np.finfo(np.float64).eps * singular.max(initial=0)
+        )
+        present = singular > rounding
+        return singular[present], right[: len(singular)][present].T
+
+    @cached_property
+    def _vectors(self) -> FloatArray:
+        """Left singular vectors of ``B``, in rows: ``U = B V Σ⁻¹``."""
+        singular, right = self._spectrum
+        vectors = np.empty((len(singular), len(self.B)))
+        for rows in self._chunks():
+            vectors[:, rows] = (self.B[rows] @ (right / singular)).T
+        return vectors
+
+    @property
+    def _keep_probability(self) -> FloatArray:
+        squared = self._spectrum[0] ** 2
+        return np.asarray(squared / (1.0 + squared))
+
+    def log_normalizer(self) -> float:
+        """Return ``log det(L + I)``."""
+        return float(np.log1p(self._spectrum[0] ** 2).sum())
+
+    def marginals(self) -> FloatArray:
+        """Return the diagonal of ``K``, row by row."""
+        singular, right = self._spectrum
+        root = right / np.sqrt(1.0 + singular**2)
+        marginals = np.empty(len(self.B))
+        for rows in self._chunks():
+            part = self.B[rows] @ root
+            marginals[rows] = np.einsum("ij,ij->i", part, part)
+        return np.clip(marginals, 0.0, 1.0)
+
+    def marginal_kernel(self) -> FloatArray:
+        """Return ``K``, where it fits."""
+        refuse_large_matrix(len(self), "the marginal kernel")
+        root = self._vectors * np.sqrt(self._keep_probability)[:, None]
+        return np.asarray(root.T @ root)
+
+    def elementary(self) -> tuple[FloatArray, FloatArray]:
+        """Return the eigenpairs of ``K``."""
+        return self._keep_probability, self._vectors
+
+    def eigenpairs(self) -> tuple[FloatArray, FloatArray]:
+        """Return the eigenpairs of ``L``, eigenvalues as logarithms."""
+        return 2.0 * np.log(self._spectrum[0]), self._vectors
+
+    def condition(self, included: IntArray, rest: IntArray) -> Self:
+        """Return the kernel of the rest: rows less their part in the included span."""
+        span, _ = np.linalg.qr((self.B[included] / self.norms[included, None]).T)
+        residual = self.B[rest]
+        for _ in range(2):  # once more, to be orthogonal to rounding
+            residual = residual - (residual @ span) @ span.T
+        left = np.einsum("ij,ij->i", residual, residual)
+        residual[left <= RANK_TOLERANCE * self.norms[rest] ** 2] = 0.0
+        return type(self)(residual)
+
+
+def refuse_large_matrix(n_items: int, what: str) -> None:
+    """Say how large a matrix would be instead of running out of memory."""
+    if n_items > MAX_MATRIX:
+        raise ValueError(
+            f"{what} of {n_items} items would take {8e-9 * n_items**2:.0f} GB; "
+            f"it is made for up to {MAX_MATRIX} items"
+        )
