@@ -16,6 +16,9 @@ from variegate.linalg import (
 )
 from variegate.representations.base import Representation
 
+#: Errors of 1e-16 of the largest eigenvalue are then at most 1e-10 in a probability.
+_LARGEST_TAME = 1e6
+
 
 class Dense(Representation):
     """``S`` and ``log_scale``.
@@ -64,8 +67,20 @@ class Dense(Representation):
 
     @cached_property
     def _elementary(self) -> tuple[FloatArray, FloatArray]:
+        if self._is_tame():
+            log_values, vectors = self._eigenpairs
+            values = np.exp(log_values)
+            return values / (1.0 + values), vectors
         values, vectors = np.linalg.eigh(self._normalized[1])
         return np.clip(values, 0.0, 1.0), np.ascontiguousarray(vectors.T)
+
+    def _is_tame(self) -> bool:
+        """Whether rounding in the eigenvalues of ``L`` is also rounding in ``K``.
+
+        No eigenvalue exceeds the trace.
+        """
+        trace = float(np.exp(2.0 * np.minimum(self.log_scale, 300.0)).sum())
+        return trace <= _LARGEST_TAME
 
     def elementary(self) -> tuple[FloatArray, FloatArray]:
         """Return the eigenpairs of ``K``."""
