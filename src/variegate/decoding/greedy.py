@@ -9,7 +9,7 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.linalg import RANK_TOLERANCE
-from variegate.representations import Representation
+from variegate.representations import Factored, Representation
 from variegate.selection import Selection
 
 
@@ -33,24 +33,56 @@ class Greedy:
         generator: np.random.Generator,
     ) -> Selection:
         """Choose a subset."""
-        state = _Residuals(ensemble.representation)
+        kernel = ensemble.representation
+        if constraint.budget is None and isinstance(kernel, Factored):
+            chosen, reason = _choose_lazily(kernel, constraint.k)
+        else:
+            chosen, reason = self._choose(kernel, constraint)
+        indices = np.sort(np.array(chosen, dtype=np.intp))
+        return Selection(indices, ensemble.log_prob(indices), reason)
+
+    def _choose(
+        self, kernel: Representation, constraint: Constraint
+    ) -> tuple[list[int], str]:
+        state = _Residuals(kernel)
         while True:
-            if constraint.k is not None and len(state.chosen) == constraint.k:
-                reason = f"chose the {constraint.k} items that were asked for"
-                break
+            if len(state.chosen) == constraint.k:
+                return state.chosen, _all_chosen(constraint.k)
             gain = state.gain()
             allowed = constraint.leaves_room(state.chosen)
             score = np.where(allowed, _score(gain, constraint), -np.inf)
             item = int(np.argmax(score)) if len(score) else -1
             if item < 0 or score[item] == -np.inf:
-                reason = _nothing_left(state, constraint)
-                break
+                usable = state.available & (state.residual > RANK_TOLERANCE)
+                why = _BUDGET_SPENT if usable.any() else _RANK_USED_UP
+                return state.chosen, _nothing_left(len(state.chosen), constraint.k, why)
             if constraint.k is None and gain[item] <= 0:
-                reason = "no further item raises the probability"
-                break
+                return state.chosen, _NO_GAIN
             state.add(item)
-        indices = np.sort(np.array(state.chosen, dtype=np.intp))
-        return Selection(indices, ensemble.log_prob(indices), reason)
+
+
+_NO_GAIN = "no further item raises the probability"
+_RANK_USED_UP = "the rank of L is used up"
+_BUDGET_SPENT = "no further item fits the budget"
+
+
+def _all_chosen(k: int) -> str:
+    return f"chose the {k} items that were asked for"
+
+
+def _choose_lazily(kernel: Factored, k: int | None) -> tuple[list[int], str]:
+    """Choose from a factor: see :mod:`variegate.compiled.lazy_greedy`."""
+    from variegate.compiled.lazy_greedy import lazy_greedy
+
+    rank = min(kernel.B.shape)
+    chosen = np.empty(rank if k is None else min(k, rank), dtype=np.int64)
+    squared = kernel.diagonal() * kernel.norms**2
+    threshold = 1.0 if k is None else 0.0
+    count, reached = lazy_greedy(kernel.B, squared, RANK_TOLERANCE, threshold, chosen)
+    taken = chosen[:count].tolist()
+    if count == k:
+        return taken, _all_chosen(k)
+    return taken, _NO_GAIN if reached else _nothing_left(count, k, _RANK_USED_UP)
 
 
 def _score(gain: FloatArray, constraint: Constraint) -> FloatArray:
@@ -61,19 +93,10 @@ def _score(gain: FloatArray, constraint: Constraint) -> FloatArray:
         return np.where(gain > 0, gain / constraint.costs, gain * constraint.costs)
 
 
-def _nothing_left(state: _Residuals, constraint: Constraint) -> str:
-    usable = state.available & (state.residual > RANK_TOLERANCE)
-    reason = (
-        "no further item fits the budget"
-        if usable.any()
-        else "the rank of L is used up"
-    )
-    if constraint.k is not None:
-        raise ValueError(
-            f"no subset of {constraint.k} items was found: after {len(state.chosen)}, "
-            f"{reason}"
-        )
-    return reason
+def _nothing_left(count: int, k: int | None, why: str) -> str:
+    if k is not None:
+        raise ValueError(f"no subset of {k} items was found: after {count}, {why}")
+    return why
 
 
 class _Residuals:

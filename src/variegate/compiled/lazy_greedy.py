@@ -1,0 +1,122 @@
+"""Greedy selection from a factor with lazy evaluation.
+
+Residuals only shrink as items are chosen, so a residual from an earlier step is an
+upper bound.  Items wait in a heap by their last known residual; only the one on top is
+brought up to date, against the directions chosen since it was looked at last, and it is
+chosen if it stays on top (Minoux, 1978).  Ties go to the smallest number, as in plain
+greedy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+# Sums may be reordered, which is what lets the processor add several at a time.
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _dot(a: Any, b: Any) -> float:
+    total = 0.0
+    for d in range(len(a)):
+        total += a[d] * b[d]
+    return total
+
+
+@njit(cache=True, inline="always")
+def _before(residual: Any, a: int, b: int) -> bool:
+    if residual[a] != residual[b]:
+        return bool(residual[a] > residual[b])
+    return a < b
+
+
+@njit(cache=True, nogil=True)
+def _sift_down(heap: Any, size: int, position: int, residual: Any) -> None:
+    item = heap[position]
+    while True:
+        child = 2 * position + 1
+        if child >= size:
+            break
+        if child + 1 < size and _before(residual, heap[child + 1], heap[child]):
+            child += 1
+        if not _before(residual, heap[child], item):
+            break
+        heap[position] = heap[child]
+        position = child
+    heap[position] = item
+
+
+@njit(cache=True, nogil=True)
+def lazy_greedy(
+    B: Any, squared: Any, tolerance: float, threshold: float, chosen: Any
+) -> tuple[int, bool]:
+    """Fill ``chosen`` with item numbers, in the order in which they were taken.
+
+    Parameters
+    ----------
+    B : (N, D), rows contiguous
+    squared : (N,)
+        Squared lengths of the rows; changed to residuals.
+    tolerance : float
+        A residual of at most this share of the squared length is zero.
+    threshold : float
+        Stop at a residual of no more than this: 1 where the probability must rise.
+    chosen : (k,), filled
+
+    Returns
+    -------
+    count : int
+        How many were taken.
+    reached : bool
+        Whether the threshold ended it, rather than ``chosen`` being full or nothing
+        being left.
+    """
+    n_items, n_columns = B.shape
+    directions = np.empty((len(chosen), n_columns))
+    stamp = np.zeros(n_items, dtype=np.int64)
+    floor = np.empty(n_items)
+    heap = np.empty(n_items, dtype=np.int64)
+    for i in range(n_items):
+        floor[i] = tolerance * squared[i]
+        heap[i] = i
+    size = n_items
+    for position in range(n_items // 2 - 1, -1, -1):
+        _sift_down(heap, size, position, squared)
+    count = 0
+    while size > 0 and count < len(chosen):
+        item = heap[0]
+        row = B[item]
+        if stamp[item] < count:
+            left = squared[item]
+            for s in range(stamp[item], count):
+                inner = _dot(row, directions[s])
+                left -= inner * inner
+            stamp[item] = count
+            squared[item] = left
+        if not squared[item] > max(floor[item], 0.0):
+            size -= 1
+            heap[0] = heap[size]
+            if size > 0:
+                _sift_down(heap, size, 0, squared)
+            continue
+        _sift_down(heap, size, 0, squared)
+        if heap[0] != item:
+            continue
+        if not squared[item] > threshold:
+            return count, True
+        direction = directions[count]
+        direction[:] = row
+        for _ in range(2):  # once more, to be orthogonal to rounding
+            for s in range(count):
+                inner = _dot(direction, directions[s])
+                for d in range(n_columns):
+                    direction[d] -= inner * directions[s, d]
+        direction /= np.sqrt(_dot(direction, direction))
+        chosen[count] = item
+        count += 1
+        size -= 1
+        heap[0] = heap[size]
+        if size > 0:
+            _sift_down(heap, size, 0, squared)
+    return count, False
