@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 import reference
 import variegate as vg
 from instances import random_kernel_matrix
-from variegate.decoding import DECODERS, MBR, Constraint, Exact, Greedy, as_decoder
+from variegate.decoding import (
+    DECODERS,
+    MBR,
+    Constraint,
+    Exact,
+    Greedy,
+    all_subsets,
+    as_decoder,
+)
+from variegate.linalg import log_principal_minors, split_scale
 
 
 def best_by_brute_force(L, k=None, budget=None, costs=None):
@@ -313,9 +322,84 @@ def test_greedy_always_finds_k_items_within_a_budget_that_allows_them(n, seed):
     assert costs[selection.indices].sum() <= budget * (1 + 1e-9)
 
 
-def test_exact_refuses_large_ground_sets():
-    with pytest.raises(ValueError, match="at most 20 items, got 21"):
-        vg.LEnsemble(np.eye(21)).decode("exact")
+def test_exact_refuses_what_it_cannot_hold():
+    with pytest.raises(ValueError, match="at most 500 items, got 501"):
+        vg.LEnsemble(np.eye(501)).decode("exact")
+    with pytest.raises(ValueError, match="log-qualities of at most 170, got 200"):
+        vg.LEnsemble.from_quality(np.eye(20), np.full(20, 200.0)).decode("exact")
+    with pytest.raises(ValueError, match="time_limit must be a finite number >= 0"):
+        vg.LEnsemble(np.eye(3)).decode(Exact(time_limit=-1))
+
+
+def best_of_all(L, k, budget, costs):
+    """Brute force, a little faster: the table of minors is tested by itself."""
+    log_dets = log_principal_minors(*split_scale(L))
+    masks = all_subsets(len(L))
+    if k is not None:
+        log_dets = np.where(masks.sum(axis=1) == k, log_dets, -np.inf)
+    if budget is not None:
+        log_dets = np.where(masks @ costs <= budget, log_dets, -np.inf)
+    return log_dets.max()
+
+
+@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("mode", ["map", "k", "budget"])
+def test_branch_and_bound_equals_brute_force(seed, mode):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 15))
+    X = rng.standard_normal((n, 3))
+    B = rng.standard_normal((n, int(rng.integers(1, n + 1)))) * rng.uniform(0.3, 3)
+    q = np.exp(rng.standard_normal(n))
+    smooth = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 4) * q * q[:, None]
+    L = smooth if seed % 2 else B @ B.T
+    costs = rng.uniform(0.5, 2.0, n)
+    rank = np.linalg.matrix_rank(L, tol=1e-8)
+    k = int(rng.integers(0, rank + 1)) if mode == "k" else None
+    budget = float(rng.uniform(1.0, 0.6 * n)) if mode == "budget" else None
+    ensemble = vg.LEnsemble(L)
+    constraint = Constraint.of(n, k, budget, costs if mode == "budget" else None)
+    selection = Exact()._branch_and_bound(ensemble, constraint)
+    found = ensemble.representation.log_det(selection.indices)
+    assert found == pytest.approx(best_of_all(L, k, budget, costs), abs=1e-8)
+    assert selection.is_optimal
+    assert constraint.allows(np.isin(np.arange(n), selection.indices)[None]).all()
+
+
+def typical_kernel(rng, n):
+    X = rng.standard_normal((n, 5))
+    q = np.exp(0.5 * rng.standard_normal(n) + 1)
+    return np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 16) * q * q[:, None]
+
+
+def test_branch_and_bound_solves_forty_items():
+    for seed in range(3):
+        ensemble = vg.LEnsemble(typical_kernel(np.random.default_rng(seed), 40))
+        exact, greedy = ensemble.decode("exact"), ensemble.decode("greedy")
+        assert exact.is_optimal
+        assert exact.log_prob >= greedy.log_prob
+        assert "proved the best after" in exact.stop_reason
+
+
+@pytest.mark.parametrize("k", [None, 12])
+def test_a_gap_contains_the_truth(k):
+    # Without time it has looked at no node; with a little, at some.
+    ensemble = vg.LEnsemble(typical_kernel(np.random.default_rng(0), 60))
+    truth = ensemble.decode("exact", k=k).log_prob if k is None else None
+    previous = np.inf
+    for seconds in (0.0, 0.05, 0.2):
+        selection = ensemble.decode(Exact(time_limit=seconds), k=k)
+        assert selection.log_prob <= selection.upper_bound <= previous + 1e-9
+        if truth is not None:
+            assert selection.log_prob <= truth + 1e-9 <= selection.upper_bound + 2e-9
+        previous = selection.upper_bound if seconds else np.inf
+        if not selection.is_optimal:
+            assert "stopped at time_limit" in selection.stop_reason
+
+
+def test_branch_and_bound_beyond_the_rank():
+    L = random_kernel_matrix(np.random.default_rng(0), 20, rank=4)
+    with pytest.raises(ValueError, match="no feasible subset of 6 items"):
+        vg.LEnsemble(L).decode("exact", k=6)
 
 
 def test_names_and_objects():

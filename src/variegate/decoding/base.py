@@ -65,9 +65,11 @@ class Constraint:
 
     def affords(self, total: Any) -> Any:
         """Whether a total cost, or each of an array of them, is within the budget."""
-        if self.budget is None:
-            return np.ones(np.shape(total), dtype=bool)
-        return total <= self.budget * (1.0 + _BUDGET_ROUNDING)
+        return np.less_equal(total, self.largest_cost())
+
+    def largest_cost(self) -> float:
+        """Return the largest total cost that counts as within the budget."""
+        return np.inf if self.budget is None else self.budget * (1.0 + _BUDGET_ROUNDING)
 
     def leaves_room(self, chosen: list[int]) -> BoolArray:
         """Return which items can be added so that the rest of ``k`` still fits.
