@@ -193,9 +193,9 @@ class Fixed:
         return self.samples
 
 
-def decode_fixed(samples, weights, k=None):
+def decode_fixed(samples, weights, budget=None):
     ensemble = Fixed(vg.LEnsemble(np.diag(weights)), samples)
-    constraint = Constraint.of(len(weights), k, None, None)
+    constraint = Constraint.of(len(weights), None, budget, None)
     decoder = MBR(n_samples=len(samples))
     return decoder(ensemble, constraint, np.random.default_rng(0)).indices.tolist()
 
@@ -203,7 +203,7 @@ def decode_fixed(samples, weights, k=None):
 def test_mbr_samples_that_cannot_be_chosen_still_vote():
     # Alone, {0} and {1} tie and the likelier {0} wins; the pair {1, 2} decides.
     samples = [[1, 0, 0], [0, 1, 0], [0, 1, 1]]
-    assert decode_fixed(samples, [5.0, 1.0, 1.0], k=1) == [1]
+    assert decode_fixed(samples, [5.0, 1.0, 1.0], budget=1.0) == [1]
 
 
 def test_mbr_breaks_ties_by_probability():
@@ -216,6 +216,40 @@ def test_exact_breaks_ties_by_the_smallest_mask():
     flat = vg.LEnsemble(np.eye(3))
     assert flat.decode("exact").indices.tolist() == []
     assert flat.decode("exact", k=2).indices.tolist() == [0, 1]
+
+
+def test_mbr_with_gains_of_ones_own():
+    # The number of common items favours the largest sample.
+    def common(candidates, voters):
+        return candidates.astype(float) @ voters.T
+
+    ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 6))
+    samples = ensemble.sample(30, random_state=3)
+    decoder = MBR(n_samples=30, gains=common)
+    chosen = ensemble.decode(decoder, random_state=3)
+    scores = samples.astype(float) @ samples.sum(axis=0)
+    mask = np.isin(np.arange(6), chosen.indices)
+    assert mask @ samples.sum(axis=0) == scores.max()
+    assert "mean gain" in chosen.stop_reason
+    with pytest.raises(ValueError, match=r"gains must return finite numbers of shape"):
+        ensemble.decode(MBR(30, gains=lambda a, b: np.zeros(3)), random_state=3)
+
+
+def test_mbr_with_few_candidates():
+    ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 6))
+    samples = ensemble.sample(50, random_state=3)
+    likeliest = max(ensemble.log_prob(sample) for sample in samples)
+    chosen = ensemble.decode(MBR(50, n_candidates=1), random_state=3)
+    assert chosen.log_prob == pytest.approx(likeliest)
+    with pytest.raises(ValueError, match="n_candidates must be a whole number"):
+        ensemble.decode(MBR(50, n_candidates=0))
+
+
+def test_mbr_of_k_items_votes_among_subsets_of_k():
+    ensemble = vg.LEnsemble(1e-9 * np.diag([1.0, 40.0, 20.0, 30.0]))
+    selection = ensemble.decode(MBR(n_samples=200), k=3, random_state=0)
+    assert selection.indices.tolist() == [1, 2, 3]
+    assert "best agreement among 200 samples" in selection.stop_reason
 
 
 def test_mbr_respects_constraints():
@@ -283,7 +317,7 @@ def test_bad_arguments(options, message):
     ("method", "message"),
     [
         ("greedy", "no subset of 4 items was found: after 2, the rank of L is used up"),
-        ("mbr", "no subset of 4 items was found: after 2, the rank of L is used up"),
+        ("mbr", "no subset of 4 items has positive probability: L has rank 2"),
         ("exact", "no feasible subset of 4 items has positive probability"),
     ],
 )
@@ -294,8 +328,8 @@ def test_k_beyond_the_rank(method, message):
 
 
 def test_mbr_without_a_feasible_sample_takes_the_greedy_answer():
-    ensemble = vg.LEnsemble(1e-9 * np.diag([1.0, 4.0, 2.0, 3.0]))
-    selection = ensemble.decode(MBR(n_samples=50), k=3, random_state=0)
+    ensemble = vg.LEnsemble(1e9 * np.diag([1.0, 4.0, 2.0, 3.0]))
+    selection = ensemble.decode(MBR(n_samples=50), budget=3.0, random_state=0)
     assert selection.indices.tolist() == [1, 2, 3]
     assert "none of 50 samples meets the constraint, so the" in selection.stop_reason
 

@@ -123,6 +123,12 @@ class Ensemble(Protocol):
         """Draw ``n`` subsets."""
         ...
 
+    def sample_k(
+        self, k: int, n: int = 1, random_state: RandomState = None
+    ) -> BoolArray:
+        """Draw ``n`` subsets of ``k`` items."""
+        ...
+
 
 class Decoder(Protocol):
     """From an ensemble and a constraint to one subset."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
 from variegate.metrics import pairwise_f_score
 from variegate.selection import Selection
+
+#: From candidates (A, N) and voters (B, N), boolean, to the gain (A, B) of choosing the
+#: one where the other is wanted.
+Gains = Callable[[BoolArray, BoolArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -18,18 +24,28 @@ class MBR:
     r"""Of many samples, the one that agrees best with all the others.
 
     .. math:: \hat y = \arg\max_{y \in \mathcal S}
-        \frac{1}{T} \sum_{t=1}^T F(y, y_t)
+        \frac{1}{T} \sum_{t=1}^T g(y, y_t)
 
-    with ``S = {y_1, ..., y_T}`` drawn from the ensemble and ``F`` the set F-score.
-    Only feasible samples can be chosen, but all of them vote.  Among equals the more
-    probable subset wins.  Where no sample is feasible, the greedy answer is taken.
+    with ``S = {y_1, ..., y_T}`` drawn from the ensemble and ``g`` the set F-score, or
+    whatever the answer will be judged by.  Only feasible samples can be chosen, but all
+    of them vote.  Among equals the more probable subset wins.  Where no sample is
+    feasible, the greedy answer is taken.
 
     Parameters
     ----------
     n_samples : int, default=1000
+        How many vote.
+    n_candidates : int, optional
+        How many of the feasible samples may be chosen: the most probable ones.  All of
+        them by default.
+    gains : callable, optional
+        From boolean arrays of candidates (A, N) and voters (B, N) to gains (A, B).
+        The set F-score by default.
     """
 
     n_samples: int = 1000
+    n_candidates: int | None = None
+    gains: Gains | None = None
 
     def __call__(
         self,
@@ -39,7 +55,9 @@ class MBR:
     ) -> Selection:
         """Choose a subset."""
         check_count("n_samples", self.n_samples)
-        samples = ensemble.sample(self.n_samples, random_state=generator)
+        if self.n_candidates is not None:
+            check_count("n_candidates", self.n_candidates)
+        samples = self._samples(ensemble, constraint, generator)
         # Repeated samples vote with their number; each is a candidate once.
         voters, votes = np.unique(samples, axis=0, return_counts=True)
         candidates = voters[constraint.allows(voters)]
@@ -50,14 +68,38 @@ class MBR:
                 f"answer is taken: {selection.stop_reason}"
             )
             return replace(selection, stop_reason=reason)
-        consensus = pairwise_f_score(candidates, voters) @ votes / self.n_samples
+        if self.n_candidates is not None and len(candidates) > self.n_candidates:
+            log_probs = [ensemble.log_prob(candidate) for candidate in candidates]
+            candidates = candidates[np.argsort(log_probs)[-self.n_candidates :]]
+        consensus = self._gains(candidates, voters) @ votes / self.n_samples
         tied = np.flatnonzero(consensus >= consensus.max() - 1e-12)
         members = [np.flatnonzero(candidates[row]) for row in tied]
         log_probs = [ensemble.log_prob(subset) for subset in members]
         best = int(np.argmax(log_probs))
+        name = "mean F-score" if self.gains is None else "mean gain"
         return Selection(
             members[best],
             log_probs[best],
             f"best agreement among {self.n_samples} samples: "
-            f"mean F-score {consensus.max():.3f}",
+            f"{name} {consensus.max():.3f}",
         )
+
+    def _samples(
+        self, ensemble: Ensemble, constraint: Constraint, generator: np.random.Generator
+    ) -> BoolArray:
+        if constraint.k is None:
+            return ensemble.sample(self.n_samples, random_state=generator)
+        # Given a number of items, the others are judged given that number too.
+        return ensemble.sample_k(constraint.k, self.n_samples, random_state=generator)
+
+    def _gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
+        if self.gains is None:
+            return pairwise_f_score(candidates, voters)
+        gains = np.asarray(self.gains(candidates, voters), dtype=np.float64)
+        expected = (len(candidates), len(voters))
+        if gains.shape != expected or not np.isfinite(gains).all():
+            raise ValueError(
+                f"gains must return finite numbers of shape {expected}, one for each "
+                f"candidate and voter, got shape {gains.shape}"
+            )
+        return gains
