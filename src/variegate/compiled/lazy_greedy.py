@@ -48,6 +48,16 @@ def _sift_down(heap: Any, size: int, position: int, residual: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _heapify(heap: Any, size: int, residual: Any) -> None:
+    for position in range(size // 2 - 1, -1, -1):
+        _sift_down(heap, size, position, residual)
+
+
+#: Inner products since the last refresh, as a share of the items, that make one pay.
+_WORTH_A_REFRESH = 0.5
+
+
+@njit(cache=True, nogil=True)
 def lazy_greedy(
     B: Any, squared: Any, tolerance: float, threshold: float, chosen: Any
 ) -> tuple[int, bool]:
@@ -81,10 +91,21 @@ def lazy_greedy(
         floor[i] = tolerance * squared[i]
         heap[i] = i
     size = n_items
-    for position in range(n_items // 2 - 1, -1, -1):
-        _sift_down(heap, size, position, squared)
+    _heapify(heap, size, squared)
     count = 0
+    refreshed, at_refresh, n_dots = 0, squared.copy(), 0
     while size > 0 and count < len(chosen):
+        if n_dots > _WORTH_A_REFRESH * n_items:
+            # So many are looked at that all at once, in one matrix product, is cheaper.
+            inner = np.dot(B, directions[refreshed:count].T)
+            for i in range(n_items):
+                left = at_refresh[i]
+                for s in range(count - refreshed):
+                    left -= inner[i, s] * inner[i, s]
+                squared[i] = at_refresh[i] = left
+                stamp[i] = count
+            refreshed, n_dots = count, 0
+            _heapify(heap, size, squared)
         item = heap[0]
         row = B[item]
         if stamp[item] < count:
@@ -92,6 +113,7 @@ def lazy_greedy(
             for s in range(stamp[item], count):
                 inner = _dot(row, directions[s])
                 left -= inner * inner
+            n_dots += count - stamp[item]
             stamp[item] = count
             squared[item] = left
         if not squared[item] > max(floor[item], 0.0):
