@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 import reference
 import variegate as vg
 from instances import random_kernel_matrix
-from variegate.compiled.lazy_greedy import lazy_greedy
 from variegate.decoding import (
     DECODERS,
     MBR,
@@ -123,21 +122,9 @@ def test_lazy_greedy_equals_plain_greedy(n, columns, seed, kind, use_k):
     k = int(np.linalg.matrix_rank(B)) // 2 if use_k else None
     lazy = vg.LEnsemble.from_factor(B).decode("greedy", k=k)
     plain = vg.LEnsemble(B @ B.T).decode("greedy", k=k)
-    if kind in {"random", "graded"}:
-        assert lazy.log_prob == pytest.approx(plain.log_prob, abs=1e-8)
-        assert lazy.indices.tolist() == plain.indices.tolist()
-        assert lazy.stop_reason == plain.stop_reason
-    else:
-        # Which of equals comes first may be for rounding to say, but it is of equals.
-        chosen = np.empty(len(lazy), dtype=np.int64)
-        lazy_greedy(B, np.einsum("ij,ij->i", B, B), 1e-12, 0.0, chosen)
-        assert sorted(chosen) == lazy.indices.tolist()
-        L = B @ B.T
-        for step, item in enumerate(chosen):
-            before = chosen[:step].tolist()
-            others = set(range(n)) - set(before)
-            best = max(reference.det_subset(L, [*before, i]) for i in others)
-            assert reference.det_subset(L, [*before, item]) == pytest.approx(best)
+    assert lazy.indices.tolist() == plain.indices.tolist()
+    assert lazy.log_prob == pytest.approx(plain.log_prob, abs=1e-8)
+    assert lazy.stop_reason == plain.stop_reason
 
 
 def test_greedy_says_why_it_stopped():

@@ -53,6 +53,48 @@ def _heapify(heap: Any, size: int, residual: Any) -> None:
         _sift_down(heap, size, position, residual)
 
 
+@njit(cache=True, nogil=True)
+def _pop(heap: Any, size: int, residual: Any) -> int:
+    """Take the first item out; return the new size."""
+    size -= 1
+    heap[0] = heap[size]
+    if size > 0:
+        _sift_down(heap, size, 0, residual)
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _push(heap: Any, size: int, item: int, residual: Any) -> int:
+    """Put an item in; return the new size."""
+    position = size
+    while position > 0:
+        parent = (position - 1) // 2
+        if not _before(residual, item, heap[parent]):
+            break
+        heap[position] = heap[parent]
+        position = parent
+    heap[position] = item
+    return size + 1
+
+
+@njit(cache=True, nogil=True)
+def _bring_up_to_date(
+    B: Any, directions: Any, squared: Any, stamp: Any, item: int, count: int
+) -> int:
+    """Take off what was chosen since; return the number of inner products."""
+    first = stamp[item]
+    left = squared[item]
+    for s in range(first, count):
+        inner = _dot(B[item], directions[s])
+        left -= inner * inner
+    squared[item] = left
+    stamp[item] = count
+    return int(count - first)
+
+
+#: Residuals that differ by no more than this share are equal.
+_TIE = 1e-10
+
 #: Inner products since the last refresh, as a share of the items, that make one pay.
 _WORTH_A_REFRESH = 0.5
 
@@ -87,6 +129,7 @@ def lazy_greedy(
     stamp = np.zeros(n_items, dtype=np.int64)
     floor = np.empty(n_items)
     heap = np.empty(n_items, dtype=np.int64)
+    ties = np.empty(n_items, dtype=np.int64)
     for i in range(n_items):
         floor[i] = tolerance * squared[i]
         heap[i] = i
@@ -107,28 +150,33 @@ def lazy_greedy(
             refreshed, n_dots = count, 0
             _heapify(heap, size, squared)
         item = heap[0]
-        row = B[item]
-        if stamp[item] < count:
-            left = squared[item]
-            for s in range(stamp[item], count):
-                inner = _dot(row, directions[s])
-                left -= inner * inner
-            n_dots += count - stamp[item]
-            stamp[item] = count
-            squared[item] = left
+        n_dots += _bring_up_to_date(B, directions, squared, stamp, item, count)
         if not squared[item] > max(floor[item], 0.0):
-            size -= 1
-            heap[0] = heap[size]
-            if size > 0:
-                _sift_down(heap, size, 0, squared)
+            size = _pop(heap, size, squared)
             continue
         _sift_down(heap, size, 0, squared)
         if heap[0] != item:
             continue
         if not squared[item] > threshold:
             return count, True
+        # Of all that are equal to rounding, the smallest number.
+        equal = squared[item] * (1.0 - _TIE)
+        n_ties = 0
+        while size > 0 and squared[heap[0]] >= equal:
+            other = heap[0]
+            n_dots += _bring_up_to_date(B, directions, squared, stamp, other, count)
+            if squared[other] >= equal:
+                ties[n_ties] = other
+                n_ties += 1
+                size = _pop(heap, size, squared)
+            else:
+                _sift_down(heap, size, 0, squared)
+        item = ties[:n_ties].min()
+        for position in range(n_ties):
+            if ties[position] != item:
+                size = _push(heap, size, ties[position], squared)
         direction = directions[count]
-        direction[:] = row
+        direction[:] = B[item]
         for _ in range(2):  # once more, to be orthogonal to rounding
             for s in range(count):
                 inner = _dot(direction, directions[s])
@@ -137,8 +185,4 @@ def lazy_greedy(
         direction /= np.sqrt(_dot(direction, direction))
         chosen[count] = item
         count += 1
-        size -= 1
-        heap[0] = heap[size]
-        if size > 0:
-            _sift_down(heap, size, 0, squared)
     return count, False

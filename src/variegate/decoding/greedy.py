@@ -51,15 +51,20 @@ class Greedy:
             gain = state.gain()
             allowed = constraint.leaves_room(state.chosen)
             score = np.where(allowed, _score(gain, constraint), -np.inf)
-            item = int(np.argmax(score)) if len(score) else -1
-            if item < 0 or score[item] == -np.inf:
+            best = score.max(initial=-np.inf)
+            if best == -np.inf:
                 usable = state.available & (state.residual > RANK_TOLERANCE)
                 why = _BUDGET_SPENT if usable.any() else _RANK_USED_UP
                 return state.chosen, _nothing_left(len(state.chosen), constraint.k, why)
+            # Of all that are equal to rounding, the smallest number.
+            item = int(np.argmax(score >= best - _TIE))
             if constraint.k is None and gain[item] <= 0:
                 return state.chosen, _NO_GAIN
             state.add(item)
 
+
+#: Gains that differ by no more than this are equal.
+_TIE = 1e-10
 
 _NO_GAIN = "no further item raises the probability"
 _RANK_USED_UP = "the rank of L is used up"
