@@ -32,6 +32,8 @@ PUBLIC = {
     "load",
     "metrics",
     "nearest_psd",
+    "sampling",
+    "select",
     "solvers",
 }
 

@@ -1,7 +1,8 @@
 """Learn, from examples of good selections, to pick relevant and diverse subsets."""
 
-from variegate import datasets, decoding, domains, metrics, solvers
+from variegate import datasets, decoding, domains, metrics, sampling, solvers
 from variegate._version import __version__
+from variegate.baselines import select
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
@@ -40,5 +41,7 @@ __all__ = [
     "load",
     "metrics",
     "nearest_psd",
+    "sampling",
+    "select",
     "solvers",
 ]

@@ -242,8 +242,9 @@ class LEnsemble:
         ----------
         method : {"greedy", "exact", "mbr"} or decoder, default="greedy"
             "greedy" adds the best item while that helps; "exact" proves the most
-            probable subset (by branch and bound, up to 500 items); "mbr" takes the sample that agrees best with the
-            others.  A decoder object such as ``MBR(n_samples=5000)`` sets options.
+            probable subset (by branch and bound, up to 500 items); "mbr" takes the
+            sample that agrees best with the others.  A decoder object such as
+            ``MBR(n_samples=5000)`` or ``Exact(time_limit=10.0)`` sets options.
         k : int, optional
             Choose exactly ``k`` items.
         budget : float, optional

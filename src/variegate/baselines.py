@@ -1,0 +1,447 @@
+r"""Choosing without learning: one function, seven methods.
+
+All methods see the same two things.  ``F`` holds the embeddings with rows of unit
+length (or zero), so that ``s_ij = f_i · f_j`` is the cosine similarity; ``z`` holds the
+relevance less its mean, over its standard deviation (all zeros if it is constant).
+With ``t`` the trade-off and ``Y`` the chosen items:
+
+=================  ==================================================================
+dpp                greedy on ``(1 - t) Σ_{j ∈ Y} z_j + t log det S_Y``, the MAP of
+                   ``L = diag(q) F Fᵀ diag(q)`` with ``q = exp((1 - t) z / (2 t))``
+mmr                next is the largest ``(1 - t) z_j - t max_{i ∈ Y} s_ij``
+facility-location  greedy on ``(1 - t) Σ_{j ∈ Y} z_j + t (k/N) Σ_i max_{j ∈ Y} s_ij⁺``
+k-medoids          ``k`` clusters with the largest ``Σ_i f_i · c_i``, with ``c_i`` the
+                   centre of the cluster of ``i``; from each cluster the item with the
+                   largest ``(1 - t) z_j + t mean_i s_ij`` over its cluster
+max-min            next is the farthest from all chosen: mmr with ``t = 1``
+top                the largest ``z_j``
+random             each subset of ``k`` items with the same probability
+=================  ==================================================================
+
+References
+----------
+.. [1] Carbonell, Goldstein. The use of MMR, diversity-based reranking for reordering
+   documents and producing summaries. SIGIR 1998.
+.. [2] Gonzalez. Clustering to minimize the maximum intercluster distance. 1985.
+.. [3] Chen, Zhang, Zhou. Fast greedy MAP inference for determinantal point process to
+   improve recommendation diversity. NeurIPS 2018.
+.. [4] Arthur, Vassilvitskii. k-means++: the advantages of careful seeding. SODA 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from numbers import Integral, Real
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from variegate._random import generator
+from variegate._typing import FloatArray, IntArray, RandomState
+from variegate.linalg import RANK_TOLERANCE
+
+__all__ = ["METHODS", "select"]
+
+#: ``(F, z, k, trade_off, generator)`` to item numbers in the order of choice.
+Method: TypeAlias = Callable[
+    [FloatArray, FloatArray, int, float, np.random.Generator], IntArray
+]
+
+#: Rows that are worked on at a time.
+_CHUNK = 16_384
+
+#: The largest number of items whose pairs are all looked at.
+MAX_PAIRED = 20_000
+
+#: Candidates whose coverage is brought up to date at a time.
+_BATCH = 64
+
+#: Squares of qualities further apart than exp(this) are not numbers.
+_WIDEST_QUALITY = 600.0
+
+#: How often k-medoids starts, and when a start ends: after so many rounds, or when the
+#: cost falls by less than this share of it.
+_RESTARTS = 5
+_MAX_ROUNDS = 100
+_LEAST_FALL = 1e-4
+
+
+def select(
+    embeddings: Any,
+    relevance: Any = None,
+    k: int = 10,
+    method: str = "dpp",
+    *,
+    trade_off: float = 0.5,
+    random_state: RandomState = None,
+) -> IntArray:
+    """Choose ``k`` items that are relevant and unlike each other, without learning.
+
+    What each method maximizes is written at the top of this module.
+
+    Parameters
+    ----------
+    embeddings : array of shape (N, D)
+        One row an item; only directions matter.  A row of zeros is like nothing.
+    relevance : array of shape (N,), optional
+        Any finite numbers, larger is better; where and how they are centred and scaled
+        makes no difference.  All equal if not given.
+    k : int, default=10
+        Between 1 and ``N``.
+    method : str, default="dpp"
+        "dpp", "mmr", "facility-location", "k-medoids", "max-min", "top" or "random".
+    trade_off : float, default=0.5
+        From 0 (relevance only) to 1 (diversity only).  For "k-medoids" it acts within
+        each cluster.  "top", "max-min" and "random" have none and ignore it.
+    random_state : None, int or numpy.random.Generator
+        Used by "k-medoids" and "random"; the others involve no chance.
+
+    Returns
+    -------
+    array of shape (k,)
+        Item numbers in the order in which they were chosen; from "k-medoids" that of
+        the largest cluster first.  Ties go to the smaller number (in "k-medoids" to
+        the more relevant item first).
+
+    Notes
+    -----
+    "dpp" can choose no more items than the embeddings have dimensions that are in use
+    (the rank).  If ``k`` is larger, the most relevant of the other items follow, rows
+    of zeros last.  With ``trade_off=0`` it is "top".
+
+    "mmr" and "max-min" start at the most relevant item.
+
+    No N x N matrix is made.  "facility-location" looks at all pairs and takes at most
+    20,000 items.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from variegate.baselines import select
+    >>> articles = np.array([[1.0, 0.1], [1.0, 0.0], [0.1, 1.0]])
+    >>> select(articles, [3.0, 2.9, 1.0], k=2, method="top")
+    array([0, 1])
+    >>> select(articles, [3.0, 2.9, 1.0], k=2)  # the second is nearly the first again
+    array([0, 2])
+    """
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f"unknown method {method!r}; there are {', '.join(METHODS)}")
+    is_number = isinstance(trade_off, Real) and not isinstance(trade_off, bool)
+    if not is_number or not 0.0 <= trade_off <= 1.0:
+        raise ValueError(
+            "trade_off must be a number from 0 (relevance only) to 1 (diversity only), "
+            f"got {trade_off!r}"
+        )
+    rng = generator(random_state)
+    F = _unit_rows(embeddings)
+    z = _standardized(relevance, len(F))
+    is_count = isinstance(k, Integral) and not isinstance(k, bool)
+    if not is_count or not 1 <= k <= len(F):
+        raise ValueError(
+            f"k must be a whole number from 1 to the {len(F)} items there are, got "
+            f"{k!r}"
+        )
+    return METHODS[method](F, z, int(k), float(trade_off), rng)
+
+
+def _numbers(name: str, values: Any) -> FloatArray:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers: {error}") from None
+    return array
+
+
+def _unit_rows(embeddings: Any) -> FloatArray:
+    array = _numbers("embeddings", embeddings)
+    if array.ndim != 2 or len(array) == 0:
+        raise ValueError(
+            f"embeddings must be a matrix with one row an item, got shape {array.shape}"
+        )
+    F = np.empty(array.shape)
+    for rows in _chunks(len(array)):
+        part = array[rows]
+        bad = ~np.isfinite(part).all(axis=1)
+        if bad.any():
+            raise ValueError(
+                f"embeddings holds NaN or infinite values in row "
+                f"{rows.start + int(np.argmax(bad))}: drop or fill such rows"
+            )
+        # By the largest entry first, so that no square overflows or underflows.
+        largest = np.abs(part).max(axis=1, initial=0.0)
+        part = part / np.where(largest > 0.0, largest, 1.0)[:, None]
+        norms = np.sqrt(np.einsum("ij,ij->i", part, part))
+        F[rows] = part / np.where(norms > 0.0, norms, 1.0)[:, None]
+    return F
+
+
+def _standardized(relevance: Any, n_items: int) -> FloatArray:
+    if relevance is None:
+        return np.zeros(n_items)
+    array = _numbers("relevance", relevance)
+    if array.shape != (n_items,):
+        raise ValueError(
+            f"relevance has shape {array.shape}, expected ({n_items},): one number for "
+            "each row of embeddings"
+        )
+    if not np.isfinite(array).all():
+        item = int(np.argmin(np.isfinite(array)))
+        raise ValueError(
+            f"relevance of item {item} is {array[item]}: give every item a finite "
+            "number"
+        )
+    if array.min() == array.max():
+        # The mean of equal numbers need not be that number.
+        return np.zeros(n_items)
+    array = array / np.abs(array).max()
+    array = array - array.mean()
+    array = array / np.abs(array).max()
+    return np.asarray(array / array.std())
+
+
+def _chunks(n_items: int) -> Iterator[slice]:
+    for start in range(0, n_items, _CHUNK):
+        yield slice(start, min(start + _CHUNK, n_items))
+
+
+def _rounded(similarity: FloatArray) -> FloatArray:
+    """Without the last digits, so that what is a tie on paper is one here."""
+    return np.round(similarity, 12)
+
+
+def _top(
+    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
+) -> IntArray:
+    return np.argsort(-z, kind="stable")[:k]
+
+
+def _random(
+    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
+) -> IntArray:
+    return np.asarray(rng.choice(len(F), size=k, replace=False), dtype=np.intp)
+
+
+def _mmr(
+    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
+) -> IntArray:
+    chosen = [int(np.argmax(z))]
+    nearest = np.full(len(F), -np.inf)
+    available = np.ones(len(F), dtype=bool)
+    while len(chosen) < k:
+        available[chosen[-1]] = False
+        np.maximum(nearest, _rounded(F @ F[chosen[-1]]), out=nearest)
+        score = (1.0 - trade_off) * z - trade_off * nearest
+        chosen.append(int(np.argmax(np.where(available, score, -np.inf))))
+    return np.array(chosen, dtype=np.intp)
+
+
+def _max_min(
+    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
+) -> IntArray:
+    # On the sphere, the least similar is the farthest.
+    return _mmr(F, z, k, 1.0, rng)
+
+
+def _dpp(
+    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
+) -> IntArray:
+    if trade_off == 0.0:
+        return _top(F, z, k, trade_off, rng)
+    is_zero = ~F.any(axis=1)
+    # A trade-off so small that the weight overflows is one of relevance alone.
+    weight = min((1.0 - trade_off) / trade_off, 1e100)
+    log_squared_quality = weight * (z - z.max())
+    count = min(k, F.shape[1])
+    if log_squared_quality.min() > -_WIDEST_QUALITY:
+        chosen = _greedy_lazily(F, log_squared_quality, is_zero, count)
+    else:
+        chosen = _greedy_in_logarithms(F, log_squared_quality, is_zero, count)
+    if len(chosen) == k:
+        return chosen
+    rest = np.lexsort((-z, is_zero))
+    rest = rest[~np.isin(rest, chosen)]
+    return np.concatenate([chosen, rest[: k - len(chosen)]])
+
+
+def _greedy_lazily(
+    F: FloatArray, log_squared_quality: FloatArray, is_zero: Any, count: int
+) -> IntArray:
+    """Choose by :mod:`variegate.compiled.lazy_greedy`, fewer if the rank is less."""
+    from variegate.compiled.lazy_greedy import lazy_greedy
+
+    B = F * np.exp(log_squared_quality / 2.0)[:, None]
+    # The compiled loop is kept for arrays that cannot be written to.
+    B.flags.writeable = False
+    # Not from the rows, whose squared lengths differ in the last digit.
+    squared = np.where(is_zero, 0.0, np.exp(log_squared_quality))
+    chosen = np.empty(count, dtype=np.int64)
+    taken, _ = lazy_greedy(B, squared, RANK_TOLERANCE, 0.0, chosen)
+    return chosen[:taken].astype(np.intp)
+
+
+def _greedy_in_logarithms(
+    F: FloatArray, log_squared_quality: FloatArray, is_zero: Any, count: int
+) -> IntArray:
+    """Do the same where qualities are too far apart to be numbers."""
+    chosen: list[int] = []
+    directions = np.empty((count, F.shape[1]))
+    residual = np.where(is_zero, 0.0, 1.0)
+    while len(chosen) < count:
+        usable = residual > RANK_TOLERANCE
+        if not usable.any():
+            break
+        gain = np.log(np.where(usable, residual, 1.0)) + log_squared_quality
+        item = int(np.argmax(np.where(usable, gain, -np.inf)))
+        direction = F[item].copy()
+        earlier = directions[: len(chosen)]
+        for _ in range(2):  # once more, to be orthogonal to rounding
+            direction -= (earlier @ direction) @ earlier
+        direction /= np.linalg.norm(direction)
+        directions[len(chosen)] = direction
+        residual -= (F @ direction) ** 2
+        residual[item] = 0.0
+        chosen.append(item)
+    return np.array(chosen, dtype=np.intp)
+
+
+def _facility_location(
+    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
+) -> IntArray:
+    """Greedy with lazy evaluation: gains of coverage only shrink (Minoux, 1978)."""
+    n_items = len(F)
+    if n_items > MAX_PAIRED:
+        raise ValueError(
+            f"facility-location looks at all pairs and takes at most {MAX_PAIRED} "
+            f"items, got {n_items}: use 'dpp' or 'mmr', or choose from a sample"
+        )
+    covered = np.zeros(n_items)
+
+    def gain(candidates: IntArray) -> FloatArray:
+        similarity = _rounded(F @ F[candidates].T)
+        more = np.maximum(similarity - covered[:, None], 0.0).sum(axis=0)
+        return (1.0 - trade_off) * z[candidates] + trade_off * k * _rounded(
+            more / n_items
+        )
+
+    every = np.arange(n_items)
+    score = np.concatenate(
+        [gain(every[s : s + _BATCH]) for s in range(0, n_items, _BATCH)]
+    )
+    is_fresh = np.ones(n_items, dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) < k:
+        item = int(np.argmax(score))
+        if is_fresh[item]:
+            chosen.append(item)
+            np.maximum(covered, _rounded(F @ F[item]), out=covered)
+            is_fresh[:] = False
+            score[item] = -np.inf
+        else:
+            stale = np.flatnonzero(~is_fresh & (score > -np.inf))
+            best = np.argsort(-score[stale], kind="stable")[:_BATCH]
+            score[stale[best]] = gain(stale[best])
+            is_fresh[stale[best]] = True
+    return np.array(chosen, dtype=np.intp)
+
+
+def _k_medoids(
+    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
+) -> IntArray:
+    best_cost, best_labels = np.inf, np.zeros(len(F), dtype=np.intp)
+    for _ in range(_RESTARTS):
+        labels, cost = _clusters(F, _seeds(F, z, k, rng))
+        if cost < best_cost - 1e-12 * len(F):
+            best_cost, best_labels = cost, labels
+    sizes = np.bincount(best_labels, minlength=k)
+    chosen = _representatives(F, z, best_labels, k, trade_off)
+    return chosen[np.lexsort((chosen, -sizes))]
+
+
+def _seeds(F: FloatArray, z: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
+    """Draw items in proportion to their cost, of a few the best (greedy k-means++)."""
+    n_draws = 2 + int(np.log(k))
+    seeds = [int(rng.integers(len(F)))]
+    cost = 1.0 - _rounded(F @ F[seeds[0]])
+    while len(seeds) < k:
+        cost[seeds] = 0.0
+        cumulated = np.cumsum(cost)
+        if cumulated[-1] <= 0.0:
+            # All others are copies of seeds.
+            ranked = np.argsort(-z, kind="stable")
+            others = ranked[~np.isin(ranked, seeds)]
+            return np.array([*seeds, *others[: k - len(seeds)]], dtype=np.intp)
+        # A draw that rounds to the sum itself would be past the last item.
+        end = np.nextafter(cumulated[-1], 0.0)
+        draws = rng.uniform(0.0, end, size=n_draws)
+        candidates = np.searchsorted(cumulated, draws, side="right")
+        costs = np.minimum(cost[:, None], 1.0 - _rounded(F @ F[candidates].T))
+        best = int(np.argmin(costs.sum(axis=0)))
+        seeds.append(int(candidates[best]))
+        cost = costs[:, best]
+    return np.array(seeds, dtype=np.intp)
+
+
+def _clusters(F: FloatArray, seeds: IntArray) -> tuple[IntArray, float]:
+    """Run spherical k-means: in many dimensions a seed is its own cluster's medoid."""
+    k = len(seeds)
+    labels, cost = _assign(F, F[seeds])
+    for _ in range(_MAX_ROUNDS):
+        sums = np.array([F[members].sum(axis=0) for members in _split(labels, k)])
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        centres = sums / np.where(lengths > 0.0, lengths, 1.0)
+        new_labels, new_cost = _assign(F, centres)
+        if not new_cost < cost * (1.0 - _LEAST_FALL):
+            break
+        labels, cost = new_labels, new_cost
+    return labels, cost
+
+
+def _split(labels: IntArray, k: int) -> list[IntArray]:
+    ends = np.cumsum(np.bincount(labels, minlength=k))
+    return np.split(np.argsort(labels, kind="stable"), ends[:-1])
+
+
+def _assign(F: FloatArray, centres: FloatArray) -> tuple[IntArray, float]:
+    labels = np.empty(len(F), dtype=np.intp)
+    closest = np.empty(len(F))
+    for rows in _chunks(len(F)):
+        similarity = _rounded(F[rows] @ centres.T)
+        labels[rows] = np.argmax(similarity, axis=1)
+        closest[rows] = similarity.max(axis=1)
+    sizes = np.bincount(labels, minlength=len(centres))
+    for empty in np.flatnonzero(sizes == 0):
+        # The item that fits worst where it is, if it is not alone there.
+        item = int(np.argmin(np.where(sizes[labels] > 1, closest, np.inf)))
+        sizes[labels[item]] -= 1
+        sizes[empty] = 1
+        labels[item], closest[item] = empty, 1.0
+    return labels, float((1.0 - closest).sum())
+
+
+def _representatives(
+    F: FloatArray, z: FloatArray, labels: IntArray, k: int, trade_off: float
+) -> IntArray:
+    """Return the best item of each cluster; among equals the more relevant."""
+    chosen = np.empty(k, dtype=np.intp)
+    for cluster, members in enumerate(_split(labels, k)):
+        rows = F[members]
+        # The mean of similarities is the similarity to the mean.
+        central = _rounded(rows @ rows.mean(axis=0))
+        score = (1.0 - trade_off) * z[members] + trade_off * central
+        chosen[cluster] = members[np.lexsort((-z[members], -score))[0]]
+    return chosen
+
+
+#: The names that :func:`select` takes.
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "dpp": _dpp,
+        "mmr": _mmr,
+        "facility-location": _facility_location,
+        "k-medoids": _k_medoids,
+        "max-min": _max_min,
+        "top": _top,
+        "random": _random,
+    }
+)

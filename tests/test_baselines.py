@@ -1,0 +1,408 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from variegate import baselines
+from variegate.baselines import METHODS, select
+
+#: Those that weigh relevance against diversity item by item.
+WEIGHING = ["dpp", "mmr", "facility-location"]
+#: Those that involve no chance.
+CERTAIN = sorted(set(METHODS) - {"k-medoids", "random"})
+
+every_method = pytest.mark.parametrize("method", METHODS)
+
+
+def random_items(seed, n_items=12, n_columns=5):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_items, n_columns)), rng.normal(size=n_items)
+
+
+def standardized(relevance):
+    return (relevance - np.mean(relevance)) / np.std(relevance)
+
+
+def cosine(a, b):
+    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+
+
+def mmr_by_loops(X, relevance, k, trade_off):
+    z = standardized(relevance)
+    chosen = [int(np.argmax(z))]
+    while len(chosen) < k:
+        best, best_score = None, -np.inf
+        for j in range(len(X)):
+            if j in chosen:
+                continue
+            redundancy = max(cosine(X[i], X[j]) for i in chosen)
+            score = (1 - trade_off) * z[j] - trade_off * redundancy
+            if score > best_score:
+                best, best_score = j, score
+        chosen.append(best)
+    return chosen
+
+
+def max_min_by_loops(X, relevance, k):
+    unit = [x / np.linalg.norm(x) for x in X]
+    chosen = [int(np.argmax(relevance))]
+    while len(chosen) < k:
+        best, best_distance = None, -np.inf
+        for j in range(len(X)):
+            if j in chosen:
+                continue
+            distance = min(np.linalg.norm(unit[i] - unit[j]) for i in chosen)
+            if distance > best_distance:
+                best, best_distance = j, distance
+        chosen.append(best)
+    return chosen
+
+
+def facility_location_by_loops(X, relevance, k, trade_off):
+    z = standardized(relevance)
+
+    def value(subset):
+        coverage = sum(
+            max([max(cosine(X[i], X[j]), 0.0) for j in subset], default=0.0)
+            for i in range(len(X))
+        )
+        relevant = sum(z[j] for j in subset)
+        return (1 - trade_off) * relevant + trade_off * k / len(X) * coverage
+
+    chosen = []
+    while len(chosen) < k:
+        others = [j for j in range(len(X)) if j not in chosen]
+        chosen.append(max(others, key=lambda j: value([*chosen, j])))
+    return chosen
+
+
+def dpp_by_determinants(X, relevance, k, trade_off):
+    z = standardized(relevance)
+    quality = np.exp((1 - trade_off) / (2 * trade_off) * z)
+    S = np.array([[cosine(a, b) for b in X] for a in X])
+    L = quality[:, None] * S * quality
+    chosen = []
+    while len(chosen) < k:
+        others = [j for j in range(len(X)) if j not in chosen]
+        chosen.append(max(others, key=lambda j: reference.det_subset(L, [*chosen, j])))
+    return chosen
+
+
+REFERENCES = {
+    "mmr": mmr_by_loops,
+    "facility-location": facility_location_by_loops,
+    "dpp": dpp_by_determinants,
+    "max-min": lambda X, relevance, k, _: max_min_by_loops(X, relevance, k),
+    "top": lambda X, relevance, k, _: sorted(
+        range(len(X)), key=lambda j: -relevance[j]
+    )[:k],
+}
+
+
+@pytest.mark.parametrize("method", REFERENCES)
+@given(
+    seed=st.integers(0, 10**6),
+    k=st.integers(1, 5),
+    trade_off=st.sampled_from([0.2, 0.5, 0.8]),
+)
+def test_equals_the_obvious_loops(method, seed, k, trade_off):
+    X, relevance = random_items(seed)
+    chosen = select(X, relevance, k, method, trade_off=trade_off)
+    assert chosen.tolist() == REFERENCES[method](X, relevance, k, trade_off)
+
+
+def test_every_method_without_chance_has_a_reference():
+    assert sorted(REFERENCES) == CERTAIN
+
+
+@every_method
+@given(
+    n=st.integers(1, 15),
+    n_columns=st.integers(0, 6),
+    seed=st.integers(0, 10**6),
+    trade_off=st.sampled_from([0.0, 1e-320, 1e-4, 0.3, 0.5, 1.0]),
+    repeat=st.booleans(),
+)
+def test_k_distinct_items(method, n, n_columns, seed, trade_off, repeat):
+    rng = np.random.default_rng(seed)
+    # Small whole numbers: copies, zero rows and ties are common.
+    X = rng.integers(-1, 2, size=(n, n_columns)).astype(float)
+    relevance = None if repeat else rng.integers(0, 3, size=n)
+    k = int(rng.integers(1, n + 1))
+    chosen = select(X, relevance, k, method, trade_off=trade_off, random_state=seed)
+    assert chosen.shape == (k,)
+    assert chosen.dtype == np.intp
+    assert len(set(chosen.tolist())) == k
+    assert 0 <= chosen.min() <= chosen.max() < n
+
+
+@every_method
+def test_the_same_seed_gives_the_same_items(method):
+    X, relevance = random_items(0, n_items=200)
+    first = select(X, relevance, 10, method, random_state=3)
+    assert select(X, relevance, 10, method, random_state=3).tolist() == first.tolist()
+
+
+@pytest.mark.parametrize("method", CERTAIN)
+def test_a_smaller_k_gives_the_beginning(method):
+    X, relevance = random_items(1)
+    # Facility location scales coverage by k, which makes no difference at 1.
+    chosen = select(X, relevance, 5, method, trade_off=1.0)
+    assert select(X, relevance, 3, method, trade_off=1.0).tolist() == list(chosen[:3])
+
+
+@every_method
+def test_inputs_are_not_changed_and_their_scale_does_not_matter(method):
+    X, relevance = random_items(2)
+    X_before, relevance_before = X.copy(), relevance.copy()
+    chosen = select(X, relevance, 4, method, random_state=0)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(relevance, relevance_before)
+    lengths = 10.0 ** np.linspace(-200, 200, len(X))[:, None]
+    other = select(X * lengths, 1e200 * relevance, 4, method, random_state=0)
+    assert other.tolist() == chosen.tolist()
+    other = select(X, 7.0 + 3.0 * relevance, 4, method, random_state=0)
+    assert other.tolist() == chosen.tolist()
+
+
+@pytest.mark.parametrize("method", WEIGHING)
+@given(seed=st.integers(0, 10**6))
+def test_no_trade_off_is_top(method, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, size=(10, 3)).astype(float)
+    relevance = rng.integers(0, 5, size=10)
+    assert (
+        select(X, relevance, 6, method, trade_off=0.0).tolist()
+        == select(X, relevance, 6, "top").tolist()
+    )
+
+
+@pytest.mark.parametrize("method", WEIGHING)
+def test_more_trade_off_gives_no_more_relevance(method):
+    X, relevance = random_items(4, n_items=300)
+    sums = [
+        relevance[select(X, relevance, 5, method, trade_off=t)].sum()
+        for t in (0.0, 0.5, 1.0)
+    ]
+    assert sums[0] >= sums[1] >= sums[2]
+    assert sums[0] > sums[2]
+
+
+@every_method
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1e300])
+def test_constant_relevance_is_none(method, constant):
+    X, _ = random_items(5, n_items=11)
+    assert (
+        select(X, np.full(11, constant), 4, method, random_state=0).tolist()
+        == select(X, None, 4, method, random_state=0).tolist()
+    )
+
+
+@pytest.mark.parametrize("method", CERTAIN)
+def test_ties_go_to_the_smaller_number(method):
+    # Four directions whose lengths are no round numbers, each three times.
+    axes = np.kron(np.eye(4), [[0.1, 0.7]])
+    assert select(np.vstack([axes] * 3), None, 4, method).tolist() == [0, 1, 2, 3]
+
+
+def test_dpp_and_the_rank():
+    X = np.array([[0.0, 0], [1, 0], [2, 0], [0, 1], [0, 3], [1, 1]])
+    relevance = [9.0, 1, 2, 0, 3, 0]
+    # 4 and 2 span the plane; the zero row, though most relevant, comes last.
+    assert select(X, relevance, 6).tolist() == [4, 2, 1, 3, 5, 0]
+    assert select(np.zeros((3, 2)), [1.0, 3, 2], 2).tolist() == [1, 2]
+    assert select(np.zeros((3, 0)), [1.0, 3, 2], 2).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("trade_off", [0.05, 0.3, 0.6, 1.0])
+def test_dpp_in_logarithms_is_dpp(monkeypatch, trade_off):
+    for seed in range(20):
+        X, relevance = random_items(seed, n_items=60)
+        X[seed] = 0.0
+        expected = select(X, relevance, 8, trade_off=trade_off)
+        with monkeypatch.context() as patched:
+            patched.setattr(baselines, "_WIDEST_QUALITY", -1.0)
+            chosen = select(X, relevance, 8, trade_off=trade_off)
+        assert chosen.tolist() == expected.tolist()
+
+
+def test_dpp_with_qualities_too_far_apart_to_be_numbers():
+    X = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    # Next to each other in relevance come 0 and 1, which are copies.
+    assert select(X, [4.0, 3, 2, 1], 3, trade_off=1e-6).tolist() == [0, 2, 3]
+
+
+def test_max_min_is_mmr_without_relevance():
+    X, relevance = random_items(6, n_items=50)
+    assert (
+        select(X, relevance, 10, "max-min").tolist()
+        == select(X, relevance, 10, "mmr", trade_off=1.0).tolist()
+    )
+
+
+def clusters(rng, sizes):
+    """Tight bundles around the axes."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    return np.eye(len(sizes))[labels] + rng.normal(0, 0.02, (sum(sizes), len(sizes)))
+
+
+def test_k_medoids_takes_one_of_each_cluster_the_largest_first():
+    rng = np.random.default_rng(7)
+    sizes = [10, 40, 20, 30]
+    X, labels = clusters(rng, sizes), np.repeat(np.arange(4), sizes)
+    relevance = rng.normal(size=100)
+    for seed in range(10):
+        chosen = select(X, relevance, 4, "k-medoids", trade_off=0.0, random_state=seed)
+        assert labels[chosen].tolist() == [1, 3, 2, 0]
+        best = [
+            max(np.flatnonzero(labels == c), key=lambda j: relevance[j])
+            for c in (1, 3, 2, 0)
+        ]
+        assert chosen.tolist() == best
+        chosen = select(X, relevance, 4, "k-medoids", trade_off=1.0, random_state=seed)
+        medoids = [
+            max(
+                np.flatnonzero(labels == c),
+                key=lambda j: sum(
+                    cosine(X[i], X[j]) for i in np.flatnonzero(labels == c)
+                ),
+            )
+            for c in (1, 3, 2, 0)
+        ]
+        assert chosen.tolist() == medoids
+
+
+def test_k_medoids_clusters_as_well_as_scikit_learn():
+    from sklearn.cluster import KMeans
+
+    X, _ = random_items(12, n_items=400, n_columns=6)
+    F = X / np.linalg.norm(X, axis=1, keepdims=True)
+
+    def similarity_to_centres(labels):
+        # The items' similarity to the direction of a sum is the length of the sum.
+        return sum(np.linalg.norm(F[labels == c].sum(axis=0)) for c in range(5))
+
+    rng = np.random.default_rng(0)
+    runs = [
+        baselines._clusters(F, baselines._seeds(F, np.zeros(400), 5, rng))
+        for _ in range(5)
+    ]
+    labels, _ = min(runs, key=lambda run: run[1])
+    theirs = KMeans(5, n_init=5, random_state=0).fit(F).labels_
+    assert similarity_to_centres(labels) >= 0.99 * similarity_to_centres(theirs)
+
+
+def test_k_medoids_prefers_the_more_relevant_of_copies():
+    X = np.repeat(np.eye(2), 3, axis=0)
+    chosen = select(X, [0, 2, 1, 0, 1, 2], 2, "k-medoids", trade_off=1, random_state=0)
+    assert chosen.tolist() == [1, 5]
+
+
+def test_random_chooses_every_item_equally_often():
+    from scipy.stats import chisquare
+
+    rng = np.random.default_rng(8)
+    X, relevance = random_items(8, n_items=10)
+    draws = [select(X, relevance, 1, "random", random_state=rng) for _ in range(5000)]
+    counts = np.bincount(np.concatenate(draws), minlength=10)
+    assert chisquare(counts).pvalue > 1e-3
+
+
+def test_facility_location_with_more_items_than_a_batch():
+    X, relevance = random_items(9, n_items=150, n_columns=3)
+    chosen = select(X, relevance, 4, "facility-location", trade_off=0.7)
+    assert chosen.tolist() == facility_location_by_loops(X, relevance, 4, 0.7)
+
+
+@pytest.mark.parametrize("method", ["dpp", "mmr", "max-min", "top", "random"])
+def test_many_items_need_no_matrix_of_pairs(method):
+    rng = np.random.default_rng(10)
+    n = 200_000  # all pairs would be 320 GB
+    X, relevance = rng.normal(size=(n, 4)), rng.normal(size=n)
+    assert len(set(select(X, relevance, 4, method, random_state=0).tolist())) == 4
+
+
+@pytest.mark.parametrize("k", [0, -1, 13, 2.0, 2.5, "2", True, None])
+def test_refuses_k(k):
+    message = f"k must be a whole number from 1 to the 12 items there are, got {k!r}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        select(*random_items(0), k)
+
+
+@pytest.mark.parametrize("method", ["DPP", "greedy", None, ["dpp"]])
+def test_refuses_method(method):
+    message = (
+        f"unknown method {method!r}; there are dpp, mmr, facility-location, "
+        "k-medoids, max-min, top, random"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        select(*random_items(0), 2, method)
+
+
+@pytest.mark.parametrize("trade_off", [-0.1, 1.1, np.nan, "0.5", None, True])
+def test_refuses_trade_off(trade_off):
+    message = (
+        r"trade_off must be a number from 0 \(relevance only\) to 1 "
+        rf"\(diversity only\), got {trade_off!r}"
+    )
+    with pytest.raises(ValueError, match=message):
+        select(*random_items(0), 2, trade_off=trade_off)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 2, 2)])
+def test_refuses_shape_of_embeddings(shape):
+    message = f"a matrix with one row an item, got shape {shape}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        select(np.ones(shape), k=1)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_refuses_embeddings_that_are_not_finite(monkeypatch, value):
+    monkeypatch.setattr(baselines, "_CHUNK", 4)
+    X, _ = random_items(0)
+    X[9, 1] = value
+    with pytest.raises(
+        ValueError,
+        match="embeddings holds NaN or infinite values in row 9: drop or fill such",
+    ):
+        select(X, k=2)
+
+
+@pytest.mark.parametrize("shape", [(11,), (12, 1), ()])
+def test_refuses_shape_of_relevance(shape):
+    message = f"relevance has shape {shape}, expected (12,): one number for each row"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        select(random_items(0)[0], np.ones(shape), k=2)
+
+
+def test_refuses_relevance_that_is_not_finite():
+    X, relevance = random_items(0)
+    relevance[5] = np.nan
+    with pytest.raises(
+        ValueError, match="relevance of item 5 is nan: give every item a finite number"
+    ):
+        select(X, relevance, 2)
+
+
+def test_refuses_what_is_not_numbers():
+    with pytest.raises(ValueError, match="embeddings must be an array of numbers: "):
+        select([["a", "b"]], k=1)
+    with pytest.raises(ValueError, match="relevance must be an array of numbers: "):
+        select([[1.0, 2.0]], ["high"], k=1)
+
+
+def test_refuses_random_state():
+    with pytest.raises(ValueError, match="random_state must be None, a non-negative"):
+        select(*random_items(0), 2, random_state=-1)
+
+
+def test_facility_location_refuses_many_items():
+    with pytest.raises(
+        ValueError,
+        match="facility-location looks at all pairs and takes at most 20000 items, "
+        "got 20001: use 'dpp' or 'mmr', or choose from a sample",
+    ):
+        select(np.ones((20_001, 1)), k=1, method="facility-location")
