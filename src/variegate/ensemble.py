@@ -240,8 +240,10 @@ class LEnsemble:
 
         Parameters
         ----------
-        method : {"greedy", "exact", "mbr"} or decoder, default="greedy"
-            "greedy" adds the best item while that helps; "exact" proves the most
+        method : {"greedy", "local", "relaxed", "exact", "mbr"} or decoder
+            "greedy" (default) adds the best item while that helps; "local" goes on from
+            there by adding, dropping and swapping; "relaxed" climbs a smooth extension
+            (Gillenwater et al., 2012) and rounds; "exact" proves the most
             probable subset (by branch and bound, up to 500 items); "mbr" takes the
             sample that agrees best with the others.  A decoder object such as
             ``MBR(n_samples=5000)`` or ``Exact(time_limit=10.0)`` sets options.

@@ -63,8 +63,9 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
     solver : {"lbfgs", "alternating"} or solver object, default="lbfgs"
         L-BFGS over all parameters at once, or the paper's alternating projected
         subgradient descent.
-    decoder : {"mbr", "greedy", "exact"} or decoder object, default="mbr"
-        How ``predict`` chooses; see :meth:`LEnsemble.decode`.
+    decoder : name or decoder object, default="mbr"
+        How ``predict`` chooses: "mbr", "greedy", "local", "relaxed" or "exact"; see
+        :meth:`LEnsemble.decode`.
     jitter : float, default=1e-6
         Ridge on ``S`` relative to its diagonal, so that a training subset larger than
         the rank of ``S`` keeps a positive probability.

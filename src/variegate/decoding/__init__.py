@@ -12,7 +12,9 @@ from types import MappingProxyType
 from variegate.decoding.base import Constraint, Decoder
 from variegate.decoding.exact import Exact, all_subsets
 from variegate.decoding.greedy import Greedy
+from variegate.decoding.local import Local
 from variegate.decoding.mbr import MBR
+from variegate.decoding.relaxed import Relaxed
 
 __all__ = [
     "DECODERS",
@@ -21,13 +23,21 @@ __all__ = [
     "Decoder",
     "Exact",
     "Greedy",
+    "Local",
+    "Relaxed",
     "all_subsets",
     "as_decoder",
 ]
 
 #: The names that ``decode`` and the estimator take.
 DECODERS: Mapping[str, type[Decoder]] = MappingProxyType(
-    {"greedy": Greedy, "exact": Exact, "mbr": MBR}
+    {
+        "greedy": Greedy,
+        "local": Local,
+        "relaxed": Relaxed,
+        "exact": Exact,
+        "mbr": MBR,
+    }
 )
 
 

@@ -6,8 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from variegate._typing import FloatArray
 from variegate.decoding.base import Constraint, Ensemble
+from variegate.decoding.residuals import (
+    BUDGET_SPENT,
+    NO_GAIN,
+    RANK_USED_UP,
+    TIE,
+    Residuals,
+    all_chosen,
+    nothing_left,
+    score_for_cost,
+)
 from variegate.linalg import RANK_TOLERANCE
 from variegate.representations import Factored, Representation
 from variegate.selection import Selection
@@ -44,35 +53,23 @@ class Greedy:
     def _choose(
         self, kernel: Representation, constraint: Constraint
     ) -> tuple[list[int], str]:
-        state = _Residuals(kernel)
+        state = Residuals(kernel)
         while True:
             if len(state.chosen) == constraint.k:
-                return state.chosen, _all_chosen(constraint.k)
+                return state.chosen, all_chosen(constraint.k)
             gain = state.gain()
             allowed = constraint.leaves_room(state.chosen)
-            score = np.where(allowed, _score(gain, constraint), -np.inf)
+            score = np.where(allowed, score_for_cost(gain, constraint), -np.inf)
             best = score.max(initial=-np.inf)
             if best == -np.inf:
                 usable = state.available & (state.residual > RANK_TOLERANCE)
-                why = _BUDGET_SPENT if usable.any() else _RANK_USED_UP
-                return state.chosen, _nothing_left(len(state.chosen), constraint.k, why)
+                why = BUDGET_SPENT if usable.any() else RANK_USED_UP
+                return state.chosen, nothing_left(len(state.chosen), constraint.k, why)
             # Of all that are equal to rounding, the smallest number.
-            item = int(np.argmax(score >= best - _TIE))
+            item = int(np.argmax(score >= best - TIE))
             if constraint.k is None and gain[item] <= 0:
-                return state.chosen, _NO_GAIN
+                return state.chosen, NO_GAIN
             state.add(item)
-
-
-#: Gains that differ by no more than this are equal.
-_TIE = 1e-10
-
-_NO_GAIN = "no further item raises the probability"
-_RANK_USED_UP = "the rank of L is used up"
-_BUDGET_SPENT = "no further item fits the budget"
-
-
-def _all_chosen(k: int) -> str:
-    return f"chose the {k} items that were asked for"
 
 
 def _choose_lazily(kernel: Factored, k: int | None) -> tuple[list[int], str]:
@@ -86,47 +83,5 @@ def _choose_lazily(kernel: Factored, k: int | None) -> tuple[list[int], str]:
     count, reached = lazy_greedy(kernel.B, squared, RANK_TOLERANCE, threshold, chosen)
     taken = chosen[:count].tolist()
     if count == k:
-        return taken, _all_chosen(k)
-    return taken, _NO_GAIN if reached else _nothing_left(count, k, _RANK_USED_UP)
-
-
-def _score(gain: FloatArray, constraint: Constraint) -> FloatArray:
-    if constraint.budget is None:
-        return gain
-    # Dividing a loss by its cost would favour dear items.
-    with np.errstate(invalid="ignore"):
-        return np.where(gain > 0, gain / constraint.costs, gain * constraint.costs)
-
-
-def _nothing_left(count: int, k: int | None, why: str) -> str:
-    if k is not None:
-        raise ValueError(f"no subset of {k} items was found: after {count}, {why}")
-    return why
-
-
-class _Residuals:
-    """What each item adds to those chosen: the running Cholesky factorisation."""
-
-    def __init__(self, kernel: Representation) -> None:
-        self.kernel = kernel
-        self.residual = kernel.diagonal().copy()
-        self.available = np.ones(len(kernel), dtype=bool)
-        self.chosen: list[int] = []
-        self._columns: list[FloatArray] = []
-
-    def gain(self) -> FloatArray:
-        """Return the rise in log-probability by each item; -inf where impossible."""
-        usable = self.available & (self.residual > RANK_TOLERANCE)
-        log_residual = np.log(np.where(usable, self.residual, 1.0))
-        return np.where(usable, log_residual + 2.0 * self.kernel.log_scale, -np.inf)
-
-    def add(self, item: int) -> None:
-        """Take an item and update what the others still add."""
-        column = self.kernel.column(item).copy()
-        for earlier in self._columns:
-            column -= earlier * earlier[item]
-        column /= np.sqrt(self.residual[item])
-        self._columns.append(column)
-        self.residual -= column**2
-        self.available[item] = False
-        self.chosen.append(item)
+        return taken, all_chosen(k)
+    return taken, NO_GAIN if reached else nothing_left(count, k, RANK_USED_UP)

@@ -1,0 +1,264 @@
+"""The softmax relaxation of MAP: climb inside the cube, then round to a corner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from variegate._typing import FloatArray, IntArray
+from variegate._validation import check_count
+from variegate.decoding.base import Constraint, Ensemble
+from variegate.decoding.residuals import (
+    BUDGET_SPENT,
+    RANK_USED_UP,
+    Residuals,
+    nothing_left,
+    score_for_cost,
+)
+from variegate.linalg import RANK_TOLERANCE, normalizer_and_marginal_kernel
+from variegate.representations import Dense
+from variegate.selection import Selection
+
+#: Every step inverts a matrix of all items: at this size, half a second.
+MAX_ITEMS = 2000
+
+#: ``exp`` of twice this is still a number.
+MAX_LOG_QUALITY = 300.0
+
+#: The climb keeps this far from the faces of the cube, where the gradient of an item
+#: is that of a ratio of two determinants, one of which may be zero.
+MARGIN = 1e-6
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    r"""MAP by the softmax extension (Gillenwater, Kulesza and Taskar, 2012).
+
+    For ``x`` in the cube ``[0, 1]^N`` let ``Y`` hold each item ``i`` with probability
+    ``x_i``, independently.  The extension of ``log det L_y`` from corners to the cube,
+
+    .. math:: F(x) = \log \mathbb E \det L_Y
+        = \log \sum_y \prod_{i \in y} x_i \prod_{i \notin y} (1 - x_i) \det L_y
+        = \log \det(\mathrm{diag}(x)(L - I) + I),
+
+    is concave in every direction that is nowhere negative.
+
+    **Climb.** ``x₁`` is a local maximum over the cube, ``x₂`` one over
+    ``0 ≤ x ≤ 1 - x₁``, both by L-BFGS-B from the middle of their box.  The better of
+    the two has at least a quarter of the largest ``log det L_y`` if no determinant is
+    below one, and in general a quarter of the way to it from the smallest (their
+    corollary 1; here up to the accuracy of the climb and a margin of 1e-6 at the
+    faces).  See :func:`softmax_extension` for the gradient.
+
+    **Round.** ``exp F`` is linear in each coordinate, so moving one to 0 or to 1, the
+    better of them, never lowers ``F``; after all have moved, ``F`` is ``log det L_y``.
+    See :func:`rounded`.  Both ``x₁`` and ``x₂`` are rounded, and the best of the two
+    subsets and of the empty one is the answer.
+
+    **Repair.** With ``k`` or a budget the guarantee is lost: the relaxation does not
+    know of them.  Items of the rounded subset are taken greedily while they fit, and
+    then others, as :class:`~variegate.decoding.greedy.Greedy` would.
+
+    Takes ``O(N³)`` time for each step of the climb, and as much for all the rounding.
+
+    Parameters
+    ----------
+    max_iterations : int, default=500
+        Of each of the two climbs.
+
+    References
+    ----------
+    J. Gillenwater, A. Kulesza and B. Taskar.  Near-optimal MAP inference for
+    determinantal point processes.  NIPS 2012.
+    """
+
+    max_iterations: int = 500
+
+    def __call__(
+        self,
+        ensemble: Ensemble,
+        constraint: Constraint,
+        generator: np.random.Generator,
+    ) -> Selection:
+        """Choose a subset."""
+        check_count("max_iterations", self.max_iterations)
+        kernel = _as_matrix(ensemble)
+        members, reason = self._choose(kernel)
+        if constraint.k is not None or constraint.budget is not None:
+            members = _repaired(kernel, constraint, members)
+            reason += ", then made it meet the constraint"
+        return Selection(members, ensemble.log_prob(members), reason)
+
+    def _choose(self, kernel: Dense) -> tuple[IntArray, str]:
+        nothing: IntArray = np.zeros(0, dtype=np.intp)
+        if len(kernel) == 0:
+            return nothing, "there are no items"
+        ceiling = np.full(len(kernel), 1.0 - MARGIN)
+        first, first_done = self._climb(kernel, ceiling)
+        # The margin is taken off once, not twice: an item at one face of the first
+        # box is at the other face of the second.
+        second, second_done = self._climb(kernel, np.minimum(ceiling, 1.0 - first))
+        candidates = [nothing, rounded(kernel, first), rounded(kernel, second)]
+        best = int(np.argmax([kernel.log_det(members) for members in candidates]))
+        reason = "rounded the better of two local maxima of the relaxation"
+        if not (first_done and second_done):
+            reason = (
+                "rounded the better of two points that the relaxation reached in "
+                f"{self.max_iterations} iterations"
+            )
+        return candidates[best], reason
+
+    def _climb(self, kernel: Dense, ceiling: FloatArray) -> tuple[FloatArray, bool]:
+        """Return a local maximum below ``ceiling`` and whether the climb was ended."""
+
+        def negative(x: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = softmax_extension(kernel, x)
+            return -value, -gradient
+
+        floor = np.full(len(kernel), MARGIN)
+        result = minimize(
+            negative,
+            (floor + ceiling) / 2.0,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=np.stack([floor, np.maximum(floor, ceiling)], axis=1),
+            options={
+                "maxiter": self.max_iterations,
+                "maxfun": 20 * self.max_iterations,
+                "ftol": 1e-13,
+                "gtol": 1e-7,
+            },
+        )
+        x = np.clip(result.x, floor, np.maximum(floor, ceiling))
+        return x, result.status != 1
+
+
+def softmax_extension(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
+    r"""Return ``F(x) = log det(diag(x)(L - I) + I)`` and its gradient.
+
+    Inside the cube ``F`` is the normalizer of another L-ensemble.  With
+    ``L̃_ij = e^{v_i + v_j} S_ij`` and ``v_i = u_i + ½ log(x_i / (1 - x_i))``,
+
+    .. math:: F(x) = \sum_i \log(1 - x_i) + \log \det(\tilde L + I),
+
+    so no entry of ``L`` is ever formed.  Let ``M = diag(x)(L - I) + I``.  From
+    ``∂M / ∂x_i = e_i e_iᵀ (L - I)``,
+
+    .. math:: \frac{\partial F}{\partial x_i} = [(L - I) M^{-1}]_{ii}
+        = \frac{\tilde K_{ii}}{x_i} - \frac{1 - \tilde K_{ii}}{1 - x_i}
+        = \frac{\tilde K_{ii} - x_i}{x_i (1 - x_i)},
+
+    with ``K̃`` the marginal kernel of ``L̃``: ``M = diag(1 - x)(I + R L̃ R⁻¹)`` for a
+    diagonal ``R``, hence ``[diag(x) L M⁻¹]_ii = K̃_ii`` and
+    ``[diag(1 - x) M⁻¹]_ii = 1 - K̃_ii``.
+
+    Parameters
+    ----------
+    kernel : Dense
+    x : array of shape (N,)
+        In the closed cube.  The gradient is that in the coordinates inside it; for
+        those at 0 or 1, which are left out or conditioned on, it is zero.
+
+    Returns
+    -------
+    value : float
+        -inf where the items at 1 have a determinant of zero.
+    gradient : array of shape (N,)
+    """
+    certain = np.flatnonzero(x == 1.0)
+    inside = np.flatnonzero((x > 0.0) & (x < 1.0))
+    gradient = np.zeros(len(x))
+    value = kernel.log_det(certain)
+    if value == -np.inf or len(inside) == 0:
+        return value, gradient
+    if len(inside) < len(x):
+        kernel = kernel.condition(certain, inside)
+    x = x[inside]
+    log_normalizer, K = _tilted(kernel, x)
+    gradient[inside] = (np.diagonal(K) - x) / (x * (1.0 - x))
+    return value + float(np.log1p(-x).sum()) + log_normalizer, gradient
+
+
+def _tilted(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
+    """Return the normalizer and marginal kernel of ``L̃`` at ``x`` inside the cube."""
+    v = kernel.log_scale + 0.5 * (np.log(x) - np.log1p(-x))
+    return normalizer_and_marginal_kernel(kernel.S, v)
+
+
+def rounded(kernel: Dense, x: FloatArray) -> IntArray:
+    r"""Return a subset ``y`` with ``log det L_y ≥ F(x)``, for ``x`` inside the cube.
+
+    ``exp F`` is linear in ``x_i``, with the values ``exp F · (1 - K̃_ii) / (1 - x_i)``
+    at 0 and ``exp F · K̃_ii / x_i`` at 1.  Their mean, weighted by ``x_i``, is
+    ``exp F``: the larger of them is no less.  The coordinate that raises ``F`` most
+    is moved first.
+
+    Moving one is to condition the ensemble of ``L̃`` on the item being in or out,
+    which changes ``K̃`` of the others by
+
+    .. math:: -\tilde K_{\cdot i} \tilde K_{i \cdot} / \tilde K_{ii}
+        \quad\text{or}\quad
+        +\tilde K_{\cdot i} \tilde K_{i \cdot} / (1 - \tilde K_{ii}):
+
+    ``O(N²)`` a coordinate.  The divisor is no smaller than ``x_i`` or ``1 - x_i``,
+    by the choice of the end.
+    """
+    _, K = _tilted(kernel, x)
+    open_items = np.ones(len(x), dtype=bool)
+    chosen = np.zeros(len(x), dtype=bool)
+    for _ in range(len(x)):
+        included = np.clip(np.diagonal(K), 0.0, 1.0)
+        rise_in = included / x
+        rise_out = (1.0 - included) / (1.0 - x)
+        rise = np.where(open_items, np.maximum(rise_in, rise_out), -np.inf)
+        item = int(np.argmax(rise))
+        open_items[item] = False
+        chosen[item] = rise_in[item] > rise_out[item]
+        divisor = -included[item] if chosen[item] else 1.0 - included[item]
+        row = np.where(open_items, K[item], 0.0)
+        K += np.outer(row / divisor, row)
+    return np.flatnonzero(chosen)
+
+
+def _as_matrix(ensemble: Ensemble) -> Dense:
+    kernel = ensemble.representation
+    n_items = len(kernel)
+    if n_items > MAX_ITEMS:
+        raise ValueError(
+            f"relaxed decoding inverts a matrix of all items and takes at most "
+            f"{MAX_ITEMS}, got {n_items}: use 'greedy'"
+        )
+    highest = float(kernel.log_scale.max(initial=0.0))
+    if highest > MAX_LOG_QUALITY:
+        raise ValueError(
+            f"relaxed decoding takes log-qualities up to {MAX_LOG_QUALITY:g}, got "
+            f"{highest:.0f}: use 'greedy', or subtract a constant and choose k items"
+        )
+    if isinstance(kernel, Dense):
+        return kernel
+    return Dense(kernel.submatrix(np.arange(n_items)), kernel.log_scale)
+
+
+def _repaired(kernel: Dense, constraint: Constraint, members: IntArray) -> IntArray:
+    """Return a feasible subset: greedily from ``members``, then from the others."""
+    state = Residuals(kernel)
+    preferred = np.zeros(len(kernel), dtype=bool)
+    preferred[members] = True
+    for pool in (preferred, np.ones(len(kernel), dtype=bool)):
+        while len(state.chosen) != constraint.k:
+            gain = state.gain()
+            allowed = constraint.leaves_room(state.chosen) & pool
+            score = np.where(allowed, score_for_cost(gain, constraint), -np.inf)
+            item = int(np.argmax(score)) if len(score) else -1
+            if item < 0 or score[item] == -np.inf:
+                break
+            if constraint.k is None and gain[item] <= 0.0:
+                break
+            state.add(item)
+    if constraint.k is not None and len(state.chosen) < constraint.k:
+        usable = state.available & (state.residual > RANK_TOLERANCE)
+        why = BUDGET_SPENT if usable.any() else RANK_USED_UP
+        nothing_left(len(state.chosen), constraint.k, why)
+    return np.sort(np.array(state.chosen, dtype=np.intp))

@@ -1,0 +1,66 @@
+"""The running factorisation of greedy decoders, and how they end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variegate._typing import FloatArray
+from variegate.decoding.base import Constraint
+from variegate.linalg import RANK_TOLERANCE
+from variegate.representations import Representation
+
+#: Gains that differ by no more than this are equal.
+TIE = 1e-10
+
+NO_GAIN = "no further item raises the probability"
+RANK_USED_UP = "the rank of L is used up"
+BUDGET_SPENT = "no further item fits the budget"
+
+
+def all_chosen(k: int) -> str:
+    """Say that ``k`` items were found."""
+    return f"chose the {k} items that were asked for"
+
+
+def score_for_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
+    """Return gains, or gains for their cost where there is a budget."""
+    if constraint.budget is None:
+        return gain
+    # Dividing a loss by its cost would favour dear items.
+    with np.errstate(invalid="ignore"):
+        return np.where(gain > 0, gain / constraint.costs, gain * constraint.costs)
+
+
+def nothing_left(count: int, k: int | None, why: str) -> str:
+    """Say why the search ended, or that it found fewer than ``k`` items."""
+    if k is not None:
+        raise ValueError(f"no subset of {k} items was found: after {count}, {why}")
+    return why
+
+
+class Residuals:
+    """What each item adds to those chosen: the running Cholesky factorisation."""
+
+    def __init__(self, kernel: Representation) -> None:
+        self.kernel = kernel
+        self.residual = kernel.diagonal().copy()
+        self.available = np.ones(len(kernel), dtype=bool)
+        self.chosen: list[int] = []
+        self._columns: list[FloatArray] = []
+
+    def gain(self) -> FloatArray:
+        """Return the rise in log-probability by each item; -inf where impossible."""
+        usable = self.available & (self.residual > RANK_TOLERANCE)
+        log_residual = np.log(np.where(usable, self.residual, 1.0))
+        return np.where(usable, log_residual + 2.0 * self.kernel.log_scale, -np.inf)
+
+    def add(self, item: int) -> None:
+        """Take an item and update what the others still add."""
+        column = self.kernel.column(item).copy()
+        for earlier in self._columns:
+            column -= earlier * earlier[item]
+        column /= np.sqrt(self.residual[item])
+        self._columns.append(column)
+        self.residual -= column**2
+        self.available[item] = False
+        self.chosen.append(item)
