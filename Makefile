@@ -27,8 +27,10 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)
+bench: $(READY)  ## learning, sampling and decoding against their peers
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python benchmarks/objective.py
+	$(BIN)/variegate bench --out $(OUT)/bench
 
 docs: $(READY)  ## check that every example in the documentation runs as written
 	$(BIN)/python -m pytest tests/test_docs.py

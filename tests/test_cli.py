@@ -44,6 +44,7 @@ def test_help_lists_the_commands():
         ),
         (["reproduce", "synthetic", "--out", __file__], "is a file"),
         (["unknown"], "No such command 'unknown'"),
+        (["bench", "speed", "--out", "x"], "unknown benchmark 'speed'; there are samp"),
     ],
 )
 def test_bad_input_ends_with_one_line_and_status_2(arguments, message, tmp_path):
@@ -120,3 +121,18 @@ def test_reproduce_synthetic(tmp_path, monkeypatch):
     ]
     results = json.loads((tmp_path / "results.json").read_text())
     assert {"fig1a", "fig1b", "fig1c", "clean"} <= set(results)
+
+
+def test_bench(tmp_path):
+    result = variegate("bench", "--quick", "--out", str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    for name in ("sampling", "decoding"):
+        rows = json.loads((tmp_path / f"{name}.json").read_text())
+        assert all(row["variegate_s"] > 0 for row in rows)
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / f"{name}.md").read_text().strip() in result.stdout
+    decoders = [row for row in rows if "log_prob" in row]
+    exact = max(decoders, key=lambda row: row["log_prob"])
+    assert exact["log_prob"] == next(
+        row["log_prob"] for row in decoders if row["case"] == "decoder exact"
+    )

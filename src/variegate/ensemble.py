@@ -91,8 +91,6 @@ class LEnsemble:
         B = np.asarray(B, dtype=np.float64)
         if B.ndim != 2:
             raise ValueError(f"B must be a matrix with one row an item, got {B.shape}")
-        if not np.isfinite(B).all():
-            raise ValueError("B holds NaN or infinite values")
         representation = Factored(B)
         if representation.spread() <= _WIDEST_FACTOR:
             return cls._of(representation)

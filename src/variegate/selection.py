@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -11,30 +12,50 @@ from variegate._typing import IntArray
 __all__ = ["Selection"]
 
 
-@dataclass(frozen=True, eq=False)
 class Selection:
     """A chosen subset, how good it is, and why the search ended.
 
-    Attributes
+    Parameters
     ----------
     indices : sorted item numbers
-    log_prob : float
-        ``log P(indices)`` under the ensemble.
+    log_prob : float, or a function that returns it
+        The normalizer of a large ensemble costs more than a greedy search; it is
+        computed when somebody asks.
+    stop_reason : str
+        A sentence.
     upper_bound : float
         No feasible subset has a larger log-probability; infinite where the decoder
         gives no bound.
-    stop_reason : str
-        A sentence.
+
+    Attributes
+    ----------
+    indices, stop_reason, upper_bound : as given
+    log_prob : float
+        ``log P(indices)`` under the ensemble.
     """
 
-    indices: IntArray
-    log_prob: float
-    stop_reason: str
-    upper_bound: float = np.inf
+    def __init__(
+        self,
+        indices: IntArray,
+        log_prob: float | Callable[[], float],
+        stop_reason: str,
+        upper_bound: float = np.inf,
+    ) -> None:
+        self.indices = indices
+        self.stop_reason = stop_reason
+        self.upper_bound = upper_bound
+        self._given = log_prob
+
+    @cached_property
+    def log_prob(self) -> float:
+        """``log P(indices)`` under the ensemble."""
+        return float(self._given() if callable(self._given) else self._given)
 
     @property
     def gap(self) -> float:
         """``upper_bound - log_prob``, at most this far from the best."""
+        if self.upper_bound == np.inf:
+            return np.inf
         return max(self.upper_bound - self.log_prob, 0.0)
 
     @property
@@ -44,3 +65,6 @@ class Selection:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def __repr__(self) -> str:
+        return f"<Selection: {self.indices.tolist()}, {self.stop_reason}>"

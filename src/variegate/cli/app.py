@@ -8,6 +8,7 @@ import sys
 import click
 
 from variegate._version import __version__
+from variegate.cli.bench import bench
 from variegate.cli.errors import Interrupted
 from variegate.cli.reproduce import reproduce
 
@@ -18,6 +19,7 @@ def app() -> None:
     """Learn from good selections to pick subsets that are relevant and diverse."""
 
 
+app.add_command(bench)
 app.add_command(reproduce)
 
 

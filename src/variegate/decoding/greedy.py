@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Greedy:
         else:
             chosen, reason = self._choose(kernel, constraint)
         indices = np.sort(np.array(chosen, dtype=np.intp))
-        return Selection(indices, ensemble.log_prob(indices), reason)
+        return Selection(indices, partial(ensemble.log_prob, indices), reason)
 
     def _choose(
         self, kernel: Representation, constraint: Constraint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class MBR:
                 f"none of {self.n_samples} samples meets the constraint, so the greedy "
                 f"answer is taken: {selection.stop_reason}"
             )
-            return replace(selection, stop_reason=reason)
+            return Selection(selection.indices, selection.log_prob, reason)
         if self.n_candidates is not None and len(candidates) > self.n_candidates:
             log_probs = [ensemble.log_prob(candidate) for candidate in candidates]
             candidates = candidates[np.argsort(log_probs)[-self.n_candidates :]]

@@ -48,9 +48,8 @@ class Relaxed:
     **Climb.** ``x₁`` is a local maximum over the cube, ``x₂`` one over
     ``0 ≤ x ≤ 1 - x₁``, both by L-BFGS-B from the middle of their box.  The better of
     the two has at least a quarter of the largest ``log det L_y`` if no determinant is
-    below one, and in general a quarter of the way to it from the smallest (their
-    corollary 1; here up to the accuracy of the climb and a margin of 1e-6 at the
-    faces).  See :func:`softmax_extension` for the gradient.
+    below one (their guarantee; here up to the accuracy of the climb and a margin of
+    1e-6 at the faces).  See :func:`softmax_extension` for the gradient.
 
     **Round.** ``exp F`` is linear in each coordinate, so moving one to 0 or to 1, the
     better of them, never lowers ``F``; after all have moved, ``F`` is ``log det L_y``.

@@ -20,6 +20,9 @@ from variegate.representations.base import Representation
 #: Rows that are worked on at a time.
 _CHUNK = 16_384
 
+#: Squares below this may have lost digits to underflow.
+_TINY = 1e-280
+
 #: The largest number of items for which an N x N matrix is made: 3.2 GB.
 MAX_MATRIX = 20_000
 
@@ -38,16 +41,27 @@ class Factored(Representation):
     def __init__(self, B: FloatArray) -> None:
         self.B = np.ascontiguousarray(B).view()
         self.B.flags.writeable = False
-        # By the largest entry first, so that no square overflows or underflows.
-        largest = np.maximum(B.max(axis=1, initial=0.0), -B.min(axis=1, initial=0.0))
-        safe = np.where(largest > 0.0, largest, 1.0)
-        norms = np.empty(len(B))
-        for rows in self._chunks():
-            scaled = B[rows] / safe[rows, None]
-            norms[rows] = np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) * safe[rows]
+        with np.errstate(over="ignore", invalid="ignore"):
+            squared = np.einsum("ij,ij->i", B, B)
+        if ((squared > _TINY) & (squared < np.inf)).all():
+            norms: FloatArray = np.sqrt(squared)
+        else:
+            norms = self._careful_norms()
         self.norms = np.where(norms > 0.0, norms, 1.0)
         self._possible = norms > 0.0
         self.log_scale = np.log(self.norms)
+
+    def _careful_norms(self) -> FloatArray:
+        """Return the lengths of the rows where squares overflow or underflow."""
+        if not np.isfinite(self.B).all():
+            raise ValueError("B holds NaN or infinite values")
+        largest = np.abs(self.B).max(axis=1, initial=0.0)
+        safe = np.where(largest > 0.0, largest, 1.0)
+        norms = np.empty(len(self.B))
+        for rows in self._chunks():
+            scaled = self.B[rows] / safe[rows, None]
+            norms[rows] = np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) * safe[rows]
+        return norms
 
     def spread(self) -> float:
         """Return the largest less the smallest ``log_scale`` of possible items."""

@@ -1,0 +1,91 @@
+"""The table and the plot of a benchmark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from variegate.benchmarks.timing import Row
+from variegate.experiments.plotting import new_figure
+from variegate.experiments.tables import markdown_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def table(rows: list[Row]) -> str:
+    """Return a Markdown table of comparisons, and one of decoders if there are any."""
+    compared = [row for row in rows if "log_prob" not in row]
+    parts = [
+        markdown_table(
+            ("case", "items", "variegate", "competitor", "ratio"),
+            [
+                (
+                    row["case"],
+                    str(row["n_items"]),
+                    _seconds(row["variegate_s"], row["variegate_spread_s"]),
+                    f"{row['competitor']} "
+                    + _seconds(row["competitor_s"], row["competitor_spread_s"]),
+                    "" if row["ratio"] is None else f"{row['ratio']:.1f}",
+                )
+                for row in compared
+            ],
+        )
+    ]
+    decoders = [row for row in rows if "log_prob" in row]
+    if decoders:
+        parts.append(
+            markdown_table(
+                ("decoder", "items", "log-probability", "gap", "time"),
+                [
+                    (
+                        row["case"].removeprefix("decoder "),
+                        str(row["n_items"]),
+                        f"{row['log_prob']:.4f}",
+                        "no bound" if row["gap"] is None else f"{row['gap']:.2g}",
+                        _seconds(row["variegate_s"], row["variegate_spread_s"]),
+                    )
+                    for row in decoders
+                ],
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def _seconds(median: float | None, spread: float | None) -> str:
+    if median is None or spread is None:
+        return "not installed"
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if median * factor >= 1.0 or unit == "µs":
+            return f"{median * factor:.3g} ± {spread * factor:.2g} {unit}"
+    raise AssertionError("unreachable")
+
+
+def plot(rows: list[Row]) -> Figure:
+    """Draw times against the number of items, a pair of lines a case."""
+    figure, (axes,) = new_figure()
+    cases = dict.fromkeys(row["case"] for row in rows if row["competitor"])
+    for position, case in enumerate(cases):
+        members = [row for row in rows if row["case"] == case]
+        sizes = [row["n_items"] for row in members]
+        colour = f"C{position}"
+        axes.plot(
+            sizes,
+            [row["variegate_s"] for row in members],
+            "o-",
+            color=colour,
+            label=case,
+        )
+        if members[0]["competitor_s"] is not None:
+            axes.plot(
+                sizes,
+                [row["competitor_s"] for row in members],
+                "s:",
+                color=colour,
+                label=f"{case}: {members[0]['competitor']}",
+            )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("items")
+    axes.set_ylabel("seconds")
+    axes.legend(frameon=False, fontsize=7.5)
+    return figure

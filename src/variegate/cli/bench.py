@@ -1,0 +1,48 @@
+"""``variegate bench``: how fast, against whom."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from variegate._files import write_atomic
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder for a JSON file, a table and a plot each.",
+)
+@click.option("--quick", is_flag=True, help="Smaller sizes, in seconds.")
+def bench(names: tuple[str, ...], out: Path, quick: bool) -> None:
+    """Measure variegate against its peers, on one thread.
+
+    NAMES are "sampling" and "decoding"; both if none is given.  Peers that are not
+    installed are left out: pip install 'variegate[bench]' brings them.
+    """
+    from threadpoolctl import threadpool_limits
+
+    from variegate.benchmarks import BENCHMARKS
+    from variegate.benchmarks.report import plot, table
+    from variegate.experiments.plotting import new_figure, to_png
+
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        raise click.UsageError(
+            f"unknown benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}"
+        )
+    new_figure()
+    out.mkdir(parents=True, exist_ok=True)
+    for name in names or BENCHMARKS:
+        with threadpool_limits(limits=1):
+            rows = BENCHMARKS[name](quick)
+        text = table(rows)
+        write_atomic(out / f"{name}.json", json.dumps(rows, indent=1) + "\n")
+        write_atomic(out / f"{name}.md", text + "\n")
+        write_atomic(out / f"{name}.png", to_png(plot(rows)))
+        click.echo(f"{name}\n\n{text}\n")
