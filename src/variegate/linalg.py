@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack, qr, solve_triangular
+from scipy.linalg import eigh, lapack, qr, solve_triangular
 
 from variegate._typing import FloatArray, IntArray
 
@@ -245,7 +245,11 @@ def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, FloatA
     scale = np.exp(log_scale - top)
     with np.errstate(divide="ignore"):
         if top - float(log_scale.min()) <= _NARROW:
-            values, vectors = np.linalg.eigh(scale[:, None] * S * scale)
+            L = scale[:, None] * S
+            L *= scale
+            values, vectors = eigh(
+                L.T, driver="evd", overwrite_a=True, check_finite=False
+            )
             rounding = len(S) * np.finfo(np.float64).eps * values[-1]
             log_values = np.log(np.where(values > rounding, values, 0.0))
         else:
