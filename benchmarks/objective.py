@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import sys
-import time
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -18,21 +17,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import variegate as vg
+from variegate.benchmarks.timing import measure_time
 from variegate.objective import LargeMarginLoss
 from variegate.problem import TrainingProblem
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from reference import appendix_loss
-
-
-def median_time(function, repeats):
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times)), float(np.ptp(times))
 
 
 def measure(n_sets, n_items, repeats):
@@ -65,8 +55,8 @@ def measure(n_sets, n_items, repeats):
             gradient += 2.0 * gs.quality.T @ (G * L).sum(axis=1)
         return gradient / n_sets
 
-    ours, ours_spread = median_time(lambda: problem.value_and_gradient(point), repeats)
-    theirs, theirs_spread = median_time(transcription, repeats)
+    ours, ours_spread = measure_time(lambda: problem.value_and_gradient(point), repeats)
+    theirs, theirs_spread = measure_time(transcription, repeats)
     return {
         "n_sets": n_sets,
         "n_items": n_items,
