@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from variegate import baselines
+from variegate import _cosine, baselines, medoids
 from variegate.baselines import METHODS, select
 
 #: Those that weigh relevance against diversity item by item.
@@ -287,8 +287,7 @@ def test_k_medoids_clusters_as_well_as_scikit_learn():
 
     rng = np.random.default_rng(0)
     runs = [
-        baselines._clusters(F, baselines._seeds(F, np.zeros(400), 5, rng))
-        for _ in range(5)
+        medoids._clusters(F, medoids._seeds(F, np.zeros(400), 5, rng)) for _ in range(5)
     ]
     labels, _ = min(runs, key=lambda run: run[1])
     theirs = KMeans(5, n_init=5, random_state=0).fit(F).labels_
@@ -361,7 +360,7 @@ def test_refuses_shape_of_embeddings(shape):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_refuses_embeddings_that_are_not_finite(monkeypatch, value):
-    monkeypatch.setattr(baselines, "_CHUNK", 4)
+    monkeypatch.setattr(_cosine, "_CHUNK", 4)
     X, _ = random_items(0)
     X[9, 1] = value
     with pytest.raises(

@@ -30,16 +30,18 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from variegate._cosine import chunks, rounded
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.linalg import RANK_TOLERANCE
+from variegate.medoids import k_medoids
 
 __all__ = ["METHODS", "select"]
 
@@ -47,9 +49,6 @@ __all__ = ["METHODS", "select"]
 Method: TypeAlias = Callable[
     [FloatArray, FloatArray, int, float, np.random.Generator], IntArray
 ]
-
-#: Rows that are worked on at a time.
-_CHUNK = 16_384
 
 #: The largest number of items whose pairs are all looked at.
 MAX_PAIRED = 20_000
@@ -59,12 +58,6 @@ _BATCH = 64
 
 #: Squares of qualities further apart than exp(this) are not numbers.
 _WIDEST_QUALITY = 600.0
-
-#: How often k-medoids starts, and when a start ends: after so many rounds, or when the
-#: cost falls by less than this share of it.
-_RESTARTS = 5
-_MAX_ROUNDS = 100
-_LEAST_FALL = 1e-4
 
 
 def select(
@@ -160,7 +153,7 @@ def _unit_rows(embeddings: Any) -> FloatArray:
             f"embeddings must be a matrix with one row an item, got shape {array.shape}"
         )
     F = np.empty(array.shape)
-    for rows in _chunks(len(array)):
+    for rows in chunks(len(array)):
         part = array[rows]
         bad = ~np.isfinite(part).all(axis=1)
         if bad.any():
@@ -200,16 +193,6 @@ def _standardized(relevance: Any, n_items: int) -> FloatArray:
     return np.asarray(array / array.std())
 
 
-def _chunks(n_items: int) -> Iterator[slice]:
-    for start in range(0, n_items, _CHUNK):
-        yield slice(start, min(start + _CHUNK, n_items))
-
-
-def _rounded(similarity: FloatArray) -> FloatArray:
-    """Without the last digits, so that what is a tie on paper is one here."""
-    return np.round(similarity, 12)
-
-
 def _top(
     F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
 ) -> IntArray:
@@ -230,7 +213,7 @@ def _mmr(
     available = np.ones(len(F), dtype=bool)
     while len(chosen) < k:
         available[chosen[-1]] = False
-        np.maximum(nearest, _rounded(F @ F[chosen[-1]]), out=nearest)
+        np.maximum(nearest, rounded(F @ F[chosen[-1]]), out=nearest)
         score = (1.0 - trade_off) * z - trade_off * nearest
         chosen.append(int(np.argmax(np.where(available, score, -np.inf))))
     return np.array(chosen, dtype=np.intp)
@@ -318,9 +301,9 @@ def _facility_location(
     covered = np.zeros(n_items)
 
     def gain(candidates: IntArray) -> FloatArray:
-        similarity = _rounded(F @ F[candidates].T)
+        similarity = rounded(F @ F[candidates].T)
         more = np.maximum(similarity - covered[:, None], 0.0).sum(axis=0)
-        return (1.0 - trade_off) * z[candidates] + trade_off * k * _rounded(
+        return (1.0 - trade_off) * z[candidates] + trade_off * k * rounded(
             more / n_items
         )
 
@@ -334,7 +317,7 @@ def _facility_location(
         item = int(np.argmax(score))
         if is_fresh[item]:
             chosen.append(item)
-            np.maximum(covered, _rounded(F @ F[item]), out=covered)
+            np.maximum(covered, rounded(F @ F[item]), out=covered)
             is_fresh[:] = False
             score[item] = -np.inf
         else:
@@ -345,101 +328,13 @@ def _facility_location(
     return np.array(chosen, dtype=np.intp)
 
 
-def _k_medoids(
-    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
-    best_cost, best_labels = np.inf, np.zeros(len(F), dtype=np.intp)
-    for _ in range(_RESTARTS):
-        labels, cost = _clusters(F, _seeds(F, z, k, rng))
-        if cost < best_cost - 1e-12 * len(F):
-            best_cost, best_labels = cost, labels
-    sizes = np.bincount(best_labels, minlength=k)
-    chosen = _representatives(F, z, best_labels, k, trade_off)
-    return chosen[np.lexsort((chosen, -sizes))]
-
-
-def _seeds(F: FloatArray, z: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Draw items in proportion to their cost, of a few the best (greedy k-means++)."""
-    n_draws = 2 + int(np.log(k))
-    seeds = [int(rng.integers(len(F)))]
-    cost = 1.0 - _rounded(F @ F[seeds[0]])
-    while len(seeds) < k:
-        cost[seeds] = 0.0
-        cumulated = np.cumsum(cost)
-        if cumulated[-1] <= 0.0:
-            # All others are copies of seeds.
-            ranked = np.argsort(-z, kind="stable")
-            others = ranked[~np.isin(ranked, seeds)]
-            return np.array([*seeds, *others[: k - len(seeds)]], dtype=np.intp)
-        # A draw that rounds to the sum itself would be past the last item.
-        end = np.nextafter(cumulated[-1], 0.0)
-        draws = rng.uniform(0.0, end, size=n_draws)
-        candidates = np.searchsorted(cumulated, draws, side="right")
-        costs = np.minimum(cost[:, None], 1.0 - _rounded(F @ F[candidates].T))
-        best = int(np.argmin(costs.sum(axis=0)))
-        seeds.append(int(candidates[best]))
-        cost = costs[:, best]
-    return np.array(seeds, dtype=np.intp)
-
-
-def _clusters(F: FloatArray, seeds: IntArray) -> tuple[IntArray, float]:
-    """Run spherical k-means: in many dimensions a seed is its own cluster's medoid."""
-    k = len(seeds)
-    labels, cost = _assign(F, F[seeds])
-    for _ in range(_MAX_ROUNDS):
-        sums = np.array([F[members].sum(axis=0) for members in _split(labels, k)])
-        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        centres = sums / np.where(lengths > 0.0, lengths, 1.0)
-        new_labels, new_cost = _assign(F, centres)
-        if not new_cost < cost * (1.0 - _LEAST_FALL):
-            break
-        labels, cost = new_labels, new_cost
-    return labels, cost
-
-
-def _split(labels: IntArray, k: int) -> list[IntArray]:
-    ends = np.cumsum(np.bincount(labels, minlength=k))
-    return np.split(np.argsort(labels, kind="stable"), ends[:-1])
-
-
-def _assign(F: FloatArray, centres: FloatArray) -> tuple[IntArray, float]:
-    labels = np.empty(len(F), dtype=np.intp)
-    closest = np.empty(len(F))
-    for rows in _chunks(len(F)):
-        similarity = _rounded(F[rows] @ centres.T)
-        labels[rows] = np.argmax(similarity, axis=1)
-        closest[rows] = similarity.max(axis=1)
-    sizes = np.bincount(labels, minlength=len(centres))
-    for empty in np.flatnonzero(sizes == 0):
-        # The item that fits worst where it is, if it is not alone there.
-        item = int(np.argmin(np.where(sizes[labels] > 1, closest, np.inf)))
-        sizes[labels[item]] -= 1
-        sizes[empty] = 1
-        labels[item], closest[item] = empty, 1.0
-    return labels, float((1.0 - closest).sum())
-
-
-def _representatives(
-    F: FloatArray, z: FloatArray, labels: IntArray, k: int, trade_off: float
-) -> IntArray:
-    """Return the best item of each cluster; among equals the more relevant."""
-    chosen = np.empty(k, dtype=np.intp)
-    for cluster, members in enumerate(_split(labels, k)):
-        rows = F[members]
-        # The mean of similarities is the similarity to the mean.
-        central = _rounded(rows @ rows.mean(axis=0))
-        score = (1.0 - trade_off) * z[members] + trade_off * central
-        chosen[cluster] = members[np.lexsort((-z[members], -score))[0]]
-    return chosen
-
-
 #: The names that :func:`select` takes.
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "dpp": _dpp,
         "mmr": _mmr,
         "facility-location": _facility_location,
-        "k-medoids": _k_medoids,
+        "k-medoids": k_medoids,
         "max-min": _max_min,
         "top": _top,
         "random": _random,
