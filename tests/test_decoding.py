@@ -15,6 +15,7 @@ from variegate.decoding import (
     all_subsets,
     as_decoder,
 )
+from variegate.decoding import exact as exact_module
 from variegate.linalg import log_principal_minors, split_scale
 
 
@@ -125,6 +126,26 @@ def test_lazy_greedy_equals_plain_greedy(n, columns, seed, kind, use_k):
     assert lazy.indices.tolist() == plain.indices.tolist()
     assert lazy.log_prob == pytest.approx(plain.log_prob, abs=1e-8)
     assert lazy.stop_reason == plain.stop_reason
+
+
+@pytest.mark.parametrize("kind", ["one quality", "many qualities", "tied", "twins"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lazy_greedy_over_many_blocks(kind, dtype):
+    # So many that blocks are passed over, and of one quality so that sweeps pay.
+    rng = np.random.default_rng(3)
+    F = rng.standard_normal((1500, 24))
+    B = F / np.linalg.norm(F, axis=1, keepdims=True)
+    if kind == "many qualities":
+        B = B * np.exp(rng.standard_normal(1500))[:, None]
+    if kind == "tied":
+        B = np.sign(F)
+    if kind == "twins":
+        B = B[rng.integers(0, 300, 1500)]
+    B = B.astype(dtype)
+    lazy = vg.LEnsemble.from_factor(B).decode("greedy", k=20)
+    exactly = B.astype(np.float64)
+    plain = vg.LEnsemble(exactly @ exactly.T).decode("greedy", k=20)
+    assert lazy.indices.tolist() == plain.indices.tolist()
 
 
 def test_greedy_says_why_it_stopped():
@@ -315,15 +336,26 @@ def test_bad_arguments(options, message):
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        ("greedy", "no subset of 4 items was found: after 2, the rank of L is used up"),
         ("mbr", "no subset of 4 items has positive probability: L has rank 2"),
         ("exact", "no feasible subset of 4 items has positive probability"),
+        ("local", "no subset of 4 items was found: after 2 of 4 items, the rank of L"),
+        ("relaxed", "no subset of 4 items was found: after 2 of 4 items, the rank of"),
     ],
 )
 def test_k_beyond_the_rank(method, message):
     L = random_kernel_matrix(np.random.default_rng(0), 6, rank=2)
     with pytest.raises(ValueError, match=message):
         vg.LEnsemble(L).decode(method, k=4)
+
+
+@pytest.mark.parametrize("factored", [False, True])
+def test_greedy_stops_at_the_rank_and_says_so(factored):
+    B = np.random.default_rng(0).standard_normal((6, 2))
+    ensemble = vg.LEnsemble.from_factor(B) if factored else vg.LEnsemble(B @ B.T)
+    chosen = ensemble.decode("greedy", k=4)
+    assert len(chosen) == 2
+    assert chosen.stop_reason == "after 2 of 4 items, the rank of L is used up"
+    assert np.isfinite(chosen.log_prob)
 
 
 def test_mbr_without_a_feasible_sample_takes_the_greedy_answer():
@@ -413,17 +445,45 @@ def test_branch_and_bound_solves_forty_items():
         assert "proved the best after" in exact.stop_reason
 
 
-@pytest.mark.parametrize("k", [None, 12])
-def test_a_gap_contains_the_truth(k):
+@pytest.mark.parametrize("mode", ["map", "k", "budget"])
+def test_the_gap_contains_the_truth_after_every_node(mode, monkeypatch):
+    # Stopped after one node, after two, ...: the best of all subsets is in the gap.
+    monkeypatch.setattr(exact_module, "_NODES_AT_A_TIME", 1)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(6, 13))
+        if seed % 2:
+            L = typical_kernel(rng, n)
+        else:
+            L = random_kernel_matrix(rng, n, rank=max(3, n // 2))
+        costs = rng.uniform(0.5, 2.0, n)
+        k = int(rng.integers(1, 4)) if mode == "k" else None
+        budget = float(rng.uniform(1.0, 0.6 * n)) if mode == "budget" else None
+        truth = best_of_all(L, k, budget, costs)
+        constraint = Constraint.of(n, k, budget, costs if budget else None)
+        kernel = vg.LEnsemble(L).representation
+        for start in (None, np.zeros(0, dtype=np.intp)):
+            search = exact_module._Search(kernel, constraint, None if k else start)
+            while search.n_open:
+                search.go_on()
+                found = search.best()
+                if found is not None:
+                    assert kernel.log_det(found) <= truth + 1e-9
+                if search.n_open:
+                    assert truth <= search.upper_bound() + 1e-9
+            assert kernel.log_det(search.best()) == pytest.approx(truth, abs=1e-8)
+
+
+@pytest.mark.parametrize(("n", "k"), [(30, None), (60, None), (30, 6)])
+def test_a_gap_contains_the_truth(n, k):
     # Without time it has looked at no node; with a little, at some.
-    ensemble = vg.LEnsemble(typical_kernel(np.random.default_rng(0), 60))
-    truth = ensemble.decode("exact", k=k).log_prob if k is None else None
+    ensemble = vg.LEnsemble(typical_kernel(np.random.default_rng(0), n))
+    truth = ensemble.decode("exact", k=k).log_prob
     previous = np.inf
     for seconds in (0.0, 0.05, 0.2):
         selection = ensemble.decode(Exact(time_limit=seconds), k=k)
         assert selection.log_prob <= selection.upper_bound <= previous + 1e-9
-        if truth is not None:
-            assert selection.log_prob <= truth + 1e-9 <= selection.upper_bound + 2e-9
+        assert selection.log_prob <= truth + 1e-9 <= selection.upper_bound + 2e-9
         previous = selection.upper_bound if seconds else np.inf
         if not selection.is_optimal:
             assert "stopped at time_limit" in selection.stop_reason

@@ -235,6 +235,21 @@ def test_many_items_in_a_factor():
             refused()
 
 
+def test_a_factor_of_single_precision_is_held_as_it_is():
+    B = np.random.default_rng(0).standard_normal((40, 3)).astype(np.float32)
+    single = vg.LEnsemble.from_factor(B)
+    held = single.representation.B
+    assert held.dtype == np.float32
+    assert np.shares_memory(held, B)
+    exact = vg.LEnsemble.from_factor(B.astype(np.float64))
+    assert single.marginals() == pytest.approx(exact.marginals(), abs=1e-14)
+    assert single.log_prob([0, 3]) == pytest.approx(exact.log_prob([0, 3]), abs=1e-12)
+    assert single.condition(include=[1]).marginals() == pytest.approx(
+        exact.condition(include=[1]).marginals(), abs=1e-12
+    )
+    assert (single.sample(5, 0) == exact.sample(5, 0)).all()
+
+
 def test_a_factor_with_rows_of_any_length():
     B = np.array([[1e40, 0.0], [1.0, 1.0], [0.0, 1e-40]])
     ensemble = vg.LEnsemble.from_factor(B)

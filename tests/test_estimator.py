@@ -617,6 +617,16 @@ def test_bad_input_to_predict(data):
         model.predict(data.ground_sets, k=11)
 
 
+def test_more_items_than_the_rank_allows_are_warned_of():
+    rng = np.random.default_rng(0)
+    ground_set = vg.GroundSet(rng.standard_normal((6, 2)), rng.standard_normal((6, 3)))
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), jitter=0.0, decoder="greedy")
+    model.fit([ground_set], [[0, 1]])
+    with pytest.warns(UserWarning, match="ground set 0: after 3 of 5 items, the rank"):
+        (chosen,) = model.predict([ground_set], k=5)
+    assert len(chosen) == 3
+
+
 def test_a_twin_of_a_training_item_needs_jitter():
     twins = vg.GroundSet(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
     vg.LargeMarginDPP(kernel=vg.Linear(), l2=0.1).fit([twins], [[0, 1]])

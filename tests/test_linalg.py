@@ -7,7 +7,6 @@ from variegate.compiled.spd import invert_stack
 from variegate.linalg import (
     STACK_LIMIT,
     NotPositiveDefiniteError,
-    eigenpairs,
     log_det_and_inverse,
     log_principal_minors,
     normalizer_and_marginal_kernel,
@@ -169,23 +168,3 @@ def test_small_but_real_eigenvalues_are_kept():
     det = 1 + 2 * q2 + q2**2 * (1 - (1 - 1e-7) ** 2)
     assert log_det == pytest.approx(np.log(det), rel=1e-9)
     assert K[0, 0] == pytest.approx(1 - (1 + q2) / det, rel=1e-6)
-
-
-@pytest.mark.parametrize("spread", [0.0, 3.0, 30.0, 200.0])
-@pytest.mark.parametrize("rank", [2, 6])
-def test_eigenpairs_of_graded_kernels(rank, spread):
-    rng = np.random.default_rng(0)
-    S, log_scale = split_scale(random_kernel_matrix(rng, 6, rank=rank))
-    log_scale = log_scale + spread * np.linspace(-1, 1, 6)[rng.permutation(6)]
-    log_values, vectors = eigenpairs(S, log_scale)
-    finite = np.isfinite(log_values)
-    assert finite.sum() == rank
-    np.testing.assert_allclose(
-        vectors[finite] @ vectors[finite].T, np.eye(rank), atol=1e-12
-    )
-    # The principal minors of the size of the rank sum to the product of the nonzero
-    # eigenvalues.
-    minors = log_principal_minors(S, log_scale)
-    sizes = np.array([bin(y).count("1") for y in range(64)])
-    total = np.logaddexp.reduce(minors[sizes == rank])
-    assert log_values[finite].sum() == pytest.approx(total, rel=1e-12, abs=1e-9)

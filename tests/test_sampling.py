@@ -17,6 +17,7 @@ from variegate.compiled.elementary import sample_elementary
 from variegate.compiled.symmetric import choose_eigenvectors, fill_log_polynomials
 from variegate.sampling import sample_spectral
 from variegate.sampling.chain import effective_sample_size, sample_chain
+from variegate.spectrum import Eigenvectors
 
 DRAWS = 20_000
 P_VALUE = 1e-4
@@ -120,7 +121,9 @@ def test_the_test_rejects_a_slightly_wrong_sampler():
     L = KERNELS["full rank"]
     values, vectors = np.linalg.eigh(L)
     keep = 1.1 * values / (1.0 + 1.1 * values)
-    wrong = sample_spectral(keep, vectors.T.copy(), DRAWS, np.random.default_rng(0))
+    wrong = sample_spectral(
+        keep, Eigenvectors(vectors.T.copy()), DRAWS, np.random.default_rng(0)
+    )
     assert p_value(wrong, L) < P_VALUE
 
 
@@ -182,7 +185,7 @@ def test_k_beyond_the_rank():
 def test_samples_do_not_depend_on_how_many_are_drawn_after_them():
     # Each sample has a stream of its own.
     ensemble = vg.LEnsemble(KERNELS["full rank"])
-    _, vectors = ensemble.representation.elementary()
+    vectors = ensemble.representation.elementary()[1].all()
     kept = np.tile(np.arange(3), 4)
     seeds = np.arange(4, dtype=np.uint64)
     together, alone = np.empty(12, dtype=np.intp), np.empty(3, dtype=np.intp)

@@ -86,9 +86,12 @@ class LEnsemble:
         ----------
         B : array of shape (N, D)
             One row an item; ``N`` may be a million where ``D`` is a few hundred.  It is
-            not copied if it is an array of floats already: do not change it after.
+            not copied if it is an array of floats already, of single or double
+            precision: do not change it after.
         """
-        B = np.asarray(B, dtype=np.float64)
+        B = np.asarray(B)
+        if B.dtype != np.float32:
+            B = B.astype(np.float64, copy=False)
         if B.ndim != 2:
             raise ValueError(f"B must be a matrix with one row an item, got {B.shape}")
         representation = Factored(B)
@@ -246,7 +249,8 @@ class LEnsemble:
             sample that agrees best with the others.  A decoder object such as
             ``MBR(n_samples=5000)`` or ``Exact(time_limit=10.0)`` sets options.
         k : int, optional
-            Choose exactly ``k`` items.
+            Choose exactly ``k`` items.  Where the rank of ``L`` is less, "greedy"
+            stops there and says so in ``stop_reason``; all others raise an error.
         budget : float, optional
             Choose items whose costs sum to at most this.
         costs : array of shape (N,), optional

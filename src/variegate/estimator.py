@@ -299,7 +299,8 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         ----------
         ground_sets : list of GroundSet
         k : int, optional
-            Choose exactly ``k`` items of each.
+            Choose exactly ``k`` items of each; with the greedy decoder fewer, with a
+            warning, where the rank of the kernel is less.
         budget : float, optional
             Choose items whose ``costs`` sum to at most this.
 
@@ -319,6 +320,12 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             with naming(position):
                 ensemble = self._ensemble(ground_set)
                 selection = ensemble.decode(decoder, k, budget, costs, seed)
+            if k is not None and len(selection) < k:
+                warnings.warn(
+                    f"ground set {position}: {selection.stop_reason}",
+                    UserWarning,
+                    stacklevel=2,
+                )
             chosen.append(selection.indices)
         return chosen
 

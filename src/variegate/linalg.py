@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh, lapack, qr, solve_triangular
+from scipy.linalg import lapack, qr, solve_triangular
 
 from variegate._typing import FloatArray, IntArray
 
@@ -31,14 +31,6 @@ RANK_TOLERANCE = 1e-12
 _SMALL = 256
 _ENOUGH_SMALL = 1e-3
 _ENOUGH_LARGE = 1e-8
-
-
-#: Log-qualities that spread no further than this leave an eigenvalue of ``L`` all but
-#: a few of the digits that it has in ``S``.
-_NARROW = 4.0
-
-#: LAPACK's dgejsv, asked to expect rows of widely different length.
-_GRADED_ROWS = 2
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
@@ -226,44 +218,6 @@ def _normalizer_and_marginal_kernel_by_qr(
         log_diagonal = np.log(np.abs(np.diagonal(R))) + top
     # RᵀR = I + BᵀB, so no entry is below one but by underflow.
     return 2.0 * float(np.maximum(log_diagonal, 0.0).sum()), Q_1 @ Q_1.T
-
-
-def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return logarithms of the eigenvalues of ``L``, and its eigenvectors in rows.
-
-    ``L = diag(exp u) S diag(exp u)`` and ``S`` has a unit diagonal.  Eigenvalues that
-    are zero to rounding have the logarithm minus infinity, or are left out.
-
-    The usual method is accurate relative to the largest eigenvalue only.  Where the
-    qualities spread widely, ``L = G Gᵀ`` by pivoted Cholesky and the singular values
-    of ``G`` by Jacobi's method, which finds each to nearly all of its digits (Demmel
-    and Veselić, 1992).
-    """
-    if len(S) == 0:
-        return np.zeros(0), S
-    top = float(log_scale.max())
-    scale = np.exp(log_scale - top)
-    with np.errstate(divide="ignore"):
-        if top - float(log_scale.min()) <= _NARROW:
-            L = scale[:, None] * S
-            L *= scale
-            values, vectors = eigh(
-                L.T, driver="evd", overwrite_a=True, check_finite=False
-            )
-            rounding = len(S) * np.finfo(np.float64).eps * values[-1]
-            log_values = np.log(np.where(values > rounding, values, 0.0))
-        else:
-            from variegate.compiled.pivoted import pivoted_cholesky
-
-            factor = np.empty_like(S)
-            rank = pivoted_cholesky(S, log_scale, RANK_TOLERANCE, factor)
-            singular, vectors, _, scaling, _, info = lapack.dgejsv(
-                scale[:, None] * factor[:, :rank], joba=_GRADED_ROWS
-            )
-            if info != 0:
-                raise np.linalg.LinAlgError("the singular values did not converge")
-            log_values = 2.0 * np.log(singular * scaling[0] / scaling[1])
-    return log_values + 2.0 * top, np.ascontiguousarray(vectors.T)
 
 
 def schur_complement(S: FloatArray, given: IntArray, rest: IntArray) -> FloatArray:

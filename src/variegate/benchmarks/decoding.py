@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -24,16 +25,17 @@ def _greedy(n_items: int, repeats: int, columns: int = 128, k: int = 50) -> list
     rng = np.random.default_rng(0)
     F = rng.standard_normal((n_items, columns))
     F /= np.linalg.norm(F, axis=1, keepdims=True)
+    single = F.astype(np.float32)  # what embeddings come in
     rows = []
     for deviation in (0.0, 1.0):
         log_quality = deviation * rng.standard_normal(n_items)
-        B = np.exp(log_quality)[:, None] * F
+        B = (np.exp(log_quality)[:, None] * F).astype(np.float32)
 
         theirs = None
         if pyversity is not None:
             diversify = partial(
                 pyversity.diversify,
-                F.astype(np.float32),
+                single,
                 log_quality,
                 k,
                 strategy=pyversity.Strategy.DPP,
@@ -46,7 +48,7 @@ def _greedy(n_items: int, repeats: int, columns: int = 128, k: int = 50) -> list
     return rows
 
 
-def _choose(B: FloatArray, k: int) -> None:
+def _choose(B: Any, k: int) -> None:
     LEnsemble.from_factor(B).decode("greedy", k=k)
 
 

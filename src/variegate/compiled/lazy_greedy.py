@@ -1,10 +1,11 @@
 """Greedy selection from a factor with lazy evaluation.
 
 Residuals only shrink as items are chosen, so a residual from an earlier step is an
-upper bound.  Items wait in a heap by their last known residual; only the one on top is
-brought up to date, against the directions chosen since it was looked at last, and it is
-chosen if it stays on top (Minoux, 1978).  Ties go to the smallest number, as in plain
-greedy.
+upper bound (Minoux, 1978).  An item is brought up to date only where its bound reaches
+the best residual found so far in this step.  Items are held in blocks that know their
+largest bound, so that a step passes over most of them.  Where bounds tell little, as
+among items of one quality, many are looked at, and rows read here and there cost more
+than rows read in order: then all are brought up to date in one sweep.
 """
 
 from __future__ import annotations
@@ -14,102 +15,151 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-
-# Sums may be reordered, which is what lets the processor add several at a time.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _dot(a: Any, b: Any) -> float:
-    total = 0.0
-    for d in range(len(a)):
-        total += a[d] * b[d]
-    return total
-
-
-@njit(cache=True, inline="always")
-def _before(residual: Any, a: int, b: int) -> bool:
-    if residual[a] != residual[b]:
-        return bool(residual[a] > residual[b])
-    return a < b
-
-
-@njit(cache=True, nogil=True)
-def _sift_down(heap: Any, size: int, position: int, residual: Any) -> None:
-    item = heap[position]
-    while True:
-        child = 2 * position + 1
-        if child >= size:
-            break
-        if child + 1 < size and _before(residual, heap[child + 1], heap[child]):
-            child += 1
-        if not _before(residual, heap[child], item):
-            break
-        heap[position] = heap[child]
-        position = child
-    heap[position] = item
-
-
-@njit(cache=True, nogil=True)
-def _heapify(heap: Any, size: int, residual: Any) -> None:
-    for position in range(size // 2 - 1, -1, -1):
-        _sift_down(heap, size, position, residual)
-
-
-@njit(cache=True, nogil=True)
-def _pop(heap: Any, size: int, residual: Any) -> int:
-    """Take the first item out; return the new size."""
-    size -= 1
-    heap[0] = heap[size]
-    if size > 0:
-        _sift_down(heap, size, 0, residual)
-    return size
-
-
-@njit(cache=True, nogil=True)
-def _push(heap: Any, size: int, item: int, residual: Any) -> int:
-    """Put an item in; return the new size."""
-    position = size
-    while position > 0:
-        parent = (position - 1) // 2
-        if not _before(residual, item, heap[parent]):
-            break
-        heap[position] = heap[parent]
-        position = parent
-    heap[position] = item
-    return size + 1
-
-
-@njit(cache=True, nogil=True)
-def _bring_up_to_date(
-    B: Any, directions: Any, squared: Any, stamp: Any, item: int, count: int
-) -> int:
-    """Take off what was chosen since; return the number of inner products."""
-    first = stamp[item]
-    left = squared[item]
-    for s in range(first, count):
-        inner = _dot(B[item], directions[s])
-        left -= inner * inner
-    squared[item] = left
-    stamp[item] = count
-    return int(count - first)
-
-
 #: Residuals that differ by no more than this share are equal.
 _TIE = 1e-10
 
-#: Inner products since the last refresh, as a share of the items, that make one pay.
-_WORTH_A_REFRESH = 0.5
+#: Items that share a largest bound.
+_BLOCK = 64
+
+#: The share of items looked at since the last sweep that makes another one pay.
+_WORTH_A_SWEEP = 0.03
+
+
+# Sums may be reordered, which is what lets the processor add several at a time.
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _explained(row: Any, directions: Any, first: int) -> float:
+    """Return the squared length of a row's part in four directions.
+
+    Four at a time read the row once.
+    """
+    a = b = c = d = 0.0
+    for j in range(len(row)):
+        x = np.float64(row[j])
+        a += x * directions[first, j]
+        b += x * directions[first + 1, j]
+        c += x * directions[first + 2, j]
+        d += x * directions[first + 3, j]
+    return a * a + b * b + c * c + d * d
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _explained_of_two(
+    row: Any, other: Any, directions: Any, first: int
+) -> tuple[float, float]:
+    """Return the same of two rows, reading the directions once for both."""
+    a = b = c = d = 0.0
+    e = f = g = h = 0.0
+    for j in range(len(row)):
+        x, y = np.float64(row[j]), np.float64(other[j])
+        a += x * directions[first, j]
+        b += x * directions[first + 1, j]
+        c += x * directions[first + 2, j]
+        d += x * directions[first + 3, j]
+        e += y * directions[first, j]
+        f += y * directions[first + 1, j]
+        g += y * directions[first + 2, j]
+        h += y * directions[first + 3, j]
+    return a * a + b * b + c * c + d * d, e * e + f * f + g * g + h * h
+
+
+@njit(cache=True, nogil=True)
+def _look(
+    B: Any, directions: Any, bound: Any, floor: Any, seen: Any, item: int, count: int
+) -> None:
+    """Bring one item up to date; a residual of zero becomes -inf."""
+    row, left = B[item], bound[item]
+    for first in range(seen[item], count, 4):
+        left -= _explained(row, directions, first)
+    bound[item] = left if left > floor[item] else -np.inf
+    seen[item] = count
+
+
+@njit(cache=True, nogil=True)
+def _sweep(
+    B: Any, directions: Any, bound: Any, floor: Any, seen: Any, largest: Any, count: int
+) -> None:
+    """Bring everything up to date."""
+    for item in range(0, len(bound) - 1, 2):
+        other, start = item + 1, seen[item]
+        if start == seen[other] and bound[item] > -np.inf and bound[other] > -np.inf:
+            row, beside = B[item], B[other]
+            left, right = bound[item], bound[other]
+            for first in range(start, count, 4):
+                one, two = _explained_of_two(row, beside, directions, first)
+                left -= one
+                right -= two
+            bound[item], bound[other] = left, right
+            seen[item] = seen[other] = count
+    for block in range(len(largest)):
+        largest[block] = -np.inf
+        for item in range(block * _BLOCK, min((block + 1) * _BLOCK, len(bound))):
+            if seen[item] < count and bound[item] > -np.inf:
+                _look(B, directions, bound, floor, seen, item, count)
+            elif not bound[item] > floor[item]:
+                bound[item] = -np.inf
+            largest[block] = max(largest[block], bound[item])
+
+
+@njit(cache=True, nogil=True)
+def _search(
+    B: Any,
+    directions: Any,
+    bound: Any,
+    floor: Any,
+    seen: Any,
+    block: int,
+    count: int,
+    best: float,
+) -> tuple[float, float, int]:
+    """Bring up to date what may be best in one block.
+
+    Returns the best residual so far, the largest bound of the block, and how many
+    items were looked at.
+    """
+    largest, n_looks = -np.inf, 0
+    for item in range(block * _BLOCK, min((block + 1) * _BLOCK, len(bound))):
+        if bound[item] > -np.inf and bound[item] >= best * (1.0 - _TIE):
+            if seen[item] < count:
+                _look(B, directions, bound, floor, seen, item, count)
+                n_looks += 1
+            best = max(best, bound[item])
+        largest = max(largest, bound[item])
+    return best, largest, n_looks
+
+
+@njit(cache=True, nogil=True)
+def _first_of_equals(bound: Any, largest: Any, best: float) -> int:
+    """Return the smallest number among the items that are best to rounding."""
+    equal = best * (1.0 - _TIE)
+    for block in range(len(largest)):
+        if largest[block] >= equal:
+            for item in range(block * _BLOCK, min((block + 1) * _BLOCK, len(bound))):
+                if bound[item] >= equal:
+                    return item
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _add_direction(row: Any, directions: Any, count: int) -> None:
+    """Store what a row adds to the directions, at unit length."""
+    new = row.astype(np.float64)
+    for _ in range(2):  # once more, to be orthogonal to rounding
+        for s in range(count):
+            new -= np.sum(new * directions[s]) * directions[s]
+    directions[count] = new / np.sqrt(np.sum(new * new))
 
 
 @njit(cache=True, nogil=True)
 def lazy_greedy(
-    B: Any, squared: Any, tolerance: float, threshold: float, chosen: Any
+    B: Any, bound: Any, tolerance: float, threshold: float, chosen: Any
 ) -> tuple[int, bool]:
     """Fill ``chosen`` with item numbers, in the order in which they were taken.
 
     Parameters
     ----------
-    B : (N, D), rows contiguous
-    squared : (N,)
-        Squared lengths of the rows; changed to residuals.
+    B : (N, D), rows contiguous, of single or double precision
+    bound : (N,)
+        Squared lengths of the rows; changed to bounds of residuals.
     tolerance : float
         A residual of at most this share of the squared length is zero.
     threshold : float
@@ -125,64 +175,36 @@ def lazy_greedy(
         being left.
     """
     n_items, n_columns = B.shape
-    directions = np.empty((len(chosen), n_columns))
-    stamp = np.zeros(n_items, dtype=np.int64)
-    floor = np.empty(n_items)
-    heap = np.empty(n_items, dtype=np.int64)
-    ties = np.empty(n_items, dtype=np.int64)
-    for i in range(n_items):
-        floor[i] = tolerance * squared[i]
-        heap[i] = i
-    size = n_items
-    _heapify(heap, size, squared)
-    count = 0
-    refreshed, at_refresh, n_dots = 0, squared.copy(), 0
-    while size > 0 and count < len(chosen):
-        if n_dots > _WORTH_A_REFRESH * n_items:
-            # So many are looked at that all at once, in one matrix product, is cheaper.
-            inner = np.dot(B, directions[refreshed:count].T)
-            for i in range(n_items):
-                left = at_refresh[i]
-                for s in range(count - refreshed):
-                    left -= inner[i, s] * inner[i, s]
-                squared[i] = at_refresh[i] = left
-                stamp[i] = count
-            refreshed, n_dots = count, 0
-            _heapify(heap, size, squared)
-        item = heap[0]
-        n_dots += _bring_up_to_date(B, directions, squared, stamp, item, count)
-        if not squared[item] > max(floor[item], 0.0):
-            size = _pop(heap, size, squared)
-            continue
-        _sift_down(heap, size, 0, squared)
-        if heap[0] != item:
-            continue
-        if not squared[item] > threshold:
+    # Zero rows beyond the last: items are looked at four directions at a time.
+    directions = np.zeros((len(chosen) + 3, n_columns))
+    seen = np.zeros(n_items, dtype=np.int32)
+    floor = tolerance * bound
+    for item in range(n_items):
+        if not bound[item] > 0.0:
+            bound[item] = -np.inf
+    largest = np.empty((n_items + _BLOCK - 1) // _BLOCK)
+    for block in range(len(largest)):
+        largest[block] = bound[block * _BLOCK : (block + 1) * _BLOCK].max()
+    n_looks = 0
+    for count in range(len(chosen)):
+        # The most promising block first, for a high mark to begin with.
+        best, foremost = -np.inf, int(largest.argmax())
+        for number in range(-1, len(largest)):
+            if n_looks > _WORTH_A_SWEEP * n_items:
+                _sweep(B, directions, bound, floor, seen, largest, count)
+                n_looks = 0
+            block = foremost if number < 0 else number
+            if largest[block] >= best * (1.0 - _TIE):
+                best, largest[block], n_new = _search(
+                    B, directions, bound, floor, seen, block, count, best
+                )
+                n_looks += n_new
+        if best == -np.inf:
+            return count, False
+        if not best > threshold:
             return count, True
-        # Of all that are equal to rounding, the smallest number.
-        equal = squared[item] * (1.0 - _TIE)
-        n_ties = 0
-        while size > 0 and squared[heap[0]] >= equal:
-            other = heap[0]
-            n_dots += _bring_up_to_date(B, directions, squared, stamp, other, count)
-            if squared[other] >= equal:
-                ties[n_ties] = other
-                n_ties += 1
-                size = _pop(heap, size, squared)
-            else:
-                _sift_down(heap, size, 0, squared)
-        item = ties[:n_ties].min()
-        for position in range(n_ties):
-            if ties[position] != item:
-                size = _push(heap, size, ties[position], squared)
-        direction = directions[count]
-        direction[:] = B[item]
-        for _ in range(2):  # once more, to be orthogonal to rounding
-            for s in range(count):
-                inner = _dot(direction, directions[s])
-                for d in range(n_columns):
-                    direction[d] -= inner * directions[s, d]
-        direction /= np.sqrt(_dot(direction, direction))
+        item = _first_of_equals(bound, largest, best)
+        _add_direction(B[item], directions, count)
+        bound[item] = -np.inf
         chosen[count] = item
-        count += 1
-    return count, False
+    return len(chosen), False

@@ -125,10 +125,9 @@ def all_subsets(n_items: int) -> BoolArray:
 
 
 def _incumbent(ensemble: Ensemble, constraint: Constraint) -> IntArray | None:
-    try:
-        greedy = Greedy()(ensemble, constraint, np.random.default_rng(0))
-    except ValueError:
-        return None  # greedy found no subset of k items, which proves nothing
+    greedy = Greedy()(ensemble, constraint, np.random.default_rng(0))
+    if constraint.k is not None and len(greedy) < constraint.k:
+        return None  # which proves nothing
     return greedy.indices
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.residuals import (
-    BUDGET_SPENT,
     NO_GAIN,
     RANK_USED_UP,
     TIE,
@@ -33,7 +32,8 @@ class Greedy:
 
     Without ``k`` it stops when no gain is positive.  With a budget it maximizes gain
     for cost among the items that still fit.  It always stops when the rank is used
-    up.  Ties go to the item with the smallest number.
+    up, with ``k`` or without: fewer than ``k`` items are then chosen, and the stop
+    reason says so.  Ties go to the item with the smallest number.
     """
 
     def __call__(
@@ -63,8 +63,7 @@ class Greedy:
             score = np.where(allowed, score_for_cost(gain, constraint), -np.inf)
             best = score.max(initial=-np.inf)
             if best == -np.inf:
-                usable = state.available & (state.residual > RANK_TOLERANCE)
-                why = BUDGET_SPENT if usable.any() else RANK_USED_UP
+                why = state.why_none_is_left()
                 return state.chosen, nothing_left(len(state.chosen), constraint.k, why)
             # Of all that are equal to rounding, the smallest number.
             item = int(np.argmax(score >= best - TIE))

@@ -11,6 +11,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
+from variegate.decoding.residuals import refuse_fewer
 from variegate.linalg import RANK_TOLERANCE
 from variegate.representations import Representation
 from variegate.selection import Selection
@@ -68,6 +69,7 @@ class Local:
         """Choose a subset."""
         check_count("max_steps", self.max_steps)
         start = Greedy()(ensemble, constraint, generator)
+        refuse_fewer(len(start), constraint.k, start.stop_reason)
         if start.log_prob == -np.inf:
             # Singular to rounding in the order of its numbers: nothing to divide by.
             return start

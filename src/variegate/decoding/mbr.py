@@ -11,6 +11,7 @@ from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
+from variegate.decoding.residuals import refuse_fewer
 from variegate.metrics import pairwise_f_score
 from variegate.selection import Selection
 
@@ -63,6 +64,7 @@ class MBR:
         candidates = voters[constraint.allows(voters)]
         if len(candidates) == 0:
             selection = Greedy()(ensemble, constraint, generator)
+            refuse_fewer(len(selection), constraint.k, selection.stop_reason)
             reason = (
                 f"none of {self.n_samples} samples meets the constraint, so the greedy "
                 f"answer is taken: {selection.stop_reason}"

@@ -11,13 +11,12 @@ from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.residuals import (
-    BUDGET_SPENT,
-    RANK_USED_UP,
     Residuals,
     nothing_left,
+    refuse_fewer,
     score_for_cost,
 )
-from variegate.linalg import RANK_TOLERANCE, normalizer_and_marginal_kernel
+from variegate.linalg import normalizer_and_marginal_kernel
 from variegate.representations import Dense
 from variegate.selection import Selection
 
@@ -256,8 +255,6 @@ def _repaired(kernel: Dense, constraint: Constraint, members: IntArray) -> IntAr
             if constraint.k is None and gain[item] <= 0.0:
                 break
             state.add(item)
-    if constraint.k is not None and len(state.chosen) < constraint.k:
-        usable = state.available & (state.residual > RANK_TOLERANCE)
-        why = BUDGET_SPENT if usable.any() else RANK_USED_UP
-        nothing_left(len(state.chosen), constraint.k, why)
+    count, why = len(state.chosen), state.why_none_is_left()
+    refuse_fewer(count, constraint.k, nothing_left(count, constraint.k, why))
     return np.sort(np.array(state.chosen, dtype=np.intp))

@@ -32,10 +32,14 @@ def score_for_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
 
 
 def nothing_left(count: int, k: int | None, why: str) -> str:
-    """Say why the search ended, or that it found fewer than ``k`` items."""
-    if k is not None:
-        raise ValueError(f"no subset of {k} items was found: after {count}, {why}")
-    return why
+    """Say why the search ended before ``k`` items."""
+    return why if k is None else f"after {count} of {k} items, {why}"
+
+
+def refuse_fewer(count: int, k: int | None, reason: str) -> None:
+    """Refuse to go on with fewer than ``k`` items."""
+    if k is not None and count < k:
+        raise ValueError(f"no subset of {k} items was found: {reason}")
 
 
 class Residuals:
@@ -53,6 +57,11 @@ class Residuals:
         usable = self.available & (self.residual > RANK_TOLERANCE)
         log_residual = np.log(np.where(usable, self.residual, 1.0))
         return np.where(usable, log_residual + 2.0 * self.kernel.log_scale, -np.inf)
+
+    def why_none_is_left(self) -> str:
+        """Say what keeps the items that are left from being added."""
+        usable = self.available & (self.residual > RANK_TOLERANCE)
+        return BUDGET_SPENT if usable.any() else RANK_USED_UP
 
     def add(self, item: int) -> None:
         """Take an item and update what the others still add."""

@@ -11,6 +11,7 @@ from typing import Self
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg import log_det_of_correlation
+from variegate.spectrum import Eigenvectors
 
 
 class Representation(ABC):
@@ -51,15 +52,15 @@ class Representation(ABC):
         """Return ``K``."""
 
     @abstractmethod
-    def elementary(self) -> tuple[FloatArray, FloatArray]:
-        """Return eigenvalues of ``K`` (M,) and its eigenvectors in rows (M, N).
+    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
+        """Return eigenvalues of ``K`` (M,) and its eigenvectors (M, N).
 
         Not those of ``L``: next to large entries its small eigenvalues are lost to
         rounding, while an error of rounding in ``K`` is one in a probability.
         """
 
     @abstractmethod
-    def eigenpairs(self) -> tuple[FloatArray, FloatArray]:
+    def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
         """Return logarithms of eigenvalues of ``L`` (M,), and eigenvectors (M, N)."""
 
     @abstractmethod

@@ -9,12 +9,12 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg import (
-    eigenpairs,
     normalizer_and_marginal_kernel,
     schur_complement,
     split_scale,
 )
 from variegate.representations.base import Representation
+from variegate.spectrum import Eigenvectors, eigenpairs, symmetric_eigenpairs
 
 #: Errors of 1e-16 of the largest eigenvalue are then at most 1e-10 in a probability.
 _LARGEST_TAME = 1e6
@@ -66,13 +66,13 @@ class Dense(Representation):
         return self._normalized[1].copy()
 
     @cached_property
-    def _elementary(self) -> tuple[FloatArray, FloatArray]:
+    def _elementary(self) -> tuple[FloatArray, Eigenvectors]:
         if self._is_tame():
             log_values, vectors = self._eigenpairs
             values = np.exp(log_values)
             return values / (1.0 + values), vectors
-        values, vectors = np.linalg.eigh(self._normalized[1])
-        return np.clip(values, 0.0, 1.0), np.ascontiguousarray(vectors.T)
+        values, vectors = symmetric_eigenpairs(self.marginal_kernel())
+        return np.clip(values, 0.0, 1.0), vectors
 
     def _is_tame(self) -> bool:
         """Whether rounding in the eigenvalues of ``L`` is also rounding in ``K``.
@@ -82,15 +82,15 @@ class Dense(Representation):
         trace = float(np.exp(2.0 * np.minimum(self.log_scale, 300.0)).sum())
         return trace <= _LARGEST_TAME
 
-    def elementary(self) -> tuple[FloatArray, FloatArray]:
+    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
         """Return the eigenpairs of ``K``."""
         return self._elementary
 
     @cached_property
-    def _eigenpairs(self) -> tuple[FloatArray, FloatArray]:
+    def _eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
         return eigenpairs(self.S, self.log_scale)
 
-    def eigenpairs(self) -> tuple[FloatArray, FloatArray]:
+    def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
         """Return the eigenpairs of ``L``, eigenvalues as logarithms."""
         return self._eigenpairs
 

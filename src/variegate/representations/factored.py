@@ -16,6 +16,7 @@ from scipy.linalg import qr
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg import RANK_TOLERANCE
 from variegate.representations.base import Representation
+from variegate.spectrum import Eigenvectors
 
 #: Rows that are worked on at a time.
 _CHUNK = 16_384
@@ -35,14 +36,16 @@ class Factored(Representation):
 
     Parameters
     ----------
-    B : array of shape (N, D), finite
+    B : array of shape (N, D), finite, of single or double precision
+        Single precision is held as it is, half the memory; all arithmetic is double.
     """
 
     def __init__(self, B: FloatArray) -> None:
         self.B = np.ascontiguousarray(B).view()
         self.B.flags.writeable = False
-        with np.errstate(over="ignore", invalid="ignore"):
-            squared = np.einsum("ij,ij->i", B, B)
+        from variegate.compiled.rows import squared_lengths
+
+        squared = squared_lengths(self.B)
         if ((squared > _TINY) & (squared < np.inf)).all():
             norms: FloatArray = np.sqrt(squared)
         else:
@@ -59,7 +62,7 @@ class Factored(Representation):
         safe = np.where(largest > 0.0, largest, 1.0)
         norms = np.empty(len(self.B))
         for rows in self._chunks():
-            scaled = self.B[rows] / safe[rows, None]
+            scaled = self._rows(rows) / safe[rows, None]
             norms[rows] = np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) * safe[rows]
         return norms
 
@@ -72,18 +75,30 @@ class Factored(Representation):
         for start in range(0, len(self.B), _CHUNK):
             yield slice(start, start + _CHUNK)
 
+    def _rows(self, which: slice | IntArray) -> FloatArray:
+        """Return some rows in double precision."""
+        return np.asarray(self.B[which], dtype=np.float64)
+
     def diagonal(self) -> FloatArray:
         """Return the diagonal of ``S``."""
         return self._possible.astype(np.float64)
 
     def column(self, item: int) -> FloatArray:
         """Return a column of ``S``."""
-        return np.asarray(self.B @ (self.B[item] / self.norms[item]) / self.norms)
+        column = np.empty(len(self.B))
+        direction = np.asarray(self.B[item], dtype=np.float64) / self.norms[item]
+        for rows in self._chunks():
+            column[rows] = self._rows(rows) @ direction
+        return column / self.norms
 
     def submatrix(self, members: IntArray) -> FloatArray:
         """Return ``S`` restricted to some items."""
-        rows = self.B[members] / self.norms[members, None]
+        rows = self._rows(members) / self.norms[members, None]
         return np.asarray(rows @ rows.T)
+
+    def unit_rows(self) -> FloatArray:
+        """Return the rows scaled to unit length."""
+        return np.asarray(self.B / self.norms[:, None])
 
     @cached_property
     def _spectrum(self) -> tuple[FloatArray, FloatArray]:
@@ -94,7 +109,7 @@ class Factored(Representation):
         """
         triangle = np.zeros((0, self.B.shape[1]))
         for rows in self._chunks():
-            triangle = qr(np.vstack([triangle, self.B[rows]]), mode="r")[0]
+            triangle = qr(np.vstack([triangle, self._rows(rows)]), mode="r")[0]
             triangle = triangle[: self.B.shape[1]]
         _, singular, right = np.linalg.svd(triangle)
         rounding = (
@@ -109,7 +124,7 @@ class Factored(Representation):
         singular, right = self._spectrum
         vectors = np.empty((len(singular), len(self.B)))
         for rows in self._chunks():
-            vectors[:, rows] = (self.B[rows] @ (right / singular)).T
+            vectors[:, rows] = (self._rows(rows) @ (right / singular)).T
         return vectors
 
     @property
@@ -127,7 +142,7 @@ class Factored(Representation):
         root = right / np.sqrt(1.0 + singular**2)
         marginals = np.empty(len(self.B))
         for rows in self._chunks():
-            part = self.B[rows] @ root
+            part = self._rows(rows) @ root
             marginals[rows] = np.einsum("ij,ij->i", part, part)
         return np.clip(marginals, 0.0, 1.0)
 
@@ -137,18 +152,18 @@ class Factored(Representation):
         root = self._vectors * np.sqrt(self._keep_probability)[:, None]
         return np.asarray(root.T @ root)
 
-    def elementary(self) -> tuple[FloatArray, FloatArray]:
+    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
         """Return the eigenpairs of ``K``."""
-        return self._keep_probability, self._vectors
+        return self._keep_probability, Eigenvectors(self._vectors)
 
-    def eigenpairs(self) -> tuple[FloatArray, FloatArray]:
+    def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
         """Return the eigenpairs of ``L``, eigenvalues as logarithms."""
-        return 2.0 * np.log(self._spectrum[0]), self._vectors
+        return 2.0 * np.log(self._spectrum[0]), Eigenvectors(self._vectors)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
         """Return the kernel of the rest: rows less their part in the included span."""
-        span, _ = np.linalg.qr((self.B[included] / self.norms[included, None]).T)
-        residual = self.B[rest]
+        span, _ = np.linalg.qr((self._rows(included) / self.norms[included, None]).T)
+        residual = self._rows(rest)
         for _ in range(2):  # once more, to be orthogonal to rounding
             residual = residual - (residual @ span) @ span.T
         left = np.einsum("ij,ij->i", residual, residual)

@@ -17,6 +17,7 @@ from variegate._typing import BoolArray, FloatArray, RandomState
 from variegate._validation import check_count
 from variegate.decoding import Constraint, Greedy
 from variegate.decoding.base import Ensemble
+from variegate.decoding.residuals import refuse_fewer
 from variegate.linalg import RANK_TOLERANCE
 from variegate.representations import Dense, Factored
 
@@ -87,7 +88,9 @@ def sample_chain(
         raise ValueError(f"burn_in must not be negative, got {burn_in}")
     rng = generator(random_state)
     constraint = Constraint.of(n_items, k, None, None)
-    start = Greedy()(ensemble, constraint, rng).indices
+    greedy = Greedy()(ensemble, constraint, rng)
+    refuse_fewer(len(greedy), constraint.k, greedy.stop_reason)
+    start = greedy.indices
     chain = _Chain(ensemble, start, k is not None, rng)
     chain.advance(burn_in)
     chain.accepted = chain.steps = 0
@@ -110,7 +113,7 @@ class _Chain:
         self.kernel = kernel
         self.fixed_size = fixed_size
         if isinstance(kernel, Factored):
-            self.F: FloatArray = kernel.B / kernel.norms[:, None]
+            self.F: FloatArray = kernel.unit_rows()
             capacity = min(kernel.B.shape)
         elif isinstance(kernel, Dense):
             self.F, capacity = kernel.S, len(kernel)

@@ -15,11 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.spectrum import Eigenvectors
 
 
 def sample_spectral(
     keep_probability: FloatArray,
-    eigenvectors: FloatArray,
+    eigenvectors: Eigenvectors,
     n_samples: int,
     generator: np.random.Generator,
 ) -> BoolArray:
@@ -29,8 +30,7 @@ def sample_spectral(
     ----------
     keep_probability : array of shape (M,)
         Eigenvalues of the marginal kernel ``K``, between 0 and 1.
-    eigenvectors : array of shape (M, N)
-        In rows.
+    eigenvectors : Eigenvectors of shape (M, N)
     n_samples : int
     generator : numpy.random.Generator
 
@@ -45,7 +45,7 @@ def sample_spectral(
 
 def sample_spectral_k(
     log_eigenvalues: FloatArray,
-    eigenvectors: FloatArray,
+    eigenvectors: Eigenvectors,
     k: int,
     n_samples: int,
     generator: np.random.Generator,
@@ -57,8 +57,7 @@ def sample_spectral_k(
     log_eigenvalues : array of shape (M,)
         Logarithms of the eigenvalues of ``L``, up to a common constant; at least ``k``
         of them finite.
-    eigenvectors : array of shape (M, N)
-        In rows.
+    eigenvectors : Eigenvectors of shape (M, N)
     k, n_samples : int
     generator : numpy.random.Generator
 
@@ -77,7 +76,7 @@ def sample_spectral_k(
 
 
 def _sample_items(
-    vectors: FloatArray,
+    eigenvectors: Eigenvectors,
     kept: IntArray,
     offsets: IntArray,
     generator: np.random.Generator,
@@ -85,6 +84,7 @@ def _sample_items(
     from variegate.compiled.elementary import sample_elementary
 
     n_samples = len(offsets) - 1
+    vectors, kept = eigenvectors.select(kept)
     items = np.empty(len(kept), dtype=np.intp)
     sample_elementary(vectors, kept, offsets, _seeds(generator, n_samples), items)
     chosen = np.zeros((n_samples, vectors.shape[1]), dtype=bool)

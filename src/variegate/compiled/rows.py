@@ -1,0 +1,27 @@
+"""Sums over the rows of a matrix of any precision, in double precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+# Sums may be reordered, which is what lets the processor add several at a time.
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _squared_length(row: Any) -> float:
+    total = 0.0
+    for j in range(len(row)):
+        x = np.float64(row[j])
+        total += x * x
+    return total
+
+
+@njit(cache=True, nogil=True)
+def squared_lengths(B: Any) -> Any:
+    """Return the squared lengths of the rows of ``B``, reading it once."""
+    squared = np.empty(len(B))
+    for i in range(len(B)):
+        squared[i] = _squared_length(B[i])
+    return squared

@@ -1,0 +1,158 @@
+"""Eigenpairs of L-ensembles, with eigenvectors that are finished when asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh, lapack
+
+from variegate._typing import FloatArray, IntArray
+from variegate.linalg import RANK_TOLERANCE
+
+#: Log-qualities that spread no further than this leave an eigenvalue of ``L`` all but
+#: a few of the digits that it has in ``S``.
+_NARROW = 4.0
+
+#: LAPACK's dgejsv, asked to expect rows of widely different length.
+_GRADED_ROWS = 2
+
+#: Up to this size there is nothing to gain by leaving eigenvectors for later.
+_SMALL = 100
+
+#: The share of eigenvectors asked for one by one after which all are finished.
+_FEW = 0.125
+
+
+class Eigenvectors:
+    """Orthonormal vectors in rows.
+
+    Parameters
+    ----------
+    rows : array of shape (M, N)
+    """
+
+    def __init__(self, rows: FloatArray) -> None:
+        self._rows: FloatArray | None = rows
+        self.shape = rows.shape
+
+    def all(self) -> FloatArray:
+        """Return all of them, in rows."""
+        assert self._rows is not None
+        return self._rows
+
+    def select(self, wanted: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return a matrix that has the wanted vectors among its rows, and where."""
+        return self.all(), wanted
+
+
+class _UnfinishedEigenvectors(Eigenvectors):
+    """Eigenvectors of the tridiagonal matrix that a symmetric one was reduced to.
+
+    Turning them back is the dearest step of an eigendecomposition, and one sample
+    takes a handful of vectors.  When many have been asked for, all are turned back in
+    one product.
+
+    Parameters
+    ----------
+    vectors : array of shape (N, N), in columns
+    reflectors, factors
+        The reduction, as LAPACK's dsytrd gives it for the lower triangle.
+    """
+
+    def __init__(
+        self, vectors: FloatArray, reflectors: FloatArray, factors: FloatArray
+    ) -> None:
+        self._rows = None
+        self.shape = vectors.shape
+        self._vectors, self._reflectors, self._factors = vectors, reflectors, factors
+        self._n_asked = 0
+
+    def _turned_back(self, columns: FloatArray) -> FloatArray:
+        lower = np.asfortranarray(columns[1:])
+        turned, _, info = lapack.dormqr(
+            "L",
+            "N",
+            self._reflectors[1:, :-1],
+            self._factors,
+            lower,
+            64 * max(1, lower.shape[1]),
+            overwrite_c=1,
+        )
+        if info != 0:
+            raise np.linalg.LinAlgError("the eigenvectors could not be turned back")
+        rows = np.empty((columns.shape[1], len(columns)))
+        rows[:, 0] = columns[0]
+        rows[:, 1:] = turned.T
+        return rows
+
+    def all(self) -> FloatArray:
+        """Return all of them, in rows."""
+        if self._rows is None:
+            self._rows = self._turned_back(self._vectors)
+            del self._vectors, self._reflectors, self._factors
+        return self._rows
+
+    def select(self, wanted: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return a matrix that has the wanted vectors among its rows, and where."""
+        if self._rows is None:
+            distinct, where = np.unique(wanted, return_inverse=True)
+            self._n_asked += len(distinct)
+            if self._n_asked <= _FEW * len(self._vectors):
+                return self._turned_back(self._vectors[:, distinct]), where
+        return super().select(wanted)
+
+
+def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
+    """Return the eigenvalues of a symmetric matrix, ascending, and its eigenvectors.
+
+    The matrix is overwritten.
+    """
+    if len(A) <= _SMALL:
+        values, vectors = eigh(A, driver="evd", check_finite=False)
+        return values, Eigenvectors(np.ascontiguousarray(vectors.T))
+    lwork, _ = lapack.dsytrd_lwork(len(A), lower=1)
+    # The transpose is in LAPACK's order already, so nothing is copied.
+    reflectors, diagonal, beside, factors, info = lapack.dsytrd(
+        A.T, lower=1, lwork=int(lwork), overwrite_a=1
+    )
+    if info == 0:
+        values, vectors, info = lapack.dstevd(diagonal, beside, compute_v=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("the eigenvalues did not converge")
+    return values, _UnfinishedEigenvectors(vectors, reflectors, factors)
+
+
+def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenvectors]:
+    """Return logarithms of the eigenvalues of ``L``, and its eigenvectors.
+
+    ``L = diag(exp u) S diag(exp u)`` and ``S`` has a unit diagonal.  Eigenvalues that
+    are zero to rounding have the logarithm minus infinity, or are left out.
+
+    The usual method is accurate relative to the largest eigenvalue only.  Where the
+    qualities spread widely, ``L = G Gᵀ`` by pivoted Cholesky and the singular values
+    of ``G`` by Jacobi's method, which finds each to nearly all of its digits (Demmel
+    and Veselić, 1992).
+    """
+    if len(S) == 0:
+        return np.zeros(0), Eigenvectors(S)
+    top = float(log_scale.max())
+    scale = np.exp(log_scale - top)
+    with np.errstate(divide="ignore"):
+        if top - float(log_scale.min()) <= _NARROW:
+            L = scale[:, None] * S
+            L *= scale
+            values, vectors = symmetric_eigenpairs(L)
+            rounding = len(S) * np.finfo(np.float64).eps * values[-1]
+            log_values = np.log(np.where(values > rounding, values, 0.0))
+        else:
+            from variegate.compiled.pivoted import pivoted_cholesky
+
+            factor = np.empty_like(S)
+            rank = pivoted_cholesky(S, log_scale, RANK_TOLERANCE, factor)
+            singular, left, _, scaling, _, info = lapack.dgejsv(
+                scale[:, None] * factor[:, :rank], joba=_GRADED_ROWS
+            )
+            if info != 0:
+                raise np.linalg.LinAlgError("the singular values did not converge")
+            log_values = 2.0 * np.log(singular * scaling[0] / scaling[1])
+            vectors = Eigenvectors(np.ascontiguousarray(left.T))
+    return log_values + 2.0 * top, vectors

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from instances import random_kernel_matrix
+from variegate.linalg import log_principal_minors, split_scale
+from variegate.spectrum import eigenpairs, symmetric_eigenpairs
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0, 30.0, 200.0])
+@pytest.mark.parametrize("rank", [2, 6])
+def test_eigenpairs_of_graded_kernels(rank, spread):
+    rng = np.random.default_rng(0)
+    S, log_scale = split_scale(random_kernel_matrix(rng, 6, rank=rank))
+    log_scale = log_scale + spread * np.linspace(-1, 1, 6)[rng.permutation(6)]
+    log_values, eigenvectors = eigenpairs(S, log_scale)
+    vectors = eigenvectors.all()
+    finite = np.isfinite(log_values)
+    assert finite.sum() == rank
+    np.testing.assert_allclose(
+        vectors[finite] @ vectors[finite].T, np.eye(rank), atol=1e-12
+    )
+    # The principal minors of the size of the rank sum to the product of the nonzero
+    # eigenvalues.
+    minors = log_principal_minors(S, log_scale)
+    sizes = np.array([bin(y).count("1") for y in range(64)])
+    total = np.logaddexp.reduce(minors[sizes == rank])
+    assert log_values[finite].sum() == pytest.approx(total, rel=1e-12, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 100, 101, 300])
+def test_eigenpairs_of_a_symmetric_matrix(n):
+    rng = np.random.default_rng(n)
+    A = rng.standard_normal((n, n))
+    A = A + A.T
+    values, vectors = symmetric_eigenpairs(A.copy())
+    rows = vectors.all()
+    assert vectors.shape == rows.shape == (n, n)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(A), atol=1e-12 * n)
+    np.testing.assert_allclose(rows @ rows.T, np.eye(n), atol=1e-13 * n)
+    np.testing.assert_allclose(rows @ A, values[:, None] * rows, atol=1e-12 * n)
+
+
+def test_few_vectors_are_the_rows_of_all():
+    A = np.random.default_rng(0).standard_normal((200, 200))
+    _, vectors = symmetric_eigenpairs(A + A.T)
+    wanted = np.array([7, 199, 0, 7])
+    rows, where = vectors.select(wanted)
+    assert len(rows) == 3
+    np.testing.assert_allclose(rows[where], vectors.all()[wanted], atol=1e-13)
+
+
+def test_many_vectors_are_finished_once():
+    A = np.random.default_rng(0).standard_normal((200, 200))
+    _, vectors = symmetric_eigenpairs(A + A.T)
+    for first in range(0, 100, 20):
+        rows, where = vectors.select(np.arange(first, first + 20))
+    assert rows is vectors.all()
+    assert where.tolist() == list(range(80, 100))
