@@ -13,6 +13,9 @@ and the learned numbers::
       "training": {"status": "converged: ...", "objective": 3.1, "n_iterations": 40}
     }
 
+A ``"type"`` after the first lines marks the model of an application, which holds some
+of these: a summarizer, for example.
+
 Names of kernels, decoders and solvers are looked up in a fixed table, never imported,
 so a file from anywhere can do no more than fail to load.  Numbers are written with
 all their digits: a loaded model predicts exactly what the saved one did.
@@ -25,7 +28,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -52,6 +56,8 @@ _KERNELS: dict[str, type[Kernel]] = {
 _TOOLS: dict[str, type[Any]] = {
     cls.__name__: cls for cls in (*DECODERS.values(), *SOLVERS.values())
 }
+#: Where models of applications are read: nothing is imported that a file names.
+_APPLICATIONS = {"summarizer": "variegate.text.model_file"}
 #: Marks a kernel among the parameters of another.
 _NESTED = "$kernel"
 #: Settings that are code or live state, and so are not stored.
@@ -67,6 +73,26 @@ class ModelFileError(ValueError):
 
 def save(model: LargeMarginDPP, path: str | Path) -> None:
     """Write a fitted model."""
+    write_document(encode(model), path)
+
+
+def write_document(content: Mapping[str, Any], path: str | Path) -> None:
+    """Write a model file: ``content`` after the lines that every file begins with."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"variegate {__version__}",
+        **content,
+    }
+    try:
+        text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the model cannot be written as JSON: {error}") from error
+    write_atomic(path, text + "\n")
+
+
+def encode(model: LargeMarginDPP) -> dict[str, Any]:
+    """Return a fitted model as plain values."""
     model._check_parameters()
     settings = {
         name: _encode_setting(name, value)
@@ -74,10 +100,7 @@ def save(model: LargeMarginDPP, path: str | Path) -> None:
         if name not in _NOT_STORED
     }
     result = model.solver_result_
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "written_by": f"variegate {__version__}",
+    return {
         "settings": settings,
         "kernel": _encode_kernel(model.kernel_) | {"given": model.kernel is not None},
         "fitted": {
@@ -94,11 +117,6 @@ def save(model: LargeMarginDPP, path: str | Path) -> None:
             "n_evaluations": result.n_evaluations,
         },
     }
-    try:
-        text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"the model cannot be written as JSON: {error}") from error
-    write_atomic(path, text + "\n")
 
 
 def _encode_setting(name: str, value: Any) -> Any:
@@ -155,7 +173,7 @@ def _plain(value: Any) -> Any:
 # Reading --------------------------------------------------------------------------
 
 
-def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> LargeMarginDPP:
+def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> Any:
     """Read a model that ``save`` wrote.
 
     Parameters
@@ -163,6 +181,10 @@ def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> LargeMarginD
     path : str or Path
     kernels : sequence of kernel classes, optional
         Your own kernels that the file may name.
+
+    Returns
+    -------
+    LargeMarginDPP, or what an application made of some: a ``variegate.text.Summarizer``
 
     Raises
     ------
@@ -178,7 +200,8 @@ def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> LargeMarginD
             f"{path} is not a variegate model, or is damaged: {error}"
         ) from None
     try:
-        return _decode_model(document, kernels)
+        _check_head(document)
+        return _decoder(document.get("type"))(document, kernels)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except (
@@ -198,7 +221,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number that a model may hold")
 
 
-def _decode_model(document: Any, kernels: Sequence[type[Kernel]]) -> LargeMarginDPP:
+def _check_head(document: Any) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f'not a variegate model: "format" is not "{FORMAT}"')
     version = document.get("version")
@@ -209,6 +232,24 @@ def _decode_model(document: Any, kernels: Sequence[type[Kernel]]) -> LargeMargin
             f"format version {version} is newer than this variegate ({__version__}), "
             f"which reads up to {VERSION}: upgrade it"
         )
+
+
+def _decoder(kind: Any) -> Callable[[Any, Sequence[type[Kernel]]], Any]:
+    """Return what reads a type of model; plain ones have none."""
+    if kind is None:
+        return decode
+    if kind not in _APPLICATIONS:
+        raise ModelFileError(
+            f"unknown type of model {kind!r}; known are {', '.join(_APPLICATIONS)}"
+        )
+    module = import_module(_APPLICATIONS[str(kind)])
+    return module.decode  # type: ignore[no-any-return]
+
+
+def decode(
+    document: Mapping[str, Any], kernels: Sequence[type[Kernel]] = ()
+) -> LargeMarginDPP:
+    """Return the model that :func:`encode` turned into plain values."""
     section = _section(document, "kernel")
     kernel = _decode_kernel(section, {k.__name__: k for k in kernels} | _KERNELS)
     model = LargeMarginDPP(

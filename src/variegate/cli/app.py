@@ -11,6 +11,7 @@ from variegate._version import __version__
 from variegate.cli.bench import bench
 from variegate.cli.errors import Interrupted
 from variegate.cli.reproduce import reproduce
+from variegate.cli.rouge import rouge
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,6 +22,7 @@ def app() -> None:
 
 app.add_command(bench)
 app.add_command(reproduce)
+app.add_command(rouge)
 
 
 def run() -> None:

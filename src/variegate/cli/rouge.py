@@ -1,0 +1,207 @@
+"""``variegate rouge``: summaries against reference summaries."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from variegate.text.rouge import Rouge, Score
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _distance(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> float | None:
+    if value is None or value == "unlimited":
+        return math.inf if value else None
+    if not value.isdecimal():
+        raise click.BadParameter(f"{value!r} is not a whole number or 'unlimited'")
+    return int(value)
+
+
+@click.command()
+@click.option(
+    "--system",
+    "systems",
+    type=_FILE,
+    multiple=True,
+    required=True,
+    help="A summary to score, one sentence a line; repeat for several.",
+)
+@click.option(
+    "--reference",
+    "references",
+    type=_FILE,
+    multiple=True,
+    required=True,
+    help="A reference summary of the same topic; repeat for several.",
+)
+@click.option(
+    "--n",
+    type=click.IntRange(min=1),
+    multiple=True,
+    default=(1, 2),
+    show_default=True,
+    help="ROUGE-N; repeat for several.",
+)
+@click.option("--lcs", is_flag=True, help="ROUGE-L too.")
+@click.option("--w", type=float, help="ROUGE-W with this weight too, 1.2 by custom.")
+@click.option(
+    "--skip",
+    callback=_distance,
+    metavar="N",
+    help="ROUGE-S too: pairs with at most N words between; N may be 'unlimited'.",
+)
+@click.option(
+    "--su",
+    callback=_distance,
+    metavar="N",
+    help="ROUGE-SU too: such pairs, and single words.",
+)
+@click.option("--stem", is_flag=True, help="Compare the stems of English words.")
+@click.option(
+    "--wordnet",
+    type=_FILE,
+    help="Irregular forms for --stem, lines of 'form<TAB>base'.",
+)
+@click.option(
+    "--max-bytes", type=click.IntRange(min=1), help="Limit of every text, in bytes."
+)
+@click.option(
+    "--max-words", type=click.IntRange(min=1), help="Limit of every text, in words."
+)
+@click.option("--best", is_flag=True, help="Best reference instead of all pooled.")
+@click.option("--stop-words", type=_FILE, help="Words that do not count.")
+@click.option("--unicode", is_flag=True, help="Letters outside ASCII are letters.")
+@click.option(
+    "--encoding", default="utf-8", show_default=True, help="Encoding of all files."
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+def rouge(
+    systems: tuple[Path, ...],
+    references: tuple[Path, ...],
+    n: tuple[int, ...],
+    lcs: bool,
+    w: float | None,
+    skip: float | None,
+    su: float | None,
+    stem: bool,
+    wordnet: Path | None,
+    max_bytes: int | None,
+    max_words: int | None,
+    best: bool,
+    stop_words: Path | None,
+    unicode: bool,
+    encoding: str,
+    as_json: bool,
+) -> None:
+    r"""Score summaries of one topic as ROUGE-1.5.5 does.
+
+    \b
+      variegate rouge --system mine.txt --reference r1.txt --reference r2.txt
+    """
+    from variegate.text.rouge import Rouge, mean_scores, read_exceptions
+
+    scorer = Rouge(
+        n=n,
+        lcs=lcs,
+        w=w,
+        skip=skip,
+        su=su,
+        stem=stem,
+        exceptions=None if wordnet is None else read_exceptions(wordnet),
+        max_bytes=max_bytes,
+        max_words=max_words,
+        references="best" if best else "average",
+        stop_words=_read(stop_words, encoding).split() if stop_words else None,
+        unicode=unicode,
+    )
+    texts = {path: _reference(path, scorer, encoding) for path in references}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a note says it in the words of the options
+        prepared = scorer.prepare([texts[path] for path in references])
+    scores = [prepared.score(_read(path, encoding)) for path in systems]
+    for note in _notes(scorer, texts, wordnet):
+        click.echo(f"variegate: note: {note}", err=True)
+    rows = [(str(path), row) for path, row in zip(systems, scores, strict=True)]
+    mean = mean_scores(scores)
+    if as_json:
+        click.echo(_json(rows, mean))
+    else:
+        click.echo(_table([*rows, ("mean", mean)] if len(rows) > 1 else rows))
+
+
+def _notes(
+    scorer: Rouge, references: Mapping[Path, str], wordnet: Path | None
+) -> Iterator[str]:
+    """Yield what a user may not expect of the scores."""
+    from variegate.text.rouge.tokens import mostly_beyond_ascii
+
+    if scorer.stem and wordnet is None:
+        yield (
+            "plain Porter stems; irregular forms differ from ROUGE-1.5.5, which looks "
+            "them up in WordNet (--wordnet FILE)"
+        )
+    if wordnet is not None and not scorer.stem:
+        yield "--wordnet does nothing without --stem"
+    for path, text in references.items():
+        if not scorer.unicode and mostly_beyond_ascii(text):
+            yield f"{path}: letters outside ASCII do not count without --unicode"
+
+
+def _read(path: Path, encoding: str) -> str:
+    try:
+        return path.read_text(encoding=encoding)
+    except UnicodeError:
+        raise click.UsageError(
+            f"{path}: the text is not {encoding}; name its encoding with --encoding"
+        ) from None
+    except LookupError:
+        raise click.BadParameter(
+            f"no encoding of texts is called {encoding!r}", param_hint="'--encoding'"
+        ) from None
+
+
+def _reference(path: Path, scorer: Rouge, encoding: str) -> str:
+    text = _read(path, encoding)
+    if not text.strip():
+        raise click.UsageError(f"{path}: the reference is empty")
+    if not scorer.reader.read(text).words:
+        hint = "" if scorer.unicode else "; --unicode counts letters outside ASCII"
+        raise click.UsageError(f"{path}: the reference has no words that count{hint}")
+    return text
+
+
+def _json(
+    rows: Sequence[tuple[str, Mapping[str, Score]]], mean: Mapping[str, Score]
+) -> str:
+    systems = [{"system": name, "scores": _plain(scores)} for name, scores in rows]
+    return json.dumps(
+        {"systems": systems, "mean": _plain(mean)}, indent=1, ensure_ascii=False
+    )
+
+
+def _plain(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:
+    return {name: score._asdict() for name, score in scores.items()}
+
+
+def _table(rows: Sequence[tuple[str, Mapping[str, Score]]]) -> str:
+    cells: list[tuple[str, ...]] = [("system", "measure", "P", "R", "F")]
+    for name, scores in rows:
+        for measure, score in scores.items():
+            cells.append((name, measure, *(f"{value:.5f}" for value in score)))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in cells
+    )

@@ -1,0 +1,108 @@
+"""How long a summary may be, in characters, bytes, words or sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from variegate._typing import FloatArray
+
+__all__ = ["Budget", "Unit"]
+
+#: What the length of a summary is counted in.
+Unit = Literal["characters", "words", "sentences", "bytes"]
+
+_UNITS: dict[str, Unit] = {unit[0]: unit for unit in get_args(Unit)}
+_FORMS = ", ".join(f"{letter} ({unit})" for letter, unit in _UNITS.items())
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most a summary may hold.
+
+    The sentences of a summary are joined by newlines.  Each sentence has a cost, and
+    a summary fits exactly when its costs add up to at most :attr:`limit`:
+
+    * characters and bytes (of UTF-8): length + 1, limit = amount + 1, because k
+      sentences are joined by k - 1 newlines;
+    * words, separated by white space: their number, limit = amount;
+    * sentences: 1 each, limit = amount.
+
+    Attributes
+    ----------
+    amount : int
+        At least 1.
+    unit : {"characters", "words", "sentences", "bytes"}
+    """
+
+    amount: int
+    unit: Unit
+
+    def __post_init__(self) -> None:
+        if self.unit not in _UNITS.values():
+            raise ValueError(
+                f"unknown unit {self.unit!r} of a budget: "
+                f"use one of {', '.join(_UNITS.values())}"
+            )
+        if isinstance(self.amount, bool) or not isinstance(self.amount, int):
+            raise TypeError(f"a budget is a whole number, not {self.amount!r}")
+        if self.amount < 1:
+            raise ValueError(f"a budget must be at least 1, not {self.amount}")
+
+    @classmethod
+    def parse(cls, text: str) -> Budget:
+        """Read a budget such as ``"665c"``, ``"250 words"``, ``"5s"`` or ``"665b"``."""
+        match = re.fullmatch(r"\s*([+-]?[0-9]+)\s*([a-zA-Z]*)\s*", text)
+        if match is None:
+            raise ValueError(
+                f"cannot read the budget {text!r}: write a whole number and a unit, "
+                f"one of {_FORMS}; for example 250w"
+            )
+        number, letters = match.groups()
+        if not letters:
+            raise ValueError(
+                f"the budget {text!r} has no unit: add one of {_FORMS}; "
+                f"for example {number}w"
+            )
+        for letter, unit in _UNITS.items():
+            if letters.lower() in (letter, unit, unit[:-1]):
+                return cls(int(number), unit)
+        raise ValueError(f"unknown unit {letters!r} in {text!r}: use one of {_FORMS}")
+
+    def __str__(self) -> str:
+        return f"{self.amount}{self.unit[0]}"
+
+    @property
+    def limit(self) -> float:
+        """What the costs of a summary may add up to."""
+        return float(self.amount + (self.unit in ("characters", "bytes")))
+
+    def costs(self, texts: Sequence[str]) -> FloatArray:
+        """Return what each text, as one sentence of a summary, takes of the limit."""
+        separator = int(self.unit in ("characters", "bytes"))
+        return np.array(
+            [self._length(text) + separator for text in texts], dtype=np.float64
+        )
+
+    def fits(self, text: str) -> bool:
+        """Whether a summary, one sentence a line, keeps to the budget."""
+        if self.unit == "sentences":
+            return sum(bool(line.strip()) for line in text.split("\n")) <= self.amount
+        return self._length(text) <= self.amount
+
+    def describe(self) -> str:
+        """Return the budget in words: ``"665 characters"``, ``"1 sentence"``."""
+        return f"{self.amount} {self.unit if self.amount > 1 else self.unit[:-1]}"
+
+    def _length(self, text: str) -> int:
+        if self.unit == "characters":
+            return len(text)
+        if self.unit == "bytes":
+            return len(text.encode("utf-8", errors="surrogatepass"))
+        if self.unit == "words":
+            return len(text.split())
+        return 1

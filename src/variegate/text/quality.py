@@ -1,0 +1,222 @@
+"""What makes a sentence worth choosing: the quality features.
+
+The features of Kulesza and Taskar (2011), which the paper uses: length, position in the
+document, mean similarity to the cluster, LexRank, personal pronouns, each also in bins
+where its effect is not a straight line.  And, in the set ``"full"``, what the documents
+of a cluster have in common: words and pairs of words that many of them use, their
+headlines, and their first sentences.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from variegate._typing import FloatArray, IntArray
+from variegate.text.documents import Sentence
+from variegate.text.languages import Language
+from variegate.text.lexrank import lexrank
+from variegate.text.words import WordCounts, bigrams
+
+__all__ = ["FEATURE_SETS", "Material", "quality_features"]
+
+#: From, up to (but not including) so many words; what lies between is the reference.
+_LENGTH_BINS = ((0, 8), (8, 15), (30, 45), (45, None))
+
+#: Sentences from the beginning with a bin of their own.
+_N_POSITIONS = 5
+
+#: A pair of words in at least so many documents is what the cluster is about.
+_COMMON = 3
+
+_QUOTES = '"“”«»„'
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What the features are computed from.
+
+    Attributes
+    ----------
+    sentences : the candidates
+    words : the words of each
+    counts : how often each word is in each
+    weights : of words, (W,)
+    vectors : tf-idf vectors of unit length
+    headlines : words of the headlines of each document
+    language : or None
+    """
+
+    sentences: Sequence[Sentence]
+    words: Sequence[Sequence[str]]
+    counts: WordCounts
+    weights: FloatArray
+    vectors: sparse.csr_array
+    headlines: Sequence[Sequence[str]]
+    language: Language | None
+
+    @property
+    def document(self) -> IntArray:
+        """The document of each sentence."""
+        return np.array([sentence.document for sentence in self.sentences])
+
+    @property
+    def position(self) -> IntArray:
+        """The position of each sentence in its document."""
+        return np.array([sentence.position for sentence in self.sentences])
+
+    @property
+    def length(self) -> FloatArray:
+        """The number of words of each sentence."""
+        return np.array([len(tokens) for tokens in self.words], dtype=np.float64)
+
+    def direction(self, weight: Mapping[str, float]) -> FloatArray:
+        """Return a unit vector of weighted words; zero where none is known."""
+        vector = np.zeros(len(self.weights))
+        for word, value in weight.items():
+            column = self.counts.vocabulary.get(word)
+            if column is not None:
+                vector[column] = value * self.weights[column]
+        return _unit(vector)
+
+
+Features = dict[str, FloatArray]
+
+
+def quality_features(
+    material: Material, features: str = "full"
+) -> tuple[FloatArray, list[str]]:
+    """Return features of every sentence, z-scored within the cluster, and their names.
+
+    A feature that is the same for all sentences is zero.
+    """
+    columns: Features = {}
+    for compute in FEATURE_SETS[features]:
+        columns |= compute(material)
+    X = np.column_stack(list(columns.values()))
+    deviation = X.std(axis=0)
+    # What differs by rounding only is the same.
+    constant = deviation <= 1e-9 * (1.0 + np.abs(X).max(axis=0, initial=0.0))
+    Z = (X - X.mean(axis=0)) / np.where(constant, 1.0, deviation)
+    Z[:, constant] = 0.0
+    return Z, list(columns)
+
+
+def _length(material: Material) -> Features:
+    length = material.length
+    columns = {"length": np.log1p(length)}
+    for low, high in _LENGTH_BINS:
+        inside = (length >= low) & (length < (high or np.inf))
+        columns[f"length {low}-{high or ''}"] = inside.astype(np.float64)
+    return columns
+
+
+def _position(material: Material) -> Features:
+    position, document = material.position, material.document
+    n_sentences = np.zeros(document.max() + 1)
+    np.maximum.at(n_sentences, document, position + 1)
+    columns = {
+        "earliness": 1.0 / np.sqrt(1.0 + position),
+        "depth": position / n_sentences[document],
+    }
+    for k in range(_N_POSITIONS):
+        columns[f"position {k + 1}"] = (position == k).astype(np.float64)
+    return columns
+
+
+def _centrality(material: Material) -> Features:
+    vectors = material.vectors
+    total = np.asarray(vectors.sum(axis=0)).ravel()
+    others = max(1, vectors.shape[0] - 1)
+    return {
+        "mean similarity": (vectors @ total - 1.0) / others,
+        "lexrank": np.log(lexrank(vectors)),
+    }
+
+
+def _pronouns(material: Material) -> Features:
+    pronouns = material.language.pronouns if material.language else frozenset()
+    share, first = [], []
+    for tokens in material.words:
+        share.append(sum(word in pronouns for word in tokens) / max(1, len(tokens)))
+        first.append(any(word in pronouns for word in tokens[:2]))
+    quotes = [any(q in s.text for q in _QUOTES) for s in material.sentences]
+    return {
+        "pronouns": np.array(share),
+        "begins with a pronoun": np.array(first, dtype=np.float64),
+        "quotation": np.array(quotes, dtype=np.float64),
+    }
+
+
+def _shared_words(material: Material) -> Features:
+    """Measure how much of a sentence many documents say."""
+    documents = material.document
+    holders: dict[Any, set[int]] = defaultdict(set)
+    for document, tokens in zip(documents.tolist(), material.words, strict=True):
+        for unit in (*tokens, *bigrams(tokens)):
+            holders[unit].add(document)
+    n_documents = max(1, len(set(documents.tolist())))
+    spread = {unit: len(holding) for unit, holding in holders.items()}
+    matrix = material.counts.matrix
+    share = np.asarray(matrix.sum(axis=0)).ravel() / max(1.0, matrix.sum())
+    length = np.maximum(material.length, 1.0)
+    words, pairs, weight = [], [], []
+    for tokens in material.words:
+        distinct, couples = set(tokens), set(bigrams(tokens))
+        words.append(_mean([spread[word] / n_documents for word in distinct]))
+        pairs.append(_mean([spread[pair] >= _COMMON for pair in couples]))
+        weight.append(sum(spread[p] / n_documents for p in couples if spread[p] > 1))
+    return {
+        "word probability": np.asarray(matrix @ (share * material.weights)) / length,
+        "words of many documents": np.array(words),
+        "pairs of many documents": np.array(pairs),
+        "weight of shared pairs": np.array(weight) / np.sqrt(length),
+    }
+
+
+def _headlines(material: Material) -> Features:
+    every = Counter(w for tokens in material.headlines for w in set(tokens))
+    own = [
+        material.direction(dict.fromkeys(tokens, 1.0)) for tokens in material.headlines
+    ]
+    documents = material.document
+    similarity = np.zeros(len(documents))
+    for number, direction in enumerate(own):
+        rows = np.flatnonzero(documents == number)
+        similarity[rows] = material.vectors[rows] @ direction
+    return {
+        "like the headlines": material.vectors @ material.direction(every),
+        "like its headline": similarity,
+    }
+
+
+def _leads(material: Material) -> Features:
+    columns = {}
+    for name, last in (("first sentences", 0), ("first three sentences", 2)):
+        rows = np.flatnonzero(material.position <= last)
+        mean = np.asarray(material.vectors[rows].sum(axis=0)).ravel()
+        columns[f"like the {name}"] = material.vectors @ _unit(mean)
+    return columns
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _unit(vector: FloatArray) -> FloatArray:
+    length = float(np.linalg.norm(vector))
+    return vector / length if length > 0.0 else vector
+
+
+_PAPER = (_length, _position, _centrality, _pronouns)
+
+#: The sets by name: what the paper uses, and that with what documents share.
+FEATURE_SETS: Mapping[str, Sequence[Callable[[Material], Features]]] = {
+    "paper": _PAPER,
+    "full": (*_PAPER, _shared_words, _headlines, _leads),
+}

@@ -1,0 +1,296 @@
+"""Documents from text, Markdown and HTML files; clusters from JSON lines and DUC."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from variegate.text.documents import Cluster, Document
+from variegate.text.languages import as_language
+from variegate.text.markup import html_text, markdown_text
+
+__all__ = ["read_clusters", "read_documents", "read_duc", "read_text"]
+
+_MARKDOWN = (".md", ".markdown")
+_HTML = (".html", ".htm")
+_SUFFIXES = (".txt", ".text", *_MARKDOWN, *_HTML)
+
+
+def _decode(data: bytes, name: str, encoding: str) -> str:
+    if b"\0" in data and not encoding.lower().replace("-", "").startswith(
+        ("utf16", "utf32")
+    ):
+        raise ValueError(f"{name} is not a text file: it has zero bytes")
+    try:
+        text = data.decode(encoding)
+    except LookupError as error:
+        raise ValueError(
+            f"unknown encoding {encoding!r}: use utf-8 or latin-1, for example"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{name} is not in {encoding}: byte {error.start} "
+            f"(0x{data[error.start]:02x}) cannot be read; if the file is in another "
+            "encoding, give it, for example --encoding latin-1"
+        ) from error
+    return text.removeprefix("\ufeff")
+
+
+def read_text(path: str | Path, encoding: str = "utf-8") -> str:
+    """Return the text of a plain file, as it is but for a byte order mark."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    return _decode(path.read_bytes(), str(path), encoding)
+
+
+def _document(source: str, name: str, suffix: str) -> Document:
+    suffix = suffix.lower()
+    if suffix in _HTML:
+        text = html_text(source)
+    elif suffix in _MARKDOWN:
+        text = markdown_text(source)
+    else:
+        text = source
+    if not text.strip():
+        raise ValueError(f"there is no text in {name}")
+    return Document(text, name)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """Yield the file, or the files to read of a folder and of those in it."""
+    if not path.is_dir():
+        yield path
+        return
+    found = sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix.lower() in _SUFFIXES
+        and file.is_file()
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )
+    if not found:
+        raise ValueError(
+            f"there is nothing to read in the folder {path}: "
+            f"files must end in {', '.join(_SUFFIXES)}"
+        )
+    yield from found
+
+
+def read_documents(
+    paths: str | Path | Iterable[str | Path], encoding: str = "utf-8"
+) -> list[Document]:
+    """Read files and folders into documents, named by their paths.
+
+    Parameters
+    ----------
+    paths : path or paths
+        A Markdown (``.md``) or HTML file is turned into plain text, a paragraph
+        between blank lines; any other file is taken as it is.  A folder stands for
+        the text, Markdown and HTML files in it and below, sorted, without hidden
+        ones; ``"-"`` for standard input.
+    encoding : str
+
+    Returns
+    -------
+    list of Document
+        Offsets refer to the text they hold.
+    """
+    if isinstance(paths, str | Path):
+        paths = [paths]
+    documents = []
+    for path in paths:
+        if str(path) == "-":
+            source = _decode(sys.stdin.buffer.read(), "standard input", encoding)
+            documents.append(_document(source, "standard input", ".txt"))
+            continue
+        for file in _files(Path(path)):
+            source = read_text(file, encoding)
+            documents.append(_document(source, str(file), file.suffix))
+    if not documents:
+        raise ValueError("no files to read: give at least one file or folder")
+    return documents
+
+
+def _texts(row: Mapping[str, Any], field: str, where: str) -> list[tuple[str, str]]:
+    """Return the ``(id, text)`` of a list of strings or of ``{id, text}``."""
+    items = row.get(field) or []
+    if not isinstance(items, list):
+        raise ValueError(f"{where}: {field!r} must be a list, not {items!r:.40}")
+    pairs = []
+    for number, item in enumerate(items, 1):
+        name, text = str(number), item
+        if isinstance(item, dict):
+            name, text = str(item.get("id", name)), item.get("text")
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(
+                f"{where}: item {number} of {field!r} has no text: it must be a string "
+                'or {"id": ..., "text": ...}, and not blank'
+            )
+        pairs.append((name, text))
+    return pairs
+
+
+def _cluster(
+    row: Mapping[str, Any], where: str, name: str, need_references: bool
+) -> Cluster:
+    documents = _texts(row, "documents", where)
+    references = _texts(row, "references", where)
+    if not documents:
+        raise ValueError(f"{where}: there are no 'documents'")
+    if need_references and not references:
+        raise ValueError(
+            f"{where}: there are no 'references', the summaries to learn from or to "
+            "compare with"
+        )
+    spoken = row.get("language")
+    if not isinstance(spoken, str | None):
+        raise ValueError(f"{where}: 'language' must be a name, not {spoken!r}")
+    try:
+        language = as_language(spoken)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+    return Cluster(
+        documents=tuple(Document(text, name) for name, text in documents),
+        references=tuple(text for _, text in references),
+        language=None if language is None else language.name,
+        id=str(row.get("id", name)),
+        group=str(row.get("topic", "")),
+    )
+
+
+def read_clusters(
+    path: str | Path,
+    *,
+    where: Mapping[str, object] | None = None,
+    need_references: bool = True,
+    encoding: str = "utf-8",
+) -> list[Cluster]:
+    """Read clusters of documents, one JSON object a line.
+
+    Parameters
+    ----------
+    path : path
+        Each object has ``documents`` (strings, or objects with ``id`` and ``text``)
+        and may have ``references`` (strings), ``id``, ``topic`` (the group of the
+        cluster) and ``language``.
+    where : mapping, optional
+        Only the clusters with these values, such as ``{"split": "train"}``.
+    need_references : bool, default=True
+        Whether a cluster without references is an error.
+    encoding : str
+    """
+    clusters = []
+    wanted = dict(where or {})
+    empty = True
+    for number, line in enumerate(read_text(path, encoding).split("\n"), 1):
+        if not line.strip():
+            continue
+        empty = False
+        place = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"{place}: not JSON ({error.msg} at character {error.colno}); "
+                "each line must hold one object"
+            ) from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{place}: not an object but {line.strip():.40}")
+        if all(row.get(field) == value for field, value in wanted.items()):
+            name = f"{Path(path).name}:{number}"
+            clusters.append(_cluster(row, place, name, need_references))
+    if empty:
+        raise ValueError(f"there are no clusters in {path}: the file is empty")
+    if not clusters:
+        raise ValueError(f"no cluster in {path} has {wanted}")
+    return clusters
+
+
+def _duc_document(path: Path, encoding: str) -> Document:
+    """Read an SGML-like file: the headline, a blank line, the paragraphs."""
+    source = read_text(path, encoding)
+
+    def content(tag: str) -> str:
+        found = re.findall(rf"(?is)<{tag}\b[^>]*>(.*?)</{tag}>", source)
+        return "\n<p>\n".join(found)
+
+    # In files without <P>, a paragraph begins with an indented line.
+    body = re.split(r"(?i)</?p\b[^>]*>|\n\s*\n|\n(?=[ \t]{2,}\S)", content("text"))
+    headline = content("headline") or content("head")
+    plain = (
+        re.sub(r"<[^>]*>|&(?:LR|UR|QL|QR|QC);", " ", part) for part in [headline, *body]
+    )
+    paragraphs = [" ".join(html.unescape(part).split()) for part in plain]
+    text = "\n\n".join(part for part in paragraphs if part)
+    if not any(paragraphs[1:]):
+        raise ValueError(f"there is no <TEXT> in {path}: is it a DUC document?")
+    return Document(text, content("docno").strip() or path.name)
+
+
+def read_duc(
+    folder_documents: str | Path,
+    folder_references: str | Path,
+    *,
+    words: int = 100,
+    encoding: str = "utf-8",
+) -> list[Cluster]:
+    """Read the clusters of DUC 2003 or 2004, task 2.
+
+    Parameters
+    ----------
+    folder_documents : path
+        One folder a cluster: ``d30001t/APW19981016.0240``.
+    folder_references : path
+        The summaries: ``D30001.M.100.T.A``, that is cluster, kind, words, the letter
+        at the end of the cluster's folder, the letter of the assessor.
+    words : int, default=100
+        The length of the summaries.
+    encoding : str
+    """
+    documents, references = Path(folder_documents), Path(folder_references)
+    for folder in (documents, references):
+        if not folder.is_dir():
+            raise FileNotFoundError(f"there is no folder {folder}")
+    clusters = []
+    for folder in sorted(entry for entry in documents.iterdir() if entry.is_dir()):
+        files = [
+            file
+            for file in sorted(folder.iterdir())
+            if file.is_file() and file.name[0] != "."
+        ]
+        if not files:
+            raise ValueError(f"there are no documents in the folder {folder}")
+        match = re.fullmatch(r"(.*?)([A-Z]?)", folder.name.upper())
+        assert match is not None
+        pattern = f"{match[1]}.M.{words:03d}.{match[2] or '?'}.?"
+        summaries = sorted(references.glob(pattern))
+        if not summaries:
+            raise ValueError(
+                f"the cluster {folder} has no reference summaries: there is no "
+                f"{pattern} in {references}"
+            )
+        clusters.append(
+            Cluster(
+                documents=tuple(_duc_document(file, encoding) for file in files),
+                references=tuple(
+                    _document(read_text(file, encoding), str(file), "").text.strip()
+                    for file in summaries
+                ),
+                language="english",
+                id=folder.name,
+            )
+        )
+    if not clusters:
+        raise ValueError(
+            f"there are no clusters in {documents}: it must hold a folder for each, "
+            "such as d30001t"
+        )
+    return clusters

@@ -1,0 +1,120 @@
+"""ROUGE-N and ROUGE-S: how many units, n-grams or pairs, two texts share.
+
+With the references pooled, a unit that a summary has c times and reference r has
+c_r times gives Σ_r min(c, c_r) hits.  Recall is all hits over all units of all
+references, precision all hits over the summary's units, counted once a reference.
+Units run across the ends of sentences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from variegate.text.rouge.score import Ratios, ratio
+from variegate.text.rouge.tokens import Text
+
+__all__ = ["NGrams", "SkipBigrams"]
+
+Unit = Hashable
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NGrams:
+    """ROUGE-N: runs of ``n`` words."""
+
+    n: int
+
+    @property
+    def name(self) -> str:
+        """The key of its score."""
+        return f"rouge-{self.n}"
+
+    def units(self, words: Words) -> Iterable[Unit]:
+        """Return the n-grams of a text."""
+        if self.n == 1:
+            return words
+        return zip(*(words[start:] for start in range(self.n)), strict=False)
+
+    def pool(self, references: Sequence[Text]) -> CountPool:
+        """Return the references, ready for many summaries."""
+        return CountPool(self.units, references)
+
+
+@dataclass(frozen=True)
+class SkipBigrams:
+    """ROUGE-S: pairs of words in order with at most ``skip`` words between them.
+
+    ``skip`` may be ``math.inf``.  With ``unigrams`` (ROUGE-SU) single words count too,
+    all but the last: ROUGE-1.5.5 counts a word together with the pairs it begins.
+    """
+
+    skip: float
+    unigrams: bool
+
+    @property
+    def name(self) -> str:
+        """The key of its score."""
+        reach = "*" if math.isinf(self.skip) else f"{self.skip:.0f}"
+        return f"rouge-s{'u' * self.unigrams}{reach}"
+
+    def units(self, words: Words) -> Iterable[Unit]:
+        """Return the pairs of a text, and its words where they count."""
+        reach = len(words) if math.isinf(self.skip) else int(self.skip) + 1
+        pairs: Iterable[Unit] = (
+            (first, second)
+            for i, first in enumerate(words)
+            for second in words[i + 1 : i + 1 + reach]
+        )
+        return chain(words[:-1], pairs) if self.unigrams else pairs
+
+    def pool(self, references: Sequence[Text]) -> CountPool:
+        """Return the references, ready for many summaries."""
+        return CountPool(self.units, references)
+
+
+class CountPool:
+    """The units of all references in one table.
+
+    The table holds, for a unit, the hits of a summary that has it 0, 1, 2, ... times,
+    so that scoring looks up each unit once, however many references there are.
+    """
+
+    def __init__(
+        self,
+        units: Callable[[Words], Iterable[Unit]],
+        references: Sequence[Text],
+    ) -> None:
+        counts = [Counter(units(reference.words)) for reference in references]
+        self._units = units
+        self._n_references = len(counts)
+        self._n_units = sum(count.total() for count in counts)
+        self._hits = {unit: _hits(unit, counts) for unit in set(chain(*counts))}
+
+    def ratios(self, summary: Text) -> Ratios:
+        """Return the precision and recall of a summary."""
+        count = Counter(self._units(summary.words))
+        table = self._hits
+        hits = 0
+        for unit in count.keys() & table.keys():
+            row = table[unit]
+            times = count[unit]
+            hits += row[times] if times < len(row) else row[-1]
+        recall = ratio(hits, self._n_units)
+        return Ratios(
+            precision=ratio(hits, self._n_references * count.total()),
+            recall=recall,
+            merit=round(recall, 5),
+        )
+
+
+def _hits(unit: Unit, counts: list[Counter[Unit]]) -> tuple[int, ...]:
+    times = [count[unit] for count in counts]
+    return tuple(
+        sum(min(summary, reference) for reference in times)
+        for summary in range(max(times) + 1)
+    )

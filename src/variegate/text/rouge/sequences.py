@@ -1,0 +1,172 @@
+"""ROUGE-L and ROUGE-W: the longest common subsequences of sentences.
+
+Both go through a reference sentence by sentence.  A sentence's longest common
+subsequence with each sentence of the summary marks words in it; the marks of all
+sentences of the summary are united.  A marked word is a hit as long as summary and
+reference have occurrences of it left; each hit uses one up in both.
+
+ROUGE-W gives a run of k words the weight f(k) = k^w, both in finding the
+subsequences and in counting the hits.  ROUGE-1.5.5 counts in an own way, kept here:
+
+- only neighbours in the reference make a run, wherever the summary has the words;
+- a run ends at the first hit whose right neighbour is not marked; one that ends in a
+  marked word without occurrences left goes on with the next hit of the sentence, and is
+  lost where there is none;
+- a reference of sentences of lengths l_1, l_2, ... weighs f(Σ f(l_i)), a summary of n
+  words f(n), so that even a perfect recall stays below 1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from variegate.text.rouge.score import Ratios, ratio
+from variegate.text.rouge.tokens import Text
+
+__all__ = ["LongestCommon", "WeightedLongestCommon", "common_positions"]
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LongestCommon:
+    """ROUGE-L."""
+
+    @property
+    def name(self) -> str:
+        """The key of its score."""
+        return "rouge-l"
+
+    def pool(self, references: Sequence[Text]) -> SequencePool:
+        """Return the references, ready for many summaries."""
+        return SequencePool(references, 1.0, _count_hits, _n_words)
+
+
+@dataclass(frozen=True)
+class WeightedLongestCommon:
+    """ROUGE-W with the weight ``k ** w`` of a run of k words."""
+
+    w: float
+
+    @property
+    def name(self) -> str:
+        """The key of its score."""
+        return f"rouge-w-{self.w:g}"
+
+    def pool(self, references: Sequence[Text]) -> SequencePool:
+        """Return the references, ready for many summaries."""
+        return SequencePool(references, self.w, self._weigh_hits, self._size)
+
+    def _weigh_hits(self, marked: list[bool], hit: list[bool]) -> float:
+        weight = 0.0
+        run = 0
+        for is_hit, goes_on in zip(hit, [*marked[1:], False], strict=True):
+            run += is_hit
+            if is_hit and not goes_on:
+                weight += float(run**self.w)
+                run = 0
+        return weight
+
+    def _size(self, reference: Text) -> float:
+        return float(sum(len(words) ** self.w for words in reference.sentences))
+
+
+def _count_hits(marked: list[bool], hit: list[bool]) -> float:
+    return float(sum(hit))
+
+
+def _n_words(text: Text) -> int:
+    return sum(len(words) for words in text.sentences)
+
+
+class SequencePool:
+    """References for ROUGE-L (``w`` = 1) or ROUGE-W."""
+
+    def __init__(
+        self,
+        references: Sequence[Text],
+        w: float,
+        weigh: Callable[[list[bool], list[bool]], float],
+        size: Callable[[Text], float],
+    ) -> None:
+        self._references = references
+        self._w = w
+        self._weigh = weigh
+        self._sizes = [size(reference) for reference in references]
+
+    def ratios(self, summary: Text) -> Ratios:
+        """Return the precision and recall of a summary."""
+        hits = sum(self._hits(reference, summary) for reference in self._references)
+        offered = len(self._references) * float(len(summary.words) ** self._w)
+        wanted = sum(float(size**self._w) for size in self._sizes)
+        return Ratios(
+            precision=float(ratio(hits, offered) ** (1.0 / self._w)),
+            recall=float(ratio(hits, wanted) ** (1.0 / self._w)),
+            merit=ratio(hits, sum(self._sizes)),
+        )
+
+    def _hits(self, reference: Text, summary: Text) -> float:
+        left = Counter(reference.words) & Counter(summary.words)
+        total = 0.0
+        for sentence in reference.sentences:
+            marked = [False] * len(sentence)
+            for other in summary.sentences:
+                for position in common_positions(sentence, other, self._w):
+                    marked[position] = True
+            hit = [False] * len(sentence)
+            for position, word in enumerate(sentence):
+                if marked[position] and left[word] > 0:
+                    left[word] -= 1
+                    hit[position] = True
+            total += self._weigh(marked, hit)
+        return total
+
+
+def common_positions(sentence: Words, other: Words, w: float = 1.0) -> list[int]:
+    """Return where a longest common subsequence lies in ``sentence``, last first.
+
+    Of several, the one found by going back from the ends of both sentences, over a
+    word of ``sentence`` first where either may be left out.  With ``w`` above 1,
+    words in a row that are in a row in both count more.
+    """
+    weights = [float(k**w) for k in range(min(len(sentence), len(other)) + 1)]
+    table = _best_weights(sentence, other, weights)
+    positions = []
+    i, j = len(sentence), len(other)
+    while i and j:
+        if sentence[i - 1] == other[j - 1]:
+            i, j = i - 1, j - 1
+            positions.append(i)
+        elif table[i - 1][j] >= table[i][j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return positions
+
+
+def _best_weights(
+    sentence: Words, other: Words, weights: list[float]
+) -> list[list[float]]:
+    """Return the weight of the best subsequence of every pair of beginnings."""
+    vocabulary = set(other)
+    row = [0.0] * (len(other) + 1)
+    runs = no_runs = [0] * (len(other) + 1)
+    table = [row]
+    for word in sentence:
+        above, runs_above = row, runs
+        if word not in vocabulary:
+            row, runs = list(accumulate(above, max)), no_runs
+        else:
+            row, runs = [0.0], no_runs.copy()
+            for j, candidate in enumerate(other):
+                if candidate == word:
+                    run = runs_above[j]
+                    row.append(above[j] + weights[run + 1] - weights[run])
+                    runs[j + 1] = run + 1
+                else:
+                    row.append(max(above[j + 1], row[j]))
+        table.append(row)
+    return table

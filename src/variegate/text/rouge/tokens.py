@@ -1,0 +1,184 @@
+"""From a text to the words that ROUGE compares."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+from variegate.text.rouge.porter import stem
+
+__all__ = ["Reader", "Text", "folded", "mostly_beyond_ascii", "read_exceptions"]
+
+
+class Text(NamedTuple):
+    """A text that is read: its words, and the same by sentences."""
+
+    words: tuple[str, ...]
+    sentences: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, sentences: Iterable[tuple[str, ...]]) -> Text:
+        """Return the text of these sentences."""
+        kept = tuple(sentence for sentence in sentences if sentence)
+        return cls(tuple(chain.from_iterable(kept)), kept)
+
+    @classmethod
+    def join(cls, texts: Iterable[Text]) -> Text:
+        """Return the text of all sentences of several texts."""
+        return cls.of(chain.from_iterable(text.sentences for text in texts))
+
+
+_SPACES = " \t\n\r\f\v"
+_ASCII_WORD = re.compile("[a-z0-9]+")
+
+
+class _WordCharacters(dict[int, int | None]):
+    """A table for ``str.translate``: all but letters, digits and marks is a space.
+
+    Joiners, which only say how letters are drawn, vanish.  Filled as characters turn
+    up: asking Unicode about all of them takes longer than reading most texts.
+    """
+
+    _ZERO_WIDTH_SPACE = 0x200B
+
+    def __missing__(self, code: int) -> int | None:
+        category = unicodedata.category(chr(code))
+        if category[0] in "LNM":
+            self[code] = code
+        elif category == "Cf" and code != self._ZERO_WIDTH_SPACE:
+            self[code] = None
+        else:
+            self[code] = ord(" ")
+        return self[code]
+
+
+_WORD_CHARACTERS = _WordCharacters()
+
+
+def _ascii_words(line: str) -> list[str]:
+    # Lower-casing must not turn letters outside ASCII into ASCII ones, as K to k.
+    return _ASCII_WORD.findall(line.encode("ascii", "replace").decode().lower())
+
+
+def _unicode_words(line: str) -> list[str]:
+    return folded(line).translate(_WORD_CHARACTERS).split()
+
+
+def folded(text: str) -> str:
+    """Return a text with cases and ways of writing accents made one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def mostly_beyond_ascii(text: str) -> bool:
+    """Whether more than half of the letters are lost without the Unicode mode."""
+    letters = [character for character in text if character.isalpha()]
+    return sum(letter.isascii() for letter in letters) * 2 < len(letters)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How a text becomes sentences of words; each line is a sentence.
+
+    Limits count before anything is cleaned away: ``max_bytes`` the bytes of the lines
+    in UTF-8, ``max_words`` what white space separates; line ends are free.  As in
+    ROUGE-1.5.5, the limit of bytes holds for the words of a text, but only line by line
+    for its sentences, which ROUGE-L and ROUGE-W compare.
+
+    Words are runs of ASCII letters and digits in lower case or, with ``unicode``, runs
+    of letters, digits and marks of any script, case-folded.  Stop words go before
+    stemming.  Words of more than three ASCII characters are looked up in the table of
+    ``exceptions`` and stemmed if it does not have them.
+    """
+
+    max_bytes: int | None = None
+    max_words: int | None = None
+    stem: bool = False
+    exceptions: Mapping[str, str] | None = None
+    stop_words: frozenset[str] = frozenset()
+    unicode: bool = False
+
+    def read(self, text: str) -> Text:
+        """Return the words of a text."""
+        lines = text.split("\n")
+        if self.max_bytes is not None:
+            cut = self._text(_first_bytes(lines, self.max_bytes))
+            whole = self._text(_up_to_long_line(lines, self.max_bytes))
+            return Text(cut.words, whole.sentences)
+        if self.max_words is not None:
+            lines = _first_words(lines, self.max_words)
+        return self._text(lines)
+
+    def _text(self, lines: list[str]) -> Text:
+        return Text.of(self._words(line) for line in lines)
+
+    def _words(self, line: str) -> tuple[str, ...]:
+        words = _unicode_words(line) if self.unicode else _ascii_words(line)
+        if self.stop_words:
+            words = [word for word in words if word not in self.stop_words]
+        if self.stem:
+            words = [self._stem(word) for word in words]
+        return tuple(words)
+
+    def _stem(self, word: str) -> str:
+        if len(word) <= 3 or not word.isascii():
+            return word
+        if self.exceptions is not None and word in self.exceptions:
+            return self.exceptions[word]
+        return stem(word)
+
+
+def _first_bytes(lines: list[str], limit: int) -> list[str]:
+    kept = []
+    for line in lines:
+        data = _bytes(line)[:limit]
+        kept.append(data.decode("utf-8", "ignore"))
+        limit -= len(data)
+    return kept
+
+
+def _up_to_long_line(lines: list[str], limit: int) -> list[str]:
+    """Return the lines up to the first that reaches the limit by itself, cut."""
+    for number, line in enumerate(lines):
+        if len(_bytes(line)) >= limit:
+            return [*lines[:number], *_first_bytes([line], limit)]
+    return lines
+
+
+def _bytes(line: str) -> bytes:
+    return line.encode("utf-8", "replace")
+
+
+def _first_words(lines: list[str], limit: int) -> list[str]:
+    kept = []
+    for line in lines:
+        # White space at the start of a line counts as a word: ROUGE-1.5.5 splits so.
+        stripped = line.rstrip(_SPACES)
+        words = re.split(f"[{_SPACES}]+", stripped)[:limit] if stripped else []
+        kept.append(" ".join(words))
+        limit -= len(words)
+    return kept
+
+
+def read_exceptions(path: str | PathLike[str]) -> dict[str, str]:
+    """Read a table of irregular forms, such as WordNet's: ``form<TAB>base`` lines."""
+    exceptions = {}
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: byte {error.start} is not UTF-8") from None
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        if len(cells) != 2 or not all(cell.strip() for cell in cells):
+            raise ValueError(
+                f"{path}, line {number}: expected 'form<TAB>base', got {line!r}"
+            )
+        exceptions[cells[0].strip()] = cells[1].strip()
+    return exceptions

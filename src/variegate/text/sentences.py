@@ -1,0 +1,200 @@
+"""Texts cut into sentences, by offsets, in any of the seven languages.
+
+syntok finds the ends of the sentences of a paragraph, but in a *shadow* of it: a string
+of the same length in which what syntok does not know (other scripts, abbreviations,
+closing quotes) is written the way it expects.  Offsets are the same in both, so
+sentences are always cut from the source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+from variegate.text.documents import Cluster, Sentence
+from variegate.text.languages import Language, as_language
+from variegate.text.paragraphs import (
+    CLOSERS,
+    INVISIBLE,
+    MARKS,
+    kinds,
+    paragraphs,
+    trim,
+)
+
+try:
+    from syntok import segmenter  # type: ignore[import-untyped]
+    from syntok.tokenizer import Tokenizer  # type: ignore[import-untyped]
+except ImportError as error:  # pragma: no cover
+    raise ImportError(
+        "splitting sentences needs syntok: pip install 'variegate[text]'"
+    ) from error
+
+__all__ = ["split_cluster", "split_sentences"]
+
+Span = tuple[int, int]
+
+_DEVANAGARI = "\u0900-\u097f"
+_CASELESS = f"\u0590-\u07ff{_DEVANAGARI}"
+
+# Ends of sentences that leave no doubt, with the closing marks that follow: dandas
+# (also typed as "|"), Arabic question marks, and full stops without a space after
+# them between words of scripts without capitals, after Hindi "is" and "was", before
+# English "I".
+_CERTAIN_END = re.compile(
+    rf"(?:[।॥؟۔]|(?<=[{_DEVANAGARI}])[ ]?\|"
+    rf"|(?<=[{_CASELESS}]{{3}})[.!?](?=[{_CASELESS}]{{3}})"
+    rf"|(?:(?<=है|था|थे|थी|गई|गए)|(?<=हैं|थीं|गया)|(?<=\s))[.!?](?=[{_CASELESS}]{{2}})"
+    rf"|(?<=[a-z]{{2}})[.!?](?=I[\s'’]))"
+    rf"(?:[ \t\u00a0\u202f]*+[।॥؟۔.!?»”›]|[{CLOSERS}])*+"
+)
+_SAME_LENGTH = str.maketrans("…\x85\u037e", "..?")
+_SEMICOLON = re.compile(r"(?<![\u0370-\u03ff\u1f00-\u1fff]);")
+_CLOSING_QUOTES = re.compile(
+    r"(?<=[.!?])([)\]}]*+)((?:[ \t\u00a0\u202f]*+[»”›\x94]|[\"'“’\u05f3\u05f4])++)"
+)
+_LONE_PUNCTUATION = re.compile(r"(?<!\S)[^\w\s]{2,}+(?!\S)")
+_TOKENIZED_END = re.compile(r"(?<=\s\.\s)[^\W\d_]")
+_ANY_END = re.compile(r"(?<=[.!?]\s)[^\W\d_]")
+_ENDS_HERE = re.compile(r"[.!?;‼‽⁇⁈⁉。﹒﹗！．？｡]")
+_STOP_AFTER_BRACKET = re.compile(r"[.!?]++\s++(?=[^a-zα-ω])")
+_WORD_CHARACTER = re.compile(r"\w")
+_NUMBERING = re.compile(r"\W*\d{1,3}\W*$")
+
+
+@cache
+def _abbreviations(language: Language) -> re.Pattern[str]:
+    forms = language.abbreviations
+    forms |= {form[0].upper() + form[1:] for form in forms}
+    names = "|".join(re.escape(form) for form in sorted(forms))
+    return re.compile(rf"(?<![\w.{MARKS}])({names})\.")
+
+
+def _lone(match: re.Match[str]) -> str:
+    """Leave of punctuation that stands alone only the sentence end in it."""
+    end = re.search(r"[.!?]", match[0])
+    if end is None:
+        return match[0]
+    return " " * end.start() + end[0] + " " * (len(match[0]) - end.end())
+
+
+def _capital(match: re.Match[str]) -> str:
+    upper = match[0].upper()
+    return upper if len(upper) == 1 else match[0]
+
+
+def _shadow(text: str, language: Language | None) -> str:
+    """Return a text of the same length as syntok likes to see it."""
+    shadow = text
+    if language is not None:
+        shadow = _abbreviations(language).sub(r"\1·", shadow)
+    if language is not None and language.code == "cs":  # ordinals: 8. ledna, 8. 1. 2005
+        shadow = re.sub(r"(?<!\w)(\d{1,3})\.(?=\s?+[\da-zá-ž])", r"\1·", shadow)
+    shadow = shadow.translate(_SAME_LENGTH)
+    shadow = re.sub(
+        rf"(?<=[\w{MARKS}])[{INVISIBLE}]+|[{MARKS}]+",
+        lambda match: "\u0915" * len(match[0]),
+        shadow,
+    )
+    shadow = re.sub(f"[{INVISIBLE}]", " ", shadow)
+    shadow = re.sub(r"(?<=\d)\.(?=\d)", "·", shadow)
+    if language is None or language.code != "el":
+        shadow = _SEMICOLON.sub(",", shadow)
+    shadow = _CLOSING_QUOTES.sub(
+        lambda match: match[1] + "”" + " " * (len(match[2]) - 1), shadow
+    )
+    shadow = _LONE_PUNCTUATION.sub(_lone, shadow)
+    all_lower = text == text.lower()
+    return (_ANY_END if all_lower else _TOKENIZED_END).sub(_capital, shadow)
+
+
+def _starts(shadow: str) -> Iterator[int]:
+    """Yield where sentences begin in a stretch of shadow text."""
+    yield 0
+    end = _ENDS_HERE.search(shadow)
+    if end is None or not _WORD_CHARACTER.search(shadow, end.end()):
+        return
+    tokens = Tokenizer(replace_not_contraction=False).tokenize(shadow)
+    for number, sentence in enumerate(segmenter.segment(tokens)):
+        start = sentence[0].offset
+        # syntok also ends sentences at brackets.
+        before = shadow[max(0, start - 40) : start].rstrip(" \t\r\n\u00a0\u202f)]}”\"'")
+        if number and _ENDS_HERE.match(before[-1:]):
+            yield start
+        elif number and (stop := _STOP_AFTER_BRACKET.match(shadow, start)):
+            yield stop.end()
+
+
+def _sentence_spans(text: str, shadow: str, paragraph: Span) -> list[Span]:
+    """Return the spans of the sentences of a paragraph."""
+    begin, end = paragraph
+    certain = [match.end() for match in _CERTAIN_END.finditer(text, begin, end)]
+    starts = [
+        left + start
+        for left, right in pairwise([begin, *certain, end])
+        if left < right
+        for start in _starts(shadow[left:right])
+    ]
+    spans: list[Span] = []
+    joins = False
+    for start, stop in pairwise([*starts, end]):
+        piece = text[start:stop]
+        if spans and (joins or not _WORD_CHARACTER.search(piece)):
+            spans[-1] = (spans[-1][0], stop)
+        else:
+            spans.append((start, stop))
+        first = spans[-1][0]
+        joins = stop - first < 10 and bool(_NUMBERING.match(text, first, stop))
+    trimmed = (trim(text, *span) for span in spans)
+    return [span for span in trimmed if _WORD_CHARACTER.search(text, *span)]
+
+
+def split_sentences(
+    text: str, language: str | Language | None = None
+) -> list[tuple[int, int]]:
+    """Return the offsets ``(start, end)`` of the sentences of a text, in order.
+
+    Parameters
+    ----------
+    text : str
+    language : str, Language or None
+        Its abbreviations end no sentence.  All scripts work without it.
+    """
+    shadow = _shadow(text, as_language(language))
+    return [
+        span
+        for paragraph in paragraphs(text)
+        for span in _sentence_spans(text, shadow, paragraph)
+    ]
+
+
+def _split_document(
+    number: int, text: str, language: Language | None
+) -> Iterator[Sentence]:
+    shadow = _shadow(text, language)
+    spans = paragraphs(text)
+    marks = kinds([text[start:end] for start, end in spans], language)
+    position = 0
+    for paragraph, kind in zip(spans, marks, strict=True):
+        pieces = _sentence_spans(text, shadow, paragraph)
+        if kind != "body" and pieces:
+            pieces = [(pieces[0][0], pieces[-1][1])]
+        for start, end in pieces:
+            yield Sentence(number, start, end, text[start:end], kind, position)
+            position += kind == "body"
+
+
+def split_cluster(cluster: Cluster) -> list[Sentence]:
+    """Return the sentences of all documents of a cluster, in order.
+
+    Headlines, headings and date lines are kept whole and marked by their ``kind``.
+    Their ``position`` is that of the next sentence of the body.
+    """
+    language = as_language(cluster.language)
+    return [
+        sentence
+        for number, document in enumerate(cluster.documents)
+        for sentence in _split_document(number, document.text, language)
+    ]

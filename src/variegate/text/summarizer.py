@@ -1,0 +1,339 @@
+"""From clusters with reference summaries to a model, from documents to a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from variegate._random import generator
+from variegate._typing import FloatArray, IntArray, RandomState
+from variegate._validation import check_count
+from variegate.ensemble import LEnsemble
+from variegate.estimator import LargeMarginDPP
+from variegate.ground_set import GroundSet
+from variegate.kernels import Kernel, Linear, MultipleKernel
+from variegate.quality import log_quality
+from variegate.text.budget import Budget
+from variegate.text.decoding import TEXT_DECODERS, Task
+from variegate.text.documents import Cluster, Document
+from variegate.text.languages import as_language
+from variegate.text.oracle import oracle_summary
+from variegate.text.path import model_at
+from variegate.text.quality import FEATURE_SETS
+from variegate.text.rouge import Rouge
+from variegate.text.summary import MarkedSentence, Summary
+from variegate.text.tfidf import CorpusFrequencies
+from variegate.text.view import ClusterView, Embed
+
+__all__ = ["Summarizer"]
+
+#: Of more sentences than this, only those of the highest quality are candidates.
+MAX_CANDIDATES = 1000
+
+SIMILARITIES = ("mkr", "cos")
+
+#: Called with (finished, all) steps.
+Progress = Callable[[int, int], None]
+
+
+class Summarizer(BaseEstimator):  # type: ignore[misc]
+    """Extractive summaries of clusters of documents (section 4.2 of the paper).
+
+    Sentences are the items of a determinantal point process whose quality and
+    similarity are learned from clusters that people have summarized.
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        Weight of the margin; 0 is maximum likelihood.
+    omega : float or several, default=1.0
+        What a missed sentence costs against one too many.  Of several, a model is
+        learned for each, and :meth:`summarize` takes any value between them.
+    similarity : {"mkr", "cos"}
+        A learned combination of Gaussians and the cosine, or the cosine.
+    features : {"full", "paper"}
+        Quality features: see :mod:`variegate.text.quality`.
+    budget : str or Budget
+        How long the training summaries are that people's are compared with.
+    decoder : {"mbr", "mbr-samples", "greedy"}
+        How a summary is chosen: see :mod:`variegate.text.decoding`.
+    n_samples : int, default=1000
+        Sets drawn for a consensus.
+    l2, max_iter : as for ``LargeMarginDPP``
+    corpus : iterable of str, optional
+        Texts to weigh words by; by default the sentences of the cluster themselves.
+    embed : callable, optional
+        From a list of sentences to an array with one vector each, in place of tf-idf
+        for the similarity.  It is not stored in a file.
+    random_state : None, int or numpy.random.Generator
+
+    Attributes
+    ----------
+    models_ : tuple of LargeMarginDPP
+        One for each of ``omegas_``, which is sorted.
+    training_ : dict
+        Numbers of clusters and sentences, and how well the oracle summaries agree with
+        people's.
+
+    Examples
+    --------
+    >>> from variegate.text import Cluster, Document, Summarizer
+    >>> text = "Rain fell in Oslo today. It was the first rain in weeks. Cats sleep."
+    >>> cluster = Cluster([Document(text)], references=["Rain fell in Oslo."])
+    >>> model = Summarizer(budget="1s").fit([cluster])
+    >>> print(model.summarize([text], budget="1s"))
+    Rain fell in Oslo today.
+    """
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        omega: float | Sequence[float] = 1.0,
+        similarity: str = "mkr",
+        features: str = "full",
+        budget: str | Budget = "250w",
+        decoder: str = "mbr",
+        n_samples: int = 1000,
+        l2: float = 1e-3,
+        max_iter: int = 200,
+        corpus: Iterable[str] | None = None,
+        embed: Embed | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.lam = lam
+        self.omega = omega
+        self.similarity = similarity
+        self.features = features
+        self.budget = budget
+        self.decoder = decoder
+        self.n_samples = n_samples
+        self.l2 = l2
+        self.max_iter = max_iter
+        self.corpus = corpus
+        self.embed = embed
+        self.random_state = random_state
+
+    # Learning ---------------------------------------------------------------------
+
+    def fit(
+        self, clusters: Sequence[Cluster], progress: Progress | None = None
+    ) -> Self:
+        """Learn from clusters with reference summaries."""
+        self._check_parameters()
+        budget = _as_budget(self.budget)
+        clusters = list(clusters)
+        _check_references(clusters)
+        omegas = tuple(sorted({float(w) for w in np.atleast_1d(self.omega)}))
+        n_steps = len(clusters) + len(omegas)
+        report = progress or (lambda done, total: None)
+        self.corpus_ = (
+            None if self.corpus is None else CorpusFrequencies.of(self.corpus)
+        )
+        ground_sets, targets, scores, n_sentences = [], [], [], 0
+        rouge = Rouge(n=(1, 2), unicode=True, digits=None)
+        for number, cluster in enumerate(clusters):
+            view = ClusterView.of(cluster, self.corpus_)
+            target = oracle_summary(view, budget)
+            ground_sets.append(self._ground_set(view))
+            targets.append(target)
+            text = "\n".join(view.texts[i] for i in target)
+            scores.append(rouge.score(text, list(cluster.references)))
+            n_sentences += len(view)
+            report(number + 1, n_steps)
+        models = []
+        for number, omega in enumerate(omegas):
+            model = LargeMarginDPP(
+                lam=self.lam,
+                omega=omega,
+                kernel=_kernel(self.similarity),
+                l2=self.l2,
+                max_iter=self.max_iter,
+            )
+            models.append(model.fit(ground_sets, targets))
+            report(len(clusters) + number + 1, n_steps)
+        self.omegas_, self.models_ = omegas, tuple(models)
+        self.training_ = {
+            "n_clusters": len(clusters),
+            "n_sentences": n_sentences,
+            "oracle_rouge_1_f": float(np.mean([s["rouge-1"].f for s in scores])),
+            "oracle_rouge_2_f": float(np.mean([s["rouge-2"].f for s in scores])),
+        }
+        return self
+
+    def _check_parameters(self) -> None:
+        _check_choice("similarity", self.similarity, SIMILARITIES)
+        _check_choice("features", self.features, FEATURE_SETS)
+        _check_choice("decoder", self.decoder, TEXT_DECODERS)
+        check_count("n_samples", self.n_samples)
+        omegas = np.atleast_1d(self.omega)
+        if omegas.size == 0 or not (np.isfinite(omegas) & (omegas > 0.0)).all():
+            raise ValueError(f"omega must be one or more positive numbers: {omegas!r}")
+        _as_budget(self.budget)
+
+    def _ground_set(self, view: ClusterView, rows: IntArray | None = None) -> GroundSet:
+        quality, similarity = view.quality(self.features), view.similarity(self.embed)
+        if rows is None:
+            return GroundSet(quality, similarity)
+        return GroundSet(quality[rows], similarity[rows])
+
+    # Summarizing ------------------------------------------------------------------
+
+    def summarize(
+        self,
+        documents: Sequence[Document | str],
+        budget: str | Budget | None = None,
+        omega: float | None = None,
+        language: str | None = None,
+        random_state: RandomState = None,
+    ) -> Summary:
+        """Choose the sentences that represent some documents.
+
+        Parameters
+        ----------
+        documents : sequence of Document or str
+        budget : str or Budget, optional
+            The most a summary may hold, such as ``"250w"``, ``"665c"`` or ``"5s"``; it
+            is filled as far as sentences fit.  By default the model decides how much
+            is worth saying.
+        omega : float, optional
+            Below 1 precise and short, above 1 complete and long; between the values
+            that were learned.  By default 1, or the nearest to it.
+        language : str, optional
+            Of the documents; for abbreviations, and for what is a pronoun.
+        random_state : None, int or numpy.random.Generator
+            By default that of the model.
+        """
+        check_is_fitted(self, "models_")
+        documents = _as_documents(documents)
+        limit = None if budget is None else _as_budget(budget)
+        view = ClusterView.of(Cluster(documents, language=language), self.corpus_)
+        omega = self._omega(omega)
+        model = model_at(self.omegas_, self.models_, omega)
+        rows = self._candidates(view, model)
+        ensemble = model.ensemble(self._ground_set(view, rows))
+        seed = self.random_state if random_state is None else random_state
+        chosen = self._choose(view, rows, ensemble, limit, generator(seed))
+        return _summary(view, rows, ensemble.marginals(), chosen, limit, omega)
+
+    def _omega(self, omega: float | None) -> float:
+        if omega is None:
+            return float(np.clip(1.0, self.omegas_[0], self.omegas_[-1]))
+        if not self.omegas_[0] <= omega <= self.omegas_[-1]:
+            known = f"{self.omegas_[0]:g} to {self.omegas_[-1]:g}"
+            if len(self.omegas_) == 1:
+                known = f"{self.omegas_[0]:g} only; learn several to choose between"
+            raise ValueError(f"omega={omega:g}, but this model was learned for {known}")
+        return float(omega)
+
+    def _candidates(self, view: ClusterView, model: LargeMarginDPP) -> IntArray:
+        if len(view) <= MAX_CANDIDATES:
+            return np.arange(len(view))
+        u = log_quality(view.quality(self.features), model.theta_, model.intercept_)
+        return np.sort(np.argsort(-u, kind="stable")[:MAX_CANDIDATES])
+
+    def _choose(
+        self,
+        view: ClusterView,
+        rows: IntArray,
+        ensemble: LEnsemble,
+        budget: Budget | None,
+        rng: np.random.Generator,
+    ) -> IntArray:
+        """Return which of the rows are chosen."""
+        texts = [view.texts[row] for row in rows]
+        costs = (budget or Budget(1, "words")).costs(texts)
+        if budget is not None and costs.min() > budget.limit:
+            raise ValueError(
+                f"no sentence fits the budget of {budget.describe()}: the shortest "
+                f"takes {int(costs.min() - budget.limit) + budget.amount}"
+            )
+        task = Task(
+            ensemble,
+            view.counts.matrix[rows],
+            costs,
+            None if budget is None else budget.limit,
+            self.n_samples,
+            rng,
+        )
+        return TEXT_DECODERS[self.decoder](task)
+
+    # Keeping ----------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
+        from variegate.text import model_file
+
+        check_is_fitted(self, "models_")
+        model_file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, embed: Embed | None = None) -> Summarizer:
+        """Read a model that :meth:`save` wrote; ``embed`` as it was learned with."""
+        from variegate.text import model_file
+
+        return model_file.load(path, embed)
+
+
+def _kernel(similarity: str) -> Kernel:
+    if similarity == "cos":
+        return Linear()
+    return MultipleKernel(bandwidths=[2.0**q for q in range(-6, 7)], linear=True)
+
+
+def _check_choice(name: str, value: Any, known: Iterable[str]) -> None:
+    if value not in list(known):
+        raise ValueError(f"unknown {name} {value!r}; there are {', '.join(known)}")
+
+
+def _as_budget(budget: str | Budget) -> Budget:
+    return budget if isinstance(budget, Budget) else Budget.parse(str(budget))
+
+
+def _as_documents(documents: Sequence[Document | str]) -> list[Document]:
+    if isinstance(documents, str | Document):
+        documents = [documents]
+    checked = [
+        document if isinstance(document, Document) else Document(document)
+        for document in documents
+    ]
+    if not any(document.text.strip() for document in checked):
+        raise ValueError("there is no text to summarize")
+    return checked
+
+
+def _check_references(clusters: Sequence[Cluster]) -> None:
+    if not clusters:
+        raise ValueError("there are no clusters to learn from")
+    for number, cluster in enumerate(clusters):
+        as_language(cluster.language)
+        if not any(reference.strip() for reference in cluster.references):
+            name = f" ({cluster.id})" if cluster.id else ""
+            raise ValueError(f"cluster {number}{name} has no reference summary")
+
+
+def _summary(
+    view: ClusterView,
+    rows: IntArray,
+    marginals: FloatArray,
+    chosen: IntArray,
+    budget: Budget | None,
+    omega: float,
+) -> Summary:
+    places = [view.candidates[row] for row in rows]
+    probability = dict(zip(places, marginals.tolist(), strict=True))
+    taken = {places[i] for i in chosen}
+    return Summary(
+        view.cluster.documents,
+        [
+            MarkedSentence(sentence, probability.get(place), place in taken)
+            for place, sentence in enumerate(view.sentences)
+        ],
+        None if budget is None else str(budget),
+        omega,
+        view.cluster.language,
+    )

@@ -1,0 +1,84 @@
+"""A summary, and what the model thought of every sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from variegate.text.documents import Document, Sentence
+
+__all__ = ["MarkedSentence", "Summary"]
+
+
+@dataclass(frozen=True)
+class MarkedSentence:
+    """A sentence, and what became of it.
+
+    Attributes
+    ----------
+    sentence : Sentence
+    probability : float or None
+        That a set drawn from the model holds it.  None where it was no candidate: a
+        headline, a date line, a repetition, a fragment, or of too low a quality among
+        too many.
+    chosen : bool
+    """
+
+    sentence: Sentence
+    probability: float | None
+    chosen: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What :meth:`Summarizer.summarize` returns.
+
+    Attributes
+    ----------
+    documents : the documents that were summarized
+    marked : every sentence of theirs, in reading order
+    budget : str or None
+    omega : float
+    language : str or None
+    """
+
+    documents: Sequence[Document]
+    marked: Sequence[MarkedSentence]
+    budget: str | None
+    omega: float
+    language: str | None
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        """The chosen sentences, in reading order."""
+        return [entry.sentence for entry in self.marked if entry.chosen]
+
+    @property
+    def text(self) -> str:
+        """The summary, one sentence a line."""
+        return "\n".join(sentence.plain for sentence in self.sentences)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "summary": self.text,
+            "budget": self.budget,
+            "omega": self.omega,
+            "language": self.language,
+            "sentences": [
+                {
+                    "document": self.documents[entry.sentence.document].id,
+                    "start": entry.sentence.start,
+                    "end": entry.sentence.end,
+                    "text": entry.sentence.text,
+                    "kind": entry.sentence.kind,
+                    "probability": entry.probability,
+                    "chosen": entry.chosen,
+                }
+                for entry in self.marked
+            ],
+        }

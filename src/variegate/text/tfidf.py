@@ -1,0 +1,66 @@
+"""Weights of words, and sentences as vectors of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from variegate._typing import FloatArray
+from variegate.text.words import WordCounts, unit_rows, words
+
+__all__ = ["CorpusFrequencies", "tfidf", "word_weights"]
+
+
+@dataclass(frozen=True)
+class CorpusFrequencies:
+    """How many of a corpus's texts hold each word.
+
+    Attributes
+    ----------
+    n_texts : int
+    counts : mapping from word to number of texts
+    """
+
+    n_texts: int
+    counts: Mapping[str, int]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> CorpusFrequencies:
+        """Count the words of texts."""
+        counts: Counter[str] = Counter()
+        n_texts = 0
+        for text in texts:
+            counts.update(set(words(text)))
+            n_texts += 1
+        if n_texts == 0:
+            raise ValueError("the corpus for word weights holds no texts")
+        return cls(n_texts, dict(counts))
+
+
+def word_weights(
+    counts: WordCounts, corpus: CorpusFrequencies | None = None
+) -> FloatArray:
+    """Return the inverse document frequency of each word.
+
+    ``log((n + 1) / (df + 1)) + 1`` of a corpus, so that words it lacks have a weight
+    too; ``log(n / df)`` of the sentences themselves where there is none.
+    """
+    if corpus is None:
+        n_sentences = max(1, counts.matrix.shape[0])
+        frequency = np.maximum(counts.document_frequency(), 1.0)
+        return np.asarray(np.log(n_sentences / frequency))
+    weights = np.empty(counts.matrix.shape[1])
+    for word, column in counts.vocabulary.items():
+        weights[column] = np.log(
+            (corpus.n_texts + 1) / (corpus.counts.get(word, 0) + 1)
+        )
+    return weights + 1.0
+
+
+def tfidf(counts: WordCounts, weights: FloatArray) -> sparse.csr_array:
+    """Return sentences as vectors of weighted word counts, of unit length."""
+    return unit_rows(sparse.csr_array(counts.matrix @ sparse.diags_array(weights)))

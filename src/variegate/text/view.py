@@ -1,0 +1,128 @@
+"""A cluster as the learner sees it: candidate sentences and their features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from variegate._typing import FloatArray
+from variegate.text.documents import Cluster, Sentence
+from variegate.text.languages import as_language
+from variegate.text.quality import Material, quality_features
+from variegate.text.sentences import split_cluster
+from variegate.text.tfidf import CorpusFrequencies, tfidf, word_weights
+from variegate.text.words import WordCounts, count_words, words
+
+__all__ = ["ClusterView", "Embed"]
+
+#: From texts to one vector each.
+Embed = Callable[[list[str]], Any]
+
+#: A sentence of fewer words says nothing on its own.
+_SHORTEST = 4
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterView:
+    """The sentences of a cluster, those that may be chosen, and their features.
+
+    Attributes
+    ----------
+    cluster : Cluster
+    sentences : list of Sentence
+        All of them, in reading order.
+    candidates : list of int
+        Which of them may be chosen: of the body, long enough to say something, and no
+        repetition of an earlier one, word for word.
+    material : Material
+        The candidates, for features.
+    """
+
+    cluster: Cluster
+    sentences: list[Sentence]
+    candidates: list[int]
+    material: Material
+
+    @classmethod
+    def of(
+        cls, cluster: Cluster, corpus: CorpusFrequencies | None = None
+    ) -> ClusterView:
+        """Split a cluster into sentences and count their words."""
+        sentences = split_cluster(cluster)
+        if not sentences:
+            raise ValueError(f"{_name(cluster)}no sentence was found in the documents")
+        tokens = [words(sentence.text) for sentence in sentences]
+        candidates = _candidates(sentences, tokens)
+        kept = [tokens[i] for i in candidates]
+        counts = count_words(kept)
+        weights = word_weights(counts, corpus)
+        headlines: list[list[str]] = [[] for _ in cluster.documents]
+        for sentence, of_sentence in zip(sentences, tokens, strict=True):
+            if sentence.kind == "headline":
+                headlines[sentence.document] += of_sentence
+        material = Material(
+            [sentences[i] for i in candidates],
+            kept,
+            counts,
+            weights,
+            tfidf(counts, weights),
+            headlines,
+            as_language(cluster.language),
+        )
+        return cls(cluster, sentences, candidates, material)
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    @property
+    def counts(self) -> WordCounts:
+        """How often each word is in each candidate."""
+        return self.material.counts
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The candidates, each on one line."""
+        return [sentence.plain for sentence in self.material.sentences]
+
+    def quality(self, features: str) -> FloatArray:
+        """Return the quality features of the candidates, (N, d)."""
+        return quality_features(self.material, features)[0]
+
+    def similarity(self, embed: Embed | None = None) -> sparse.csr_array | FloatArray:
+        """Return the similarity features of the candidates, rows of unit length."""
+        if embed is None:
+            return self.material.vectors
+        vectors = np.asarray(embed(self.texts), dtype=np.float64)
+        if vectors.ndim != 2 or len(vectors) != len(self):
+            raise ValueError(
+                f"embed must return one vector for each of {len(self)} sentences, got "
+                f"shape {vectors.shape}"
+            )
+        if not np.isfinite(vectors).all():
+            raise ValueError("embed returned NaN or infinite values")
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0.0, lengths, 1.0))
+
+
+def _candidates(
+    sentences: Sequence[Sentence], tokens: Sequence[Sequence[str]]
+) -> list[int]:
+    body = [i for i, sentence in enumerate(sentences) if sentence.kind == "body"]
+    body = body or list(range(len(sentences)))
+    seen: set[tuple[str, ...]] = set()
+    distinct = []
+    for i in body:
+        key = tuple(tokens[i])
+        if key not in seen:
+            seen.add(key)
+            distinct.append(i)
+    return [i for i in distinct if len(tokens[i]) >= _SHORTEST] or distinct
+
+
+def _name(cluster: Cluster) -> str:
+    return f"{cluster.id}: " if cluster.id else ""

@@ -1,0 +1,72 @@
+"""Words, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+import numpy as np
+import regex  # type: ignore[import-untyped]
+from scipy import sparse
+
+from variegate._typing import FloatArray
+
+__all__ = ["WordCounts", "bigrams", "count_words", "unit_rows", "words"]
+
+#: A letter or digit and what follows it, with the marks that belong to it: the vowel
+#: signs of Hindi and the points of Hebrew and Arabic are part of their words.
+_WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in lower case, in any script."""
+    return list(_WORD.findall(text.lower()))
+
+
+def bigrams(tokens: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the pairs of neighbouring words."""
+    return list(pairwise(tokens))
+
+
+@dataclass(frozen=True, eq=False)
+class WordCounts:
+    """How often each word is in each sentence.
+
+    Attributes
+    ----------
+    matrix : CSR matrix of shape (sentences, words)
+    vocabulary : dict from word to column
+    """
+
+    matrix: sparse.csr_array
+    vocabulary: dict[str, int]
+
+    def document_frequency(self) -> FloatArray:
+        """Return the number of sentences that each word is in."""
+        n_words = self.matrix.shape[1]
+        return np.bincount(self.matrix.indices, minlength=n_words).astype(np.float64)
+
+
+def count_words(tokens: Sequence[Sequence[str]]) -> WordCounts:
+    """Count the words of every sentence."""
+    vocabulary: dict[str, int] = {}
+    columns = np.fromiter(
+        (
+            vocabulary.setdefault(word, len(vocabulary))
+            for word in chain.from_iterable(tokens)
+        ),
+        dtype=np.int32,
+    )
+    pointers = np.concatenate([[0], np.cumsum([len(sentence) for sentence in tokens])])
+    shape = (len(tokens), max(1, len(vocabulary)))
+    matrix = sparse.csr_array((np.ones(len(columns)), columns, pointers), shape=shape)
+    matrix.sum_duplicates()
+    return WordCounts(matrix, vocabulary)
+
+
+def unit_rows(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Return the rows scaled to unit length; rows of zeros stay."""
+    lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
+    scale = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    return sparse.csr_array(sparse.diags_array(scale) @ matrix)
