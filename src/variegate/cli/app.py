@@ -12,6 +12,7 @@ from variegate.cli.bench import bench
 from variegate.cli.errors import Interrupted
 from variegate.cli.reproduce import reproduce
 from variegate.cli.rouge import rouge
+from variegate.cli.summarize import fit_summarizer, summarize
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,8 +22,10 @@ def app() -> None:
 
 
 app.add_command(bench)
+app.add_command(fit_summarizer)
 app.add_command(reproduce)
 app.add_command(rouge)
+app.add_command(summarize)
 
 
 def run() -> None:

@@ -54,7 +54,8 @@ a:hover, a:focus-visible { text-decoration: underline; text-underline-offset: .1
 .summary li::before { content: counter(n); position: absolute; top: .34em;
   inset-inline-start: 0; color: var(--badge); font: 600 .8125rem/1.62 var(--sans); }
 .summary a { color: inherit; } .summary a:hover { color: var(--link); }
-.source { color: var(--quiet); font: .8125rem var(--sans); }
+.source, .summary a::after { color: var(--link); font: .8125rem var(--sans); }
+.summary a::after { content: " ↓"; }
 .legend { margin: 3rem 0 0; color: var(--quiet); font: .875rem/1.6 var(--sans); }
 .legend h2 { margin: 0 0 .4rem; color: var(--ink); font-size: 1rem; }
 .legend ul { display: flex; flex-wrap: wrap; gap: .4rem .6rem; padding: 0;
@@ -89,6 +90,7 @@ mark:target { outline: 2px solid var(--badge); outline-offset: 2px; }
     --badge: #6b4600; --shade: 64, 132, 176; }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
   .summary li { font-size: 11pt; break-inside: avoid; }
+  .summary a::after { content: ""; }
   .text h3, .text h4, .name { break-after: avoid; }
   .text p { orphans: 3; widows: 3; } mark:target { outline: none; }
 }
@@ -189,7 +191,7 @@ def _sentences(summary: Summary, direction: _Direction) -> str:
         source = f' <bdi class="source" title="{_escape(name)}">{_escape(short)}</bdi>'
         items.append(
             f'<li id="n{number}"{direction.block}><a href="#s{number}">'
-            f"{_escape(sentence.plain)}</a>{source * several}</li>"
+            f"{_escape(sentence.plain)}{source * several}</a></li>"
         )
     return f'<ol class="summary"{direction.whole}>\n' + "\n".join(items) + "\n</ol>"
 
@@ -206,8 +208,8 @@ def _legend(summary: Summary) -> str:
     return (
         f'<section class="legend">\n<h2>{heading}</h2>\n'
         "<p>Sentences of the summary are highlighted. The others are shaded by the "
-        "probability that the model includes them; it shows when the pointer rests on "
-        "a sentence.</p>\n"
+        "probability that the model includes them, if it is at least "
+        f"{edges[0]} %; it shows when the pointer rests on a sentence.</p>\n"
         f"<ul><li><mark>in the summary</mark></li>{shades}</ul>\n</section>"
     )
 
