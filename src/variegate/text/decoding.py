@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding import MBR
@@ -18,6 +19,10 @@ __all__ = ["TEXT_DECODERS", "Task"]
 #: Samples that may be chosen, where only samples may.
 _N_CANDIDATES = 200
 
+#: Logarithms of factors that are tried, and how often the interval is halved.
+_WIDEST_SCALE = 50.0
+_BISECTIONS = 60
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -26,8 +31,9 @@ class Task:
     Attributes
     ----------
     ensemble : LEnsemble over N sentences
-    counts : CSR matrix of shape (N, W)
-        How often each word is in each sentence.
+    counts : sequence of CSR matrices of shape (N, W)
+        How often each word, and each pair of words, is in each sentence: what
+        summaries are compared by.
     costs : array of shape (N,)
     limit : float or None
         What the costs of the chosen add up to at most.
@@ -36,7 +42,7 @@ class Task:
     """
 
     ensemble: LEnsemble
-    counts: sparse.csr_array
+    counts: Sequence[sparse.csr_array]
     costs: FloatArray
     limit: float | None
     n_samples: int
@@ -44,18 +50,16 @@ class Task:
 
 
 def _mbr(task: Task) -> IntArray:
-    """Search for the subset with the best expected ROUGE-1 F.
+    """Search for the subset with the best expected ROUGE F.
 
     Sets drawn from the ensemble stand for what people would have written; sentences
-    are added greedily for the mean ROUGE-1 F with them, gained for their cost.  A
-    budget is filled; without one the search stops where agreement would fall.
+    are added greedily for the mean agreement with them, gained for their cost.  A
+    budget is filled, and agreement is with sets of about its size; without one the
+    search stops where agreement would fall.
     """
-    samples = task.ensemble.sample(task.n_samples, random_state=task.generator)
-    targets = _bags(samples[samples.any(axis=1)], task.counts)
-    if len(targets) == 0:
-        return _greedy(task)
+    samples = _samples(task)
     chosen = choose_by_agreement(
-        [Agreement(task.counts, targets)],
+        [Agreement(counts, _bags(samples, counts)) for counts in task.counts],
         task.costs,
         np.inf if task.limit is None else task.limit,
         fill=task.limit is not None,
@@ -63,9 +67,39 @@ def _mbr(task: Task) -> IntArray:
     return np.sort(np.array(chosen, dtype=np.intp))
 
 
+def _samples(task: Task) -> BoolArray:
+    """Draw sets; with a budget, the ones nearest to it of twice as many."""
+    ensemble, n = task.ensemble, task.n_samples
+    if task.limit is None:
+        return ensemble.sample(n, random_state=task.generator)
+    scaled = scaled_to_cost(ensemble, task.costs, task.limit)
+    samples = scaled.sample(2 * n, random_state=task.generator)
+    distance = np.abs(samples @ task.costs - task.limit)
+    return samples[np.argsort(distance, kind="stable")[:n]]
+
+
+def scaled_to_cost(ensemble: LEnsemble, costs: FloatArray, total: float) -> LEnsemble:
+    """Return the ensemble of ``c L`` whose sets cost ``total`` on average.
+
+    A model that learned summaries of one length is so asked for those of another.  The
+    eigenvectors do not depend on ``c``, so that one decomposition gives the expected
+    cost for all: ``Σ_m c λ_m / (1 + c λ_m) Σ_i v_mi² costs_i``.
+    """
+    log_values, vectors = ensemble.representation.eigenpairs()
+    weight = vectors.all() ** 2 @ costs
+    low, high = -_WIDEST_SCALE, _WIDEST_SCALE
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if expit(log_values + middle) @ weight < total:
+            low = middle
+        else:
+            high = middle
+    return LEnsemble.from_quality(ensemble.S, ensemble.log_scale + 0.5 * low)
+
+
 def _mbr_samples(task: Task) -> IntArray:
     """Take the sample with the best expected ROUGE-1 F, as the paper does."""
-    counts = task.counts
+    counts = task.counts[0]
 
     def rouge_1_f(candidates: BoolArray, voters: BoolArray) -> FloatArray:
         return pairwise_rouge_1_f(_bags(candidates, counts), _bags(voters, counts))

@@ -37,6 +37,9 @@ MAX_CANDIDATES = 1000
 
 SIMILARITIES = ("mkr", "cos")
 
+#: Up to so many words in a row are compared.
+CONSENSUS = {"rouge-1": 1, "rouge-1+2": 2}
+
 #: Called with (finished, all) steps.
 Progress = Callable[[int, int], None]
 
@@ -62,6 +65,8 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         How long the training summaries are that people's are compared with.
     decoder : {"mbr", "mbr-samples", "greedy"}
         How a summary is chosen: see :mod:`variegate.text.decoding`.
+    consensus : {"rouge-1+2", "rouge-1"}
+        What the agreement of "mbr" is measured by: words, or also pairs of words.
     n_samples : int, default=1000
         Sets drawn for a consensus.
     l2, max_iter : as for ``LargeMarginDPP``
@@ -98,8 +103,9 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         features: str = "full",
         budget: str | Budget = "250w",
         decoder: str = "mbr",
+        consensus: str = "rouge-1+2",
         n_samples: int = 1000,
-        l2: float = 1e-3,
+        l2: float = 1e-2,
         max_iter: int = 200,
         corpus: Iterable[str] | None = None,
         embed: Embed | None = None,
@@ -111,6 +117,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         self.features = features
         self.budget = budget
         self.decoder = decoder
+        self.consensus = consensus
         self.n_samples = n_samples
         self.l2 = l2
         self.max_iter = max_iter
@@ -169,6 +176,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         _check_choice("similarity", self.similarity, SIMILARITIES)
         _check_choice("features", self.features, FEATURE_SETS)
         _check_choice("decoder", self.decoder, TEXT_DECODERS)
+        _check_choice("consensus", self.consensus, CONSENSUS)
         check_count("n_samples", self.n_samples)
         omegas = np.atleast_1d(self.omega)
         if omegas.size == 0 or not (np.isfinite(omegas) & (omegas > 0.0)).all():
@@ -254,7 +262,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
             )
         task = Task(
             ensemble,
-            view.counts.matrix[rows],
+            [counts[rows] for counts in view.units(CONSENSUS[self.consensus])],
             costs,
             None if budget is None else budget.limit,
             self.n_samples,

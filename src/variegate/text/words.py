@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 import regex  # type: ignore[import-untyped]
@@ -31,7 +32,7 @@ def bigrams(tokens: Sequence[str]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """How often each word is in each sentence.
+    """How often each word, or whatever is counted, is in each sentence.
 
     Attributes
     ----------
@@ -40,7 +41,7 @@ class WordCounts:
     """
 
     matrix: sparse.csr_array
-    vocabulary: dict[str, int]
+    vocabulary: dict[Any, int]
 
     def document_frequency(self) -> FloatArray:
         """Return the number of sentences that each word is in."""
@@ -48,9 +49,9 @@ class WordCounts:
         return np.bincount(self.matrix.indices, minlength=n_words).astype(np.float64)
 
 
-def count_words(tokens: Sequence[Sequence[str]]) -> WordCounts:
-    """Count the words of every sentence."""
-    vocabulary: dict[str, int] = {}
+def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
+    """Count the words of every sentence, or whatever can be told apart."""
+    vocabulary: dict[Any, int] = {}
     columns = np.fromiter(
         (
             vocabulary.setdefault(word, len(vocabulary))
