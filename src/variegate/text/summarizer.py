@@ -21,13 +21,11 @@ from variegate.quality import log_quality
 from variegate.text.budget import Budget
 from variegate.text.decoding import TEXT_DECODERS, Task
 from variegate.text.documents import Cluster, Document
-from variegate.text.languages import as_language
-from variegate.text.oracle import oracle_summary
 from variegate.text.path import model_at
 from variegate.text.quality import FEATURE_SETS
-from variegate.text.rouge import Rouge
 from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.tfidf import CorpusFrequencies
+from variegate.text.training import TrainingSet
 from variegate.text.view import ClusterView, Embed
 
 __all__ = ["Summarizer"]
@@ -132,28 +130,30 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Learn from clusters with reference summaries."""
         self._check_parameters()
-        budget = _as_budget(self.budget)
         clusters = list(clusters)
-        _check_references(clusters)
-        omegas = tuple(sorted({float(w) for w in np.atleast_1d(self.omega)}))
-        n_steps = len(clusters) + len(omegas)
+        n_steps = len(clusters) + len(self._omegas())
         report = progress or (lambda done, total: None)
         self.corpus_ = (
             None if self.corpus is None else CorpusFrequencies.of(self.corpus)
         )
-        ground_sets, targets, scores, n_sentences = [], [], [], 0
-        rouge = Rouge(n=(1, 2), unicode=True, digits=None)
-        for number, cluster in enumerate(clusters):
-            view = ClusterView.of(cluster, self.corpus_)
-            target = oracle_summary(view, budget)
-            ground_sets.append(self._ground_set(view))
-            targets.append(target)
-            text = "\n".join(view.texts[i] for i in target)
-            scores.append(rouge.score(text, list(cluster.references)))
-            n_sentences += len(view)
-            report(number + 1, n_steps)
+        training = TrainingSet.of(
+            clusters,
+            _as_budget(self.budget),
+            self.corpus_,
+            lambda done: report(done, n_steps),
+        )
+        return self._learn(training, lambda done: report(len(clusters) + done, n_steps))
+
+    def fit_prepared(self, training: TrainingSet) -> Self:
+        """Learn from clusters that were made ready before, for several fits."""
+        self._check_parameters()
+        self.corpus_ = None
+        return self._learn(training, lambda done: None)
+
+    def _learn(self, training: TrainingSet, report: Callable[[int], None]) -> Self:
+        ground_sets = [self._ground_set(view) for view in training.views]
         models = []
-        for number, omega in enumerate(omegas):
+        for number, omega in enumerate(self._omegas()):
             model = LargeMarginDPP(
                 lam=self.lam,
                 omega=omega,
@@ -161,16 +161,14 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
                 l2=self.l2,
                 max_iter=self.max_iter,
             )
-            models.append(model.fit(ground_sets, targets))
-            report(len(clusters) + number + 1, n_steps)
-        self.omegas_, self.models_ = omegas, tuple(models)
-        self.training_ = {
-            "n_clusters": len(clusters),
-            "n_sentences": n_sentences,
-            "oracle_rouge_1_f": float(np.mean([s["rouge-1"].f for s in scores])),
-            "oracle_rouge_2_f": float(np.mean([s["rouge-2"].f for s in scores])),
-        }
+            models.append(model.fit(ground_sets, training.targets))
+            report(number + 1)
+        self.omegas_, self.models_ = self._omegas(), tuple(models)
+        self.training_ = training.describe()
         return self
+
+    def _omegas(self) -> tuple[float, ...]:
+        return tuple(sorted({float(omega) for omega in np.atleast_1d(self.omega)}))
 
     def _check_parameters(self) -> None:
         _check_choice("similarity", self.similarity, SIMILARITIES)
@@ -312,16 +310,6 @@ def _as_documents(documents: Sequence[Document | str]) -> list[Document]:
     if not any(document.text.strip() for document in checked):
         raise ValueError("there is no text to summarize")
     return checked
-
-
-def _check_references(clusters: Sequence[Cluster]) -> None:
-    if not clusters:
-        raise ValueError("there are no clusters to learn from")
-    for number, cluster in enumerate(clusters):
-        as_language(cluster.language)
-        if not any(reference.strip() for reference in cluster.references):
-            name = f" ({cluster.id})" if cluster.id else ""
-            raise ValueError(f"cluster {number}{name} has no reference summary")
 
 
 def _summary(

@@ -1,0 +1,92 @@
+"""Clusters made ready to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from variegate._typing import IntArray
+from variegate.text.budget import Budget
+from variegate.text.documents import Cluster
+from variegate.text.languages import as_language
+from variegate.text.oracle import oracle_summary
+from variegate.text.rouge import Rouge, mean_scores
+from variegate.text.tfidf import CorpusFrequencies
+from variegate.text.view import ClusterView
+
+__all__ = ["TrainingSet"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """Clusters, and the sentences that agree best with people's summaries of them.
+
+    Attributes
+    ----------
+    views : list of ClusterView
+    targets : list of sorted candidate numbers
+    """
+
+    views: list[ClusterView]
+    targets: list[IntArray]
+
+    @classmethod
+    def of(
+        cls,
+        clusters: Sequence[Cluster],
+        budget: Budget,
+        corpus: CorpusFrequencies | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> TrainingSet:
+        """Split clusters into sentences and find their oracle summaries."""
+        clusters = list(clusters)
+        _check_references(clusters)
+        views, targets = [], []
+        for number, cluster in enumerate(clusters):
+            view = ClusterView.of(cluster, corpus)
+            views.append(view)
+            targets.append(oracle_summary(view, budget))
+            if progress is not None:
+                progress(number + 1)
+        return cls(views, targets)
+
+    def __len__(self) -> int:
+        return len(self.views)
+
+    def only(self, wanted: Callable[[Cluster], bool]) -> TrainingSet:
+        """Return the part of some clusters."""
+        kept = [i for i, view in enumerate(self.views) if wanted(view.cluster)]
+        return TrainingSet(
+            [self.views[i] for i in kept], [self.targets[i] for i in kept]
+        )
+
+    def describe(self) -> dict[str, float]:
+        """Return its size, and how well the oracle summaries agree with people's."""
+        rouge = Rouge(n=(1, 2), unicode=True, digits=None)
+        scores = mean_scores(
+            [
+                rouge.score(
+                    "\n".join(view.texts[i] for i in target),
+                    list(view.cluster.references),
+                )
+                for view, target in zip(self.views, self.targets, strict=True)
+            ]
+        )
+        return {
+            "n_clusters": len(self),
+            "n_sentences": int(np.sum([len(view) for view in self.views])),
+            "oracle_rouge_1_f": scores["rouge-1"].f,
+            "oracle_rouge_2_f": scores["rouge-2"].f,
+        }
+
+
+def _check_references(clusters: Sequence[Cluster]) -> None:
+    if not clusters:
+        raise ValueError("there are no clusters to learn from")
+    for number, cluster in enumerate(clusters):
+        as_language(cluster.language)
+        if not any(reference.strip() for reference in cluster.references):
+            name = f" ({cluster.id})" if cluster.id else ""
+            raise ValueError(f"cluster {number}{name} has no reference summary")
