@@ -16,20 +16,38 @@ def reproduce() -> None:
     """Repeat an experiment of the paper: results, figures and a report."""
 
 
-@reproduce.command()
-@click.option(
+_out = click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     help="Folder for results.json, report.md and the figures.",
 )
-@click.option("--quick", is_flag=True, help="A version that takes about a minute.")
-@click.option(
+_quick = click.option("--quick", is_flag=True, help="A version that takes a minute.")
+_jobs = click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=None,
     help="Worker processes.  [default: one a core]",
 )
+_folder = click.Path(file_okay=False, exists=True, path_type=Path)
+_data = click.option(
+    "--data",
+    type=_folder,
+    default=None,
+    help="Folder of the data.  [default: $VARIEGATE_DATA, or beside a checkout]",
+)
+_test_data = click.option(
+    "--test-data",
+    type=_folder,
+    default=None,
+    help="Learn from all of --data and report on this folder (same file names).",
+)
+
+
+@reproduce.command()
+@_out
+@_quick
+@_jobs
 def synthetic(out: Path, quick: bool, jobs: int | None) -> None:
     """Section 4.1: figures 1a, 1b and 1c on synthetic ground sets.
 
@@ -47,6 +65,50 @@ def synthetic(out: Path, quick: bool, jobs: int | None) -> None:
     with progress_bar("fitting") as progress:
         try:
             outcome = run(out, settings, jobs or os.cpu_count() or 1, progress, command)
+        except KeyboardInterrupt:
+            raise Interrupted("the same command goes on where it stopped") from None
+    rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
+    click.echo(terminal_table(report.CLAIM_HEADER, rows, widths=(36, 48, 14)))
+    click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)
+
+
+@reproduce.command()
+@_out
+@_data
+@_test_data
+@_quick
+@_jobs
+def documents(
+    out: Path,
+    data: Path | None,
+    test_data: Path | None,
+    quick: bool,
+    jobs: int | None,
+) -> None:
+    """Section 4.2: summaries of clusters of documents, table 1.
+
+    Interrupted runs go on where they stopped when repeated with the same options.
+    """
+    from variegate.experiments.documents import Settings, report
+    from variegate.experiments.documents import reproduce as run
+    from variegate.experiments.plotting import new_figure
+    from variegate.experiments.tables import terminal_table
+
+    new_figure()
+    settings = Settings.quick() if quick else Settings()
+    command = "variegate reproduce documents --out DIR --data DIR"
+    command += " --test-data DIR" * (test_data is not None) + " --quick" * quick
+    with progress_bar("learning") as progress:
+        try:
+            outcome = run(
+                out,
+                settings,
+                data,
+                test_data,
+                jobs or os.cpu_count() or 1,
+                progress,
+                command,
+            )
         except KeyboardInterrupt:
             raise Interrupted("the same command goes on where it stopped") from None
     rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]

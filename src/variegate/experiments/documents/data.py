@@ -1,0 +1,107 @@
+"""Where the data are, and which of it each experiment learns from and is judged on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from variegate.text import Cluster, Rouge, read_clusters
+from variegate.text.rouge import read_exceptions
+
+__all__ = ["Corpus", "find_data", "load_corpus", "rouge_for"]
+
+_MULTILING = "multiling2011.jsonl"
+_SYSTEMS = "multiling2011_systems.jsonl"
+_FEWSUM = "fewsum.jsonl"
+_EXCEPTIONS = "wordnet2_exceptions.tsv"
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """The data of one folder.
+
+    Attributes
+    ----------
+    news : clusters of the MultiLing pilot, ``group`` their topic
+    systems : for each official system, its English summary of each topic
+    reviews : FewSum clusters by split
+    """
+
+    news: list[Cluster]
+    systems: dict[str, dict[str, str]] = field(default_factory=dict)
+    reviews: dict[str, list[Cluster]] = field(default_factory=dict)
+
+    def topics(self) -> list[str]:
+        """Return the topics of the news."""
+        return sorted({cluster.group for cluster in self.news})
+
+
+def find_data(given: Path | None) -> Path:
+    """Return the folder of texts: given, ``$VARIEGATE_DATA``, or beside a checkout."""
+    places = [given] if given else []
+    if not given and os.environ.get("VARIEGATE_DATA"):
+        places.append(Path(os.environ["VARIEGATE_DATA"]))
+    if not places:
+        places.append(Path("..") / "shared" / "data")
+    for place in places:
+        for folder in (place, place / "text"):
+            if (folder / _MULTILING).is_file():
+                return folder
+    raise ValueError(
+        f"no {_MULTILING} in {places[0]} or its folder text: say where the data are "
+        "with --data DIR or $VARIEGATE_DATA"
+    )
+
+
+def load_corpus(folder: Path) -> Corpus:
+    """Read all that a folder holds; the systems and the reviews may be missing."""
+    systems: dict[str, dict[str, str]] = {}
+    if (folder / _SYSTEMS).is_file():
+        for line in (folder / _SYSTEMS).read_text(encoding="utf-8").splitlines():
+            entry = json.loads(line)
+            systems.setdefault(entry["peer"], {})[entry["id"]] = entry["summary"]
+    reviews = {}
+    if (folder / _FEWSUM).is_file():
+        for split in ("train", "val"):
+            try:
+                reviews[split] = read_clusters(folder / _FEWSUM, where={"split": split})
+            except ValueError:
+                reviews[split] = []
+    return Corpus(read_clusters(folder / _MULTILING), systems, reviews)
+
+
+def rouge_for(kind: str, cluster: Cluster, folder: Path) -> Rouge:
+    """Return the scorer of an experiment, as its scores are published.
+
+    Parameters
+    ----------
+    kind : {"long", "short", "reviews"}
+        250 words without stemming; 665 bytes with stemming; no limit, stemming.
+    cluster : Cluster
+        Languages that ROUGE-1.5.5 cannot read are scored in Unicode, unstemmed.
+    folder : Path
+        Where the table of irregular forms is, if it is.
+    """
+    english = cluster.language in (None, "english")
+    table = folder / _EXCEPTIONS
+    exceptions = read_exceptions(table) if table.is_file() else None
+    if kind == "long":
+        return Rouge(n=(1, 2), unicode=not english)
+    if kind == "short":
+        return Rouge(
+            n=(1, 2),
+            stem=english,
+            exceptions=exceptions,
+            max_bytes=665,
+            unicode=not english,
+        )
+    return Rouge(n=(1, 2), stem=True, exceptions=exceptions)
+
+
+def held_out_parts(topics: Sequence[str], n_parts: int) -> list[list[str]]:
+    """Return the topics in parts, for choosing settings."""
+    n_parts = min(n_parts, len(topics))
+    return [list(topics[part::n_parts]) for part in range(n_parts)]

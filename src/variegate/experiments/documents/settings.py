@@ -1,0 +1,71 @@
+"""The settings of the document experiments (paper, section 4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from variegate._version import __version__
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the paper fixes, and what it leaves open.
+
+    Attributes
+    ----------
+    n_runs : int
+        Runs of MBR decoding, each with samples of its own.
+    n_samples : int
+        Samples of a run.
+    lambdas, ridges : tuple of float
+        Weights of the margin and of ``l2`` to choose from, on training topics.
+    n_inner : int
+        Parts of the training topics that are held out in turn to choose.
+    omegas : tuple of float
+        For the curve of precision against recall.
+    omega_lam : float
+        The weight of the margin along that curve.
+    n_bootstrap : int
+        Bootstrap samples of the clusters.
+    long_budget, short_budget, review_budget : str
+        Of the MultiLing summaries, of those as short as DUC's, and of reviews.
+    only_english : bool
+        Whether to learn from, and report on, English clusters only.
+    seed : int
+    """
+
+    n_runs: int = 10
+    n_samples: int = 1000
+    lambdas: tuple[float, ...] = (0.25, 1.0, 4.0)
+    ridges: tuple[float, ...] = (1e-3, 1e-2)
+    n_inner: int = 3
+    omegas: tuple[float, ...] = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+    omega_lam: float = 4.0
+    n_bootstrap: int = 2000
+    long_budget: str = "250w"
+    short_budget: str = "665b"
+    review_budget: str = "300c"
+    only_english: bool = False
+    max_iter: int = 200
+    seed: int = 0
+
+    @classmethod
+    def quick(cls) -> Settings:
+        """Return settings for a run of a few minutes."""
+        return cls(
+            n_runs=2,
+            n_samples=300,
+            lambdas=(1.0,),
+            ridges=(1e-2,),
+            omegas=(1 / 16, 1.0, 16.0),
+            n_bootstrap=500,
+            only_english=True,
+            max_iter=30,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, with the version that computes."""
+        return {"version": __version__, **asdict(self)}
