@@ -180,9 +180,12 @@ class TestLinBilmes:
         W = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.9], [0.0, 0.9, 1.0]])
         costs = np.array([1.0, 10.0, 12.0])
         labels = np.zeros(3, dtype=np.intp)
-        assert choose_within(CoverageAndDiversity(W, labels), costs, 10.0) == [1]
-        assert choose_within(CoverageAndDiversity(W, labels), costs, 11.0) == [0, 1]
-        assert choose_within(CoverageAndDiversity(W, labels), costs, 0.5) == []
+        assert choose_within(CoverageAndDiversity(W, labels), costs, 10.0, 1.0) == [1]
+        assert choose_within(CoverageAndDiversity(W, labels), costs, 11.0, 1.0) == [
+            0,
+            1,
+        ]
+        assert choose_within(CoverageAndDiversity(W, labels), costs, 0.5, 1.0) == []
 
 
 def slow_objective(S, W, labels, a=5.0, weight=6.0):
@@ -247,7 +250,7 @@ def test_greedy_is_that_of_the_paper(seed):
     W, labels, costs, rng = random_instance(seed)
     W = W + np.eye(len(W))  # no sentence without words: no gain is zero, no ties
     limit = float(rng.uniform(0.5, 12.0))
-    found = choose_within(CoverageAndDiversity(W, labels), costs, limit)
+    found = choose_within(CoverageAndDiversity(W, labels), costs, limit, 1.0)
     assert found == slow_greedy(W, labels, costs, limit)
 
 

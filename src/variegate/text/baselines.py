@@ -84,7 +84,7 @@ class CoverageAndDiversity:
     labels : array of shape (N,)
         The cluster of each sentence, from 0.
     saturation, weight : float
-        ``a`` and ``λ``; the defaults are what the paper found for DUC 2004 and are not
+        ``a`` and ``λ``; the defaults are the usual ones for DUC 2004 and are not
         tuned again here.
     """
 
@@ -128,12 +128,15 @@ class CoverageAndDiversity:
 
 
 def choose_within(
-    objective: CoverageAndDiversity, costs: FloatArray, limit: float
+    objective: CoverageAndDiversity,
+    costs: FloatArray,
+    limit: float,
+    exponent: float = 0.3,
 ) -> list[int]:
     """Choose greedily by gain for cost, or one sentence if that alone is better.
 
-    Algorithm 1 of Lin and Bilmes (2010) with exponent 1 of the cost.  The comparison
-    with the best single sentence is what gives the greedy choice a guarantee.
+    Algorithm 1 of Lin and Bilmes (2010).  The comparison with the best single sentence
+    is what gives the greedy choice a guarantee.
 
     Parameters
     ----------
@@ -142,6 +145,8 @@ def choose_within(
     costs : array of shape (N,), positive
     limit : float
         What the costs of the chosen add up to at most.
+    exponent : float
+        Of the cost that a gain is divided by; 1 favours short sentences.
 
     Returns
     -------
@@ -160,7 +165,7 @@ def choose_within(
         if alone is None:
             best = int(np.argmax(rounded(gains)))
             alone = float(gains[best]), int(items[best])
-        item = int(items[np.argmax(rounded(gains / costs[items]))])
+        item = int(items[np.argmax(rounded(gains / costs[items] ** exponent))])
         objective.add(item)
         chosen.append(item)
         free[item] = False

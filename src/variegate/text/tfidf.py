@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,23 +42,29 @@ class CorpusFrequencies:
 
 
 def word_weights(
-    counts: WordCounts, corpus: CorpusFrequencies | None = None
+    counts: WordCounts,
+    corpus: CorpusFrequencies | None = None,
+    ignored: Collection[str] = (),
 ) -> FloatArray:
     """Return the inverse document frequency of each word.
 
     ``log((n + 1) / (df + 1)) + 1`` of a corpus, so that words it lacks have a weight
-    too; ``log(n / df)`` of the sentences themselves where there is none.
+    too; ``log(n / df)`` of the sentences themselves where there is none.  Words that
+    are ignored, because they say nothing, weigh zero.
     """
     if corpus is None:
         n_sentences = max(1, counts.matrix.shape[0])
         frequency = np.maximum(counts.document_frequency(), 1.0)
-        return np.asarray(np.log(n_sentences / frequency))
-    weights = np.empty(counts.matrix.shape[1])
-    for word, column in counts.vocabulary.items():
-        weights[column] = np.log(
-            (corpus.n_texts + 1) / (corpus.counts.get(word, 0) + 1)
-        )
-    return weights + 1.0
+        weights = np.log(n_sentences / frequency)
+    else:
+        weights = np.ones(counts.matrix.shape[1])
+        for word, column in counts.vocabulary.items():
+            known = corpus.counts.get(word, 0)
+            weights[column] += np.log((corpus.n_texts + 1) / (known + 1))
+    for word in ignored:
+        if word in counts.vocabulary:
+            weights[counts.vocabulary[word]] = 0.0
+    return np.asarray(weights)
 
 
 def tfidf(counts: WordCounts, weights: FloatArray) -> sparse.csr_array:

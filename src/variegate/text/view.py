@@ -60,7 +60,9 @@ class ClusterView:
         candidates = _candidates(sentences, tokens)
         kept = [tokens[i] for i in candidates]
         counts = count_words(kept)
-        weights = word_weights(counts, corpus)
+        language = as_language(cluster.language)
+        ignored = language.function_words if language else frozenset()
+        weights = word_weights(counts, corpus, ignored)
         headlines: list[list[str]] = [[] for _ in cluster.documents]
         for sentence, of_sentence in zip(sentences, tokens, strict=True):
             if sentence.kind == "headline":
@@ -72,7 +74,7 @@ class ClusterView:
             weights,
             tfidf(counts, weights),
             headlines,
-            as_language(cluster.language),
+            language,
         )
         return cls(cluster, sentences, candidates, material)
 

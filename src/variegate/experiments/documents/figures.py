@@ -41,7 +41,7 @@ def _methods(name: str, rows: list[dict[str, Any]]) -> Figure:
             axes.text(value + 0.2, place, f"{value:.1f}", va="center", fontsize=7)
         axes.set_yticks(range(len(rows)), [row["method"] for row in rows], fontsize=8)
         axes.set_ylim(-0.6, len(rows) - 0.4)
-        axes.set_xlim(0.9 * min(values) if n == 1 else 0.0, 1.06 * max(values))
+        axes.set_xlim(0.0, 1.08 * max(values))
         axes.set_xlabel(f"ROUGE-{n} F")
         axes.grid(visible=False)
         axes.tick_params(axis="y", length=0)
@@ -81,7 +81,9 @@ def _omega(rows: list[dict[str, Any]]) -> Figure:
     left.minorticks_off()
     left.set_xlabel("ω: what a missed sentence costs against one too many")
     left.set_ylabel("ROUGE-1")
-    left.legend(frameon=False, fontsize=9)
+    left.legend(frameon=False, fontsize=9, loc="upper center", ncols=3)
+    low, high = left.get_ylim()
+    left.set_ylim(low, high + 0.15 * (high - low))
     right.plot(
         [100 * row["rouge_1_r"] for row in rows],
         [100 * row["rouge_1_p"] for row in rows],
@@ -96,7 +98,7 @@ def _omega(rows: list[dict[str, Any]]) -> Figure:
             textcoords="offset points",
             fontsize=8,
         )
-    right.margins(x=0.25, y=0.12)
+    right.margins(x=0.4, y=0.12)
     right.set_xlabel("ROUGE-1 recall")
     right.set_ylabel("ROUGE-1 precision")
     figure.suptitle("LME+MKR without a budget, topics left out of learning")
