@@ -21,9 +21,6 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Agreement", "choose_by_agreement"]
 
-#: Entries of the largest matrix made at a time.
-_CHUNK = 8_000_000
-
 
 class Agreement:
     """A growing summary and its mean F-score with some targets.
@@ -34,26 +31,15 @@ class Agreement:
         How often each unit (a word, a pair of words) is in each sentence.
     targets : array of shape (T, W)
         How often it is in each target.
-    sizes : array of shape (N,), optional
-        Units in each sentence, where ``counts`` leaves out some that no target has.
-    target_sizes : array of shape (T,), optional
-        The same for targets.
     """
 
-    def __init__(
-        self,
-        counts: sparse.csr_array,
-        targets: FloatArray,
-        sizes: FloatArray | None = None,
-        target_sizes: FloatArray | None = None,
-    ) -> None:
+    def __init__(self, counts: sparse.csr_array, targets: FloatArray) -> None:
         self._counts = counts
+        self._amounts = counts.data.astype(np.float32)
         # Units in rows: what one sentence changes is then a few whole rows.
         self._targets = np.ascontiguousarray(targets.T, dtype=np.float32)
-        self._sizes = counts.sum(axis=1) if sizes is None else sizes
-        self._target_sizes = (
-            targets.sum(axis=1) if target_sizes is None else target_sizes
-        )
+        self._sizes = np.asarray(counts.sum(axis=1), dtype=np.float64)
+        self._target_sizes = np.asarray(targets.sum(axis=1), dtype=np.float64)
         self._current = np.zeros(counts.shape[1], dtype=np.float32)
         self._hits = np.zeros(targets.shape[0])
         self._size = 0.0
@@ -61,45 +47,38 @@ class Agreement:
     @property
     def value(self) -> float:
         """The mean F-score of the summary."""
-        return float(self._mean_f(self._hits, self._size))
-
-    def _mean_f(self, hits: FloatArray, size: FloatArray | float) -> FloatArray:
-        total = np.asarray(size)[..., None] + self._target_sizes
-        return np.asarray((2.0 * hits / np.maximum(total, 1e-12)).mean(axis=-1))
+        total = np.maximum(self._size + self._target_sizes, 1e-12)
+        return float((2.0 * self._hits / total).mean())
 
     def with_each(self, items: IntArray) -> FloatArray:
         """Return the mean F-score with each of some sentences added."""
-        values = np.empty(len(items))
-        n_targets = max(1, self._targets.shape[1])
-        per_item = np.diff(self._counts.indptr)[items]
-        start = 0
-        while start < len(items):
-            filled = np.cumsum(per_item[start:]) * n_targets
-            stop = start + max(1, int(np.searchsorted(filled, _CHUNK, side="right")))
-            part = items[start:stop]
-            size = self._size + self._sizes[part]
-            values[start:stop] = self._mean_f(self._hits + self._new_hits(part), size)
-            start = stop
-        return values
+        from variegate.compiled.overlap import mean_f_with_each
 
-    def _new_hits(self, items: IntArray) -> FloatArray:
-        rows = self._counts[items]
-        wanted = self._targets[rows.indices]
-        before = self._current[rows.indices][:, None]
-        added = np.minimum(before + rows.data.astype(np.float32)[:, None], wanted)
-        added -= np.minimum(before, wanted)
-        hits = np.zeros((len(items), self._targets.shape[1]))
-        filled = np.flatnonzero(np.diff(rows.indptr))  # reduceat knows no empty rows
-        if len(filled):
-            hits[filled] = np.add.reduceat(added, rows.indptr[filled], axis=0)
-        return hits
+        values = np.empty(len(items))
+        mean_f_with_each(
+            self._counts.indptr,
+            self._counts.indices,
+            self._amounts,
+            self._sizes,
+            items,
+            self._current,
+            self._size,
+            self._targets,
+            self._target_sizes,
+            self._hits,
+            values,
+        )
+        return values
 
     def add(self, item: int) -> None:
         """Add a sentence."""
-        self._hits = self._hits + self._new_hits(np.array([item]))[0]
+        row = slice(self._counts.indptr[item], self._counts.indptr[item + 1])
+        units, amounts = self._counts.indices[row], self._amounts[row][:, None]
+        before, wanted = self._current[units][:, None], self._targets[units]
+        added = np.minimum(before + amounts, wanted) - np.minimum(before, wanted)
+        self._hits = self._hits + added.sum(axis=0)
+        self._current[units] += amounts[:, 0]
         self._size += float(self._sizes[item])
-        row = self._counts[[item]]
-        self._current[row.indices] += row.data
 
 
 def choose_by_agreement(

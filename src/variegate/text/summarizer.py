@@ -215,9 +215,20 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
             By default that of the model.
         """
         check_is_fitted(self, "models_")
-        documents = _as_documents(documents)
+        cluster = Cluster(_as_documents(documents), language=language)
+        view = ClusterView.of(cluster, self.corpus_)
+        return self.summarize_view(view, budget, omega, random_state)
+
+    def summarize_view(
+        self,
+        view: ClusterView,
+        budget: str | Budget | None = None,
+        omega: float | None = None,
+        random_state: RandomState = None,
+    ) -> Summary:
+        """Do the same for documents that were made ready before, for several calls."""
+        check_is_fitted(self, "models_")
         limit = None if budget is None else _as_budget(budget)
-        view = ClusterView.of(Cluster(documents, language=language), self.corpus_)
         omega = self._omega(omega)
         model = model_at(self.omegas_, self.models_, omega)
         rows = self._candidates(view, model)

@@ -46,7 +46,7 @@ def work_list(train: Corpus, test: Corpus | None) -> list[tuple[str, str]]:
     With test data there is one fold, called "all": learn on everything.
     """
     folds = ["all"] if test is not None else train.topics()
-    work = [(kind, fold) for fold in folds for kind in ("long", "short", "omega")]
+    work = [(kind, fold) for fold in folds for kind in ("news", "omega")]
     judged = (test or train).reviews
     if train.reviews.get("train") and any(judged.values()):
         work.append(("reviews", "all"))
@@ -63,7 +63,22 @@ def compute_piece(
         learn, judge, systems = _split(settings, data, test_data, kind, fold)
         if kind == "omega":
             return _along_omega(settings, learn, judge, Path(data))
-        return _table(settings, kind, learn, judge, systems, Path(data))
+        if kind == "reviews":
+            budget = _budget(settings, kind)
+            chosen = _chosen_on_training(
+                settings, TrainingSet.of(learn, budget), budget
+            )
+            return _table(settings, kind, learn, judge, chosen, {}, Path(data))
+        # What is chosen for long summaries serves the short ones too.
+        budget = _budget(settings, "long")
+        chosen = _chosen_on_training(settings, TrainingSet.of(learn, budget), budget)
+        records = _table(settings, "long", learn, judge, chosen, systems, Path(data))
+        english = [cluster for cluster in judge if cluster.language == "english"]
+        if english:
+            records += _table(
+                settings, "short", learn, english, chosen, systems, Path(data)
+            )
+        return records
 
 
 @lru_cache(maxsize=4)
@@ -107,12 +122,12 @@ def _table(
     kind: str,
     learn: Sequence[Cluster],
     judge: Sequence[Cluster],
+    chosen: dict[str, Any],
     systems: dict[str, dict[str, str]],
     folder: Path,
 ) -> list[Record]:
     budget = _budget(settings, kind)
     training = TrainingSet.of(learn, budget)
-    chosen = _chosen_on_training(settings, training, budget)
     models = {}
     for name, (similarity, margin) in METHODS.items():
         model = _summarizer(settings, budget, similarity).set_params(**chosen)
@@ -165,6 +180,7 @@ def _chosen_on_training(
         outside = training.only(partial(_is_among, part))
         inside = training.only(partial(_is_among, sorted(set(groups) - set(part))))
         model = _summarizer(settings, budget, "cos")
+        model.set_params(n_samples=settings.n_inner_samples)
         fitted: tuple[Any, Any] | None = None
         for number, choice in enumerate(choices):
             model.set_params(**choice)
@@ -172,7 +188,7 @@ def _chosen_on_training(
                 fitted = (choice["lam"], choice["l2"])
                 model.fit_prepared(inside)
             for view in outside.views:
-                total[number] += _agreement(model, view.cluster, budget)
+                total[number] += _agreement(model, view, budget)
     return choices[int(np.argmax(total))]
 
 
@@ -184,10 +200,10 @@ def _is_among(groups: Sequence[str], cluster: Cluster) -> bool:
     return _group(cluster) in groups
 
 
-def _agreement(model: Summarizer, cluster: Cluster, budget: Budget) -> float:
-    summary = model.summarize(cluster.documents, budget, language=cluster.language)
+def _agreement(model: Summarizer, view: ClusterView, budget: Budget) -> float:
+    summary = model.summarize_view(view, budget)
     rouge = Rouge(n=(1, 2), unicode=True, digits=None)
-    scores = rouge.score(summary.text, list(cluster.references))
+    scores = rouge.score(summary.text, list(view.cluster.references))
     return scores["rouge-1"].f + scores["rouge-2"].f
 
 
@@ -199,11 +215,10 @@ def _summaries(
 ) -> dict[str, list[str]]:
     """Return the summaries of every method, one for each of its runs."""
     seeds = range(settings.seed, settings.seed + settings.n_runs)
+    view = ClusterView.of(cluster)
 
     def run(model: Summarizer, seed: int) -> str:
-        return model.summarize(
-            cluster.documents, budget, language=cluster.language, random_state=seed
-        ).text
+        return model.summarize_view(view, budget, random_state=seed).text
 
     summaries = {
         name: [run(model, seed) for seed in seeds] for name, model in models.items()
@@ -215,7 +230,6 @@ def _summaries(
         runs = seeds if other == "mbr-samples" else seeds[:1]
         summaries[f"LME+MKR, {other}"] = [run(last, seed) for seed in runs]
     last.set_params(decoder=decoder)
-    view = ClusterView.of(cluster)
     summaries["oracle"] = [_text(view, oracle_summary(view, budget))]
     for name, baseline in BASELINES.items():
         runs = seeds if name in ("random", "k-means") else seeds[:1]

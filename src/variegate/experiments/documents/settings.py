@@ -24,6 +24,8 @@ class Settings:
         Weights of the margin and of ``l2`` to choose from, on training topics.
     n_inner : int
         Parts of the training topics that are held out in turn to choose.
+    n_inner_samples : int
+        Samples of a run when choosing.
     omegas : tuple of float
         For the curve of precision against recall.
     omega_lam : float
@@ -41,7 +43,8 @@ class Settings:
     n_samples: int = 1000
     lambdas: tuple[float, ...] = (0.25, 1.0, 4.0)
     ridges: tuple[float, ...] = (1e-3, 1e-2)
-    n_inner: int = 3
+    n_inner: int = 2
+    n_inner_samples: int = 300
     omegas: tuple[float, ...] = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
     omega_lam: float = 4.0
     n_bootstrap: int = 2000

@@ -1,0 +1,139 @@
+from collections import Counter
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import variegate as vg
+from text_instances import BAKERY_CLUSTER, STORM_CLUSTER
+from variegate.text import Budget, Cluster, ClusterView, Document, Rouge, oracle_summary
+from variegate.text.agreement import Agreement, choose_by_agreement
+from variegate.text.decoding import pairwise_rouge_1_f, scaled_to_cost
+from variegate.text.words import count_words, words
+
+letters = st.lists(st.sampled_from("abcd"), max_size=5)
+
+
+def slow_f(summary, target):
+    hits = sum((Counter(summary) & Counter(target)).values())
+    total = len(summary) + len(target)
+    return 2 * hits / total if total else 0.0
+
+
+@given(
+    sentences=st.lists(letters, min_size=1, max_size=5),
+    targets=st.lists(letters.filter(bool), min_size=1, max_size=4),
+    order=st.randoms(use_true_random=False),
+)
+def test_agreement_equals_the_definition(sentences, targets, order):
+    counts = count_words([*sentences, *targets]).matrix
+    n = len(sentences)
+    agreement = Agreement(counts[:n], counts[n:].toarray())
+    chosen, added = list(range(n)), []
+    order.shuffle(chosen)
+    for item in chosen:
+        each = agreement.with_each(np.arange(n))
+        for i in range(n):
+            together = list(chain.from_iterable(sentences[j] for j in [*added, i]))
+            expected = np.mean([slow_f(together, target) for target in targets])
+            assert each[i] == pytest.approx(expected, abs=1e-6)
+        agreement.add(item)
+        added.append(item)
+        together = list(chain.from_iterable(sentences[j] for j in added))
+        expected = np.mean([slow_f(together, target) for target in targets])
+        assert agreement.value == pytest.approx(expected, abs=1e-6)
+
+
+def test_agreement_is_rouge_1_f():
+    texts = ["the storm closed the harbour", "ferries stayed in port"]
+    target = "a storm closed the port"
+    counts = count_words([words(t) for t in [*texts, target]]).matrix
+    agreement = Agreement(counts[:2], counts[2:].toarray())
+    agreement.add(0)
+    agreement.add(1)
+    score = Rouge(n=1, digits=None).score("\n".join(texts), [target])["rouge-1"]
+    assert agreement.value == pytest.approx(score.f, abs=1e-7)
+
+
+def test_the_budget_is_filled_or_the_search_stops():
+    # Target "a b"; agreement only falls after the first sentence.
+    counts = count_words([["a", "b"], ["c"], ["d"], ["a", "b"]]).matrix
+    costs = np.array([2.0, 1.0, 1.0])
+
+    def choose(limit, **options):
+        agreement = Agreement(counts[:3], counts[3:].toarray())
+        return choose_by_agreement([agreement], costs, limit, **options)
+
+    assert choose(9.0, fill=False) == [0]
+    assert sorted(choose(9.0)) == [0, 1, 2]
+    assert choose(3.0) == [0, 1]  # ties go to the smallest number
+    assert choose(0.5) == []
+
+
+def test_gains_for_their_cost():
+    # With target "a b c d": one dear sentence gains more, three cheap ones more a cost.
+    counts = count_words([list("abcd"), list("ab"), list("abcd")]).matrix
+    costs = np.array([10.0, 1.0])
+
+    def first(per_cost):
+        agreement = Agreement(counts[:2], counts[2:].toarray())
+        return choose_by_agreement([agreement], costs, 10.0, per_cost=per_cost)[0]
+
+    assert first(per_cost=False) == 0  # F 1 against 2·2 / (2 + 4) = 0.67
+    assert first(per_cost=True) == 1  # 0.1 against 0.67 a cost
+
+
+@given(
+    a=st.lists(letters, min_size=1, max_size=4),
+    b=st.lists(letters, min_size=1, max_size=4),
+)
+def test_pairwise_rouge(a, b):
+    counts = count_words([*a, *b]).matrix.toarray()
+    found = pairwise_rouge_1_f(counts[: len(a)], counts[len(a) :])
+    expected = [[slow_f(x, y) for y in b] for x in a]
+    assert found == pytest.approx(np.array(expected), abs=1e-12)
+
+
+def test_scaling_to_a_cost():
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((12, 12))
+    ensemble = vg.LEnsemble(B @ B.T)
+    costs = rng.uniform(1.0, 5.0, 12)
+    for total in (2.0, 10.0, 25.0):
+        scaled = scaled_to_cost(ensemble, costs, total)
+        assert scaled.marginals() @ costs == pytest.approx(total, rel=1e-6)
+        ratio = scaled.log_scale - ensemble.log_scale
+        assert ratio == pytest.approx(np.full(12, ratio[0]))
+
+
+# The oracle ------------------------------------------------------------------------
+
+
+def test_the_oracle_takes_what_people_wrote():
+    view = ClusterView.of(STORM_CLUSTER)
+    chosen = [view.texts[i] for i in oracle_summary(view, Budget.parse("40w"))]
+    # It says nearly all that the reference says, and any other sentence adds mostly
+    # words that the reference does not have.
+    assert chosen == [
+        "Nine ferries were cancelled when a storm closed the harbour of Aarhus."
+    ]
+    view = ClusterView.of(BAKERY_CLUSTER)
+    chosen = [view.texts[i] for i in oracle_summary(view, Budget.parse("12w"))]
+    assert chosen == ["The oldest bakery of Ribe opened again after two years."]
+
+
+def test_the_oracle_is_the_best_single_sentence():
+    view = ClusterView.of(STORM_CLUSTER)
+    (best,) = oracle_summary(view, Budget.parse("1s"))
+    rouge = Rouge(n=(1, 2), digits=None)
+    scores = [rouge.score(t, list(STORM_CLUSTER.references)) for t in view.texts]
+    total = [s["rouge-1"].f + s["rouge-2"].f for s in scores]
+    assert best == int(np.argmax(total))
+
+
+def test_an_oracle_needs_references():
+    view = ClusterView.of(Cluster([Document("The ferry left the harbour.")], ["..."]))
+    with pytest.raises(ValueError, match="at least one reference summary with words"):
+        oracle_summary(view, Budget.parse("5w"))
