@@ -9,7 +9,18 @@ import pytest
 
 import variegate as vg
 
-OPTIONAL = ("click", "cv2", "matplotlib", "pyarrow", "dask", "torch", "numba", "pandas")
+OPTIONAL = (
+    "click",
+    "cv2",
+    "matplotlib",
+    "pyarrow",
+    "dask",
+    "torch",
+    "numba",
+    "pandas",
+    "syntok",
+    "regex",
+)
 
 PUBLIC = {
     "FixedKernel",

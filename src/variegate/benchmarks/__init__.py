@@ -3,9 +3,20 @@
 Run by ``variegate bench``.  What counts is the ratio of medians, one thread each.
 """
 
-from variegate.benchmarks import decoding, sampling
+from __future__ import annotations
 
-__all__ = ["BENCHMARKS"]
+from collections.abc import Callable
+from importlib import import_module
 
-#: From the names that the command takes to functions that return rows.
-BENCHMARKS = {"sampling": sampling.measure, "decoding": decoding.measure}
+from variegate.benchmarks.timing import Row
+
+__all__ = ["BENCHMARKS", "load_benchmark"]
+
+#: The names that the command takes.
+BENCHMARKS = ("sampling", "decoding", "text")
+
+
+def load_benchmark(name: str) -> Callable[[bool], list[Row]]:
+    """Return the function that measures; what only one needs is loaded only then."""
+    module = import_module(f"variegate.benchmarks.{name}")
+    return module.measure  # type: ignore[no-any-return]

@@ -22,12 +22,12 @@ from variegate._files import write_atomic
 def bench(names: tuple[str, ...], out: Path, quick: bool) -> None:
     """Measure variegate against its peers, on one thread.
 
-    NAMES are "sampling" and "decoding"; both if none is given.  Peers that are not
-    installed are left out: pip install 'variegate[bench]' brings them.
+    NAMES are "sampling", "decoding" and "text"; all if none is given.  Peers that
+    are not installed are left out: pip install 'variegate[bench]' brings them.
     """
     from threadpoolctl import threadpool_limits
 
-    from variegate.benchmarks import BENCHMARKS
+    from variegate.benchmarks import BENCHMARKS, load_benchmark
     from variegate.benchmarks.report import plot, table
     from variegate.experiments.plotting import new_figure, to_png
 
@@ -40,7 +40,7 @@ def bench(names: tuple[str, ...], out: Path, quick: bool) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name in names or BENCHMARKS:
         with threadpool_limits(limits=1):
-            rows = BENCHMARKS[name](quick)
+            rows = load_benchmark(name)(quick)
         text = table(rows)
         write_atomic(out / f"{name}.json", json.dumps(rows, indent=1) + "\n")
         write_atomic(out / f"{name}.md", text + "\n")

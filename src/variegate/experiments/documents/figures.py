@@ -70,7 +70,7 @@ def _omega(rows: list[dict[str, Any]]) -> Figure:
         left.errorbar(
             omegas,
             [100 * row[f"rouge_1_{letter}"] for row in rows],
-            [100 * row["se"][f"rouge_1_{letter}"] for row in rows],
+            [100 * (row["se"][f"rouge_1_{letter}"] or 0.0) for row in rows],
             color=colour,
             marker=marker,
             capsize=3,

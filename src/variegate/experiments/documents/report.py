@@ -84,13 +84,14 @@ def _rows(results: dict[str, Any], name: str) -> str:
     rows.sort(key=lambda row: -row["rouge_1_f"])
     lines = []
     for row in rows:
-        cells = []
-        for score in SCORES:
-            error = row["se"][score]
-            more = "" if error is None else f" ± {100 * error:.2f}"
-            cells.append(f"{100 * row[score]:.2f}{more}")
-        lines.append((row["method"], *cells))
+        lines.append((row["method"], *(_with_error(row, score) for score in SCORES)))
     return markdown_table(_HEADER, lines)
+
+
+def _with_error(row: dict[str, Any], score: str) -> str:
+    error = row["se"][score]
+    more = "" if error is None else f" ± {100 * error:.2f}"
+    return f"{100 * row[score]:.2f}{more}"
 
 
 def _differences(results: dict[str, Any], name: str) -> str:
@@ -113,11 +114,7 @@ def _omega(results: dict[str, Any]) -> str:
             (
                 f"{row['omega']:g}",
                 f"{row['words']:.0f}",
-                *(
-                    f"{100 * row[f'rouge_1_{x}']:.2f} "
-                    f"± {100 * row['se'][f'rouge_1_{x}']:.2f}"
-                    for x in "prf"
-                ),
+                *(_with_error(row, f"rouge_1_{letter}") for letter in "prf"),
             )
             for row in results["omega"]
         ],

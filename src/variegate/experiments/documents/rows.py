@@ -41,17 +41,13 @@ def table_rows(records: Sequence[Record]) -> list[dict[str, Any]]:
         for method, of_method in methods.items():
             if not _finite(of_method):
                 continue
-            scores = _over_runs(of_method)  # (runs, 6)
-            mean = scores.mean(axis=0)
-            error: list[float | None] = [None] * len(SCORES)
-            if len(scores) > 1:
-                error = list(scores.std(axis=0, ddof=1) / np.sqrt(len(scores)))
+            runs = _over_runs(of_method)
             rows.append(
                 {
                     "set": name,
                     "method": method,
-                    **dict(zip(SCORES, mean.tolist(), strict=True)),
-                    "se": dict(zip(SCORES, error, strict=True)),
+                    **_named(runs.mean(axis=0)),
+                    "se": _standard_errors(runs),
                     "n_clusters": len(of_method),
                 }
             )
@@ -97,10 +93,18 @@ def _paired(
     means = difference[draws].mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975], axis=0)
     named = {"difference": difference.mean(axis=0), "low": low, "high": high}
-    return {
-        key: dict(zip(SCORES, values.tolist(), strict=True))
-        for key, values in named.items()
-    }
+    return {key: _named(values) for key, values in named.items()}
+
+
+def _named(values: FloatArray) -> dict[str, float]:
+    return dict(zip(SCORES, values.tolist(), strict=True))
+
+
+def _standard_errors(scores: FloatArray) -> dict[str, Any]:
+    """Return the standard errors of means over rows, None for a single row."""
+    if len(scores) < 2:
+        return dict.fromkeys(SCORES)
+    return _named(scores.std(axis=0, ddof=1) / np.sqrt(len(scores)))
 
 
 def omega_rows(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -112,12 +116,11 @@ def omega_rows(records: Iterable[Record]) -> list[dict[str, Any]]:
     rows = []
     for omega, of_omega in sorted(by_omega.items()):
         scores = np.array([record["runs"][0] for record in of_omega])
-        error = scores.std(axis=0, ddof=1) / np.sqrt(len(scores))
         rows.append(
             {
                 "omega": omega,
-                **dict(zip(SCORES, scores.mean(axis=0).tolist(), strict=True)),
-                "se": dict(zip(SCORES, error.tolist(), strict=True)),
+                **_named(scores.mean(axis=0)),
+                "se": _standard_errors(scores),
                 "words": float(np.mean([record["words"] for record in of_omega])),
                 "n_clusters": len(of_omega),
             }

@@ -1,0 +1,155 @@
+import json
+
+import numpy as np
+import pytest
+
+from text_instances import BAKERY, BAKERY_AGAIN, CLUSTERS, STORM, STORM_AGAIN
+from variegate.experiments.documents import Settings, reproduce
+from variegate.experiments.documents.data import find_data, held_out_parts, rouge_for
+from variegate.experiments.documents.rows import SCORES, paired_rows, table_rows
+from variegate.text import Cluster
+
+TINY = Settings(
+    n_runs=2,
+    n_samples=50,
+    lambdas=(1.0,),
+    ridges=(1e-2,),
+    omegas=(0.5, 2.0),
+    n_bootstrap=50,
+    long_budget="30w",
+    short_budget="120b",
+    review_budget="90c",
+    max_iter=10,
+)
+
+
+def write_lines(path, entries):
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+
+
+def write_data(folder):
+    """Write a folder with the files that the experiment reads."""
+    folder.mkdir()
+    texts = {"T0": (STORM, STORM_AGAIN), "T1": (BAKERY, BAKERY_AGAIN)}
+    references = {"T0": CLUSTERS[0].references, "T1": CLUSTERS[1].references}
+    news = [
+        {
+            "id": f"{topic}.{language}",
+            "topic": topic,
+            "language": language,
+            "documents": [{"id": "a", "text": one}, {"id": "b", "text": two}],
+            "references": [references[topic][0], one.split("\n")[0] + "."],
+        }
+        for topic, (one, two) in texts.items()
+        for language in ("english", "czech")
+    ]
+    write_lines(folder / "multiling2011.jsonl", news)
+    systems = [{"id": t, "peer": "ID1", "summary": texts[t][0][-60:]} for t in texts]
+    write_lines(folder / "multiling2011_systems.jsonl", systems)
+    reviews = [
+        {
+            "id": f"r{k}",
+            "split": split,
+            "documents": [STORM, BAKERY],
+            "references": ["A storm closed the harbour.", "Bread won a prize."],
+        }
+        for k, split in enumerate(["train", "train", "val"])
+    ]
+    write_lines(folder / "fewsum.jsonl", reviews)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_whole_experiment_on_a_tiny_folder(tmp_path):
+    data = write_data(tmp_path / "data")
+    outcome = reproduce(tmp_path / "out", TINY, data, jobs=1)
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    rows = {(row["set"], row["method"]): row for row in results["rows"]}
+    for name, n_clusters in (
+        ("multiling english 250w", 2),
+        ("multiling english 665b", 2),
+        ("multiling all languages 250w", 4),
+        ("fewsum 300c", 1),
+    ):
+        for method in ("MLE+COS", "LME+COS", "MLE+MKR", "LME+MKR", "lead", "oracle"):
+            row = rows[name, method]
+            assert row["n_clusters"] == n_clusters
+            for score in SCORES:
+                assert 0.0 <= row[score] <= 1.0
+        assert rows[name, "LME+MKR"]["se"]["rouge_1_f"] is not None
+        assert rows[name, "lead"]["se"]["rouge_1_f"] is None
+    assert ("multiling english 250w", "official ID1") in rows
+    assert ("multiling czech 250w", "official ID1") not in rows
+    assert [row["omega"] for row in results["omega"]] == [0.5, 2.0]
+    assert len(outcome.claims) == 6
+    report = (tmp_path / "out" / "report.md").read_text()
+    for picture in ("omega.png", "multiling-english-250w.png", "fewsum-300c.png"):
+        assert picture in report
+        assert (tmp_path / "out" / picture).stat().st_size > 10_000
+    assert str(tmp_path) not in report + json.dumps(results)
+    assert not (tmp_path / "out" / ".unfinished").exists()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_test_data_are_judged_and_not_learned_from(tmp_path):
+    data, test = write_data(tmp_path / "data"), write_data(tmp_path / "test")
+    lines = (test / "multiling2011.jsonl").read_text().splitlines()
+    (test / "multiling2011.jsonl").write_text(lines[0] + "\n")
+    outcome = reproduce(tmp_path / "out", TINY, data, test)
+    rows = {(row["set"], row["method"]): row for row in outcome.results["rows"]}
+    assert rows["multiling english 250w", "LME+MKR"]["n_clusters"] == 1
+    assert rows["fewsum 300c", "LME+MKR"]["n_clusters"] == 3
+    assert {entry["held_out"] for entry in outcome.results["chosen"]} >= {"T0"}
+
+
+def record(cluster, method, runs, language="english"):
+    return {
+        "kind": "long",
+        "cluster": cluster,
+        "language": language,
+        "method": method,
+        "runs": [[value] * 6 for value in runs],
+    }
+
+
+def test_rows_by_hand():
+    records = [
+        record("a", "LME+MKR", [0.2, 0.4]),
+        record("b", "LME+MKR", [0.4, 0.8]),
+        record("a", "lead", [0.1]),
+        record("b", "lead", [0.3]),
+    ]
+    rows = {r["method"]: r for r in table_rows(records) if "english" in r["set"]}
+    assert rows["LME+MKR"]["rouge_1_f"] == pytest.approx(0.45)
+    # Means of the runs are 0.3 and 0.6: their standard error is 0.15.
+    assert rows["LME+MKR"]["se"]["rouge_2_r"] == pytest.approx(0.15)
+    assert rows["lead"]["n_clusters"] == 2
+    pair = paired_rows(TINY, records, [("LME+MKR", "lead")])[0]
+    # Differences of 0.2 and 0.3: their mean and, over bootstrap samples, their range.
+    assert pair["difference"]["rouge_1_f"] == pytest.approx(0.25)
+    assert 0.2 - 1e-12 <= pair["low"]["rouge_1_f"] < pair["high"]["rouge_1_f"]
+    assert pair["high"]["rouge_1_f"] <= 0.3 + 1e-12
+
+
+def test_scorers(tmp_path):
+    english, czech = Cluster([], language="english"), Cluster([], language="czech")
+    assert not rouge_for("long", english, tmp_path).unicode
+    assert not rouge_for("long", english, tmp_path).stem
+    assert rouge_for("long", czech, tmp_path).unicode
+    short = rouge_for("short", english, tmp_path)
+    assert short.stem
+    assert short.max_bytes == 665
+
+
+def test_parts_hold_every_topic_once():
+    parts = held_out_parts(["a", "b", "c", "d", "e"], 2)
+    assert sorted(np.concatenate(parts)) == ["a", "b", "c", "d", "e"]
+    assert len(held_out_parts(["a"], 3)) == 1
+
+
+def test_data_that_are_not_there(tmp_path, monkeypatch):
+    monkeypatch.delenv("VARIEGATE_DATA", raising=False)
+    with pytest.raises(ValueError, match=r"no multiling2011.jsonl in .*--data DIR or"):
+        find_data(tmp_path)
+    monkeypatch.setenv("VARIEGATE_DATA", str(write_data(tmp_path / "d")))
+    assert find_data(None) == tmp_path / "d"

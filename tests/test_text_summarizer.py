@@ -1,0 +1,216 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import variegate as vg
+from text_instances import BAKERY, CLUSTERS, STORM, STORM_AGAIN
+from variegate.persistence import ModelFileError
+from variegate.text import Budget, Cluster, Document, Summarizer
+from variegate.text.path import model_at
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Summarizer(
+        budget="30w", omega=(0.25, 1.0, 4.0), lam=4.0, n_samples=200, max_iter=50
+    ).fit(CLUSTERS)
+
+
+def test_a_summary_is_made_of_sentences_in_reading_order(model):
+    summary = model.summarize([STORM, STORM_AGAIN], "30w", language="english")
+    assert 0 < len(summary.text.split()) <= 30
+    places = [(s.document, s.start) for s in summary.sentences]
+    assert places == sorted(places)
+    for sentence in summary.sentences:
+        assert sentence.text in (STORM, STORM_AGAIN)[sentence.document]
+    assert str(summary) == summary.text
+
+
+@pytest.mark.parametrize("budget", ["20w", "90c", "2s", "120b"])
+def test_budgets_are_kept_and_filled(model, budget):
+    parsed = Budget.parse(budget)
+    summary = model.summarize([STORM], budget)
+    assert parsed.fits(summary.text)
+    left = [
+        entry.sentence.plain
+        for entry in summary.marked
+        if entry.probability is not None and not entry.chosen
+    ]
+    assert not any(parsed.fits(f"{summary.text}\n{text}") for text in left)
+
+
+def test_every_sentence_is_accounted_for(model):
+    summary = model.summarize([STORM, STORM_AGAIN], "2s", language="english")
+    kinds = [entry.sentence.kind for entry in summary.marked]
+    assert kinds.count("headline") == 2
+    for entry in summary.marked:
+        if entry.sentence.kind != "body":
+            assert entry.probability is None
+            assert not entry.chosen
+    # The repeated sentence is a candidate once.
+    repeated = [e for e in summary.marked if "Monday morning" in e.sentence.text]
+    assert [entry.probability is None for entry in repeated] == [False, True]
+    plain = json.loads(json.dumps(summary.as_dict()))
+    assert plain["summary"] == summary.text
+    assert sum(entry["chosen"] for entry in plain["sentences"]) == 2
+
+
+def test_larger_omegas_want_more(model):
+    def expected_size(omega):
+        summary = model.summarize([STORM, STORM_AGAIN], omega=omega)
+        return sum(entry.probability or 0.0 for entry in summary.marked)
+
+    sizes = [expected_size(omega) for omega in (0.25, 0.5, 1.0, 2.0, 4.0)]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] > sizes[0]
+
+
+def test_between_learned_omegas_parameters_are_mixed(model):
+    low, middle, high = model.models_
+    assert model_at(model.omegas_, model.models_, 1.0) is middle
+    mixed = model_at(model.omegas_, model.models_, 2.0)  # half way in log(omega)
+    assert mixed.theta_ == pytest.approx((middle.theta_ + high.theta_) / 2)
+    assert low.theta_ != pytest.approx(mixed.theta_)
+    assert model.summarize([STORM], omega=2.0).omega == 2.0
+
+
+def test_same_seed_same_summary(model):
+    texts = {model.summarize([STORM, BAKERY], "20w").text for _ in range(3)}
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("decoder", ["mbr", "mbr-samples", "greedy"])
+@pytest.mark.parametrize("consensus", ["rouge-1", "rouge-1+2"])
+def test_decoders(decoder, consensus):
+    model = Summarizer(
+        similarity="cos",
+        features="paper",
+        decoder=decoder,
+        consensus=consensus,
+        budget="30w",
+        n_samples=100,
+        max_iter=20,
+    ).fit(CLUSTERS)
+    assert len(model.summarize([STORM], "30w").text.split()) <= 30
+
+
+def test_many_sentences_are_reduced_to_the_best(model, monkeypatch):
+    monkeypatch.setattr("variegate.text.summarizer.MAX_CANDIDATES", 4)
+    summary = model.summarize([STORM, BAKERY], "10w")
+    with_probability = [e for e in summary.marked if e.probability is not None]
+    assert len(with_probability) == 4
+    assert summary.text
+
+
+def test_vectors_of_ones_own():
+    calls = []
+
+    def embed(texts):
+        calls.append(len(texts))
+        return np.random.default_rng(0).standard_normal((len(texts), 5))
+
+    model = Summarizer(embed=embed, budget="30w", n_samples=100, max_iter=20)
+    assert model.fit(CLUSTERS).summarize([STORM], "20w").text
+    assert len(calls) == 3
+
+
+def test_a_corpus_for_word_weights(tmp_path):
+    corpus = ["the storm", "the bread", "the mayor"]
+    model = Summarizer(corpus=corpus, budget="30w", n_samples=100, max_iter=20)
+    model.fit(CLUSTERS)
+    assert model.corpus_.counts["the"] == 3
+    model.save(tmp_path / "m.json")
+    loaded = Summarizer.load(tmp_path / "m.json")
+    assert loaded.corpus_ == model.corpus_
+
+
+# Keeping ---------------------------------------------------------------------------
+
+
+def test_saved_and_loaded_it_says_the_same(model, tmp_path):
+    path = tmp_path / "model.json"
+    model.save(path)
+    for loaded in (Summarizer.load(path), vg.load(path)):
+        assert isinstance(loaded, Summarizer)
+        assert loaded.omegas_ == model.omegas_
+        assert loaded.training_ == model.training_
+        for omega in (0.25, 2.0, 4.0):
+            one = model.summarize([STORM, BAKERY], "25w", omega)
+            other = loaded.summarize([STORM, BAKERY], "25w", omega)
+            assert one.as_dict() == other.as_dict()
+
+
+def test_files_that_are_no_summarizer(model, tmp_path):
+    path = tmp_path / "model.json"
+    model.save(path)
+    good = json.loads(path.read_text())
+
+    def refuse(change, message):
+        path.write_text(json.dumps(good | change))
+        with pytest.raises(ModelFileError, match=message):
+            Summarizer.load(path)
+
+    refuse({"type": "oracle"}, "unknown type of model 'oracle'; known are summarizer")
+    refuse({"models": []}, 'the section "models" is missing')
+    refuse({"settings": {"mood": 1}}, "unknown settings: mood")
+    refuse({"settings": {"decoder": "dice"}}, "unknown decoder 'dice'")
+    model.models_[0].save(path)
+    with pytest.raises(ModelFileError, match="holds a LargeMarginDPP, no summarizer"):
+        Summarizer.load(path)
+
+
+def test_parameters_follow_scikit_learn(model):
+    copied = clone(model)
+    assert copied.get_params()["omega"] == model.omega
+    assert not hasattr(copied, "models_")
+
+
+# Bad input -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"similarity": "jaccard"}, "unknown similarity 'jaccard'; there are mkr, cos"),
+        ({"features": "all"}, "unknown features 'all'; there are paper, full"),
+        ({"decoder": "map"}, "unknown decoder 'map'"),
+        ({"consensus": "bleu"}, "unknown consensus 'bleu'"),
+        ({"omega": -1.0}, "omega must be one or more positive numbers"),
+        ({"omega": ()}, "omega must be one or more positive numbers"),
+        ({"budget": "250"}, "has no unit"),
+        ({"n_samples": 0}, "n_samples must be a whole number"),
+    ],
+)
+def test_bad_settings(options, message):
+    with pytest.raises(ValueError, match=message):
+        Summarizer(**options).fit(CLUSTERS)
+
+
+def test_bad_clusters():
+    with pytest.raises(ValueError, match="there are no clusters to learn from"):
+        Summarizer().fit([])
+    bare = Cluster([Document(STORM)], id="storm-7")
+    with pytest.raises(ValueError, match=r"cluster 1 \(storm-7\) has no reference"):
+        Summarizer().fit([CLUSTERS[0], bare])
+
+
+def test_bad_questions(model):
+    with pytest.raises(ValueError, match="there is no text to summarize"):
+        model.summarize(["  \n "])
+    with pytest.raises(ValueError, match="no sentence fits the budget of 5 characters"):
+        model.summarize([STORM], "5c")
+    with pytest.raises(ValueError, match=r"learned for 0\.25 to 4"):
+        model.summarize([STORM], omega=9.0)
+    with pytest.raises(ValueError, match="unknown language"):
+        model.summarize([STORM], language="klingon")
+    with pytest.raises(ValueError, match="learned for 1 only; learn several"):
+        Summarizer(budget="30w", similarity="cos").fit(CLUSTERS).summarize(
+            [STORM], omega=2.0
+        )
+
+
+def test_one_sentence_is_its_own_summary(model):
+    text = "A storm closed the harbour of Aarhus on Monday morning."
+    assert model.summarize(text, "1s").text == text
