@@ -153,3 +153,37 @@ def test_data_that_are_not_there(tmp_path, monkeypatch):
         find_data(tmp_path)
     monkeypatch.setenv("VARIEGATE_DATA", str(write_data(tmp_path / "d")))
     assert find_data(None) == tmp_path / "d"
+
+
+def write_duc(folder):
+    """Write a folder of the shape in which NIST distributes DUC 2003 and 2004."""
+    for year, number in (("duc2003", 30001), ("duc2004", 31001)):
+        models = folder / year / "models"
+        models.mkdir(parents=True)
+        for k, (one, two) in enumerate([(STORM, STORM_AGAIN), (BAKERY, BAKERY_AGAIN)]):
+            name = f"d{number + k}"
+            cluster = folder / year / "docs" / f"{name}t"
+            cluster.mkdir(parents=True)
+            for file, text in (("APW1.0001", one), ("NYT1.0002", two)):
+                (cluster / file).write_text(
+                    f"<DOC><DOCNO>{file}</DOCNO><TEXT>\n<P>{text}</P>\n</TEXT></DOC>"
+                )
+            for person in "AB":
+                path = models / f"{name.upper()}.M.100.T.{person}"
+                path.write_text(CLUSTERS[k].references[0])
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_papers_own_protocol(tmp_path):
+    data, duc = write_data(tmp_path / "data"), write_duc(tmp_path / "duc")
+    outcome = reproduce(tmp_path / "out", TINY, data, duc=duc)
+    rows = {(row["set"], row["method"]): row for row in outcome.results["rows"]}
+    assert rows["duc 2004 665b", "LME+MKR"]["n_clusters"] == 2
+    assert "duc 2004 665b" in outcome.claims[0].measured
+
+
+def test_a_folder_that_is_not_ducs(tmp_path):
+    data = write_data(tmp_path / "data")
+    with pytest.raises(ValueError, match=r"no folder duc2003/docs in .*--duc DIR"):
+        reproduce(tmp_path / "out", TINY, data, duc=tmp_path)

@@ -76,12 +76,19 @@ def synthetic(out: Path, quick: bool, jobs: int | None) -> None:
 @_out
 @_data
 @_test_data
+@click.option(
+    "--duc",
+    type=_folder,
+    default=None,
+    help="Folder with duc2003 and duc2004: also run the paper's own protocol.",
+)
 @_quick
 @_jobs
 def documents(
     out: Path,
     data: Path | None,
     test_data: Path | None,
+    duc: Path | None,
     quick: bool,
     jobs: int | None,
 ) -> None:
@@ -105,6 +112,7 @@ def documents(
                 settings,
                 data,
                 test_data,
+                duc,
                 jobs or os.cpu_count() or 1,
                 progress,
                 command,

@@ -17,6 +17,8 @@ from variegate._files import write_atomic
 from variegate.experiments.documents import figures, pieces, report
 from variegate.experiments.documents.claims import ORDERS, Claim, claims
 from variegate.experiments.documents.data import find_data, load_corpus
+from variegate.experiments.documents.duc import check_duc, compute_duc
+from variegate.experiments.documents.duc import work_list as duc_work
 from variegate.experiments.documents.rows import (
     comparisons,
     omega_rows,
@@ -49,6 +51,7 @@ def reproduce(
     settings: Settings | None = None,
     data: Path | None = None,
     test_data: Path | None = None,
+    duc: Path | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
     command: str = "variegate reproduce documents",
@@ -65,6 +68,8 @@ def reproduce(
     test_data : Path, optional
         Learn from all of ``data`` and report on this folder instead of leaving one
         topic out at a time.
+    duc : Path, optional
+        A folder with DUC 2003 and 2004: also run the paper's own protocol.
     jobs : int
         Worker processes; the results do not depend on it.
     progress : callable, optional
@@ -73,6 +78,8 @@ def reproduce(
         What the report says it was made by.
     """
     settings = settings or Settings()
+    if duc is not None:
+        check_duc(duc)
     folder = find_data(data).resolve()
     test_folder = find_data(test_data).resolve() if test_data else None
     train = load_corpus(folder)
@@ -89,6 +96,10 @@ def reproduce(
         progress,
     )
     records = [record for piece in computed for record in piece]
+    if duc is not None:
+        compute = partial(compute_duc, settings, str(duc.resolve()), where[0])
+        for piece in run_pieces(compute, duc_work(), out, mark, 1, progress):
+            records += piece
     results = {
         "settings": settings.as_dict(),
         "rows": table_rows(records),

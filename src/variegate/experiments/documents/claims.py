@@ -15,7 +15,7 @@ PAPER = {
     "LME+MKR": (39.71, 9.40),
 }
 
-_SETS = ("multiling english 665b", "multiling all languages 250w")
+_SETS = ("duc 2004 665b", "multiling english 665b", "multiling all languages 250w")
 
 _SAID = (
     ("large margin beats maximum likelihood, cosine", "LME+COS", "MLE+COS"),

@@ -17,6 +17,7 @@ def draw_all(results: dict[str, Any]) -> dict[str, Figure]:
     """Return every figure by the name of its file."""
     figures = {}
     for name in (
+        "duc 2004 665b",
         "multiling english 250w",
         "multiling english 665b",
         "multiling all languages 250w",

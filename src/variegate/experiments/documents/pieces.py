@@ -24,7 +24,14 @@ from variegate.text.rouge import Score
 from variegate.text.summarizer import CONSENSUS
 from variegate.text.training import TrainingSet
 
-__all__ = ["METHODS", "compute_piece", "work_list"]
+__all__ = [
+    "METHODS",
+    "choices",
+    "choose_on_training",
+    "compute_piece",
+    "table",
+    "work_list",
+]
 
 #: The four rows of the paper's table 1.
 METHODS = {
@@ -65,17 +72,15 @@ def compute_piece(
             return _along_omega(settings, learn, judge, Path(data))
         if kind == "reviews":
             budget = _budget(settings, kind)
-            chosen = _chosen_on_training(
-                settings, TrainingSet.of(learn, budget), budget
-            )
-            return _table(settings, kind, learn, judge, chosen, {}, Path(data))
+            chosen = choose_on_training(settings, TrainingSet.of(learn, budget), budget)
+            return table(settings, kind, learn, judge, chosen, {}, Path(data))
         # What is chosen for long summaries serves the short ones too.
         budget = _budget(settings, "long")
-        chosen = _chosen_on_training(settings, TrainingSet.of(learn, budget), budget)
-        records = _table(settings, "long", learn, judge, chosen, systems, Path(data))
+        chosen = choose_on_training(settings, TrainingSet.of(learn, budget), budget)
+        records = table(settings, "long", learn, judge, chosen, systems, Path(data))
         english = [cluster for cluster in judge if cluster.language == "english"]
         if english:
-            records += _table(
+            records += table(
                 settings, "short", learn, english, chosen, systems, Path(data)
             )
         return records
@@ -117,7 +122,7 @@ def _budget(settings: Settings, kind: str) -> Budget:
 # The table ------------------------------------------------------------------------
 
 
-def _table(
+def table(
     settings: Settings,
     kind: str,
     learn: Sequence[Cluster],
@@ -126,6 +131,7 @@ def _table(
     systems: dict[str, dict[str, str]],
     folder: Path,
 ) -> list[Record]:
+    """Learn the four models and score them and everybody else on each cluster."""
     budget = _budget(settings, kind)
     training = TrainingSet.of(learn, budget)
     models = {}
@@ -158,7 +164,7 @@ def _summarizer(settings: Settings, budget: Budget, similarity: str) -> Summariz
     )
 
 
-def _chosen_on_training(
+def choose_on_training(
     settings: Settings, training: TrainingSet, budget: Budget
 ) -> dict[str, Any]:
     """Choose λ, ridge and consensus on the topics that are learned from.

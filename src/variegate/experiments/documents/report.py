@@ -15,6 +15,7 @@ CLAIM_HEADER = ("what the paper says", "what we measured", "does it hold")
 _HEADER = ("method", *(f"R{name[6]} {name[8].upper()}" for name in SCORES))
 
 _ABOUT = {
+    "duc 2004 665b": "The paper's own protocol: learned on DUC 2003, judged on 2004.",
     "multiling english 250w": "ROUGE-1.5.5 without stemming, as published.",
     "multiling english 665b": "ROUGE-1.5.5 with stemming, 665 bytes, as for DUC 2004.",
     "multiling all languages 250w": "ROUGE in Unicode where ROUGE-1.5.5 cannot read.",

@@ -23,6 +23,8 @@ Record = dict[str, Any]
 def sets_of(record: Record) -> list[str]:
     """Return the names of the test sets that a record belongs to."""
     kind, language = record["kind"], record["language"]
+    if kind == "duc":
+        return ["duc 2004 665b"]
     if kind == "reviews":
         return ["fewsum 300c"]
     if kind == "short":
