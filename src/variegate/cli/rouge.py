@@ -27,14 +27,36 @@ def _distance(
     return int(value)
 
 
-@click.command()
+class _SeveralFiles(click.Command):
+    """A command whose ``--system`` and ``--reference`` take one file or several."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat the option before every file that follows it."""
+        spread: list[str] = []
+        option, first = "", False
+        for word in args:
+            if word.startswith("-"):
+                option = word if word in ("--system", "--reference") else ""
+                first = True
+            elif option and not first:
+                spread.append(option)
+            else:
+                first = False
+            spread.append(word)
+        return super().parse_args(ctx, spread)
+
+
+@click.command(
+    cls=_SeveralFiles,
+    epilog="variegate rouge --system mine.txt --reference r1.txt r2.txt",
+)
 @click.option(
     "--system",
     "systems",
     type=_FILE,
     multiple=True,
     required=True,
-    help="A summary to score, one sentence a line; repeat for several.",
+    help="Summaries to score, one sentence a line: one or more.",
 )
 @click.option(
     "--reference",
@@ -42,7 +64,7 @@ def _distance(
     type=_FILE,
     multiple=True,
     required=True,
-    help="A reference summary of the same topic; repeat for several.",
+    help="Reference summaries of the same topic: one or more.",
 )
 @click.option(
     "--n",
@@ -103,11 +125,7 @@ def rouge(
     encoding: str,
     as_json: bool,
 ) -> None:
-    r"""Score summaries of one topic as ROUGE-1.5.5 does.
-
-    \b
-      variegate rouge --system mine.txt --reference r1.txt --reference r2.txt
-    """
+    """Score summaries of one topic as ROUGE-1.5.5 does."""
     from variegate.text.rouge import Rouge, mean_scores, read_exceptions
 
     scorer = Rouge(
