@@ -14,7 +14,7 @@ from variegate.text.path import model_at
 @pytest.fixture(scope="module")
 def model():
     return Summarizer(
-        budget="30w", omega=(0.25, 1.0, 4.0), lam=4.0, n_samples=200, max_iter=50
+        budget="30w", omega=(0.25, 1.0, 4.0), lam=4.0, n_samples=200, max_iter=100
     ).fit(CLUSTERS)
 
 
@@ -91,7 +91,7 @@ def test_decoders(decoder, consensus):
         consensus=consensus,
         budget="30w",
         n_samples=100,
-        max_iter=20,
+        max_iter=100,
     ).fit(CLUSTERS)
     assert len(model.summarize([STORM], "30w").text.split()) <= 30
 
@@ -111,14 +111,14 @@ def test_vectors_of_ones_own():
         calls.append(len(texts))
         return np.random.default_rng(0).standard_normal((len(texts), 5))
 
-    model = Summarizer(embed=embed, budget="30w", n_samples=100, max_iter=20)
+    model = Summarizer(embed=embed, budget="30w", n_samples=100, max_iter=100)
     assert model.fit(CLUSTERS).summarize([STORM], "20w").text
     assert len(calls) == 3
 
 
 def test_a_corpus_for_word_weights(tmp_path):
     corpus = ["the storm", "the bread", "the mayor"]
-    model = Summarizer(corpus=corpus, budget="30w", n_samples=100, max_iter=20)
+    model = Summarizer(corpus=corpus, budget="30w", n_samples=100, max_iter=100)
     model.fit(CLUSTERS)
     assert model.corpus_.counts["the"] == 3
     model.save(tmp_path / "m.json")

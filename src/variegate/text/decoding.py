@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding import MBR
+from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
 from variegate.text.agreement import Agreement, choose_by_agreement
 
@@ -112,16 +113,32 @@ def _mbr_samples(task: Task) -> IntArray:
 
 
 def _greedy(task: Task) -> IntArray:
-    """Take the most probable subset that a greedy search finds."""
-    costs = None if task.limit is None else task.costs
-    return task.ensemble.decode("greedy", budget=task.limit, costs=costs).indices
+    """Add the sentence that raises the probability most, or lowers it least.
+
+    While any fits the budget, or until as many are chosen as a sample has on average.
+    The most probable subset of all would hold next to nothing: single sentences are
+    all improbable.
+    """
+    limit, costs = task.limit, task.costs
+    if limit is None:
+        limit = max(1.0, float(np.round(task.ensemble.expected_size())))
+        costs = np.ones(len(task.ensemble))
+    state = Residuals(task.ensemble.representation)
+    spent = 0.0
+    while True:
+        fits = spent + costs <= limit * (1.0 + 1e-9)
+        gain = np.where(fits, state.gain(), -np.inf)
+        item = int(np.argmax(gain))
+        if gain[item] == -np.inf:
+            return np.sort(np.array(state.chosen, dtype=np.intp))
+        state.add(item)
+        spent += float(costs[item])
 
 
 def _bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
     """Return how often each word is in each subset of the sentences."""
-    return np.asarray(
-        (sparse.csr_array(subsets.astype(np.float32)) @ counts).toarray(), np.float32
-    )
+    single = counts.astype(np.float32)
+    return np.asarray((sparse.csr_array(subsets.astype(np.float32)) @ single).toarray())
 
 
 def pairwise_rouge_1_f(A: FloatArray, B: FloatArray) -> FloatArray:

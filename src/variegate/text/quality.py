@@ -132,9 +132,10 @@ def _position(material: Material) -> Features:
 def _centrality(material: Material) -> Features:
     vectors = material.vectors
     total = np.asarray(vectors.sum(axis=0)).ravel()
+    itself = vectors.multiply(vectors).sum(axis=1)  # 1, or 0 where no word counts
     others = max(1, vectors.shape[0] - 1)
     return {
-        "mean similarity": (vectors @ total - 1.0) / others,
+        "mean similarity": (vectors @ total - itself) / others,
         "lexrank": np.log(lexrank(vectors)),
     }
 
@@ -167,7 +168,8 @@ def _shared_words(material: Material) -> Features:
     length = np.maximum(material.length, 1.0)
     words, pairs, weight = [], [], []
     for tokens in material.words:
-        distinct, couples = set(tokens), set(bigrams(tokens))
+        # In the order of the text: sums must not depend on the order of a set.
+        distinct, couples = dict.fromkeys(tokens), dict.fromkeys(bigrams(tokens))
         words.append(_mean([spread[word] / n_documents for word in distinct]))
         pairs.append(_mean([spread[pair] >= _COMMON for pair in couples]))
         weight.append(sum(spread[p] / n_documents for p in couples if spread[p] > 1))
@@ -180,7 +182,7 @@ def _shared_words(material: Material) -> Features:
 
 
 def _headlines(material: Material) -> Features:
-    every = Counter(w for tokens in material.headlines for w in set(tokens))
+    every = Counter(w for tokens in material.headlines for w in dict.fromkeys(tokens))
     own = [
         material.direction(dict.fromkeys(tokens, 1.0)) for tokens in material.headlines
     ]

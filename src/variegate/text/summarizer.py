@@ -27,6 +27,7 @@ from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.tfidf import CorpusFrequencies
 from variegate.text.training import TrainingSet
 from variegate.text.view import ClusterView, Embed
+from variegate.text.words import used_only
 
 __all__ = ["Summarizer"]
 
@@ -271,7 +272,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
             )
         task = Task(
             ensemble,
-            [counts[rows] for counts in view.units(CONSENSUS[self.consensus])],
+            [used_only(c[rows]) for c in view.units(CONSENSUS[self.consensus])],
             costs,
             None if budget is None else budget.limit,
             self.n_samples,

@@ -105,7 +105,7 @@ class ClusterView:
     def similarity(self, embed: Embed | None = None) -> sparse.csr_array | FloatArray:
         """Return the similarity features of the candidates, rows of unit length."""
         if embed is None:
-            return self.material.vectors
+            return with_own_directions(self.material.vectors)
         vectors = np.asarray(embed(self.texts), dtype=np.float64)
         if vectors.ndim != 2 or len(vectors) != len(self):
             raise ValueError(
@@ -115,7 +115,28 @@ class ClusterView:
         if not np.isfinite(vectors).all():
             raise ValueError("embed returned NaN or infinite values")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(lengths > 0.0, lengths, 1.0))
+        unit = vectors / np.where(lengths > 0.0, lengths, 1.0)
+        if (lengths == 0.0).any():
+            return with_own_directions(sparse.csr_array(unit))
+        return np.asarray(unit)
+
+
+def with_own_directions(vectors: sparse.csr_array) -> sparse.csr_array:
+    """Give every row of zeros a direction of its own, as like to no other.
+
+    A sentence of words that weigh nothing would else have no similarity to itself, and
+    could never be chosen.
+    """
+    zero = np.flatnonzero(np.diff(vectors.indptr) == 0)
+    if vectors.nnz:
+        zero = np.flatnonzero(vectors.multiply(vectors).sum(axis=1) == 0.0)
+    if len(zero) == 0:
+        return vectors
+    own = sparse.csr_array(
+        (np.ones(len(zero)), (zero, np.arange(len(zero)))),
+        shape=(vectors.shape[0], len(zero)),
+    )
+    return sparse.csr_array(sparse.hstack([vectors, own]))
 
 
 def _candidates(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import regex  # type: ignore[import-untyped]
@@ -13,7 +14,7 @@ from scipy import sparse
 
 from variegate._typing import FloatArray
 
-__all__ = ["WordCounts", "bigrams", "count_words", "unit_rows", "words"]
+__all__ = ["WordCounts", "bigrams", "count_words", "unit_rows", "used_only", "words"]
 
 #: A letter or digit and what follows it, with the marks that belong to it: the vowel
 #: signs of Hindi and the points of Hebrew and Arabic are part of their words.
@@ -22,7 +23,7 @@ _WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*")
 
 def words(text: str) -> list[str]:
     """Return the words of a text in lower case, in any script."""
-    return list(_WORD.findall(text.lower()))
+    return list(_WORD.findall(normalize("NFC", text).lower()))
 
 
 def bigrams(tokens: Sequence[str]) -> list[tuple[str, str]]:
@@ -64,6 +65,12 @@ def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
     matrix = sparse.csr_array((np.ones(len(columns)), columns, pointers), shape=shape)
     matrix.sum_duplicates()
     return WordCounts(matrix, vocabulary)
+
+
+def used_only(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Return the columns that hold anything."""
+    columns = np.unique(matrix.indices)
+    return sparse.csr_array(matrix[:, columns])
 
 
 def unit_rows(matrix: sparse.csr_array) -> sparse.csr_array:

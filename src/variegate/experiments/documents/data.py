@@ -36,7 +36,7 @@ class Corpus:
 
     def topics(self) -> list[str]:
         """Return the topics of the news."""
-        return sorted({cluster.group for cluster in self.news})
+        return sorted({cluster.group or cluster.id for cluster in self.news})
 
 
 def find_data(given: Path | None) -> Path:
@@ -63,13 +63,13 @@ def load_corpus(folder: Path) -> Corpus:
         for line in (folder / _SYSTEMS).read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
             systems.setdefault(entry["peer"], {})[entry["id"]] = entry["summary"]
-    reviews = {}
+    reviews: dict[str, list[Cluster]] = {}
     if (folder / _FEWSUM).is_file():
-        for split in ("train", "val"):
-            try:
-                reviews[split] = read_clusters(folder / _FEWSUM, where={"split": split})
-            except ValueError:
-                reviews[split] = []
+        clusters = read_clusters(folder / _FEWSUM)
+        lines = (folder / _FEWSUM).read_text(encoding="utf-8").splitlines()
+        splits = [json.loads(line).get("split", "") for line in lines if line.strip()]
+        for split, cluster in zip(splits, clusters, strict=True):
+            reviews.setdefault(split, []).append(cluster)
     return Corpus(read_clusters(folder / _MULTILING), systems, reviews)
 
 

@@ -35,10 +35,10 @@ __all__ = [
 
 #: The four rows of the paper's table 1.
 METHODS = {
-    "MLE+COS": ("cos", False),
-    "LME+COS": ("cos", True),
-    "MLE+MKR": ("mkr", False),
-    "LME+MKR": ("mkr", True),
+    "MLE+COS": ("cos", "MLE"),
+    "LME+COS": ("cos", "LME"),
+    "MLE+MKR": ("mkr", "MLE"),
+    "LME+MKR": ("mkr", "LME"),
 }
 
 #: Other decoders of the last of them.
@@ -54,8 +54,8 @@ def work_list(train: Corpus, test: Corpus | None) -> list[tuple[str, str]]:
     """
     folds = ["all"] if test is not None else train.topics()
     work = [(kind, fold) for fold in folds for kind in ("news", "omega")]
-    judged = (test or train).reviews
-    if train.reviews.get("train") and any(judged.values()):
+    judged = test.reviews if test else train.reviews.get("val")
+    if train.reviews.get("train") and judged:
         work.append(("reviews", "all"))
     return work
 
@@ -101,8 +101,8 @@ def _split(
             return train.reviews["train"], train.reviews["val"], {}
         everything = [c for split in train.reviews.values() for c in split]
         return everything, [c for s in test.reviews.values() for c in s], {}
-    learn = train.news if test else [c for c in train.news if c.group != fold]
-    judge = test.news if test else [c for c in train.news if c.group == fold]
+    learn = train.news if test else [c for c in train.news if _group(c) != fold]
+    judge = test.news if test else [c for c in train.news if _group(c) == fold]
     if settings.only_english:
         learn = [c for c in learn if c.language == "english"]
         judge = [c for c in judge if c.language == "english"]
@@ -127,7 +127,7 @@ def table(
     kind: str,
     learn: Sequence[Cluster],
     judge: Sequence[Cluster],
-    chosen: dict[str, Any],
+    chosen: dict[str, dict[str, Any]],
     systems: dict[str, dict[str, str]],
     folder: Path,
 ) -> list[Record]:
@@ -135,11 +135,9 @@ def table(
     budget = _budget(settings, kind)
     training = TrainingSet.of(learn, budget)
     models = {}
-    for name, (similarity, margin) in METHODS.items():
-        model = _summarizer(settings, budget, similarity).set_params(**chosen)
-        if not margin:
-            model.set_params(lam=0.0)
-        models[name] = model.fit_prepared(training)
+    for name, (similarity, learner) in METHODS.items():
+        model = _summarizer(settings, budget, similarity)
+        models[name] = model.set_params(**chosen[learner]).fit_prepared(training)
     records: list[Record] = []
     for cluster in judge:
         rouge = rouge_for(kind, cluster, folder)
@@ -149,8 +147,10 @@ def table(
         records.append(_record(kind, cluster, "human", [_human(rouge, cluster)]))
         if cluster.language == "english" and kind != "reviews":
             for peer, of_topic in systems.items():
-                if cluster.group in of_topic:
-                    scores = _scores(rouge, of_topic[cluster.group], cluster.references)
+                if _group(cluster) in of_topic:
+                    scores = _scores(
+                        rouge, of_topic[_group(cluster)], cluster.references
+                    )
                     records.append(_record(kind, cluster, f"official {peer}", [scores]))
     return records
 
@@ -166,21 +166,22 @@ def _summarizer(settings: Settings, budget: Budget, similarity: str) -> Summariz
 
 def choose_on_training(
     settings: Settings, training: TrainingSet, budget: Budget
-) -> dict[str, Any]:
-    """Choose λ, ridge and consensus on the topics that are learned from.
+) -> dict[str, dict[str, Any]]:
+    """Choose settings on the topics that are learned from, parts held out in turn.
 
-    Parts of them are held out in turn.  With the cosine similarity, which is fitted
-    in a fraction of the time, for both similarities.
+    For large margins λ, ridge and consensus; for maximum likelihood (λ = 0) ridge and
+    consensus.  With the cosine similarity, which is fitted in a fraction of the time,
+    for both similarities.
     """
     choices = [
         {"lam": lam, "l2": l2, "consensus": consensus}
-        for lam in settings.lambdas
+        for lam in (0.0, *settings.lambdas)
         for l2 in settings.ridges
         for consensus in CONSENSUS
     ]
-    if len(settings.lambdas) * len(settings.ridges) == 1:
-        return choices[-1]
     groups = sorted({_group(view.cluster) for view in training.views})
+    if len(groups) < 2:
+        raise ValueError("learning and choosing settings take at least 3 topics")
     total = np.zeros(len(choices))
     for part in held_out_parts(groups, settings.n_inner):
         outside = training.only(partial(_is_among, part))
@@ -195,7 +196,11 @@ def choose_on_training(
                 model.fit_prepared(inside)
             for view in outside.views:
                 total[number] += _agreement(model, view, budget)
-    return choices[int(np.argmax(total))]
+    is_margin = np.array([choice["lam"] != 0.0 for choice in choices])
+    return {
+        name: choices[int(np.argmax(np.where(is_margin == margin, total, -np.inf)))]
+        for name, margin in (("LME", True), ("MLE", False))
+    }
 
 
 def _group(cluster: Cluster) -> str:
@@ -321,6 +326,7 @@ def choices(records: Sequence[Record]) -> list[dict[str, Any]]:
         if r["method"] == "LME+MKR" and "chosen" in r
     }
     return [
-        {"kind": kind, "held_out": held_out, **choice}
-        for (kind, held_out), choice in sorted(chosen.items())
+        {"kind": kind, "held_out": held_out, "learner": learner, **choice}
+        for (kind, held_out), both in sorted(chosen.items())
+        for learner, choice in both.items()
     ]

@@ -60,11 +60,12 @@ def report(
         markdown_table(CLAIM_HEADER, [(c.paper, c.measured, c.holds) for c in claims]),
         "## What was chosen on the training topics",
         markdown_table(
-            ("summaries", "held out", "λ", "l2", "consensus"),
+            ("summaries", "held out", "learner", "λ", "l2", "consensus"),
             [
                 (
                     c["kind"],
                     c["held_out"],
+                    c["learner"],
                     f"{c['lam']:g}",
                     f"{c['l2']:g}",
                     c["consensus"],
