@@ -174,7 +174,7 @@ def test_the_page_never_replaces_a_source(variegate, model_file, tmp_path):
         result = variegate(
             "summarize", *files, "--model", model_file, "--html", "page.html"
         )
-        assert fails(result, "page.html is one of the files to summarize")
+        assert fails(result, "page.html is one of the files to read")
     assert (tmp_path / "page.html").read_text() == f"<p>{TEXT}</p>"
 
 

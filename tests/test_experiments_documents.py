@@ -30,8 +30,12 @@ def write_lines(path, entries):
 def write_data(folder):
     """Write a folder with the files that the experiment reads."""
     folder.mkdir()
-    texts = {"T0": (STORM, STORM_AGAIN), "T1": (BAKERY, BAKERY_AGAIN)}
-    references = {"T0": CLUSTERS[0].references, "T1": CLUSTERS[1].references}
+    texts = {
+        "T0": (STORM, STORM_AGAIN),
+        "T1": (BAKERY, BAKERY_AGAIN),
+        "T2": (STORM, BAKERY),
+    }
+    references = {topic: CLUSTERS[topic == "T1"].references for topic in texts}
     news = [
         {
             "id": f"{topic}.{language}",
@@ -66,9 +70,9 @@ def test_the_whole_experiment_on_a_tiny_folder(tmp_path):
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     rows = {(row["set"], row["method"]): row for row in results["rows"]}
     for name, n_clusters in (
-        ("multiling english 250w", 2),
-        ("multiling english 665b", 2),
-        ("multiling all languages 250w", 4),
+        ("multiling english 250w", 3),
+        ("multiling english 665b", 3),
+        ("multiling all languages 250w", 6),
         ("fewsum 300c", 1),
     ):
         for method in ("MLE+COS", "LME+COS", "MLE+MKR", "LME+MKR", "lead", "oracle"):

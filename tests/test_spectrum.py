@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -56,3 +58,18 @@ def test_many_vectors_are_finished_once():
         rows, where = vectors.select(np.arange(first, first + 20))
     assert rows is vectors.all()
     assert where.tolist() == list(range(80, 100))
+
+
+def test_threads_may_ask_together():
+    A = np.random.default_rng(0).standard_normal((200, 200))
+    expected = symmetric_eigenpairs(A + A.T)[1].all()
+    for _ in range(5):
+        _, vectors = symmetric_eigenpairs(A + A.T)
+
+        def ask(seed, vectors=vectors):
+            wanted = np.random.default_rng(seed).integers(200, size=10)
+            rows, where = vectors.select(wanted)
+            return np.abs(rows[where] - expected[wanted]).max()
+
+        with ThreadPoolExecutor(8) as pool:
+            assert max(pool.map(ask, range(24))) < 1e-12

@@ -214,3 +214,77 @@ def test_bad_questions(model):
 def test_one_sentence_is_its_own_summary(model):
     text = "A storm closed the harbour of Aarhus on Monday morning."
     assert model.summarize(text, "1s").text == text
+
+
+def test_sentences_of_weightless_words_can_be_chosen():
+    # Their tf-idf vectors are zero: with the cosine they would be like nothing at all,
+    # not even themselves.
+    text = (
+        "To be or not to be that is. Rain fell in Oslo today. Cats sleep all day long."
+    )
+    cluster = Cluster([Document(text)], ["To be or not to be."], "english")
+    model = Summarizer(budget="30w", similarity="cos").fit([cluster])
+    summary = model.summarize([text], "8w", language="english")
+    assert all(entry.probability > 0.0 for entry in summary.marked)
+    alone = model.summarize(["Rain fell in Oslo today."], "1s")
+    assert alone.text == "Rain fell in Oslo today."
+
+
+def test_what_was_learned_with_vectors_needs_them(tmp_path):
+    def embed(texts):
+        return np.random.default_rng(0).standard_normal((len(texts), 5))
+
+    path = tmp_path / "m.json"
+    Summarizer(embed=embed, budget="30w", random_state=7).fit(CLUSTERS).save(path)
+    with pytest.raises(ValueError, match="learned with vectors of your own: set embed"):
+        Summarizer.load(path).summarize([STORM], "20w")
+    loaded = Summarizer.load(path, embed=embed)
+    assert loaded.random_state == 7
+    assert loaded.summarize([STORM], "20w").text
+
+
+def test_numbers_of_numpy_can_be_saved(tmp_path):
+    omegas = (np.float32(0.5), np.int64(2))
+    model = Summarizer(omega=omegas, budget=Budget(30, "words"), similarity="cos")
+    model.fit(CLUSTERS).save(tmp_path / "m.json")
+    assert Summarizer.load(tmp_path / "m.json").omegas_ == (0.5, 2.0)
+
+
+def test_training_budgets_that_nothing_fits():
+    with pytest.raises(ValueError, match=r"cluster 0 \(storm\): no sentence fits the "):
+        Summarizer(budget="2w").fit(CLUSTERS)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"corpus": {"n_texts": 0, "counts": {}}}, "counts that cannot be"),
+        ({"corpus": {}}, "makes no sense"),
+        ({"models": [{"omega": 0}]}, "makes no sense|section"),
+    ],
+)
+def test_files_that_make_no_sense(model, tmp_path, change, message):
+    path = tmp_path / "model.json"
+    model.save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ModelFileError, match=message):
+        Summarizer.load(path)
+
+
+def test_weights_of_another_set_of_features(model, tmp_path):
+    path = tmp_path / "model.json"
+    model.save(path)
+    document = json.loads(path.read_text())
+    document["settings"]["features"] = "paper"
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match="25 weights for the 17 features of 'pap"):
+        Summarizer.load(path)
+
+
+def test_wrong_types(model):
+    with pytest.raises(TypeError, match="document 0 is a int: documents are texts"):
+        model.summarize([3])
+    with pytest.raises(TypeError, match="references must be a list of summaries"):
+        Summarizer().fit([Cluster([Document(STORM)], "one text")])
+    with pytest.raises(TypeError, match="corpus must be a list of texts"):
+        Summarizer(corpus="one text").fit(CLUSTERS)

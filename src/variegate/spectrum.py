@@ -63,16 +63,22 @@ class _UnfinishedEigenvectors(Eigenvectors):
     ) -> None:
         self._rows = None
         self.shape = vectors.shape
-        self._vectors, self._reflectors, self._factors = vectors, reflectors, factors
+        self._unfinished: tuple[FloatArray, FloatArray, FloatArray] | None
+        self._unfinished = (vectors, reflectors, factors)
         self._n_asked = 0
 
-    def _turned_back(self, columns: FloatArray) -> FloatArray:
+    def _turned_back(self, which: IntArray | slice) -> FloatArray:
+        unfinished = self._unfinished
+        if unfinished is None:  # another thread has just finished them
+            return self.all()[which]
+        vectors, reflectors, factors = unfinished
+        columns = vectors[:, which]
         lower = np.asfortranarray(columns[1:])
         turned, _, info = lapack.dormqr(
             "L",
             "N",
-            self._reflectors[1:, :-1],
-            self._factors,
+            reflectors[1:, :-1],
+            factors,
             lower,
             64 * max(1, lower.shape[1]),
             overwrite_c=1,
@@ -87,8 +93,9 @@ class _UnfinishedEigenvectors(Eigenvectors):
     def all(self) -> FloatArray:
         """Return all of them, in rows."""
         if self._rows is None:
-            self._rows = self._turned_back(self._vectors)
-            del self._vectors, self._reflectors, self._factors
+            # Threads that come here together do the same work twice, which is right.
+            self._rows = self._turned_back(slice(None))
+            self._unfinished = None
         return self._rows
 
     def select(self, wanted: IntArray) -> tuple[FloatArray, IntArray]:
@@ -96,8 +103,8 @@ class _UnfinishedEigenvectors(Eigenvectors):
         if self._rows is None:
             distinct, where = np.unique(wanted, return_inverse=True)
             self._n_asked += len(distinct)
-            if self._n_asked <= _FEW * len(self._vectors):
-                return self._turned_back(self._vectors[:, distinct]), where
+            if self._n_asked <= _FEW * self.shape[0]:
+                return self._turned_back(distinct), where
         return super().select(wanted)
 
 

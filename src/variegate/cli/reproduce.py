@@ -22,7 +22,9 @@ _out = click.option(
     required=True,
     help="Folder for results.json, report.md and the figures.",
 )
-_quick = click.option("--quick", is_flag=True, help="A version that takes a minute.")
+_quick = click.option(
+    "--quick", is_flag=True, help="A version that takes a minute or two."
+)
 _jobs = click.option(
     "--jobs",
     type=click.IntRange(min=1),

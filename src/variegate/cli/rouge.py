@@ -36,8 +36,9 @@ class _SeveralFiles(click.Command):
         option, first = "", False
         for word in args:
             if word.startswith("-"):
-                option = word if word in ("--system", "--reference") else ""
-                first = True
+                name, equals, _ = word.partition("=")
+                option = name if name in ("--system", "--reference") else ""
+                first = not equals
             elif option and not first:
                 spread.append(option)
             else:

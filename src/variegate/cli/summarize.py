@@ -123,7 +123,9 @@ def summarize(
         files = ("-",)
     documents = read_documents(files, encoding)
     if html is not None:
-        _refuse_to_replace(html, documents)
+        _refuse_to_replace(html, "--html", [document.id for document in documents])
+        if model is not None:
+            _refuse_to_replace(html, "--html", [model])
     summarizer = _load(model)
     summary = summarizer.summarize(documents, budget, omega, language)
     if html is not None:
@@ -151,15 +153,15 @@ def _load(model: Path | None) -> Summarizer:
     return load_default() if model is None else Summarizer.load(model)
 
 
-def _refuse_to_replace(html: Path, documents: Sequence[Document]) -> None:
-    """Stop a page from being written over a file it is made from."""
-    if not html.exists():
+def _refuse_to_replace(output: Path, option: str, inputs: Sequence[str | Path]) -> None:
+    """Stop a file from being written over one that it is made from."""
+    if not output.exists():
         return
-    for document in documents:
-        source = Path(document.id)
-        if source.exists() and source.samefile(html):
+    for name in inputs:
+        source = Path(name)
+        if source.exists() and source.samefile(output):
             raise click.UsageError(
-                f"{html} is one of the files to summarize: name another for --html"
+                f"{output} is one of the files to read: name another for {option}"
             )
 
 
@@ -252,6 +254,7 @@ def fit_summarizer(
     from variegate.text import Summarizer
     from variegate.text.readers import read_clusters
 
+    _refuse_to_replace(out, "-o", [data])
     clusters = read_clusters(data, encoding=encoding)
     summarizer = Summarizer(
         lam=lam,
@@ -269,7 +272,8 @@ def fit_summarizer(
         summarizer.fit(clusters, progress=progress)
     summarizer.save(out)
     for note in dict.fromkeys(str(warning.message) for warning in caught):
-        click.echo(f"variegate: note: {note}", err=True)
+        # The sentence that follows advises what this command has no option for.
+        click.echo(f"variegate: note: {note.split('. ')[0]}", err=True)
     click.echo(_training_report(summarizer, budget))
     click.echo(f"written: {out}", err=True)
 

@@ -48,7 +48,9 @@ class Budget:
                 f"unknown unit {self.unit!r} of a budget: "
                 f"use one of {', '.join(_UNITS.values())}"
             )
-        if isinstance(self.amount, bool) or not isinstance(self.amount, int):
+        if isinstance(self.amount, bool) or not isinstance(
+            self.amount, int | np.integer
+        ):
             raise TypeError(f"a budget is a whole number, not {self.amount!r}")
         if self.amount < 1:
             raise ValueError(f"a budget must be at least 1, not {self.amount}")

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from variegate import persistence
 from variegate.kernels import Kernel
 from variegate.persistence import ModelFileError
 from variegate.text.budget import Budget
-from variegate.text.quality import FEATURE_SETS
+from variegate.text.quality import feature_names
 from variegate.text.summarizer import Summarizer
 from variegate.text.tfidf import CorpusFrequencies
 from variegate.text.view import Embed
@@ -20,7 +22,7 @@ __all__ = ["decode", "load", "save"]
 _TYPE = "summarizer"
 
 #: Settings that are code or data, and so are not stored with the others.
-_NOT_STORED = ("corpus", "embed", "random_state")
+_NOT_STORED = ("corpus", "embed")
 
 
 def save(model: Summarizer, path: str | Path) -> None:
@@ -34,7 +36,7 @@ def save(model: Summarizer, path: str | Path) -> None:
     content = {
         "type": _TYPE,
         "settings": settings,
-        "embedded": model.embed is not None,
+        "embedded": model.embedded_,
         "corpus": corpus and {"n_texts": corpus.n_texts, "counts": dict(corpus.counts)},
         "models": [
             {"omega": omega, **persistence.encode(fitted)}
@@ -48,9 +50,13 @@ def save(model: Summarizer, path: str | Path) -> None:
 def _plain(value: Any) -> Any:
     if isinstance(value, Budget):
         return str(value)
-    if hasattr(value, "tolist"):
+    if isinstance(value, np.random.Generator):
+        return None  # a position in a stream is not part of a model
+    if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
+    return (
+        [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def load(path: str | Path, embed: Embed | None = None) -> Summarizer:
@@ -80,13 +86,35 @@ def decode(
         raise ModelFileError('the section "models" is missing')
     entries = sorted(entries, key=lambda entry: float(entry["omega"]))
     models = tuple(persistence.decode(entry, kernels) for entry in entries)
+    _check_models(summarizer.features, entries, models)
     corpus = document.get("corpus")
-    summarizer.corpus_ = corpus and CorpusFrequencies(
-        int(corpus["n_texts"]), {str(w): int(n) for w, n in corpus["counts"].items()}
-    )
+    summarizer.corpus_ = None if corpus is None else _corpus(corpus)
+    summarizer.embedded_ = bool(document.get("embedded", False))
     summarizer.omegas_ = tuple(float(entry["omega"]) for entry in entries)
     summarizer.models_ = models
     summarizer.training_ = dict(document.get("training", {}))
-    if summarizer.features not in FEATURE_SETS:
-        raise ModelFileError(f"unknown features {summarizer.features!r}")
     return summarizer
+
+
+def _check_models(
+    features: str, entries: Sequence[Mapping[str, Any]], models: Sequence[Any]
+) -> None:
+    n_features = len(feature_names(features))
+    for entry, model in zip(entries, models, strict=True):
+        if not np.isfinite(entry["omega"]) or entry["omega"] <= 0.0:
+            raise ModelFileError(
+                f'"omega" is {entry["omega"]!r}, not a positive number'
+            )
+        if len(model.theta_) != n_features:
+            raise ModelFileError(
+                f"{len(model.theta_)} weights for the {n_features} features of "
+                f"{features!r}"
+            )
+
+
+def _corpus(section: Mapping[str, Any]) -> CorpusFrequencies:
+    n_texts = int(section["n_texts"])
+    counts = {str(word): int(count) for word, count in section["counts"].items()}
+    if n_texts < 1 or not all(0 <= count <= n_texts for count in counts.values()):
+        raise ModelFileError('"corpus" holds counts that cannot be')
+    return CorpusFrequencies(n_texts, counts)

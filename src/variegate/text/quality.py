@@ -21,9 +21,9 @@ from variegate._typing import FloatArray, IntArray
 from variegate.text.documents import Sentence
 from variegate.text.languages import Language
 from variegate.text.lexrank import lexrank
-from variegate.text.words import WordCounts, bigrams
+from variegate.text.words import WordCounts, bigrams, count_words
 
-__all__ = ["FEATURE_SETS", "Material", "quality_features"]
+__all__ = ["FEATURE_SETS", "Material", "feature_names", "quality_features"]
 
 #: From, up to (but not including) so many words; what lies between is the reference.
 _LENGTH_BINS = ((0, 8), (8, 15), (30, 45), (45, None))
@@ -105,6 +105,21 @@ def quality_features(
     Z = (X - X.mean(axis=0)) / np.where(constant, 1.0, deviation)
     Z[:, constant] = 0.0
     return Z, list(columns)
+
+
+def feature_names(features: str) -> list[str]:
+    """Return the names of a set of features."""
+    counts = count_words([["word"]])
+    one = Material(
+        [Sentence(0, 0, 4, "word")],
+        [["word"]],
+        counts,
+        np.zeros(1),
+        counts.matrix,
+        [[]],
+        None,
+    )
+    return quality_features(one, features)[1]
 
 
 def _length(material: Material) -> Features:

@@ -69,7 +69,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
     n_samples : int, default=1000
         Sets drawn for a consensus.
     l2, max_iter : as for ``LargeMarginDPP``
-    corpus : iterable of str, optional
+    corpus : sequence of str, optional
         Texts to weigh words by; by default the sentences of the cluster themselves.
     embed : callable, optional
         From a list of sentences to an array with one vector each, in place of tf-idf
@@ -106,7 +106,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         n_samples: int = 1000,
         l2: float = 1e-2,
         max_iter: int = 200,
-        corpus: Iterable[str] | None = None,
+        corpus: Sequence[str] | None = None,
         embed: Embed | None = None,
         random_state: RandomState = 0,
     ) -> None:
@@ -148,7 +148,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
     def fit_prepared(self, training: TrainingSet) -> Self:
         """Learn from clusters that were made ready before, for several fits."""
         self._check_parameters()
-        self.corpus_ = None
+        self.corpus_ = training.corpus
         return self._learn(training, lambda done: None)
 
     def _learn(self, training: TrainingSet, report: Callable[[int], None]) -> Self:
@@ -166,6 +166,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
             report(number + 1)
         self.omegas_, self.models_ = self._omegas(), tuple(models)
         self.training_ = training.describe()
+        self.embedded_ = self.embed is not None
         return self
 
     def _omegas(self) -> tuple[float, ...]:
@@ -178,8 +179,17 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         _check_choice("consensus", self.consensus, CONSENSUS)
         check_count("n_samples", self.n_samples)
         omegas = np.atleast_1d(self.omega)
-        if omegas.size == 0 or not (np.isfinite(omegas) & (omegas > 0.0)).all():
-            raise ValueError(f"omega must be one or more positive numbers: {omegas!r}")
+        if (
+            omegas.dtype.kind not in "iuf"
+            or omegas.ndim > 1
+            or omegas.size == 0
+            or not (np.isfinite(omegas) & (omegas > 0.0)).all()
+        ):
+            raise ValueError(
+                f"omega must be one or more positive numbers, got {self.omega!r}"
+            )
+        if isinstance(self.corpus, str):
+            raise TypeError("corpus must be a list of texts, not one text")
         _as_budget(self.budget)
 
     def _ground_set(self, view: ClusterView, rows: IntArray | None = None) -> GroundSet:
@@ -211,7 +221,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
             Below 1 precise and short, above 1 complete and long; between the values
             that were learned.  By default 1, or the nearest to it.
         language : str, optional
-            Of the documents; for abbreviations, and for what is a pronoun.
+            Of the documents; for abbreviations, words that say little, and pronouns.
         random_state : None, int or numpy.random.Generator
             By default that of the model.
         """
@@ -229,6 +239,14 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
     ) -> Summary:
         """Do the same for documents that were made ready before, for several calls."""
         check_is_fitted(self, "models_")
+        self._check_parameters()
+        if self.embedded_ != (self.embed is not None):
+            raise ValueError(
+                "this model was learned with vectors of your own: set embed to what "
+                "gave them, as in Summarizer.load(path, embed=...)"
+                if self.embedded_
+                else "this model was learned without embed: learn again to use one"
+            )
         limit = None if budget is None else _as_budget(budget)
         omega = self._omega(omega)
         model = model_at(self.omegas_, self.models_, omega)
@@ -315,10 +333,16 @@ def _as_budget(budget: str | Budget) -> Budget:
 def _as_documents(documents: Sequence[Document | str]) -> list[Document]:
     if isinstance(documents, str | Document):
         documents = [documents]
-    checked = [
-        document if isinstance(document, Document) else Document(document)
-        for document in documents
-    ]
+    checked = []
+    for number, document in enumerate(documents):
+        if not isinstance(document, str | Document):
+            raise TypeError(
+                f"document {number} is a {type(document).__name__}: documents are "
+                "texts or Document objects"
+            )
+        checked.append(
+            document if isinstance(document, Document) else Document(document)
+        )
     if not any(document.text.strip() for document in checked):
         raise ValueError("there is no text to summarize")
     return checked

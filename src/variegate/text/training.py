@@ -15,6 +15,7 @@ from variegate.text.oracle import oracle_summary
 from variegate.text.rouge import Rouge, mean_scores
 from variegate.text.tfidf import CorpusFrequencies
 from variegate.text.view import ClusterView
+from variegate.text.words import words
 
 __all__ = ["TrainingSet"]
 
@@ -27,10 +28,12 @@ class TrainingSet:
     ----------
     views : list of ClusterView
     targets : list of sorted candidate numbers
+    corpus : what words are weighed by, or None
     """
 
     views: list[ClusterView]
     targets: list[IntArray]
+    corpus: CorpusFrequencies | None = None
 
     @classmethod
     def of(
@@ -46,11 +49,16 @@ class TrainingSet:
         views, targets = [], []
         for number, cluster in enumerate(clusters):
             view = ClusterView.of(cluster, corpus)
+            if budget.costs(view.texts).min() > budget.limit:
+                raise ValueError(
+                    f"{_name(number, cluster)}: no sentence fits the budget of "
+                    f"{budget.describe()}"
+                )
             views.append(view)
             targets.append(oracle_summary(view, budget))
             if progress is not None:
                 progress(number + 1)
-        return cls(views, targets)
+        return cls(views, targets, corpus)
 
     def __len__(self) -> int:
         return len(self.views)
@@ -59,7 +67,9 @@ class TrainingSet:
         """Return the part of some clusters."""
         kept = [i for i, view in enumerate(self.views) if wanted(view.cluster)]
         return TrainingSet(
-            [self.views[i] for i in kept], [self.targets[i] for i in kept]
+            [self.views[i] for i in kept],
+            [self.targets[i] for i in kept],
+            self.corpus,
         )
 
     def describe(self) -> dict[str, float]:
@@ -87,6 +97,14 @@ def _check_references(clusters: Sequence[Cluster]) -> None:
         raise ValueError("there are no clusters to learn from")
     for number, cluster in enumerate(clusters):
         as_language(cluster.language)
-        if not any(reference.strip() for reference in cluster.references):
-            name = f" ({cluster.id})" if cluster.id else ""
-            raise ValueError(f"cluster {number}{name} has no reference summary")
+        if isinstance(cluster.references, str):
+            raise TypeError(
+                f"{_name(number, cluster)}: references must be a list of summaries, "
+                "not one text"
+            )
+        if not any(words(reference) for reference in cluster.references):
+            raise ValueError(f"{_name(number, cluster)} has no reference summary")
+
+
+def _name(number: int, cluster: Cluster) -> str:
+    return f"cluster {number}" + (f" ({cluster.id})" if cluster.id else "")

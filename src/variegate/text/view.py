@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -47,6 +47,7 @@ class ClusterView:
     sentences: list[Sentence]
     candidates: list[int]
     material: Material
+    _quality: dict[str, FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -100,7 +101,9 @@ class ClusterView:
 
     def quality(self, features: str) -> FloatArray:
         """Return the quality features of the candidates, (N, d)."""
-        return quality_features(self.material, features)[0]
+        if features not in self._quality:
+            self._quality[features] = quality_features(self.material, features)[0]
+        return self._quality[features]
 
     def similarity(self, embed: Embed | None = None) -> sparse.csr_array | FloatArray:
         """Return the similarity features of the candidates, rows of unit length."""

@@ -17,6 +17,9 @@ PAPER = {
 
 _SETS = ("duc 2004 665b", "multiling english 665b", "multiling all languages 250w")
 
+#: The official system that sees the references.
+_TOPLINE = "official ID10"
+
 _SAID = (
     ("large margin beats maximum likelihood, cosine", "LME+COS", "MLE+COS"),
     ("large margin beats maximum likelihood, multiple kernels", "LME+MKR", "MLE+MKR"),
@@ -80,7 +83,7 @@ def _systems(name: str, results: dict[str, Any], rows: dict[Any, Any]) -> Claim:
         f"{name}: {100 * hero['rouge_1_f']:.2f} / {100 * hero['rouge_2_f']:.2f}, above "
         f"{len(below)} of {len(others)} official systems in both (ID10 is the topline, "
         "which sees the references)",
-        "yes" if len(below) >= len(others) - 1 and others else "no",
+        "yes" if set(others) - {f"official {b}" for b in below} <= {_TOPLINE} else "no",
     )
 
 
