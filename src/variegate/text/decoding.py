@@ -65,6 +65,8 @@ def _mbr(task: Task) -> IntArray:
         np.inf if task.limit is None else task.limit,
         fill=task.limit is not None,
     )
+    if not chosen:  # all samples were empty; a summary is not
+        chosen = [int(np.argmax(task.ensemble.marginals()))]
     return np.sort(np.array(chosen, dtype=np.intp))
 
 
