@@ -18,7 +18,7 @@ _SENTENCE = 22
 def measure(quick: bool = False) -> list[Row]:
     """Compare the packaged summarizer on generated clusters."""
     rows = []
-    for per_document in (8,) if quick else (8, 17, 34):
+    for per_document in (8,) if quick else (11, 17, 25):
         documents = make_documents(10, per_document)
         summarize = partial(load_default().summarize, documents, "250w")
         ours = measure_time(summarize, 3 if quick else 5)

@@ -139,8 +139,10 @@ def _greedy(task: Task) -> IntArray:
 
 def _bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
     """Return how often each word is in each subset of the sentences."""
-    single = counts.astype(np.float32)
-    return np.asarray((sparse.csr_array(subsets.astype(np.float32)) @ single).toarray())
+    units = sparse.csr_array(counts.T, dtype=np.float32)
+    members = sparse.csr_array(np.ascontiguousarray(subsets.T), dtype=np.float32)
+    # Units in rows are what agreement is computed from: nothing is copied there.
+    return np.asarray((units @ members).toarray().T)
 
 
 def pairwise_rouge_1_f(A: FloatArray, B: FloatArray) -> FloatArray:

@@ -27,10 +27,9 @@ def oracle_summary(view: ClusterView, budget: Budget) -> IntArray:
     references = [words(reference) for reference in view.cluster.references]
     if not any(references):
         raise ValueError("an oracle needs at least one reference summary with words")
-    pairs = [bigrams(tokens) for tokens in view.material.words]
     parts = [
         _agreement(view.material.words, references),
-        _agreement(pairs, [bigrams(tokens) for tokens in references]),
+        _agreement(view.material.pairs, [bigrams(tokens) for tokens in references]),
     ]
     costs = budget.costs(view.texts)
     chosen = choose_by_agreement(parts, costs, budget.limit, per_cost=False, fill=False)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,11 @@ class Material:
     vectors: sparse.csr_array
     headlines: Sequence[Sequence[str]]
     language: Language | None
+
+    @cached_property
+    def pairs(self) -> list[list[tuple[str, str]]]:
+        """The pairs of neighbouring words of each sentence."""
+        return [bigrams(tokens) for tokens in self.words]
 
     @property
     def document(self) -> IntArray:
@@ -173,25 +179,27 @@ def _shared_words(material: Material) -> Features:
     """Measure how much of a sentence many documents say."""
     documents = material.document
     holders: dict[Any, set[int]] = defaultdict(set)
-    for document, tokens in zip(documents.tolist(), material.words, strict=True):
-        for unit in (*tokens, *bigrams(tokens)):
+    for document, tokens, pairs in zip(
+        documents.tolist(), material.words, material.pairs, strict=True
+    ):
+        for unit in (*tokens, *pairs):
             holders[unit].add(document)
     n_documents = max(1, len(set(documents.tolist())))
     spread = {unit: len(holding) for unit, holding in holders.items()}
     matrix = material.counts.matrix
     share = np.asarray(matrix.sum(axis=0)).ravel() / max(1.0, matrix.sum())
     length = np.maximum(material.length, 1.0)
-    words, pairs, weight = [], [], []
-    for tokens in material.words:
+    common_words, common_pairs, weight = [], [], []
+    for tokens, pairs in zip(material.words, material.pairs, strict=True):
         # In the order of the text: sums must not depend on the order of a set.
-        distinct, couples = dict.fromkeys(tokens), dict.fromkeys(bigrams(tokens))
-        words.append(_mean([spread[word] / n_documents for word in distinct]))
-        pairs.append(_mean([spread[pair] >= _COMMON for pair in couples]))
+        distinct, couples = dict.fromkeys(tokens), dict.fromkeys(pairs)
+        common_words.append(_mean([spread[word] / n_documents for word in distinct]))
+        common_pairs.append(_mean([spread[pair] >= _COMMON for pair in couples]))
         weight.append(sum(spread[p] / n_documents for p in couples if spread[p] > 1))
     return {
         "word probability": np.asarray(matrix @ (share * material.weights)) / length,
-        "words of many documents": np.array(words),
-        "pairs of many documents": np.array(pairs),
+        "words of many documents": np.array(common_words),
+        "pairs of many documents": np.array(common_pairs),
         "weight of shared pairs": np.array(weight) / np.sqrt(length),
     }
 

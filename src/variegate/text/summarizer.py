@@ -66,8 +66,8 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         How a summary is chosen: see :mod:`variegate.text.decoding`.
     consensus : {"rouge-1+2", "rouge-1"}
         What the agreement of "mbr" is measured by: words, or also pairs of words.
-    n_samples : int, default=1000
-        Sets drawn for a consensus.
+    n_samples : int, default=500
+        Sets that a summary agrees with.
     l2, max_iter : as for ``LargeMarginDPP``
     corpus : sequence of str, optional
         Texts to weigh words by; by default the sentences of the cluster themselves.
@@ -103,7 +103,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         budget: str | Budget = "250w",
         decoder: str = "mbr",
         consensus: str = "rouge-1+2",
-        n_samples: int = 1000,
+        n_samples: int = 500,
         l2: float = 1e-2,
         max_iter: int = 200,
         corpus: Sequence[str] | None = None,

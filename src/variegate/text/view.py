@@ -16,7 +16,7 @@ from variegate.text.languages import as_language
 from variegate.text.quality import Material, quality_features
 from variegate.text.sentences import split_cluster
 from variegate.text.tfidf import CorpusFrequencies, tfidf, word_weights
-from variegate.text.words import WordCounts, bigrams, count_words, words
+from variegate.text.words import WordCounts, count_words, words
 
 __all__ = ["ClusterView", "Embed"]
 
@@ -91,8 +91,7 @@ class ClusterView:
         """Return how often each word is in each candidate, and each pair if 2."""
         if longest == 1:
             return [self.counts.matrix]
-        pairs = count_words([bigrams(tokens) for tokens in self.material.words])
-        return [self.counts.matrix, pairs.matrix]
+        return [self.counts.matrix, count_words(self.material.pairs).matrix]
 
     @cached_property
     def texts(self) -> list[str]:

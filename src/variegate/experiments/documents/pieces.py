@@ -321,7 +321,9 @@ def _human(rouge: Rouge, cluster: Cluster) -> list[float]:
 def choices(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return what was chosen on the training topics of each held-out cluster."""
     chosen = {
-        (r["kind"], r["cluster"].split(".")[0]): r["chosen"]
+        (r["kind"], "" if r["kind"] == "reviews" else r["cluster"].split(".")[0]): r[
+            "chosen"
+        ]
         for r in records
         if r["method"] == "LME+MKR" and "chosen" in r
     }

@@ -29,7 +29,11 @@ def sets_of(record: Record) -> list[str]:
         return ["fewsum 300c"]
     if kind == "short":
         return ["multiling english 665b"] if language == "english" else []
-    return [f"multiling {language} 250w", "multiling all languages 250w"]
+    own = f"multiling {language} 250w"
+    # The official summaries are in English only.
+    if record["method"].startswith("official "):
+        return [own]
+    return [own, "multiling all languages 250w"]
 
 
 def table_rows(records: Sequence[Record]) -> list[dict[str, Any]]:
