@@ -61,9 +61,6 @@ class _Tokenizer:
 
 
 def _lexrank(sumy: Any, documents: list[str]) -> None:
-    from sumy.parsers.plaintext import (  # type: ignore[import-untyped]
-        PlaintextParser,
-    )
-
-    parser = PlaintextParser.from_string("\n\n".join(documents), _Tokenizer())
-    sumy.LexRankSummarizer()(parser.document, 11)
+    parser = optional("sumy.parsers.plaintext").PlaintextParser
+    text = parser.from_string("\n\n".join(documents), _Tokenizer())
+    sumy.LexRankSummarizer()(text.document, 11)
