@@ -106,7 +106,8 @@ def documents(
     new_figure()
     settings = Settings.quick() if quick else Settings()
     command = "variegate reproduce documents --out DIR --data DIR"
-    command += " --test-data DIR" * (test_data is not None) + " --quick" * quick
+    command += " --test-data DIR" * (test_data is not None)
+    command += " --duc DIR" * (duc is not None) + " --quick" * quick
     with progress_bar("learning") as progress:
         try:
             outcome = run(

@@ -63,7 +63,9 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
     budget : str or Budget
         How long the training summaries are that people's are compared with.
     decoder : {"mbr", "mbr-samples", "greedy"}
-        How a summary is chosen: see :mod:`variegate.text.decoding`.
+        How a summary is chosen: by a search for the best expected agreement with
+        samples, by picking the best of the samples (which need not fill a budget), or
+        greedily by probability.
     consensus : {"rouge-1+2", "rouge-1"}
         What the agreement of "mbr" is measured by: words, or also pairs of words.
     n_samples : int, default=500

@@ -81,12 +81,12 @@ def reproduce(
     if duc is not None:
         check_duc(duc)
     folder = find_data(data).resolve()
-    test_folder = find_data(test_data).resolve() if test_data else None
+    test_folder = find_data(test_data, "--test-data").resolve() if test_data else None
     train = load_corpus(folder)
     test = load_corpus(test_folder) if test_folder else None
     out.mkdir(parents=True, exist_ok=True)
     where = (str(folder), str(test_folder) if test_folder else None)
-    mark = fingerprint(settings.as_dict() | {"data": where})
+    mark = fingerprint(settings.as_dict() | {"data": [*where, str(duc)]})
     computed = run_pieces(
         partial(pieces.compute_piece, settings, *where),
         pieces.work_list(train, test),

@@ -39,7 +39,7 @@ class Corpus:
         return sorted({cluster.group or cluster.id for cluster in self.news})
 
 
-def find_data(given: Path | None) -> Path:
+def find_data(given: Path | None, option: str = "--data") -> Path:
     """Return the folder of texts: given, ``$VARIEGATE_DATA``, or beside a checkout."""
     places = [given] if given else []
     if not given and os.environ.get("VARIEGATE_DATA"):
@@ -52,7 +52,7 @@ def find_data(given: Path | None) -> Path:
                 return folder
     raise ValueError(
         f"no {_MULTILING} in {places[0]} or its folder text: say where the data are "
-        "with --data DIR or $VARIEGATE_DATA"
+        f"with {option} DIR{' or $VARIEGATE_DATA' if option == '--data' else ''}"
     )
 
 
