@@ -43,6 +43,7 @@ def score_against_user(
     threshold: float = THRESHOLD,
     matching: Matching = "maximum",
     n_unmatchable: int = 0,
+    n_lost: int = 0,
 ) -> KeyframeScore:
     """Score the frames of a system against those of one user.
 
@@ -52,12 +53,13 @@ def score_against_user(
         Histograms, in the order in which the frames were chosen.
     threshold : float
     matching : {"maximum", "vsumm"}
-    n_unmatchable : int
-        Frames of the user that cannot be matched because their picture is lost.
+    n_unmatchable, n_lost : int
+        Frames of the user, and of the system, that cannot be matched because their
+        picture is lost.
     """
-    n_user, n_system = len(user) + n_unmatchable, len(system)
+    n_user, n_system = len(user) + n_unmatchable, len(system) + n_lost
     matches = 0
-    if len(user) and n_system:
+    if len(user) and len(system):
         matches = n_matches(frame_distances(user, system) < threshold, matching)
     precision = matches / n_system if n_system else 0.0
     recall = matches / n_user if n_user else 0.0
@@ -77,13 +79,14 @@ def evaluate_keyframes(
     threshold: float = THRESHOLD,
     matching: Matching = "maximum",
     n_unmatchable: Sequence[int] | None = None,
+    n_lost: int = 0,
 ) -> KeyframeScore:
     """Return the mean of the scores against several users."""
     if not len(users):
         raise ValueError("there are no users' key frames to compare with")
     lost = n_unmatchable or [0] * len(users)
     scores = [
-        score_against_user(user, system, threshold, matching, count)
+        score_against_user(user, system, threshold, matching, count, n_lost)
         for user, count in zip(users, lost, strict=True)
     ]
     return KeyframeScore(*(float(value) for value in np.mean(scores, axis=0)))

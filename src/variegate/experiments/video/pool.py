@@ -1,0 +1,129 @@
+"""The pool of frames of the Open Video Project that is public, and how it is judged.
+
+The ground set of a video is what four methods chose of it: the frames whose pictures
+are public.  A frame without a picture borrows that of the nearest frame within 60; one
+that has none so near stays unmatched: a user's counts in recall, a method's in precision.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import AnyArray, FloatArray
+from variegate.video.evaluation import KeyframeScore, evaluate_keyframes
+from variegate.video.hue import hue_histogram
+
+__all__ = ["PoolVideo", "read_pool"]
+
+#: Frames that a picture may be borrowed over.
+_NEAR = 60
+
+
+@dataclass(frozen=True, eq=False)
+class PoolVideo:
+    """A video as far as it is public.
+
+    Attributes
+    ----------
+    name : str
+    folder : Path
+        Of its pictures.
+    n_frames : int
+        Of the whole video.
+    frames : list of int
+        Numbers of the frames that have pictures, ascending.
+    users : list of lists of places in ``frames``
+        What each user chose, as far as it can be told.
+    n_unmatchable : list of int
+        How many frames of each user have no picture near.
+    methods : dict from name to places in ``frames`` and the number of those lost
+    histograms : array of shape (frames, 16)
+    """
+
+    name: str
+    folder: Path
+    n_frames: int
+    frames: list[int]
+    users: list[list[int]]
+    n_unmatchable: list[int]
+    methods: dict[str, tuple[list[int], int]]
+    histograms: FloatArray
+
+    def image(self, place: int) -> AnyArray:
+        """Return the picture of a frame: red, green and blue."""
+        return _picture(self.folder / f"{self.frames[place]:05d}.jpg")
+
+    def score(self, places: Sequence[int], n_lost: int = 0) -> KeyframeScore:
+        """Return the mean agreement of some frames, and some lost, with the users."""
+        return evaluate_keyframes(
+            [self.histograms[user] for user in self.users],
+            self.histograms[list(places)],
+            n_unmatchable=self.n_unmatchable,
+            n_lost=n_lost,
+        )
+
+
+def read_pool(folder: Path) -> list[PoolVideo]:
+    """Read ``videos.json`` and the pictures in ``frames``."""
+    index = folder / "videos.json"
+    if not index.is_file():
+        raise ValueError(
+            f"there is no {index}: say where the data are with --data DIR or "
+            "$VARIEGATE_DATA"
+        )
+    videos = json.loads(index.read_text(encoding="utf-8"))
+    return [
+        _read_video(name, entry, folder / "frames" / name)
+        for name, entry in sorted(videos.items())
+    ]
+
+
+def _read_video(name: str, entry: dict[str, Any], folder: Path) -> PoolVideo:
+    frames = sorted(entry["frames_with_image"])
+    users = [_places(chosen, frames) for chosen in entry["users"]]
+    methods = {m: _places(chosen, frames) for m, chosen in entry["methods"].items()}
+    pictures = (_picture(folder / f"{frame:05d}.jpg") for frame in frames)
+    return PoolVideo(
+        name,
+        folder,
+        int(entry["n_frames"]),
+        frames,
+        [places for places, _ in users],
+        [lost for _, lost in users],
+        {
+            method: _places(chosen, frames)
+            for method, chosen in entry["methods"].items()
+        },
+        np.array([hue_histogram(picture) for picture in pictures]),
+    )
+
+
+def _places(chosen: Sequence[int], frames: Sequence[int]) -> tuple[list[int], int]:
+    """Return where pictures are, borrowing within reach, and how many are lost."""
+    known = np.asarray(frames)
+    places = []
+    for frame in chosen:
+        distance = np.abs(known - frame)
+        nearest = int(np.argmin(distance))
+        if distance[nearest] <= _NEAR:
+            places.append(nearest)
+    return places, len(chosen) - len(places)
+
+
+def _picture(path: Path) -> AnyArray:
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError(
+            "reading pictures needs OpenCV: pip install 'variegate[video]'"
+        ) from error
+    picture = cv2.imread(str(path))
+    if picture is None:
+        raise ValueError(f"{path} is missing or no picture")
+    return np.ascontiguousarray(picture[:, :, ::-1])
