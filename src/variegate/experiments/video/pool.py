@@ -2,7 +2,8 @@
 
 The ground set of a video is what four methods chose of it: the frames whose pictures
 are public.  A frame without a picture borrows that of the nearest frame within 60; one
-that has none so near stays unmatched: a user's counts in recall, a method's in precision.
+that has none so near stays unmatched: a user's counts in recall, a method's in
+precision.
 """
 
 from __future__ import annotations
@@ -96,10 +97,7 @@ def _read_video(name: str, entry: dict[str, Any], folder: Path) -> PoolVideo:
         frames,
         [places for places, _ in users],
         [lost for _, lost in users],
-        {
-            method: _places(chosen, frames)
-            for method, chosen in entry["methods"].items()
-        },
+        methods,
         np.array([hue_histogram(picture) for picture in pictures]),
     )
 
