@@ -1,0 +1,149 @@
+"""Colour layouts: by hand, against the plain histogram, and by loops over pixels."""
+
+import colorsys
+
+import numpy as np
+import pytest
+
+from variegate.video.colour import colour_layout, lab_of_pixels
+from variegate.video.hue import hue_histogram, hue_of_pixels
+
+RED, GREEN = (255, 0, 0), (0, 255, 0)
+BLUE, YELLOW = (0, 0, 255), (255, 255, 0)
+
+# Hues of 0, 120, 240 and 60 degrees on a scale of 256, in bins of 16.
+RED_BIN, GREEN_BIN, BLUE_BIN, YELLOW_BIN = 0, 5, 10, 2
+
+
+def random_image(height, width, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def quadrants(side):
+    image = np.empty((side, side, 3), dtype=np.uint8)
+    half = side // 2
+    image[:half, :half], image[:half, half:] = RED, GREEN
+    image[half:, :half], image[half:, half:] = BLUE, YELLOW
+    return image
+
+
+def test_one_cell_is_the_hue_histogram():
+    image = random_image(37, 53)
+    np.testing.assert_array_equal(colour_layout(image, 1, 1), hue_histogram(image))
+
+
+def test_quadrants_of_known_colours():
+    layout = colour_layout(quadrants(100), 5, 5)
+    assert layout.shape == (400,)
+    assert layout.dtype == np.float64
+    expected = np.zeros((5, 5, 16))
+    # The cells of the third row and column lie half in one colour, half in the next.
+    before, after = np.array([1, 1, 0.5, 0, 0]), np.array([0, 0, 0.5, 1, 1])
+    expected[:, :, RED_BIN] = np.outer(before, before)
+    expected[:, :, GREEN_BIN] = np.outer(before, after)
+    expected[:, :, BLUE_BIN] = np.outer(after, before)
+    expected[:, :, YELLOW_BIN] = np.outer(after, after)
+    np.testing.assert_array_equal(layout.reshape(5, 5, 16), expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "grid", "bins"),
+    [((23, 31), (5, 5), 16), ((9, 40), (2, 7), 8), ((5, 5), (5, 5), 256)],
+)
+def test_equals_a_loop_over_pixels(shape, grid, bins):
+    image = random_image(*shape)
+    hue = hue_of_pixels(image)
+    counts = np.zeros((*grid, bins))
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            row, column = int(i * grid[0] / shape[0]), int(j * grid[1] / shape[1])
+            counts[row, column, int(hue[i, j] / (256 / bins))] += 1
+    expected = counts / counts.sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(
+        colour_layout(image, *grid, bins), expected.ravel(), rtol=1e-14
+    )
+
+
+def test_saturation_and_value_follow_the_hues():
+    image = random_image(20, 30)
+    image[0, 0] = 0  # black has no saturation
+    layout = colour_layout(image, 2, 3, channels="hsv")
+    hue, saturation, value = layout.reshape(3, 6, 16)
+    np.testing.assert_array_equal(hue.ravel(), colour_layout(image, 2, 3))
+    for k in range(6):
+        i, j = divmod(k, 3)
+        cell = image[10 * i : 10 * i + 10, 10 * j : 10 * j + 10].reshape(-1, 3)
+        hsv = [colorsys.rgb_to_hsv(*(int(colour) for colour in rgb)) for rgb in cell]
+        # Products such as 255 * (2 / 5) must not fall just below a whole number.
+        saturations = [int(255 * s + 1e-9) // 16 for _, s, _ in hsv]
+        values = [v // 16 for _, _, v in hsv]
+        expected = np.bincount(saturations, minlength=16) / 100
+        np.testing.assert_allclose(saturation[k], expected)
+        np.testing.assert_allclose(value[k], np.bincount(values, minlength=16) / 100)
+
+
+def test_square_roots_give_the_hellinger_distance():
+    first, second = random_image(12, 12, 1), random_image(12, 12, 2)
+    p, q = hue_histogram(first), hue_histogram(second)
+    hellinger = np.sqrt(1 - np.sum(np.sqrt(p * q)))
+    roots = [colour_layout(image, 1, 1, square_root=True) for image in (first, second)]
+    assert np.linalg.norm(roots[0] - roots[1]) == pytest.approx(np.sqrt(2) * hellinger)
+
+
+@pytest.mark.parametrize(
+    ("colour", "expected"),
+    [
+        # Widely published values of the primaries of sRGB, to two digits.
+        (RED, (53.24, 80.09, 67.20)),
+        (GREEN, (87.73, -86.18, 83.18)),
+        (BLUE, (32.30, 79.19, -107.86)),
+        ((255, 255, 255), (100.0, 0.0, 0.0)),
+        ((0, 0, 0), (0.0, 0.0, 0.0)),
+    ],
+)
+def test_lab_of_the_primaries(colour, expected):
+    lab = lab_of_pixels(np.array([[colour]], dtype=np.uint8))
+    assert lab.shape == (1, 1, 3)
+    np.testing.assert_allclose(lab[0, 0], expected, atol=0.02)
+
+
+def test_lab_agrees_with_opencv():
+    cv2 = pytest.importorskip("cv2")
+    image = random_image(50, 60)
+    shares = (image / 255).astype(np.float32)
+    expected = cv2.cvtColor(shares, cv2.COLOR_RGB2LAB)
+    # OpenCV interpolates in a table; distances of 1 are just visible.
+    np.testing.assert_allclose(lab_of_pixels(image), expected, atol=1.0)
+
+
+def test_image_is_left_alone():
+    image = random_image(12, 12)
+    before = image.copy()
+    colour_layout(image, 2, 2, channels="hsv", square_root=True)
+    np.testing.assert_array_equal(image, before)
+
+
+@pytest.mark.parametrize(
+    ("shape", "arguments", "message"),
+    [
+        ((4, 9, 3), {}, "4 rows and 9 columns is too small for a grid of 5 x 5"),
+        ((9, 4, 3), {}, "9 rows and 4 columns is too small"),
+        ((9, 9), {}, r"three colours, got shape \(9, 9\)"),
+        ((9, 9, 4), {}, "three colours"),
+        ((0, 9, 3), {}, "three colours"),
+        ((9, 9, 3), {"rows": 0}, "at least one row and column, got 0 x 5"),
+        ((9, 9, 3), {"bins": 0}, "from 1 to 256 bins, got 0"),
+        ((9, 9, 3), {"bins": 257}, "from 1 to 256 bins, got 257"),
+        ((9, 9, 3), {"channels": "rgb"}, "'hue' or 'hsv', got 'rgb'"),
+    ],
+)
+def test_errors_say_what_is_wrong(shape, arguments, message):
+    image = np.zeros(shape, dtype=np.uint8)
+    with pytest.raises(ValueError, match=message):
+        colour_layout(image, **{"rows": 5, "columns": 5, **arguments})
+
+
+def test_floats_are_refused():
+    with pytest.raises(ValueError, match=r"from 0 to 255 \(uint8\), got float64"):
+        colour_layout(np.zeros((9, 9, 3)), 1, 1)
