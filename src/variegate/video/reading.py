@@ -1,0 +1,179 @@
+"""Frames of a video file, read in order and sampled by time."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import cv2
+
+__all__ = ["Frame", "TruncatedVideoWarning", "VideoError", "read_frames"]
+
+#: Seconds by which a time may miss a multiple: containers round to milliseconds.
+_ROUNDING = 0.0005
+
+#: The shortest step in seconds; it already takes every frame of an ordinary video.
+_SHORTEST = 0.001
+
+#: Frames a second where the container does not say.
+_USUAL_RATE = 25.0
+
+
+class VideoError(ValueError):
+    """A file that cannot be read as a video."""
+
+
+class TruncatedVideoWarning(UserWarning):
+    """A video that ends before the frames that it promises."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One frame of a video.
+
+    Attributes
+    ----------
+    number : int
+        Position in the file, from 0.
+    time : float
+        Seconds from the start of the video.
+    image : array of shape (height, width, 3), red, green and blue, 0 to 255
+    """
+
+    number: int
+    time: float
+    image: NDArray[np.uint8]
+
+
+def require_cv2() -> None:
+    """Say how to install OpenCV where it is missing."""
+    try:
+        import cv2  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "reading videos needs OpenCV: pip install 'variegate[video]'"
+        ) from error
+
+
+def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame]:
+    """Read a video and yield one frame for each step of time.
+
+    These are the first frames at or after 0, ``every``, 2 ``every``, ... seconds.
+    The file is read once from start to end, without jumps and without trust in the
+    number of frames that it promises.  One image is held at a time.
+
+    Parameters
+    ----------
+    path : str or path
+    every : float
+        Seconds between frames, at least 0.001.  A step shorter than the distance of
+        two frames takes every frame.
+
+    Yields
+    ------
+    Frame
+
+    Raises
+    ------
+    VideoError
+        If the file is missing, cannot be opened as a video, or has no frames.  The
+        last is known only when the first frame is asked for.
+
+    Warns
+    -----
+    TruncatedVideoWarning
+        After the last frame, if the file promises clearly more frames.
+    """
+    if not (math.isfinite(every) and every >= _SHORTEST):
+        raise ValueError(
+            f"every is the seconds between frames, at least {_SHORTEST}, got {every}"
+        )
+    file = Path(path)
+    return _sampled(_open(file), file, every)
+
+
+def _open(file: Path) -> cv2.VideoCapture:
+    if not file.exists():
+        raise VideoError(f"there is no file {file}; check the path")
+    if not file.is_file():
+        raise VideoError(f"{file} is a folder; give the path of a video file")
+    require_cv2()
+    import cv2
+
+    capture = cv2.VideoCapture(str(file))
+    if not capture.isOpened():
+        raise VideoError(
+            f"{file} cannot be opened as a video: it is in no format that OpenCV "
+            "knows, or its start or index is lost; check that it plays, or convert it"
+        )
+    return capture
+
+
+def _sampled(capture: cv2.VideoCapture, file: Path, every: float) -> Iterator[Frame]:
+    import cv2
+
+    try:
+        n_frames, n_yielded, time, last_step = 0, 0, -math.inf, -1
+        rate = _frame_rate(capture.get(cv2.CAP_PROP_FPS))
+        while capture.grab():
+            reported = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
+            time = _frame_time(reported, n_frames, rate, time)
+            step = math.floor((time + _ROUNDING) / every)
+            if step > last_step:
+                decoded, image = capture.retrieve()
+                # A damaged frame leaves its step to the next one.
+                if decoded:
+                    last_step = step
+                    n_yielded += 1
+                    yield Frame(n_frames, time, _red_green_blue(image))
+            n_frames += 1
+        if not n_yielded:
+            raise VideoError(f"{file} is a video without frames that can be read")
+        _warn_if_truncated(file, capture.get(cv2.CAP_PROP_FRAME_COUNT), n_frames, time)
+    finally:
+        capture.release()
+
+
+def _red_green_blue(image: cv2.typing.MatLike) -> NDArray[np.uint8]:
+    import cv2
+
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
+
+
+def _frame_rate(reported: float) -> float:
+    known = math.isfinite(reported) and reported > 0.0
+    return reported if known else _USUAL_RATE
+
+
+def _frame_time(reported: float, number: int, rate: float, before: float) -> float:
+    """Return the time of a frame in seconds, always later than the frame before.
+
+    The reported time is taken if it moves on.  A file without times reports 0 for
+    every frame; there, and where time goes backwards, it is number / rate, or one
+    frame after the one before if that is later still.
+    """
+    if math.isfinite(reported) and reported >= 0.0 and reported > before:
+        return reported
+    return max(number / rate, before + 1.0 / rate)
+
+
+def _warn_if_truncated(file: Path, promised: float, n_read: int, time: float) -> None:
+    missing = promised - n_read
+    # Where a format does not count its frames, the promise is an estimate.
+    if missing > 5 and missing > 0.02 * promised:
+        warnings.warn(
+            f"{file} promises {promised:.0f} frames, but only {n_read} could be read, "
+            f"up to {time:.1f} s: the file seems cut short or damaged; fetch it again "
+            "if the rest matters",
+            TruncatedVideoWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,237 @@
+"""Frames not worth choosing from: dark, of one colour, blurred or repeated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variegate._typing import AnyArray, FloatArray
+from variegate.video.reading import Frame, require_cv2
+
+__all__ = ["BEST", "Decision", "Screening", "screen"]
+
+#: What the reason of a frame ends with that is kept because no frame passes.
+BEST = ", but the best of all frames"
+
+#: Pixels on the longer side of the picture that is measured.
+_LONGEST = 256
+
+#: Pixels on each side of the picture by which frames are compared.
+_THUMBNAIL = 32
+
+_Flaw = Literal["dark", "flat", "blurred"]
+
+#: From worst to least bad, which is also the order of the checks.
+_FLAWS: tuple[_Flaw, ...] = ("dark", "flat", "blurred")
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Limits below which a frame is dropped; a limit of 0 turns its check off.
+
+    All are measured on the picture shrunk to at most 256 pixels on its longer side,
+    so that they mean the same for every resolution above that.
+
+    Attributes
+    ----------
+    brightness : float
+        Grey value, 0 to 255, that one pixel in a hundred must exceed; else the frame
+        is "dark".  White titles on black are not.
+    contrast : float
+        Standard deviation, 0 to 127.5, that one of the three colours must have; else
+        the frame is "flat".
+    sharpness : float
+        Variance of the Laplacian over the variance of the picture, both after
+        smoothing by one pixel, so that noise does not pass for detail; below it the
+        frame is "blurred".  One sharp edge down the middle has 0.002, photographs
+        0.01, and those smoothed by 3 of 256 pixels 0.0003 to 0.0004.
+    change : float
+        Mean absolute difference, 0 to 255, from the last kept frame on thumbnails of
+        32 by 32 pixels; below it the frame "repeats the frame before".
+    """
+
+    brightness: float = 40.0
+    contrast: float = 5.0
+    sharpness: float = 0.0005
+    change: float = 1.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ValueError(
+                    f"{field.name} is a limit, 0 (no check) or more, got {value}"
+                )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What became of one frame.
+
+    Attributes
+    ----------
+    number, time : as in `Frame`
+    kept : bool
+    reason : str or None
+        Why it was dropped: "dark", "flat", "blurred" or "repeats the frame before".
+        If no frame passes, the best one is kept, and its reason ends with `BEST`.
+    """
+
+    number: int
+    time: float
+    kept: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """The best of the frames that were dropped."""
+
+    decision: Decision
+    frame: Frame
+    rank: tuple[int, float]
+
+
+def screen(
+    frames: Iterable[Frame], screening: Screening | None = None
+) -> Iterator[tuple[Decision, Frame | None]]:
+    """Decide frame by frame which are worth choosing from.
+
+    Every frame is answered, in order, with its decision and, if kept, the frame
+    itself.  If none passes, the one that fails the latest check (dark, flat, blurred)
+    by the least is kept.  Decisions are therefore held back until a first frame
+    passes; of the images only the best one is held, never all.
+
+    Parameters
+    ----------
+    frames : iterable of Frame
+    screening : Screening, optional
+
+    Yields
+    ------
+    decision : Decision
+    frame : Frame or None
+        None if it was dropped.
+    """
+    require_cv2()
+    return _screened(frames, screening or Screening())
+
+
+def _screened(
+    frames: Iterable[Frame], screening: Screening
+) -> Iterator[tuple[Decision, Frame | None]]:
+    waiting: list[Decision] = []
+    best: _Candidate | None = None
+    last_kept: FloatArray | None = None
+    for frame in frames:
+        small = _shrunk(frame)
+        thumbnail = _thumbnail(small)
+        flaw, measure = _flaw(small, screening)
+        reason: str | None = flaw
+        if flaw is None and last_kept is not None:
+            repeats = _change(thumbnail, last_kept) < screening.change
+            reason = "repeats the frame before" if repeats else None
+        decision = Decision(frame.number, frame.time, reason is None, reason)
+        if reason is None:
+            yield from ((dropped, None) for dropped in waiting)
+            waiting, best, last_kept = [], None, thumbnail
+            yield decision, frame
+        elif flaw is None or last_kept is not None:
+            yield decision, None
+        else:
+            waiting.append(decision)
+            rank = (_FLAWS.index(flaw), measure)
+            if best is None or rank > best.rank:
+                best = _Candidate(decision, frame, rank)
+    yield from _with_best(waiting, best)
+
+
+def _with_best(
+    waiting: list[Decision], best: _Candidate | None
+) -> Iterator[tuple[Decision, Frame | None]]:
+    for decision in waiting:
+        if best is not None and decision is best.decision:
+            reason = f"{decision.reason}{BEST}"
+            yield replace(decision, kept=True, reason=reason), best.frame
+        else:
+            yield decision, None
+
+
+def _flaw(small: NDArray[np.uint8], screening: Screening) -> tuple[_Flaw | None, float]:
+    """Return the first check that fails, with what it measured."""
+    brightness = _brightness(small)
+    if brightness < screening.brightness:
+        return "dark", brightness
+    contrast = _contrast(small)
+    if contrast < screening.contrast:
+        return "flat", contrast
+    sharpness = _sharpness(small)
+    if sharpness < screening.sharpness:
+        return "blurred", sharpness
+    return None, sharpness
+
+
+def _shrunk(frame: Frame) -> NDArray[np.uint8]:
+    import cv2
+
+    # OpenCV takes no views with reversed axes.
+    image = np.ascontiguousarray(frame.image)
+    if image.dtype != np.uint8:
+        raise ValueError(
+            f"frame {frame.number}: an image has whole numbers from 0 to 255 (uint8), "
+            f"got {image.dtype}"
+        )
+    if image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
+        raise ValueError(
+            f"frame {frame.number}: an image has rows, columns and three colours, "
+            f"got shape {image.shape}"
+        )
+    height, width = image.shape[:2]
+    scale = _LONGEST / max(height, width)
+    if scale >= 1.0:
+        return image
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(small, dtype=np.uint8)
+
+
+def _thumbnail(small: NDArray[np.uint8]) -> FloatArray:
+    import cv2
+
+    size = (_THUMBNAIL, _THUMBNAIL)
+    pixels = small.astype(np.float64)
+    return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA))
+
+
+def _change(thumbnail: AnyArray, other: AnyArray) -> float:
+    return float(np.abs(thumbnail - other).mean())
+
+
+def _brightness(small: NDArray[np.uint8]) -> float:
+    import cv2
+
+    grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
+    return float(np.percentile(grey, 99.0))
+
+
+def _contrast(small: NDArray[np.uint8]) -> float:
+    return float(small.std(axis=(0, 1)).max())
+
+
+def _sharpness(small: NDArray[np.uint8]) -> float:
+    """Return the variance of the Laplacian over that of the picture, 0 if constant."""
+    import cv2
+
+    # Rounding alone gives the plain Laplacian a variance of 20 / 12, as much as a
+    # blurred picture of low contrast has; smoothing takes 99 % of that away.
+    smooth = cv2.GaussianBlur(small.astype(np.float64), (0, 0), 1.0)
+    variance = float(np.asarray(smooth).var(axis=(0, 1)).sum())
+    if variance < 1e-12:
+        return 0.0
+    edges = np.asarray(cv2.Laplacian(smooth, cv2.CV_64F))
+    return float(edges.var(axis=(0, 1)).sum()) / variance
