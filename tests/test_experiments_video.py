@@ -1,13 +1,11 @@
 import json
-import os
-from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
+from outside_data import outside_data
 from variegate.experiments.video.pool import read_pool
-
-cv2 = pytest.importorskip("cv2", reason="reading pictures needs variegate[video]")
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 
@@ -49,11 +47,7 @@ def test_the_protocol_by_hand(tmp_path):
 
 def test_published_numbers_of_the_methods():
     # As measured for the data: F of VSUMM1, VSUMM2, VISTO and OVS on the 40 videos.
-    given = os.environ.get("VARIEGATE_DATA")
-    beside = Path(__file__).parent.parent.parent / "shared" / "data"
-    folder = (Path(given) if given else beside) / "video" / "ovp"
-    if not folder.is_dir():
-        pytest.skip("no data: set VARIEGATE_DATA to the folder that has video/")
+    folder = outside_data("video") / "ovp"
     videos = read_pool(folder)
     known = {"VSUMM1": 70.1, "VSUMM2": 64.7, "VISTO": 59.4, "OVS": 56.7}
     for method, f in known.items():

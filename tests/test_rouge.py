@@ -2,17 +2,16 @@
 
 import json
 import math
-import os
 import random
 import re
 import unicodedata
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outside_data import outside_data
 from variegate.text.rouge import Rouge, Score, Text, mean_scores, read_exceptions
 from variegate.text.rouge.porter import stem
 from variegate.text.rouge.sequences import common_positions
@@ -537,11 +536,7 @@ OPTION_SETS = {
 @pytest.fixture(scope="module")
 def data():
     """The folder with the texts, where it is."""
-    beside = Path(__file__).parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("VARIEGATE_DATA", beside)) / "text"
-    if not (folder / "rouge155_scores.json").exists():
-        pytest.skip("no data: set VARIEGATE_DATA to the folder that has text/")
-    return folder
+    return outside_data("text")
 
 
 def records(path):

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import re
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from outside_data import outside_data
 from variegate.text.documents import Document
 from variegate.text.readers import read_clusters, read_documents, read_duc, read_text
 from variegate.text.sentences import split_cluster
@@ -277,15 +277,12 @@ def test_bad_duc_folders(duc):
 
 
 def test_the_real_clusters():
-    here = Path(__file__).resolve().parents[1]
-    folder = Path(os.environ.get("VARIEGATE_DATA", here.parent / "shared" / "data"))
-    if not (folder / "text").is_dir():
-        pytest.skip("needs the data: set VARIEGATE_DATA to their folder")
-    clusters = read_clusters(folder / "text" / "multiling2011.jsonl")
+    folder = outside_data("text")
+    clusters = read_clusters(folder / "multiling2011.jsonl")
     assert len(clusters) == 49
     assert len({cluster.language for cluster in clusters}) == 7
     assert {cluster.group for cluster in clusters} == {f"M00{n}" for n in range(7)}
     assert {len(cluster.documents) for cluster in clusters} == {10}
-    reviews = read_clusters(folder / "text" / "fewsum.jsonl", where={"split": "train"})
+    reviews = read_clusters(folder / "fewsum.jsonl", where={"split": "train"})
     assert {len(cluster.documents) for cluster in reviews} == {8}
     assert {len(cluster.references) for cluster in reviews} == {3}

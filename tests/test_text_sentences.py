@@ -1,14 +1,13 @@
 """Sentences and paragraphs: boundaries set by hand, and what must hold for any text."""
 
 import json
-import os
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outside_data import outside_data
 from variegate.text.documents import Cluster, Document
 from variegate.text.sentences import split_cluster, split_sentences
 
@@ -271,11 +270,7 @@ def test_a_long_line_is_one_sentence_or_many():
 
 
 def data(name):
-    here = Path(__file__).resolve().parents[1]
-    folder = Path(os.environ.get("VARIEGATE_DATA", here.parent / "shared" / "data"))
-    path = folder / "text" / name
-    if not path.exists():
-        pytest.skip(f"needs {name}: set VARIEGATE_DATA to the folder of the data")
+    path = outside_data("text") / name
     with path.open(encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 

@@ -2,6 +2,7 @@
 
 import colorsys
 
+import cv2
 import numpy as np
 import pytest
 
@@ -109,7 +110,6 @@ def test_lab_of_the_primaries(colour, expected):
 
 
 def test_lab_agrees_with_opencv():
-    cv2 = pytest.importorskip("cv2")
     image = random_image(50, 60)
     shares = (image / 255).astype(np.float32)
     expected = cv2.cvtColor(shares, cv2.COLOR_RGB2LAB)

@@ -1,14 +1,14 @@
 import json
-import os
 from functools import cache
 from itertools import permutations
-from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outside_data import outside_data
 from variegate.video import evaluate_keyframes, hue_histogram
 from variegate.video.evaluation import score_against_user
 from variegate.video.hue import hue_of_pixels
@@ -104,18 +104,8 @@ def test_the_mean_over_users():
         evaluate_keyframes([], [red])
 
 
-def data_folder():
-    given = os.environ.get("VARIEGATE_DATA")
-    beside = Path(__file__).parent.parent.parent / "shared" / "data"
-    folder = (Path(given) if given else beside) / "video"
-    if not (folder / "vsumm_evaluator_scores.json").is_file():
-        pytest.skip("no data: set VARIEGATE_DATA to the folder that has video/")
-    return folder
-
-
 def test_the_evaluators_own_numbers():
-    cv2 = pytest.importorskip("cv2", reason="reading pictures needs variegate[video]")
-    folder = data_folder()
+    folder = outside_data("video")
 
     @cache
     def histogram(video, frame):

@@ -3,12 +3,11 @@ import struct
 import sys
 from itertools import pairwise
 
+import cv2
 import numpy as np
 import pytest
 
-cv2 = pytest.importorskip("cv2")
-
-from variegate.video.reading import (  # noqa: E402
+from variegate.video.reading import (
     TruncatedVideoWarning,
     VideoError,
     _frame_rate,

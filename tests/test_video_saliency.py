@@ -1,5 +1,6 @@
 """Saliency maps: against slow transcriptions, and on images with a known answer."""
 
+import cv2
 import numpy as np
 import pytest
 from scipy.fft import dctn
@@ -82,7 +83,6 @@ def test_cosine_transform_is_the_one_meant():
 
 @pytest.mark.parametrize("shape", [(240, 352), (48, 64), (17, 23), (33, 200)])
 def test_resizing_agrees_with_opencv(shape):
-    cv2 = pytest.importorskip("cv2")
     image = random_image(*shape)
     found = resized_to_width(image, 64)
     shrinks = shape[1] > 64

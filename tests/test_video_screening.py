@@ -2,13 +2,12 @@ import re
 import sys
 import weakref
 
+import cv2
 import numpy as np
 import pytest
 
-cv2 = pytest.importorskip("cv2")
-
-from variegate.video.reading import Frame, read_frames  # noqa: E402
-from variegate.video.screening import (  # noqa: E402
+from variegate.video.reading import Frame, read_frames
+from variegate.video.screening import (
     BEST,
     Screening,
     _sharpness,

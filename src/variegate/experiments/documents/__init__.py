@@ -8,14 +8,12 @@ others) → :mod:`rows` (means and intervals) → :mod:`claims`, :mod:`figures`,
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from variegate._files import write_atomic
 from variegate.experiments.documents import figures, pieces, report
-from variegate.experiments.documents.claims import ORDERS, Claim, claims
+from variegate.experiments.documents.claims import ORDERS, claims
 from variegate.experiments.documents.data import find_data, load_corpus
 from variegate.experiments.documents.duc import check_duc, compute_duc
 from variegate.experiments.documents.duc import work_list as duc_work
@@ -26,6 +24,7 @@ from variegate.experiments.documents.rows import (
     table_rows,
 )
 from variegate.experiments.documents.settings import Settings
+from variegate.experiments.outcome import Outcome
 from variegate.experiments.plotting import to_png
 from variegate.experiments.runner import (
     Progress,
@@ -35,15 +34,6 @@ from variegate.experiments.runner import (
 )
 
 __all__ = ["Outcome", "Settings", "reproduce"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run found, and the files it wrote."""
-
-    results: dict[str, Any]
-    claims: list[Claim]
-    files: list[Path]
 
 
 def reproduce(

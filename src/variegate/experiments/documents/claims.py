@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ORDERS", "PAPER", "Claim", "claims"]
+from variegate.experiments.outcome import Claim
+
+__all__ = ["ORDERS", "PAPER", "claims"]
 
 #: Table 1 of the paper: ROUGE-1 and ROUGE-2 F on DUC 2004, 665 characters.
 PAPER = {
@@ -29,15 +30,6 @@ _SAID = (
 
 #: The pairs of methods that the paper compares.
 ORDERS = tuple((first, second) for _, first, second in _SAID)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the paper, what we measured, and whether it holds."""
-
-    paper: str
-    measured: str
-    holds: str
 
 
 def claims(results: dict[str, Any]) -> list[Claim]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from variegate._version import __version__
-from variegate.experiments.documents.claims import PAPER, Claim
+from variegate.experiments.documents.claims import PAPER
 from variegate.experiments.documents.rows import SCORES
 from variegate.experiments.documents.settings import Settings
+from variegate.experiments.outcome import Claim
 from variegate.experiments.tables import markdown_table
 
 CLAIM_HEADER = ("what the paper says", "what we measured", "does it hold")

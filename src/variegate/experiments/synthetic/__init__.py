@@ -7,12 +7,11 @@ The road: :mod:`settings` (settings and data) → :mod:`pieces` (fits of one dra
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from variegate._files import write_atomic
+from variegate.experiments.outcome import Outcome
 from variegate.experiments.plotting import to_png
 from variegate.experiments.runner import (
     Progress,
@@ -21,20 +20,11 @@ from variegate.experiments.runner import (
     run_pieces,
 )
 from variegate.experiments.synthetic import figures, pieces, report
-from variegate.experiments.synthetic.claims import Claim, claims
+from variegate.experiments.synthetic.claims import claims
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import summarize
 
 __all__ = ["Outcome", "Settings", "reproduce"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run found, and the files it wrote."""
-
-    results: dict[str, Any]
-    claims: list[Claim]
-    files: list[Path]
 
 
 def reproduce(

@@ -6,9 +6,9 @@ draws; two methods "match" when they differ by at most 0.01 or two standard erro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from variegate.experiments.outcome import Claim
 from variegate.experiments.plotting import NAMES
 from variegate.experiments.synthetic.gap import ANCHORED
 from variegate.experiments.synthetic.settings import Settings
@@ -18,15 +18,6 @@ _CLOSE = 0.02
 _MATCH = 0.01
 _NO_WORSE = 0.005
 _PERFECT = 0.95
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement of the paper beside our measurement of it."""
-
-    paper: str
-    measured: str
-    holds: str
 
 
 def number(value: dict[str, float]) -> str:

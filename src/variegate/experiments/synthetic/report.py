@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from variegate._version import __version__
+from variegate.experiments.outcome import Claim
 from variegate.experiments.plotting import NAMES
-from variegate.experiments.synthetic.claims import Claim, number, signed
+from variegate.experiments.synthetic.claims import number, signed
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import AXES
 from variegate.experiments.tables import markdown_table
