@@ -1,0 +1,358 @@
+r"""Fisher vectors: how the local patterns of an image differ from those of others.
+
+An image is described by :mod:`variegate.video.sift` on a grid.  A mixture of Gaussians says
+which descriptors images of a collection have, and the Fisher vector of one image says
+how that mixture would have to change to suit its descriptors better.
+
+References
+----------
+.. [1] Perronnin, Sánchez and Mensink, 2010, "Improving the Fisher kernel for
+   large-scale image classification".
+.. [2] Sánchez, Perronnin, Mensink and Verbeek, 2013, "Image classification with the
+   Fisher vector: theory and practice".
+.. [3] Arandjelović and Zisserman, 2012, "Three things everyone should know to improve
+   object retrieval".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import logsumexp
+
+from variegate._random import generator
+from variegate._typing import AnyArray, FloatArray, RandomState
+from variegate._validation import check_count
+from variegate.persistence import ModelFileError
+from variegate.video.sift import LENGTH
+
+__all__ = ["FisherEncoder", "fisher_gradients"]
+
+_SETTINGS = ("n_components", "n_gaussians", "max_descriptors")
+
+
+def fisher_gradients(
+    x: FloatArray, weights: FloatArray, means: FloatArray, variances: FloatArray
+) -> FloatArray:
+    r"""Return the gradient of the mean log-likelihood, scaled by Fisher information.
+
+    With :math:`\gamma_t(k)` the probability that :math:`x_t` comes from Gaussian k,
+    the two parts are [2]_
+
+    .. math::
+
+        G_{\mu_k} &= \frac{1}{T \sqrt{w_k}} \sum_t \gamma_t(k)
+            \frac{x_t - \mu_k}{\sigma_k}, \\
+        G_{\sigma_k} &= \frac{1}{T \sqrt{2 w_k}} \sum_t \gamma_t(k)
+            \left[ \frac{(x_t - \mu_k)^2}{\sigma_k^2} - 1 \right].
+
+    These are :math:`\sigma_k / \sqrt{w_k}` and :math:`\sigma_k / \sqrt{2 w_k}` times
+    the derivatives of :math:`\frac{1}{T} \sum_t \log p(x_t)` by :math:`\mu_k` and
+    :math:`\sigma_k`.  The gradient by the weights is left out, as it adds little.
+
+    Parameters
+    ----------
+    x : array of shape (T, D), T at least 1
+    weights : array of shape (K,)
+        Shares w of the Gaussians, above 0 and summing to 1.
+    means : array of shape (K, D)
+    variances : array of shape (K, D)
+        Diagonals of the covariances, σ², above 0.
+
+    Returns
+    -------
+    array of shape (2, K, D)
+        The part of the means, then that of the deviations.
+    """
+    precisions = 1.0 / variances
+    # log w_k - Σ_d [log σ² + (x - μ)²/σ²] / 2, the square multiplied out.
+    distances = (
+        x**2 @ precisions.T
+        - 2.0 * x @ (means * precisions).T
+        + (means**2 * precisions).sum(axis=1)
+    )
+    joint = np.log(weights) - 0.5 * (np.log(variances).sum(axis=1) + distances)
+    gamma = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    # Σ_t γ, Σ_t γ x and Σ_t γ x², from which both sums over (x - μ) follow.
+    zeroth = gamma.mean(axis=0)[:, None]
+    first = gamma.T @ x / len(x)
+    second = gamma.T @ x**2 / len(x)
+    by_mean = (first - zeroth * means) * np.sqrt(precisions)
+    squares = second - 2.0 * first * means + zeroth * means**2
+    by_deviation = (squares * precisions - zeroth) / np.sqrt(2.0)
+    return np.stack([by_mean, by_deviation]) / np.sqrt(weights)[:, None]
+
+
+class FisherEncoder:
+    """Turns the descriptors of an image into one improved Fisher vector [1]_.
+
+    A descriptor becomes its root-SIFT [3]_, the square roots of its shares in its
+    sum, and is projected to its leading principal components.  The vector of an image
+    holds the :func:`fisher_gradients` of its descriptors under a mixture of Gaussians
+    with diagonal covariances; each number is replaced by the root of its size with
+    its sign, and the whole is scaled to length 1.
+
+    Descriptors of zeros say nothing and are left out of fitting and encoding.
+
+    Parameters
+    ----------
+    n_components : int, at most 128
+        Principal components D that are kept.
+    n_gaussians : int
+        Gaussians K of the mixture.
+    max_descriptors : int
+        Principal components and mixture are fitted to a random sample of at most
+        this many descriptors.
+
+    Attributes
+    ----------
+    centre_ : array of shape (128,)
+        Mean of the root-SIFT descriptors.
+    components_ : array of shape (D, 128)
+        Principal components, one a row.
+    weights_ : array of shape (K,)
+    means_, variances_ : arrays of shape (K, D)
+        The mixture.  All numbers are such as single precision can hold, so that they
+        take little room in a file and come back from it exactly.
+    """
+
+    centre_: FloatArray
+    components_: FloatArray
+    weights_: FloatArray
+    means_: FloatArray
+    variances_: FloatArray
+
+    def __init__(
+        self,
+        n_components: int = 32,
+        n_gaussians: int = 16,
+        max_descriptors: int = 100_000,
+    ) -> None:
+        self.n_components = n_components
+        self.n_gaussians = n_gaussians
+        self.max_descriptors = max_descriptors
+
+    def fit(
+        self, descriptors: Sequence[AnyArray], random_state: RandomState = None
+    ) -> Self:
+        """Learn the principal components and the mixture.
+
+        Parameters
+        ----------
+        descriptors : sequence of arrays of shape (n, 128)
+            One array for each image, as from :func:`dense_sift`.
+        random_state : int, generator or None
+            Chooses the sample and where the mixture starts.
+        """
+        from sklearn.decomposition import PCA
+        from sklearn.mixture import GaussianMixture
+        from threadpoolctl import threadpool_limits
+
+        self._check_settings()
+        rng = generator(random_state)
+        sample = _sample(descriptors, self.max_descriptors, rng)
+        self._check_sample(sample)
+        roots = _root_sift(sample)
+        # With more threads, sums come in any order, and a seed gives no fixed result.
+        with threadpool_limits(limits=1):
+            pca = PCA(self.n_components, svd_solver="full").fit(roots)
+            centre, components = _single(pca.mean_), _single(pca.components_)
+            mixture = GaussianMixture(
+                self.n_gaussians,
+                covariance_type="diag",
+                max_iter=300,
+                random_state=int(rng.integers(2**31)),
+            ).fit((roots - centre) @ components.T)
+        self.centre_, self.components_ = centre, components
+        self.weights_ = _single(mixture.weights_)
+        self.means_ = _single(mixture.means_)
+        self.variances_ = _single(mixture.covariances_)
+        return self
+
+    def encode(self, descriptors: AnyArray) -> FloatArray:
+        """Return the Fisher vector of an image.
+
+        Parameters
+        ----------
+        descriptors : array of shape (n, 128)
+
+        Returns
+        -------
+        array of length 2 K D
+            Gradients by the means, Gaussian by Gaussian, then those by the
+            deviations.  It has length 1 as a vector; zeros if there are no descriptors
+            other than zeros.
+        """
+        self._check_is_fitted()
+        usable = _usable(descriptors)
+        if not len(usable):
+            return np.zeros(2 * self.means_.size)
+        x = (_root_sift(usable) - self.centre_) @ self.components_.T
+        gradients = fisher_gradients(x, self.weights_, self.means_, self.variances_)
+        vector = (np.sign(gradients) * np.sqrt(np.abs(gradients))).ravel()
+        norm = np.linalg.norm(vector)
+        return np.asarray(vector / norm if norm > 0.0 else vector)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fitted encoder as plain numbers and lists, for a JSON file."""
+        self._check_is_fitted()
+        settings = {name: int(getattr(self, name)) for name in _SETTINGS}
+        return settings | {
+            name: _short_decimals(getattr(self, f"{name}_")) for name in self._shapes()
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """Return the encoder that :meth:`to_dict` turned into plain values.
+
+        It encodes exactly as the first one did.
+
+        Raises
+        ------
+        ModelFileError
+            If something is missing, unknown, of the wrong shape or impossible.
+        """
+        if not isinstance(document, Mapping):
+            raise ModelFileError(
+                f"a Fisher encoder is a mapping of names to values, got {document!r}"
+            )
+        encoder = cls(**{name: document.get(name) for name in _SETTINGS})  # type: ignore[arg-type]
+        try:
+            encoder._check_settings()
+        except ValueError as error:
+            raise ModelFileError(f"Fisher encoder: {error}") from None
+        shapes = encoder._shapes()
+        unknown = sorted({str(name) for name in document} - {*_SETTINGS, *shapes})
+        if unknown:
+            raise ModelFileError(f"Fisher encoder: unknown {', '.join(unknown)}")
+        for name, shape in shapes.items():
+            setattr(encoder, f"{name}_", _array(document, name, shape))
+        for name in ("weights", "variances"):
+            if getattr(encoder, f"{name}_").min() <= 0.0:
+                raise ModelFileError(
+                    f'Fisher encoder: "{name}" holds a number that is not above 0'
+                )
+        total = encoder.weights_.sum()
+        if abs(total - 1.0) > 1e-4:
+            raise ModelFileError(f'Fisher encoder: "weights" sum to {total:g}, not 1')
+        return encoder
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the fitted arrays by their names in a file."""
+        mixture = (self.n_gaussians, self.n_components)
+        return {
+            "centre": (LENGTH,),
+            "components": (self.n_components, LENGTH),
+            "weights": (self.n_gaussians,),
+            "means": mixture,
+            "variances": mixture,
+        }
+
+    def _check_settings(self) -> None:
+        for name in _SETTINGS:
+            check_count(name, getattr(self, name))
+        if self.n_components > LENGTH:
+            raise ValueError(
+                f"a descriptor has {LENGTH} numbers, so n_components is at most "
+                f"that, got {self.n_components}"
+            )
+
+    def _check_sample(self, sample: AnyArray) -> None:
+        n_different = len(np.unique(sample, axis=0))
+        for name in ("n_gaussians", "n_components"):
+            if n_different < getattr(self, name):
+                raise ValueError(
+                    f"{n_different} different descriptors (zeros aside) are too few "
+                    f"for {name}={getattr(self, name)}: give more images, or lower "
+                    f"{name}; max_descriptors is {self.max_descriptors}"
+                )
+
+    def _check_is_fitted(self) -> None:
+        if not hasattr(self, "variances_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(
+                "this FisherEncoder is not fitted yet: call fit with the descriptors "
+                "of some images first"
+            )
+
+
+def _usable(descriptors: AnyArray) -> AnyArray:
+    """Return the descriptors other than zeros, after a check of them all."""
+    values = np.asarray(descriptors)
+    if values.ndim != 2 or values.shape[1] != LENGTH:
+        raise ValueError(
+            f"descriptors are rows of {LENGTH} numbers, got shape {values.shape}"
+        )
+    if values.dtype != np.uint8 and not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError("descriptors must be finite and nowhere negative")
+    return np.asarray(values[values.any(axis=1)])
+
+
+def _sample(
+    descriptors: Sequence[AnyArray], limit: int, rng: np.random.Generator
+) -> AnyArray:
+    """Return a sample without replacement of the rows of several arrays."""
+    if not len(descriptors):
+        raise ValueError("there are no descriptors to fit to: give those of an image")
+    usable = [_usable(rows) for rows in descriptors]
+    ends = np.cumsum([len(rows) for rows in usable])
+    if ends[-1] <= limit:
+        return np.concatenate(usable)
+    chosen = np.sort(rng.choice(ends[-1], size=limit, replace=False))
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    starts = ends - [len(rows) for rows in usable]
+    return np.concatenate(
+        [
+            rows[part - start]
+            for rows, part, start in zip(usable, parts, starts, strict=True)
+        ]
+    )
+
+
+def _root_sift(descriptors: AnyArray) -> FloatArray:
+    """Return the roots of the shares of the numbers in each descriptor."""
+    values = descriptors.astype(np.float64, order="C")
+    return np.asarray(np.sqrt(values / values.sum(axis=1, keepdims=True)))
+
+
+def _single(values: AnyArray) -> FloatArray:
+    """Return values rounded to single precision, in double, row after row in memory.
+
+    The order matters because products of matrices round differently in another one.
+    """
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32).astype(np.float64, order="C")
+
+
+def _short_decimals(values: FloatArray) -> Any:
+    """Return the shortest decimals that single precision reads back the same."""
+    if values.ndim > 1:
+        return [_short_decimals(row) for row in values]
+    return [float(str(value)) for value in values.astype(np.float32)]
+
+
+def _array(
+    document: Mapping[str, Any], name: str, shape: tuple[int, ...]
+) -> FloatArray:
+    """Return an array of a file."""
+    if name not in document:
+        raise ModelFileError(f'Fisher encoder: "{name}" is missing')
+    try:
+        values = np.asarray(document[name])
+    except ValueError:  # rows of different lengths
+        values = np.empty(0, dtype=object)
+    if values.dtype.kind not in "iuf":
+        raise ModelFileError(f'Fisher encoder: "{name}" is not an array of numbers')
+    if values.shape != shape:
+        raise ModelFileError(
+            f'Fisher encoder: "{name}" has shape {values.shape}, not {shape}'
+        )
+    rounded = _single(values)
+    if not np.isfinite(rounded).all():
+        raise ModelFileError(
+            f'Fisher encoder: "{name}" holds numbers too large for a model'
+        )
+    return rounded

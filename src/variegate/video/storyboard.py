@@ -1,0 +1,375 @@
+"""Key frames side by side in one picture, each with its time beneath."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variegate.video.reading import require_cv2
+from variegate.video.summary import Keyframe
+
+__all__ = [
+    "encode_jpeg",
+    "encode_png",
+    "storyboard",
+    "storyboard_rows",
+    "time_label",
+]
+
+#: Red, green and blue of the ground, of what is written on it, of less important
+#: writing, of lines, and of the bars beside a picture of another shape.
+_PAPER = (253, 252, 250)
+_INK = (34, 33, 31)
+_QUIET = (101, 97, 90)
+_RULE = (221, 216, 208)
+_BARS = (238, 235, 230)
+
+#: Pixels between pictures; at the edge of the sheet there is twice as much.
+_GAP = 16
+
+#: Pixels across a picture: the fewest with a label that can be read, and the fewest
+#: where the number of columns is left open.
+_NARROWEST = 80
+_NARROW = 104
+
+#: Pixels from one line of a label to the next, and letters on a line of a row's name.
+_LINE = 18
+_LETTERS = 18
+
+#: Rows of pictures are compared at this many columns or more, so that a strip of one
+#: picture is still a strip.
+_FEWEST_COLUMNS = 4
+
+
+def time_label(seconds: float) -> str:
+    """Return a time as minutes, seconds and tenths, or from an hour on without tenths.
+
+    Rounded, not cut off: 59.96 is "1:00.0", and 3599.99 is "1:00:00".
+    """
+    if not (math.isfinite(seconds) and seconds >= 0.0):
+        raise ValueError(f"a time is a number of seconds from 0 on, got {seconds}")
+    tenths = round(10.0 * seconds)
+    if tenths >= 36_000:
+        whole = round(seconds)
+        return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    return f"{tenths // 600}:{tenths // 10 % 60:02d}.{tenths % 10}"
+
+
+def encode_png(image: NDArray[np.uint8]) -> bytes:
+    """Return a picture (red, green and blue, 0 to 255) as the bytes of a PNG file."""
+    require_cv2()
+    return _encoded(image, ".png", [])
+
+
+def encode_jpeg(image: NDArray[np.uint8], quality: int = 85) -> bytes:
+    """Return a picture (red, green and blue, 0 to 255) as the bytes of a JPEG file.
+
+    Parameters
+    ----------
+    image : array of shape (height, width, 3)
+    quality : int
+        From 1, the smallest file, to 100, the best picture.
+    """
+    if not 1 <= quality <= 100:
+        raise ValueError(f"quality goes from 1 to 100, got {quality}")
+    require_cv2()
+    import cv2
+
+    return _encoded(image, ".jpg", [cv2.IMWRITE_JPEG_QUALITY, quality])
+
+
+def _encoded(image: NDArray[np.uint8], kind: str, settings: list[int]) -> bytes:
+    import cv2
+
+    # OpenCV writes blue first.
+    blue_first = np.ascontiguousarray(_checked(image)[:, :, ::-1])
+    _, encoded = cv2.imencode(kind, blue_first, settings)
+    return encoded.tobytes()
+
+
+def storyboard(
+    keyframes: Sequence[Keyframe], columns: int | None = None, width: int = 1280
+) -> NDArray[np.uint8]:
+    """Put key frames on one sheet, row by row in the order of their times.
+
+    All pictures get boxes of one size, with the median shape of the pictures; one of
+    another shape is fitted into its box, not stretched.  Beneath are its time and its
+    frame number.  A single small picture does not fill the sheet, as it would only
+    grow coarse; it is put in the middle.
+
+    Parameters
+    ----------
+    keyframes : sequence of Keyframe
+    columns : int, optional
+        Pictures in a row.  By default the sheet is about as many pictures high as
+        wide, as long as they are wide enough for their labels.
+    width : int
+        Pixels across the sheet.
+
+    Returns
+    -------
+    array of shape (height, width, 3), red, green and blue, 0 to 255
+    """
+    require_cv2()
+    ordered = _in_order(keyframes)
+    if not ordered:
+        raise ValueError("a storyboard needs at least one key frame")
+    aspect = usual_aspect(ordered)
+    if columns is None:
+        columns = _square(len(ordered), aspect, width)
+    column = _column_width(columns, width - 4 * _GAP, width)
+    largest = max(width // 2, *(k.image.shape[1] for k in ordered))
+    # A sheet of one upright picture is not much higher than wide.
+    across = max(1, min(column, largest, round(aspect * width)))
+    cell = _Cell.fitting(ordered, across, aspect, numbers=True)
+    grid = _grid(ordered, cell, columns, column)
+    return _padded(grid, width)
+
+
+def storyboard_rows(
+    rows: Sequence[tuple[str, Sequence[Keyframe]]], width: int = 1280
+) -> NDArray[np.uint8]:
+    """Put several summaries of one video beneath each other, to compare them.
+
+    Each has its name on the left and its pictures on the right, with their times
+    beneath, in boxes of one size on the whole sheet.  Long strips go on in a next line.
+
+    Parameters
+    ----------
+    rows : sequence of (name, sequence of Keyframe)
+        Names are ASCII, as OpenCV draws no other letters.
+    width : int
+        Pixels across the sheet.
+
+    Returns
+    -------
+    array of shape (height, width, 3), red, green and blue, 0 to 255
+    """
+    require_cv2()
+    strips = [(_name_lines(name), _in_order(keyframes)) for name, keyframes in rows]
+    everything = [keyframe for _, strip in strips for keyframe in strip]
+    if not everything:
+        raise ValueError("a storyboard needs at least one key frame")
+    aspect = usual_aspect(everything)
+    side = max(_text_width(line, bold=True) for lines, _ in strips for line in lines)
+    side += 2 * _GAP if side else 0
+    inner = width - 4 * _GAP - side
+    longest = max(len(strip) for _, strip in strips)
+    most = max(1, (inner + _GAP) // (_NARROW + _GAP))
+    # Lines of a long strip are about equally long.
+    columns = math.ceil(longest / math.ceil(longest / most))
+    columns = min(most, max(columns, _FEWEST_COLUMNS))
+    column = _column_width(columns, inner, width)
+    cell = _Cell.fitting(everything, column, aspect, numbers=False)
+    pieces: list[NDArray[np.uint8]] = []
+    for lines, strip in strips:
+        if pieces:
+            pieces.append(_rule(width - 4 * _GAP))
+        pieces.append(_strip(lines, strip, cell, columns, side, width - 4 * _GAP))
+    return _padded(np.concatenate(pieces), width)
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A box of ``width`` by ``height`` for a picture, and its label beneath."""
+
+    width: int
+    height: int
+    n_lines: int
+    numbers: bool
+
+    @classmethod
+    def fitting(
+        cls, keyframes: Sequence[Keyframe], width: int, aspect: float, numbers: bool
+    ) -> _Cell:
+        one_line = max(
+            _text_width(time_label(keyframe.time), bold=True)
+            + _GAP // 2
+            + _text_width(f"frame {keyframe.number}")
+            for keyframe in keyframes
+        )
+        n_lines = 2 if numbers and one_line > width else 1
+        return cls(width, max(1, round(width / aspect)), n_lines, numbers)
+
+    @property
+    def total_height(self) -> int:
+        return self.height + self.n_lines * _LINE + 8
+
+    def draw(self, keyframe: Keyframe) -> NDArray[np.uint8]:
+        import cv2
+
+        cell = _ground(self.total_height, self.width)
+        box = cell[: self.height]
+        picture = fitted(keyframe.image, self.width, self.height)
+        height, width = picture.shape[:2]
+        top, left = (self.height - height) // 2, (self.width - width) // 2
+        box[:] = _BARS
+        box[top : top + height, left : left + width] = picture
+        # The line keeps a white picture apart from the ground.
+        cv2.rectangle(box, (0, 0), (self.width - 1, self.height - 1), _RULE)
+        time = time_label(keyframe.time)
+        line = self.height + _LINE
+        _write(cell, time, (0, line), self.width, bold=True)
+        if self.numbers:
+            start = 0
+            if self.n_lines == 1:
+                start = _text_width(time, bold=True) + _GAP // 2
+            where = (start, line + (self.n_lines - 1) * _LINE)
+            _write(cell, f"frame {keyframe.number}", where, self.width - start)
+        return cell
+
+
+def _grid(
+    keyframes: Sequence[Keyframe], cell: _Cell, columns: int, column: int
+) -> NDArray[np.uint8]:
+    """Return rows of cells, each in the middle of a column of ``column`` pixels."""
+    n_rows = math.ceil(len(keyframes) / columns)
+    step = cell.total_height + _GAP
+    grid = _ground(n_rows * step - _GAP, columns * (column + _GAP) - _GAP)
+    for place, keyframe in enumerate(keyframes):
+        top = place // columns * step
+        left = place % columns * (column + _GAP) + (column - cell.width) // 2
+        drawn = cell.draw(keyframe)
+        grid[top : top + cell.total_height, left : left + cell.width] = drawn
+    return grid
+
+
+def _strip(
+    lines: Sequence[str],
+    keyframes: Sequence[Keyframe],
+    cell: _Cell,
+    columns: int,
+    side: int,
+    width: int,
+) -> NDArray[np.uint8]:
+    """Return one summary with its name, on a piece of ``width`` pixels."""
+    pictures = _ground(2 * _LINE, width - side)
+    if keyframes:
+        pictures = _grid(keyframes, cell, columns, cell.width)
+    else:
+        _write(pictures, "no key frames", (0, _LINE), width - side)
+    piece = _ground(max(len(pictures), (len(lines) + 1) * _LINE), width)
+    piece[: len(pictures), side : side + pictures.shape[1]] = pictures
+    for number, line in enumerate(lines, 1):
+        _write(piece, line, (0, number * _LINE), max(1, side - _GAP), bold=True)
+    return piece
+
+
+def _rule(width: int) -> NDArray[np.uint8]:
+    piece = _ground(2 * _GAP + 1, width)
+    piece[_GAP] = _RULE
+    return piece
+
+
+def _padded(inside: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
+    """Return a sheet of this width with margins all around."""
+    height, across = inside.shape[:2]
+    left = (width - across) // 2
+    sheet = _ground(height + 4 * _GAP, width)
+    sheet[2 * _GAP : 2 * _GAP + height, left : left + across] = inside
+    return sheet
+
+
+def _ground(height: int, width: int) -> NDArray[np.uint8]:
+    return np.full((height, width, 3), _PAPER, dtype=np.uint8)
+
+
+def _in_order(keyframes: Sequence[Keyframe]) -> list[Keyframe]:
+    for keyframe in keyframes:
+        _checked(keyframe.image)
+    return sorted(keyframes, key=lambda keyframe: keyframe.time)
+
+
+def _checked(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
+        raise ValueError(
+            "a picture has rows, columns and three colours from 0 to 255 (uint8), "
+            f"got {image.dtype} of shape {image.shape}"
+        )
+    if image.size == 0:
+        raise ValueError(f"a picture without pixels, of shape {image.shape}")
+    return image
+
+
+def usual_aspect(keyframes: Sequence[Keyframe]) -> float:
+    """Return the median width over height, of one of the pictures."""
+    ratios = sorted(float(k.image.shape[1] / k.image.shape[0]) for k in keyframes)
+    return ratios[len(ratios) // 2]
+
+
+def _square(count: int, aspect: float, width: int) -> int:
+    """Return the columns of a sheet with as many rows, or more if they are upright."""
+    columns = math.ceil(math.sqrt(count / min(1.0, aspect)))
+    return max(1, min(columns, count, (width - 3 * _GAP) // (_NARROW + _GAP)))
+
+
+def _column_width(columns: int, inner: int, width: int) -> int:
+    if columns < 1:
+        raise ValueError(f"columns is the number of pictures in a row, got {columns}")
+    column = (inner + _GAP) // columns - _GAP
+    if column < _NARROWEST:
+        raise ValueError(
+            f"in a width of {width}, each of {columns} columns has {max(column, 0)} "
+            f"pixels, but a label needs {_NARROWEST}; take fewer columns or more width"
+        )
+    return column
+
+
+def fitted(image: NDArray[np.uint8], width: int, height: int) -> NDArray[np.uint8]:
+    """Return a picture in the largest size that fits, without change of its shape."""
+    import cv2
+
+    scale = min(width / image.shape[1], height / image.shape[0])
+    across = min(width, max(1, round(scale * image.shape[1])))
+    down = min(height, max(1, round(scale * image.shape[0])))
+    method = cv2.INTER_AREA if scale < 1.0 else cv2.INTER_CUBIC
+    # OpenCV takes no views with reversed axes.
+    picture = np.ascontiguousarray(image)
+    resized = cv2.resize(picture, (across, down), interpolation=method)
+    return np.asarray(resized, dtype=np.uint8)
+
+
+def _name_lines(name: str) -> list[str]:
+    if not name.isascii() or not name.isprintable():
+        raise ValueError(
+            f"a row's name is of printable ASCII letters, as OpenCV draws no others, "
+            f"got {name!r}"
+        )
+    return textwrap.wrap(name, _LETTERS) or [""]
+
+
+def _font(bold: bool) -> int:
+    import cv2
+
+    return cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
+
+
+def _text_width(text: str, bold: bool = False, scale: float = 0.5) -> int:
+    # The fonts of OpenCV 4 and 5 are of different widths.
+    import cv2
+
+    (width, _), _ = cv2.getTextSize(text, _font(bold), scale, 1)
+    return int(width)
+
+
+def _write(
+    ground: NDArray[np.uint8],
+    text: str,
+    where: tuple[int, int],
+    width: int,
+    bold: bool = False,
+) -> None:
+    """Write a line into a picture, smaller if it would be wider than ``width``."""
+    import cv2
+
+    scale = 0.5
+    while scale > 0.3 and _text_width(text, bold, scale) > width:
+        scale -= 0.02
+    colour: Any = _INK if bold else _QUIET
+    cv2.putText(ground, text, where, _font(bold), scale, colour, 1, cv2.LINE_AA)

@@ -1,0 +1,105 @@
+"""What was chosen of a video, and what it was chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variegate.video.screening import Decision
+
+__all__ = ["Candidate", "Keyframe", "VideoSummary"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A frame that could have been chosen.
+
+    Attributes
+    ----------
+    number, time : as in :class:`variegate.video.Frame`
+    probability : float
+        With which a set drawn from the model holds it.
+    chosen : bool
+    """
+
+    number: int
+    time: float
+    probability: float
+    chosen: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Keyframe:
+    """A frame that was chosen, with its picture: red, green and blue, 0 to 255."""
+
+    number: int
+    time: float
+    probability: float
+    image: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class VideoSummary:
+    """The key frames of one video.
+
+    Attributes
+    ----------
+    source : str
+        The path of the video.
+    keyframes : sequence of Keyframe, in the order of the video
+    candidates : sequence of Candidate
+        The frames that the model chose from.
+    decisions : sequence of Decision
+        Every frame that was looked at, and why those were dropped that were.
+    omega : float
+        The knob from precise to complete.
+    """
+
+    source: str
+    keyframes: Sequence[Keyframe]
+    candidates: Sequence[Candidate]
+    decisions: Sequence[Decision]
+    omega: float
+
+    @property
+    def duration(self) -> float:
+        """The time of the last frame that was looked at, in seconds."""
+        return self.decisions[-1].time
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the pictures as plain values."""
+        return {
+            "source": self.source,
+            "omega": self.omega,
+            "duration": round(self.duration, 3),
+            "keyframes": [
+                {
+                    "frame": keyframe.number,
+                    "time": round(keyframe.time, 3),
+                    "probability": round(keyframe.probability, 6),
+                }
+                for keyframe in self.keyframes
+            ],
+            "candidates": [
+                {
+                    "frame": candidate.number,
+                    "time": round(candidate.time, 3),
+                    "probability": round(candidate.probability, 6),
+                    "chosen": candidate.chosen,
+                }
+                for candidate in self.candidates
+            ],
+            "dropped": [
+                {
+                    "frame": decision.number,
+                    "time": round(decision.time, 3),
+                    "reason": decision.reason,
+                }
+                for decision in self.decisions
+                if not decision.kept
+            ],
+        }
