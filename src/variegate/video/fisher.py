@@ -1,8 +1,9 @@
 r"""Fisher vectors: how the local patterns of an image differ from those of others.
 
-An image is described by :mod:`variegate.video.sift` on a grid.  A mixture of Gaussians says
-which descriptors images of a collection have, and the Fisher vector of one image says
-how that mixture would have to change to suit its descriptors better.
+An image is described by SIFT descriptors on a grid (:mod:`variegate.video.sift`).  A
+mixture of Gaussians says which descriptors images of a collection have, and the Fisher
+vector of one image says how that mixture would have to change to suit its descriptors
+better.
 
 References
 ----------
