@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import cv2
 
-__all__ = ["Frame", "TruncatedVideoWarning", "VideoError", "read_frames"]
+__all__ = [
+    "Frame",
+    "TruncatedVideoWarning",
+    "VideoError",
+    "promised_duration",
+    "read_frames",
+]
 
 #: Seconds by which a time may miss a multiple: containers round to milliseconds.
 _ROUNDING = 0.0005
@@ -99,6 +105,20 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
         )
     file = Path(path)
     return _sampled(_open(file), file, every)
+
+
+def promised_duration(path: str | PathLike[str]) -> float | None:
+    """Return the seconds that a container promises, or None: only for progress."""
+    import cv2
+
+    capture = _open(Path(path))
+    try:
+        n_frames = capture.get(cv2.CAP_PROP_FRAME_COUNT)
+        rate = capture.get(cv2.CAP_PROP_FPS)
+    finally:
+        capture.release()
+    known = math.isfinite(n_frames) and math.isfinite(rate)
+    return n_frames / rate if known and n_frames > 0.0 and rate > 0.0 else None
 
 
 def _open(file: Path) -> cv2.VideoCapture:
