@@ -1,7 +1,8 @@
-"""Checks of single numbers, so that every message about one reads the same."""
+"""Checks of single values, so that every message about one reads the same."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -32,3 +33,9 @@ def check_count(name: str, value: Any) -> None:
     is_count = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not is_count or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
+    """Refuse what is not among the known names."""
+    if value not in list(known):
+        raise ValueError(f"unknown {name} {value!r}; there are {', '.join(known)}")

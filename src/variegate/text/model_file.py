@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from variegate import persistence
+from variegate.application_file import (
+    decode_models,
+    decode_settings,
+    encode_models,
+    encode_settings,
+)
 from variegate.kernels import Kernel
 from variegate.persistence import ModelFileError
-from variegate.text.budget import Budget
 from variegate.text.quality import feature_names
 from variegate.text.summarizer import Summarizer
 from variegate.text.tfidf import CorpusFrequencies
@@ -27,36 +30,16 @@ _NOT_STORED = ("corpus", "embed")
 
 def save(model: Summarizer, path: str | Path) -> None:
     """Write a fitted summarizer."""
-    settings = {
-        name: _plain(value)
-        for name, value in model.get_params(deep=False).items()
-        if name not in _NOT_STORED
-    }
     corpus = model.corpus_
     content = {
         "type": _TYPE,
-        "settings": settings,
+        "settings": encode_settings(model.get_params(deep=False), _NOT_STORED),
         "embedded": model.embedded_,
         "corpus": corpus and {"n_texts": corpus.n_texts, "counts": dict(corpus.counts)},
-        "models": [
-            {"omega": omega, **persistence.encode(fitted)}
-            for omega, fitted in zip(model.omegas_, model.models_, strict=True)
-        ],
+        "models": encode_models(model.omegas_, model.models_),
         "training": model.training_,
     }
     persistence.write_document(content, path)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Budget):
-        return str(value)
-    if isinstance(value, np.random.Generator):
-        return None  # a position in a stream is not part of a model
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    return (
-        [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
-    )
 
 
 def load(path: str | Path, embed: Embed | None = None) -> Summarizer:
@@ -72,44 +55,18 @@ def decode(
     document: Mapping[str, Any], kernels: Sequence[type[Kernel]] = ()
 ) -> Summarizer:
     """Return the summarizer that a file describes."""
-    settings = document.get("settings")
-    if not isinstance(settings, dict):
-        raise ModelFileError('the section "settings" is missing')
     known = set(Summarizer().get_params(deep=False)) - set(_NOT_STORED)
-    unknown = sorted(set(settings) - known)
-    if unknown:
-        raise ModelFileError(f"unknown settings: {', '.join(unknown)}")
-    summarizer = Summarizer(**settings)
+    summarizer = Summarizer(**decode_settings(document, sorted(known)))
     summarizer._check_parameters()
-    entries = document.get("models")
-    if not isinstance(entries, list) or not entries:
-        raise ModelFileError('the section "models" is missing')
-    entries = sorted(entries, key=lambda entry: float(entry["omega"]))
-    models = tuple(persistence.decode(entry, kernels) for entry in entries)
-    _check_models(summarizer.features, entries, models)
+    features = summarizer.features
+    summarizer.omegas_, summarizer.models_ = decode_models(
+        document, kernels, features, len(feature_names(features))
+    )
     corpus = document.get("corpus")
     summarizer.corpus_ = None if corpus is None else _corpus(corpus)
     summarizer.embedded_ = bool(document.get("embedded", False))
-    summarizer.omegas_ = tuple(float(entry["omega"]) for entry in entries)
-    summarizer.models_ = models
     summarizer.training_ = dict(document.get("training", {}))
     return summarizer
-
-
-def _check_models(
-    features: str, entries: Sequence[Mapping[str, Any]], models: Sequence[Any]
-) -> None:
-    n_features = len(feature_names(features))
-    for entry, model in zip(entries, models, strict=True):
-        if not np.isfinite(entry["omega"]) or entry["omega"] <= 0.0:
-            raise ModelFileError(
-                f'"omega" is {entry["omega"]!r}, not a positive number'
-            )
-        if len(model.theta_) != n_features:
-            raise ModelFileError(
-                f"{len(model.theta_)} weights for the {n_features} features of "
-                f"{features!r}"
-            )
 
 
 def _corpus(section: Mapping[str, Any]) -> CorpusFrequencies:

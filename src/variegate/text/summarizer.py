@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,16 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
-from variegate._validation import check_count
+from variegate._validation import check_choice, check_count
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
+from variegate.omega import as_omegas, model_at, resolve_omega
 from variegate.quality import log_quality
 from variegate.text.budget import Budget
 from variegate.text.decoding import TEXT_DECODERS, Task
 from variegate.text.documents import Cluster, Document
-from variegate.text.path import model_at
 from variegate.text.quality import FEATURE_SETS
 from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.tfidf import CorpusFrequencies
@@ -134,7 +134,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         """Learn from clusters with reference summaries."""
         self._check_parameters()
         clusters = list(clusters)
-        n_steps = len(clusters) + len(self._omegas())
+        n_steps = len(clusters) + len(as_omegas(self.omega))
         report = progress or (lambda done, total: None)
         self.corpus_ = (
             None if self.corpus is None else CorpusFrequencies.of(self.corpus)
@@ -156,7 +156,8 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
     def _learn(self, training: TrainingSet, report: Callable[[int], None]) -> Self:
         ground_sets = [self._ground_set(view) for view in training.views]
         models = []
-        for number, omega in enumerate(self._omegas()):
+        omegas = as_omegas(self.omega)
+        for number, omega in enumerate(omegas):
             model = LargeMarginDPP(
                 lam=self.lam,
                 omega=omega,
@@ -166,30 +167,18 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
             )
             models.append(model.fit(ground_sets, training.targets))
             report(number + 1)
-        self.omegas_, self.models_ = self._omegas(), tuple(models)
+        self.omegas_, self.models_ = omegas, tuple(models)
         self.training_ = training.describe()
         self.embedded_ = self.embed is not None
         return self
 
-    def _omegas(self) -> tuple[float, ...]:
-        return tuple(sorted({float(omega) for omega in np.atleast_1d(self.omega)}))
-
     def _check_parameters(self) -> None:
-        _check_choice("similarity", self.similarity, SIMILARITIES)
-        _check_choice("features", self.features, FEATURE_SETS)
-        _check_choice("decoder", self.decoder, TEXT_DECODERS)
-        _check_choice("consensus", self.consensus, CONSENSUS)
+        check_choice("similarity", self.similarity, SIMILARITIES)
+        check_choice("features", self.features, FEATURE_SETS)
+        check_choice("decoder", self.decoder, TEXT_DECODERS)
+        check_choice("consensus", self.consensus, CONSENSUS)
         check_count("n_samples", self.n_samples)
-        omegas = np.atleast_1d(self.omega)
-        if (
-            omegas.dtype.kind not in "iuf"
-            or omegas.ndim > 1
-            or omegas.size == 0
-            or not (np.isfinite(omegas) & (omegas > 0.0)).all()
-        ):
-            raise ValueError(
-                f"omega must be one or more positive numbers, got {self.omega!r}"
-            )
+        as_omegas(self.omega)
         if isinstance(self.corpus, str):
             raise TypeError("corpus must be a list of texts, not one text")
         _as_budget(self.budget)
@@ -250,23 +239,13 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
                 else "this model was learned without embed: learn again to use one"
             )
         limit = None if budget is None else _as_budget(budget)
-        omega = self._omega(omega)
+        omega = resolve_omega(self.omegas_, omega)
         model = model_at(self.omegas_, self.models_, omega)
         rows = self._candidates(view, model)
         ensemble = model.ensemble(self._ground_set(view, rows))
         seed = self.random_state if random_state is None else random_state
         chosen = self._choose(view, rows, ensemble, limit, generator(seed))
         return _summary(view, rows, ensemble.marginals(), chosen, limit, omega)
-
-    def _omega(self, omega: float | None) -> float:
-        if omega is None:
-            return float(np.clip(1.0, self.omegas_[0], self.omegas_[-1]))
-        if not self.omegas_[0] <= omega <= self.omegas_[-1]:
-            known = f"{self.omegas_[0]:g} to {self.omegas_[-1]:g}"
-            if len(self.omegas_) == 1:
-                known = f"{self.omegas_[0]:g} only; learn several to choose between"
-            raise ValueError(f"omega={omega:g}, but this model was learned for {known}")
-        return float(omega)
 
     def _candidates(self, view: ClusterView, model: LargeMarginDPP) -> IntArray:
         if len(view) <= MAX_CANDIDATES:
@@ -321,11 +300,6 @@ def _kernel(similarity: str) -> Kernel:
     if similarity == "cos":
         return Linear()
     return MultipleKernel(bandwidths=[2.0**q for q in range(-6, 7)], linear=True)
-
-
-def _check_choice(name: str, value: Any, known: Iterable[str]) -> None:
-    if value not in list(known):
-        raise ValueError(f"unknown {name} {value!r}; there are {', '.join(known)}")
 
 
 def _as_budget(budget: str | Budget) -> Budget:
