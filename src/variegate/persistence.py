@@ -57,7 +57,10 @@ _TOOLS: dict[str, type[Any]] = {
     cls.__name__: cls for cls in (*DECODERS.values(), *SOLVERS.values())
 }
 #: Where models of applications are read: nothing is imported that a file names.
-_APPLICATIONS = {"summarizer": "variegate.text.model_file"}
+_APPLICATIONS = {
+    "keyframe-picker": "variegate.video.model_file",
+    "summarizer": "variegate.text.model_file",
+}
 #: Marks a kernel among the parameters of another.
 _NESTED = "$kernel"
 #: Settings that are code or live state, and so are not stored.

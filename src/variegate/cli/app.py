@@ -10,6 +10,7 @@ import click
 from variegate._version import __version__
 from variegate.cli.bench import bench
 from variegate.cli.errors import Interrupted
+from variegate.cli.keyframes import evaluate_keyframes, fit_keyframes, keyframes
 from variegate.cli.reproduce import reproduce
 from variegate.cli.rouge import rouge
 from variegate.cli.summarize import fit_summarizer, summarize
@@ -22,7 +23,10 @@ def app() -> None:
 
 
 app.add_command(bench)
+app.add_command(evaluate_keyframes)
+app.add_command(fit_keyframes)
 app.add_command(fit_summarizer)
+app.add_command(keyframes)
 app.add_command(reproduce)
 app.add_command(rouge)
 app.add_command(summarize)

@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
+from variegate.video.description import describe
 from variegate.video.evaluation import KeyframeScore, evaluate_keyframes
 from variegate.video.hue import hue_histogram
+from variegate.video.training import TrainingVideo
+from variegate.video.view import VideoView
 
 __all__ = ["PoolVideo", "read_pool"]
 
@@ -37,6 +40,8 @@ class PoolVideo:
         Of its pictures.
     n_frames : int
         Of the whole video.
+    rate : float
+        Frames a second.
     frames : list of int
         Numbers of the frames that have pictures, ascending.
     users : list of lists of places in ``frames``
@@ -50,6 +55,7 @@ class PoolVideo:
     name: str
     folder: Path
     n_frames: int
+    rate: float
     frames: list[int]
     users: list[list[int]]
     n_unmatchable: list[int]
@@ -68,6 +74,15 @@ class PoolVideo:
             n_unmatchable=self.n_unmatchable,
             n_lost=n_lost,
         )
+
+    def prepared(self) -> TrainingVideo:
+        """Return it as a video to learn from: its frames are the candidates."""
+        descriptions = [
+            describe(frame, frame / self.rate, self.image(place))
+            for place, frame in enumerate(self.frames)
+        ]
+        view = VideoView(descriptions, self.n_frames / self.rate)
+        return TrainingVideo(view, self.users, self.n_unmatchable)
 
 
 def read_pool(folder: Path) -> list[PoolVideo]:
@@ -94,6 +109,7 @@ def _read_video(name: str, entry: dict[str, Any], folder: Path) -> PoolVideo:
         name,
         folder,
         int(entry["n_frames"]),
+        float(entry["fps"]),
         frames,
         [places for places, _ in users],
         [lost for _, lost in users],

@@ -1,0 +1,126 @@
+"""From a video file to the frames that may be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+
+from variegate._typing import FloatArray
+from variegate.video.description import Description, describe
+from variegate.video.reading import Frame, read_frames
+from variegate.video.screening import Decision, Screening, screen
+from variegate.video.shots import Shot, merge_shots, split_into_shots
+from variegate.video.view import VideoView
+
+__all__ = ["MAX_CANDIDATES", "ReadVideo", "read_candidates"]
+
+#: Of more stretches than this, neighbours are merged.
+MAX_CANDIDATES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class _Stretch:
+    start: float
+    end: float
+    look: FloatArray
+    detail: float
+    description: Description
+
+
+@dataclass(frozen=True, eq=False)
+class ReadVideo:
+    """A video as it was read.
+
+    Attributes
+    ----------
+    view : VideoView
+        One frame for each stretch in which the picture stays much the same.
+    spans : list of (start, end)
+        Times of the stretch of each candidate.
+    decisions : list of Decision
+        Every frame that was looked at.
+    """
+
+    view: VideoView
+    spans: list[tuple[float, float]]
+    decisions: list[Decision]
+
+    def candidate_at(self, time: float, reach: float = 0.0) -> int | None:
+        """Return the candidate whose stretch a time is in, or within reach of."""
+        starts, ends = np.array(self.spans).T
+        distance = np.maximum(np.maximum(starts - time, time - ends), 0.0)
+        nearest = int(np.argmin(distance))
+        return nearest if distance[nearest] <= reach else None
+
+
+def read_candidates(
+    path: str | PathLike[str],
+    every: float = 0.5,
+    screening: Screening | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> ReadVideo:
+    """Read a video once, whatever its length, and describe one frame a stretch.
+
+    Parameters
+    ----------
+    path, every : as for :func:`variegate.video.read_frames`
+    screening : Screening, optional
+        Which frames are not worth choosing from.
+    progress : callable, optional
+        Called with the number and the time of each frame that is looked at.
+    """
+    decisions: list[Decision] = []
+    frames = _watched(read_frames(path, every), progress)
+    stretches: list[_Stretch] = []
+    for shot in split_into_shots(_worth_choosing(frames, screening, decisions)):
+        stretches.append(_described(shot))
+        if len(stretches) == 2 * MAX_CANDIDATES:
+            stretches = _merged(stretches)
+    stretches = _merged(stretches)
+    view = VideoView([s.description for s in stretches], decisions[-1].time)
+    return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions)
+
+
+def _watched(
+    frames: Iterable[Frame], progress: Callable[[int, float], None] | None
+) -> Iterator[Frame]:
+    for frame in frames:
+        if progress is not None:
+            progress(frame.number, frame.time)
+        yield frame
+
+
+def _worth_choosing(
+    frames: Iterable[Frame], screening: Screening | None, decisions: list[Decision]
+) -> Iterator[Frame]:
+    for decision, frame in screen(frames, screening):
+        decisions.append(decision)
+        if frame is not None:
+            yield frame
+
+
+def _described(shot: Shot) -> _Stretch:
+    frame = shot.frame
+    description = describe(frame.number, frame.time, frame.image)
+    return _Stretch(shot.start, shot.end, shot.look, shot.detail, description)
+
+
+def _merged(stretches: list[_Stretch]) -> list[_Stretch]:
+    """Return at most as many stretches as there may be candidates."""
+    merged = []
+    for group in merge_shots([s.look for s in stretches], MAX_CANDIDATES):
+        members = stretches[group]
+        best = max(members, key=lambda s: s.detail)
+        merged.append(
+            _Stretch(
+                members[0].start,
+                members[-1].end,
+                best.look,
+                best.detail,
+                best.description,
+            )
+        )
+    return merged

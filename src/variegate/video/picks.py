@@ -1,0 +1,375 @@
+"""What people chose of videos: tables of times, and folders of pictures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variegate.video.reading import Frame, read_frames, require_cv2
+
+__all__ = [
+    "PickedVideo",
+    "frames_at",
+    "parse_time",
+    "read_choices",
+    "read_picks",
+    "read_pictures",
+]
+
+#: Suffixes by which a video is told from other files of the same name.
+_VIDEOS = (
+    *(".3gp", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg"),
+    *(".mpg", ".mts", ".ogv", ".ts", ".vob", ".webm", ".wmv"),
+)
+
+#: Suffixes of the pictures that are read of a folder.
+_PICTURES = (".jpg", ".jpeg", ".png")
+
+#: The sheet that ``variegate keyframes`` puts beside its pictures.
+_STORYBOARD = "storyboard.png"
+
+#: Seconds by which a frame may be earlier: tables round times to milliseconds.
+_ROUNDING = 0.001
+
+_SECONDS = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
+_CLOCK = re.compile(r"(?:([0-9]+):)?([0-9]+):([0-5][0-9](?:\.[0-9]*)?)")
+
+
+@dataclass(frozen=True)
+class PickedVideo:
+    """A video and the key frames that people chose of it.
+
+    Attributes
+    ----------
+    path : Path
+    users : sequence of sequences of float
+        For each person the times of the chosen frames, in seconds.
+    """
+
+    path: Path
+    users: Sequence[Sequence[float]]
+
+
+def parse_time(text: str) -> float:
+    """Return seconds from "12.5", "m:ss", "m:ss.s", "h:mm:ss" or "h:mm:ss.s".
+
+    Examples
+    --------
+    >>> parse_time("1:02.5"), parse_time("1:00:00"), parse_time("90")
+    (62.5, 3600.0, 90.0)
+    """
+    text = text.strip()
+    if text.startswith("-") and _is_time(text[1:].lstrip()):
+        raise ValueError(f"the time {text} is negative: times count from the start")
+    if _SECONDS.fullmatch(text):
+        return float(text)
+    clock = _clock(text)
+    if clock is None:
+        raise ValueError(
+            f"{text!r:.40} is not a time: write seconds (12.5), m:ss or h:mm:ss"
+        )
+    return clock
+
+
+def _is_time(text: str) -> bool:
+    return bool(_SECONDS.fullmatch(text)) or _clock(text) is not None
+
+
+def _clock(text: str) -> float | None:
+    match = _CLOCK.fullmatch(text)
+    if match is None:
+        return None
+    hours, minutes, seconds = match.groups()
+    if hours is not None and (len(minutes) != 2 or int(minutes) > 59):
+        return None
+    return 3600.0 * int(hours or 0) + 60.0 * int(minutes) + float(seconds)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of a table, with "" for the columns that it may lack."""
+
+    where: str
+    video: str
+    user: str
+    time: float
+
+
+def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
+    rows: list[_Row] = []
+    header: list[str] = []
+    lines = csv.reader(io.StringIO(_text(table), newline=""), skipinitialspace=True)
+    try:
+        for fields in lines:
+            where = f"{table}, line {lines.line_num}"
+            if not any(field.strip() for field in fields):
+                continue
+            if header:
+                rows.append(_row(header, fields, where))
+            else:
+                header = _header(fields, required, where)
+    except csv.Error as error:
+        raise ValueError(
+            f"{table}, line {lines.line_num} is not CSV: {error}"
+        ) from error
+    if not header:
+        raise ValueError(
+            f"{table} is empty: its first line must name the columns, "
+            f"{' and '.join(required)}"
+        )
+    if not rows:
+        raise ValueError(f"there are no rows in {table} after its first line")
+    return rows
+
+
+def _row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
+    if len(fields) != len(header):
+        raise ValueError(
+            f"{where} has {len(fields)} values, but the first line names "
+            f"{len(header)} columns; a comma within a value needs quotes around it"
+        )
+    values = dict(zip(header, (field.strip() for field in fields), strict=True))
+    try:
+        time = parse_time(values["time"])
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    return _Row(where, values.get("video", ""), values.get("user", ""), time)
+
+
+def _text(table: Path) -> str:
+    if table.is_dir():
+        raise IsADirectoryError(f"{table} is a folder, not a table (CSV)")
+    if not table.exists():
+        raise FileNotFoundError(f"there is no file {table}")
+    data = table.read_bytes()
+    try:
+        # Spreadsheets put a byte order mark before UTF-8.
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{table}, line {line} is not UTF-8: save the table as CSV in UTF-8"
+        ) from error
+    if "\0" in text:
+        raise ValueError(f"{table} is not a text file: it has zero bytes")
+    return text
+
+
+def _header(fields: Sequence[str], required: Sequence[str], where: str) -> list[str]:
+    names = [field.strip() for field in fields]
+    for column in required:
+        if column in names:
+            continue
+        if len(names) == 1 and re.search(r"[;\t|]", names[0]):
+            raise ValueError(f"{where}: the columns must be separated by commas")
+        raise ValueError(
+            f"{where}: there is no column {column!r}; {_nearest(column, names)}"
+        )
+    for column in ("video", "time", "user"):
+        if names.count(column) > 1:
+            raise ValueError(f"{where}: there are two columns {column!r}")
+    return names
+
+
+def _nearest(column: str, names: Sequence[str]) -> str:
+    lower = {name.casefold(): name for name in names if name}
+    near = get_close_matches(column, lower, n=2)
+    if near:
+        return "did you mean " + " or ".join(repr(lower[name]) for name in near) + "?"
+    return "the columns are " + ", ".join(repr(name) for name in names)
+
+
+def read_picks(
+    table: str | PathLike[str], folder: str | PathLike[str]
+) -> list[PickedVideo]:
+    """Read which frames people chose of the videos of a folder.
+
+    Parameters
+    ----------
+    table : path
+        CSV in UTF-8 whose first line names the columns, in any order: ``video``, the
+        name of a file in the folder, which may lack its suffix if that is clear;
+        ``time``, as in :func:`parse_time`; and perhaps ``user``, who chose.  Other
+        columns are ignored, so that a ``keyframes.csv`` can be corrected and learned
+        from.
+    folder : path
+
+    Returns
+    -------
+    list of PickedVideo
+        Videos and users in the order of the table, times sorted and each once.
+
+    Raises
+    ------
+    ValueError
+        That names the file and the line, if something is wrong with the table.
+    """
+    table, folder = Path(table), Path(folder)
+    if not folder.is_dir():
+        raise NotADirectoryError(
+            f"{folder} is a file, not a folder of videos"
+            if folder.exists()
+            else f"there is no folder {folder}"
+        )
+    rows = _rows(table, ("video", "time"))
+    paths: dict[str, Path] = {}
+    chosen: dict[Path, dict[str, set[float]]] = {}
+    for row in rows:
+        if row.video not in paths:
+            paths[row.video] = _video(row.video, folder, row.where)
+        users = chosen.setdefault(paths[row.video], {})
+        users.setdefault(row.user, set()).add(row.time)
+    return [
+        PickedVideo(path, tuple(tuple(sorted(times)) for times in users.values()))
+        for path, users in chosen.items()
+    ]
+
+
+def _video(name: str, folder: Path, where: str) -> Path:
+    """Return the file of a name, or of the name with the one suffix there is."""
+    if not name:
+        raise ValueError(f"{where}: there is no name of a video")
+    if name in (".", "..") or re.search(r"[/\\]", name):
+        raise ValueError(
+            f"{where}: {name!r} is a path; give the name of a file in {folder}"
+        )
+    if (folder / name).is_file():
+        return folder / name
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    found = [path for path in files if path.stem == name]
+    if len(found) > 1:
+        found = [path for path in found if path.suffix.lower() in _VIDEOS] or found
+    if len(found) > 1:
+        names = " and ".join(path.name for path in found)
+        raise ValueError(
+            f"{where}: {name!r} may be {names}; write the name with its suffix"
+        )
+    if found:
+        return found[0]
+    near = get_close_matches(name, [path.name for path in files], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{where}: there is no video {name!r} in {folder}{hint}")
+
+
+def read_choices(
+    table: str | PathLike[str], video: str | PathLike[str] | None = None
+) -> dict[str, tuple[float, ...]]:
+    """Read the times at which frames of one video were chosen.
+
+    Parameters
+    ----------
+    table : path
+        As for :func:`read_picks`, but only the column ``time`` is needed.
+    video : path, optional
+        Where there is a column ``video``, only the rows of this one are taken.
+
+    Returns
+    -------
+    dict
+        Sorted times by user; "" is the user where there is no such column.
+    """
+    table = Path(table)
+    rows = _rows(table, ("time",))
+    if video is not None:
+        names = {"", Path(video).name, Path(video).stem}
+        rows = [row for row in rows if row.video in names]
+        if not rows:
+            raise ValueError(f"{table}: no row has the video {Path(video).name!r}")
+    chosen: dict[str, set[float]] = {}
+    for row in rows:
+        chosen.setdefault(row.user, set()).add(row.time)
+    return {user: tuple(sorted(times)) for user, times in chosen.items()}
+
+
+def frames_at(
+    video: str | PathLike[str],
+    times: Iterable[float],
+    progress: Callable[[int, float], None] | None = None,
+) -> Iterator[tuple[float, Frame]]:
+    """Yield, for each time in order, the first frame at or after it.
+
+    The video is read once, up to the last of the times.  Those after its last frame
+    are left out.  A frame a millisecond earlier counts, as tables round.
+
+    Parameters
+    ----------
+    video : path
+    times : iterable of float
+        In seconds.
+    progress : callable, optional
+        Called with the number and the time of each frame that is read.
+    """
+    waiting = sorted(set(times), reverse=True)
+    if not waiting:
+        return
+    # So short a step takes every frame.
+    for frame in read_frames(video, every=0.001):
+        if progress is not None:
+            progress(frame.number, frame.time)
+        while waiting and frame.time + _ROUNDING >= waiting[-1]:
+            yield waiting.pop(), frame
+        if not waiting:
+            return
+
+
+def read_pictures(
+    folder: str | PathLike[str],
+) -> Iterator[tuple[Path, NDArray[np.uint8]]]:
+    """Yield the JPEG and PNG files of a folder with their pictures.
+
+    In the natural order of their names: 2 is before 10.  Hidden files and a
+    ``storyboard.png`` are left out.
+
+    Yields
+    ------
+    path : Path
+    image : array of shape (height, width, 3), red, green and blue, 0 to 255
+    """
+    folder = Path(folder)
+    paths = sorted(
+        (
+            path
+            for path in folder.iterdir()
+            if path.suffix.lower() in _PICTURES
+            and path.is_file()
+            and not path.name.startswith(".")
+            and path.name != _STORYBOARD
+        ),
+        key=_natural,
+    )
+    if not paths:
+        raise ValueError(
+            f"there are no pictures in the folder {folder}: "
+            f"they must end in {', '.join(_PICTURES)}"
+        )
+    for path in paths:
+        yield path, _picture(path)
+
+
+def _natural(path: Path) -> Any:
+    """Return a key by which numbers in names count as numbers."""
+    # Every other part is a number, so that like is compared with like.
+    parts = re.split(r"([0-9]+)", path.name.casefold())
+    key = [int(part) if place % 2 else part for place, part in enumerate(parts)]
+    return key, path.name
+
+
+def _picture(path: Path) -> NDArray[np.uint8]:
+    require_cv2()
+    import cv2
+
+    data = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+    image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+    if image is None:
+        raise ValueError(f"{path} cannot be read as a picture; is it damaged?")
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)

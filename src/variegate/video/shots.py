@@ -1,0 +1,115 @@
+"""Stretches of a video in which the picture stays much the same, and one frame each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from variegate._typing import FloatArray
+from variegate.video.colour import colour_layout
+from variegate.video.description import shrunk
+from variegate.video.hue import N_BINS
+from variegate.video.reading import Frame
+
+__all__ = ["Shot", "merge_shots", "split_into_shots"]
+
+#: A stretch ends where the histograms of hue or of brightness differ from those of its
+#: first frame by so much (L1; the most is 2), or the small pictures (grey, 0 to 255).
+_HUE = 0.4
+_VALUE = 0.8
+_GREY = 40.0
+
+#: Pixels on the longer side of the picture that is looked at.
+_LONGEST = 96
+
+#: Cells on each side of the small picture.
+_CELLS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """A stretch of a video.
+
+    Attributes
+    ----------
+    start, end : float
+        Times of its first and its last frame.
+    frame : Frame
+        The most detailed of its frames.
+    look : array
+        Histograms and a small picture of that frame, to compare it by.
+    detail : float
+        Mean difference between its neighbouring pixels.
+    """
+
+    start: float
+    end: float
+    frame: Frame
+    look: FloatArray
+    detail: float
+
+
+def split_into_shots(frames: Iterable[Frame]) -> Iterator[Shot]:
+    """Yield stretches in order; one picture is held at a time."""
+    first: FloatArray | None = None
+    shot: Shot | None = None
+    for frame in frames:
+        look, detail = _look(frame)
+        if shot is None or first is None or _differ(look, first):
+            if shot is not None:
+                yield shot
+            first = look
+            shot = Shot(frame.time, frame.time, frame, look, detail)
+        elif detail > shot.detail:
+            shot = Shot(shot.start, frame.time, frame, look, detail)
+        else:
+            shot = Shot(shot.start, frame.time, shot.frame, shot.look, shot.detail)
+    if shot is not None:
+        yield shot
+
+
+def merge_shots(looks: Sequence[FloatArray], n: int) -> list[slice]:
+    """Return the ``n`` groups of neighbours that differ least within.
+
+    The sequence is cut where neighbours differ most.
+    """
+    if len(looks) <= n:
+        return [slice(i, i + 1) for i in range(len(looks))]
+    steps = [distance(one, other) for one, other in pairwise(looks)]
+    cuts = np.sort(np.argsort(-np.array(steps), kind="stable")[: n - 1]) + 1
+    edges = [0, *cuts.tolist(), len(looks)]
+    return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def distance(one: FloatArray, other: FloatArray) -> float:
+    """Return how much two looks differ; at 1 a new stretch begins."""
+    hue, value, grey = _differences(one, other)
+    return max(hue / _HUE, value / _VALUE, grey / _GREY)
+
+
+def _differ(one: FloatArray, other: FloatArray) -> bool:
+    return distance(one, other) >= 1.0
+
+
+def _differences(one: FloatArray, other: FloatArray) -> tuple[float, float, float]:
+    apart = np.abs(one - other)
+    return (
+        float(apart[:N_BINS].sum()),
+        float(apart[N_BINS : 2 * N_BINS].sum()),
+        float(apart[2 * N_BINS :].mean()),
+    )
+
+
+def _look(frame: Frame) -> tuple[FloatArray, float]:
+    import cv2
+
+    small = shrunk(frame.image, _LONGEST)
+    colours = colour_layout(small, 1, 1, channels="hsv")
+    grey = small.mean(axis=2)
+    cells = cv2.resize(grey, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA)
+    steps = [np.abs(np.diff(grey, axis=axis)).sum() for axis in (0, 1)]
+    look = np.concatenate([colours[:N_BINS], colours[-N_BINS:], np.ravel(cells)])
+    return look, float(sum(steps) / grey.size)
