@@ -56,7 +56,7 @@ def test_published_numbers_of_the_methods():
 
 
 def test_bad_folders(tmp_path):
-    with pytest.raises(ValueError, match=r"there is no .*videos.json: say where"):
+    with pytest.raises(ValueError, match=r"no videos.json in .*: say where"):
         read_pool(tmp_path)
     folder = write_pool(tmp_path / "pool")
     (folder / "frames" / "v01" / "00010.jpg").write_text("no picture")

@@ -125,3 +125,47 @@ def documents(
     rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
     click.echo(terminal_table(report.CLAIM_HEADER, rows, widths=(36, 48, 14)))
     click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)
+
+
+@reproduce.command()
+@_out
+@_data
+@_test_data
+@_quick
+@_jobs
+def video(
+    out: Path,
+    data: Path | None,
+    test_data: Path | None,
+    quick: bool,
+    jobs: int | None,
+) -> None:
+    """Section 4.3: key frames of videos, table 2 and figures 2 and 3.
+
+    Interrupted runs go on where they stopped when repeated with the same options.
+    """
+    from variegate.experiments.plotting import new_figure
+    from variegate.experiments.tables import terminal_table
+    from variegate.experiments.video import Settings, report
+    from variegate.experiments.video import reproduce as run
+
+    new_figure()
+    settings = Settings.quick() if quick else Settings()
+    command = "variegate reproduce video --out DIR --data DIR"
+    command += " --test-data DIR" * (test_data is not None) + " --quick" * quick
+    with progress_bar("learning") as progress:
+        try:
+            outcome = run(
+                out,
+                settings,
+                data,
+                test_data,
+                jobs or os.cpu_count() or 1,
+                progress,
+                command,
+            )
+        except KeyboardInterrupt:
+            raise Interrupted("the same command goes on where it stopped") from None
+    rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
+    click.echo(terminal_table(report.CLAIM_HEADER, rows, widths=(36, 48, 14)))
+    click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)

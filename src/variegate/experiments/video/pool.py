@@ -9,6 +9,7 @@ precision.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +24,12 @@ from variegate.video.hue import hue_histogram
 from variegate.video.training import TrainingVideo
 from variegate.video.view import VideoView
 
-__all__ = ["PoolVideo", "read_pool"]
+__all__ = ["PoolVideo", "find_pool", "read_pool"]
 
 #: Frames that a picture may be borrowed over.
 _NEAR = 60
+
+_INDEX = "videos.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +88,28 @@ class PoolVideo:
         return TrainingVideo(view, self.users, self.n_unmatchable)
 
 
+def find_pool(given: Path | None, option: str = "--data") -> Path:
+    """Return the folder of the pool: given, ``$VARIEGATE_DATA``, beside a checkout."""
+    place = given or Path(
+        os.environ.get("VARIEGATE_DATA") or Path("..") / "shared" / "data"
+    )
+    for folder in (place, place / "ovp", place / "video" / "ovp"):
+        if (folder / _INDEX).is_file():
+            return folder
+    raise ValueError(
+        f"no {_INDEX} in {place} or its folders ovp and video/ovp: say where the data "
+        f"are with {option} DIR{' or $VARIEGATE_DATA' if option == '--data' else ''}"
+    )
+
+
 def read_pool(folder: Path) -> list[PoolVideo]:
     """Read ``videos.json`` and the pictures in ``frames``."""
-    index = folder / "videos.json"
-    if not index.is_file():
-        raise ValueError(
-            f"there is no {index}: say where the data are with --data DIR or "
-            "$VARIEGATE_DATA"
-        )
-    videos = json.loads(index.read_text(encoding="utf-8"))
+    index = find_pool(folder) / _INDEX
+    folder = index.parent
+    try:
+        videos = json.loads(index.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{index} is no JSON: {error}") from error
     return [
         _read_video(name, entry, folder / "frames" / name)
         for name, entry in sorted(videos.items())

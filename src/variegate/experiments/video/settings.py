@@ -1,0 +1,73 @@
+"""The settings of the video experiments (paper, section 4.3)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from variegate._version import __version__
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the paper fixes, and what it leaves open.
+
+    Attributes
+    ----------
+    n_folds : int
+        Parts of the videos that are held out in turn.
+    n_runs : int
+        Runs of MBR decoding, each with samples of its own.
+    n_samples : int
+        Samples of a run.
+    omegas : tuple of float
+        What a missed frame costs against one too many: the paper's eight.
+    lambdas, ridges, feature_sets : tuples
+        Weights of the margin and of ``l2`` and quality features to choose from, on
+        training videos.
+    inner_omegas : tuple of float
+        Values to choose the best ω from, on training videos.
+    n_inner : int
+        Parts of the training videos that are held out in turn to choose.
+    counts : tuple of int
+        Numbers of key frames to choose from for k-means, uniform and random frames.
+    n_bootstrap : int
+        Bootstrap samples of the videos.
+    max_iter, seed : int
+    """
+
+    n_folds: int = 5
+    n_runs: int = 10
+    n_samples: int = 300
+    omegas: tuple[float, ...] = tuple(2.0**q for q in range(-6, 9, 2))
+    lambdas: tuple[float, ...] = (6.0, 8.0, 12.0)
+    ridges: tuple[float, ...] = (0.1, 10.0)
+    feature_sets: tuple[str, ...] = ("picture", "full")
+    inner_omegas: tuple[float, ...] = (4.0, 16.0)
+    n_inner: int = 3
+    counts: tuple[int, ...] = tuple(range(4, 17))
+    n_bootstrap: int = 2000
+    max_iter: int = 200
+    seed: int = 0
+
+    @classmethod
+    def quick(cls) -> Settings:
+        """Return settings for a run of a few minutes."""
+        return cls(
+            n_runs=2,
+            n_samples=100,
+            omegas=(1 / 64, 1.0, 4.0, 64.0),
+            lambdas=(6.0,),
+            ridges=(0.1,),
+            feature_sets=("picture",),
+            inner_omegas=(4.0,),
+            n_inner=2,
+            n_bootstrap=500,
+            max_iter=40,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, with the version that computes."""
+        return {"version": __version__, **asdict(self)}
