@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -29,6 +29,7 @@ from variegate.cli.summarize import _MODEL, _OUTPUT, _output, _refuse_to_replace
 if TYPE_CHECKING:
     from variegate._typing import FloatArray
     from variegate.video.evaluation import KeyframeScore
+    from variegate.video.matching import Matching
     from variegate.video.picker import KeyframePicker
     from variegate.video.summary import VideoSummary
 
@@ -122,8 +123,9 @@ def _template(context: click.Context, parameter: click.Parameter, value: str) ->
     "--max",
     "max_frames",
     type=click.IntRange(min=1),
+    show_default="the model decides",
     metavar="N",
-    help="The most frames to choose.  [default: the model decides]",
+    help="The most frames to choose.",
 )
 @_EVERY
 @click.option("--model", type=_MODEL, help="As fit-keyframes writes it.")
@@ -237,18 +239,18 @@ class _Job:
 
 def _jobs(videos: Sequence[Path], out: Path) -> list[_Job]:
     """Return what is to be done, or refuse all if a file is missing."""
+    distinct: dict[Path, Path] = {}
     for video in videos:
         if video.is_dir():
             raise click.UsageError(f"{video} is a folder; name the videos in it")
         if not video.exists():
             raise click.UsageError(f"there is no file {video}; check the path")
-    distinct = list({video.resolve(): video for video in reversed(videos)}.values())
-    distinct.reverse()
+        distinct.setdefault(video.resolve(), video)
     if len(distinct) == 1:
-        return [_Job(distinct[0], _plain_name(distinct[0]), out)]
+        return [_Job(videos[0], _plain_name(videos[0]), out)]
     jobs = []
     taken: set[str] = set()
-    for video in distinct:
+    for video in distinct.values():
         name = folder = _plain_name(video)
         count = 1
         # Some file systems take capital and small letters for the same.
@@ -628,28 +630,28 @@ def evaluate_keyframes(
     system, people = _choices(chosen, users, video)
     from variegate.video.evaluation import KeyframeScore, score_against_user
 
-    scores = {
-        label: score_against_user(frames, system, threshold, matching)  # type: ignore[arg-type]
+    rule = cast("Matching", matching)
+    rows = [
+        (label, len(frames), score_against_user(frames, system, threshold, rule))
         for label, frames in people
-    }
-    columns = zip(*scores.values(), strict=True)
-    mean = KeyframeScore(*(math.fsum(column) / len(scores) for column in columns))
-    if as_json:
-        result = {
-            "chosen": str(chosen),
-            "frames": len(system),
-            "matching": matching,
-            "threshold": threshold,
-            "users": [
-                {"user": label, "frames": len(frames), **scores[label]._asdict()}
-                for label, frames in people
-            ],
-            "mean": mean._asdict(),
-        }
-        click.echo(json.dumps(result, indent=1, ensure_ascii=False))
+    ]
+    columns = zip(*(score for _, _, score in rows), strict=True)
+    mean = KeyframeScore(*(math.fsum(column) / len(rows) for column in columns))
+    if not as_json:
+        click.echo(_score_table(rows, mean))
         return
-    rows = [(label, len(frames), scores[label]) for label, frames in people]
-    click.echo(_score_table(rows, mean))
+    result = {
+        "chosen": str(chosen),
+        "frames": len(system),
+        "matching": matching,
+        "threshold": threshold,
+        "users": [
+            {"user": label, "frames": count, **score._asdict()}
+            for label, count, score in rows
+        ],
+        "mean": mean._asdict(),
+    }
+    click.echo(json.dumps(result, indent=1, ensure_ascii=False))
 
 
 #: Whose frames these are, and their histograms.

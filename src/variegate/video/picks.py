@@ -134,8 +134,9 @@ def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
 
 def _row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
     if len(fields) != len(header):
+        count = f"{len(fields)} value{'s' * (len(fields) != 1)}"
         raise ValueError(
-            f"{where} has {len(fields)} values, but the first line names "
+            f"{where} has {count}, but the first line names "
             f"{len(header)} columns; a comma within a value needs quotes around it"
         )
     values = dict(zip(header, (field.strip() for field in fields), strict=True))

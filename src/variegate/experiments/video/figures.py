@@ -88,8 +88,9 @@ def _precision_and_recall(rows: list[dict[str, Any]]) -> Figure:
         axes.annotate(
             row["method"],
             (x, y),
-            xytext=(-6, -11) if is_mle else (6, -10),
-            ha="right" if is_mle else "left",
+            # What lies on the path of ω has its name on the other side of it.
+            xytext=(-6, -12) if is_near else (6, -10),
+            ha="right" if is_near else "left",
             textcoords="offset points",
             fontsize=8,
         )

@@ -40,7 +40,7 @@ STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
             "decoder": "greedy",
         },
     ),
-    ("decoder: of 300 samples the one with the best set F", {"decoder": "mbr-items"}),
+    ("decoder: of many samples the one with the best set F", {"decoder": "mbr-items"}),
     ("consensus: F of matched frames instead", {"decoder": "mbr-samples"}),
     ("a search for the best consensus, not only samples", {"decoder": "mbr"}),
     ("features: of the picture instead", {"features": "picture", "l2": 0.1}),
