@@ -82,9 +82,10 @@ def _precision_and_recall(rows: list[dict[str, Any]]) -> Figure:
     for row in rows:
         if row["method"] in ("LME+MKR", HERO) or "our implementation" in row["method"]:
             continue
-        is_mle = row["method"].startswith("MLE")
+        is_near = row["method"] in ("MLE+MKR", "VSUMM1", "VSUMM2")
+        marker = "s" if row["method"] == "MLE+MKR" else "D"
         x, y = 100 * row["recall"], 100 * row["precision"]
-        axes.plot([x], [y], marker="s" if is_mle else "D", color=_colour(row["method"]))
+        axes.plot([x], [y], marker=marker, color=_colour(row["method"]))
         axes.annotate(
             row["method"],
             (x, y),
