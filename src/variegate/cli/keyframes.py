@@ -116,8 +116,8 @@ def _template(context: click.Context, parameter: click.Parameter, value: str) ->
 @click.option(
     "--omega",
     type=float,
-    help="Below 1 precise and few, above 1 complete and many, within the range the "
-    "model was learned for.  [default: the model's]",
+    help="Smaller is precise and few, larger is complete and many, within the range "
+    "the model was learned for.  [default: the model's]",
 )
 @click.option(
     "--max",
@@ -180,7 +180,7 @@ def keyframes(
         picker = _load(model)
         _check_omega(picker, omega)
         run = _Run(jobs, template, storyboard, html, force, as_json)
-        reports = run.all(
+        reports = run.all_videos(
             lambda video, progress: picker.pick(
                 video,
                 omega=omega,
@@ -322,7 +322,7 @@ class _Run:
     force: bool
     as_json: bool
 
-    def all(
+    def all_videos(
         self, pick: Callable[[Path, _Position | None], VideoSummary]
     ) -> list[dict[str, Any]]:
         """Return what was done, and report on standard error what failed."""
@@ -339,6 +339,7 @@ class _Run:
                 reports.append(self.write(job, summary))
             except (OSError, ValueError, click.ClickException) as error:
                 _report_failure(job.video, error)
+                continue
             except KeyboardInterrupt:
                 if len(self.jobs) == 1:
                     raise
@@ -346,31 +347,39 @@ class _Run:
                     f"{len(reports)} of {len(self.jobs)} videos are done; name only "
                     "the others to go on"
                 ) from None
+            self.say(job, reports[-1])
         return reports
 
     def write(self, job: _Job, summary: VideoSummary) -> dict[str, Any]:
-        from variegate.video.storyboard import time_label
-
-        names = self.names(job, summary)
+        """Write all files of a video, and return what they are."""
         report = summary.as_dict()
-        for row, name in zip(report["keyframes"], names, strict=True):
+        for row, name in zip(
+            report["keyframes"], self.names(job, summary), strict=True
+        ):
             row["file"] = name
         contents = self.contents(job, summary, report)
         _write_results(job.folder, contents, self.force, self.jobs)
-        if not self.as_json:
-            for row in report["keyframes"]:
-                file, when = job.folder / row["file"], time_label(row["time"])
-                click.echo(f"{file}\t{when}\t{row['probability']:.3f}")
-        if not names:
-            _note(f"{job.video}: the model chose no frame; a larger --omega gives more")
-        others = [name for name in (_TABLE, _SHEET, _PAGE) if name in contents]
-        pictures = f"{len(names)} picture{'s' * (len(names) != 1)}"
-        click.echo(f"written: {job.folder}: {pictures}, {', '.join(others)}", err=True)
         report["folder"] = str(job.folder)
         report["table"] = _TABLE
         report["storyboard"] = _SHEET if _SHEET in contents else None
         report["html"] = _PAGE if _PAGE in contents else None
         return report
+
+    def say(self, job: _Job, report: Mapping[str, Any]) -> None:
+        """Print a line for each key frame, and say what was written."""
+        from variegate.video.storyboard import time_label
+
+        rows = report["keyframes"]
+        if not self.as_json:
+            for row in rows:
+                file, when = job.folder / row["file"], time_label(row["time"])
+                click.echo(f"{file}\t{when}\t{row['probability']:.3f}")
+        if not rows:
+            _note(f"{job.video}: the model chose no frame; a larger --omega gives more")
+        written = [f"{len(rows)} picture{'s' * (len(rows) != 1)}"]
+        written += [report[kind] for kind in ("table", "storyboard", "html")]
+        names = ", ".join(filter(None, written))
+        click.echo(f"written: {job.folder}: {names}", err=True)
 
     def names(self, job: _Job, summary: VideoSummary) -> list[str]:
         """Return the names of the pictures, all different."""
@@ -822,12 +831,15 @@ def fit_keyframes(
     "time", in seconds or as m:ss, and perhaps "user".  A keyframes.csv will do, once
     its rows are corrected.
     """
+    from variegate.video import KeyframePicker
     from variegate.video.picks import read_picks
+    from variegate.video.reading import promised_duration
 
     _need_opencv()
     videos = read_picks(picks, folder)
     _refuse_to_replace(out, "-o", [picks, *(video.path for video in videos)])
-    from variegate.video import KeyframePicker
+    for video in videos:
+        promised_duration(video.path)  # refuses what is no video before the work
 
     picker = KeyframePicker(
         lam=lam,

@@ -42,8 +42,12 @@ def choose_by_matching(
     sizes: IntArray,
     weights: FloatArray,
     limit: int,
+    beta: float,
 ) -> tuple[IntArray, FloatArray]:
     """Choose items greedily for the weighted mean F-score of matching with sets.
+
+    With ``h`` of its ``a`` items matched with a set of ``b``, a choice scores
+    ``(1 + β²) h / (a + β² b)``.
 
     What an item adds to a maximum matching never grows as others are chosen, so that
     the last known gains are bounds, and few are computed again.
@@ -56,6 +60,8 @@ def choose_by_matching(
     weights : array of shape (T,)
     limit : int
         The most items to choose.
+    beta : float
+        Of the F-score; above 1 recall counts for more.
 
     Returns
     -------
@@ -78,7 +84,7 @@ def choose_by_matching(
     while size < min(limit, n):
         base = 0.0
         for t in range(n_sets):
-            share[t] = 2.0 * weights[t] / (size + 1 + sizes[t])
+            share[t] = (1.0 + beta**2) * weights[t] / (size + 1 + beta**2 * sizes[t])
             base += share[t] * hits[t]
         for i in range(n):
             is_exact[i] = False

@@ -20,6 +20,11 @@ __all__ = ["MAX_CANDIDATES", "ReadVideo", "read_candidates"]
 #: Of more stretches than this, neighbours are merged.
 MAX_CANDIDATES = 1000
 
+#: Seconds that a stretch must last, if it has less than so much of the detail of one
+#: beside it.
+_SHORTEST = 1.0
+_FADED = 0.75
+
 
 @dataclass(frozen=True, eq=False)
 class _Stretch:
@@ -79,7 +84,7 @@ def read_candidates(
         stretches.append(_described(shot))
         if len(stretches) == 2 * MAX_CANDIDATES:
             stretches = _merged(stretches)
-    stretches = _merged(stretches)
+    stretches = _lasting(_merged(stretches))
     view = VideoView([s.description for s in stretches], decisions[-1].time)
     return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions)
 
@@ -106,6 +111,24 @@ def _described(shot: Shot) -> _Stretch:
     frame = shot.frame
     description = describe(frame.number, frame.time, frame.image)
     return _Stretch(shot.start, shot.end, shot.look, shot.detail, description)
+
+
+def _lasting(stretches: list[_Stretch]) -> list[_Stretch]:
+    """Leave out what only passes: steps of a fade, between a black frame and a scene.
+
+    These are short, and have less detail than what comes before or after.
+    """
+    kept = []
+    for place, stretch in enumerate(stretches):
+        after = stretches[place + 1 : place + 2]
+        neighbours = stretches[max(place - 1, 0) : place] + after
+        end = after[0].start if after else np.inf
+        passes = end - stretch.start < _SHORTEST and any(
+            stretch.detail < _FADED * other.detail for other in neighbours
+        )
+        if not passes:
+            kept.append(stretch)
+    return kept
 
 
 def _merged(stretches: list[_Stretch]) -> list[_Stretch]:

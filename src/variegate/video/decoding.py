@@ -30,6 +30,8 @@ class Task:
     limit : int
         The most frames that may be chosen.
     n_samples : int
+    beta : float
+        What recall counts in the F-score of matched frames, of the search.
     generator : numpy.random.Generator
     """
 
@@ -37,6 +39,7 @@ class Task:
     alike: BoolArray
     limit: int
     n_samples: int
+    beta: float
     generator: np.random.Generator
 
 
@@ -58,7 +61,7 @@ def _mbr(task: Task) -> IntArray:
     for row, (chosen, size) in enumerate(zip(sets, sizes, strict=True)):
         members[row, :size] = np.flatnonzero(chosen)
     items, _ = choose_by_matching(
-        task.alike, members, sizes, counts / counts.sum(), task.limit
+        task.alike, members, sizes, counts / counts.sum(), task.limit, task.beta
     )
     return np.sort(items.astype(np.intp))
 

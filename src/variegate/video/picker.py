@@ -69,6 +69,8 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         How frames are chosen: by a search for the best expected F-score of matched
         frames; as the sample that has it; as the sample with the best expected F-score
         of equal frames; or greedily by probability.
+    beta : float, default=1.0
+        Of the F-score that the decoder "mbr" expects; above 1 recall counts for more.
     n_samples : int, default=300
         Sets that the choice agrees with.
     l2, max_iter : as for ``LargeMarginDPP``
@@ -94,6 +96,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         bandwidths: Sequence[float] = _LADDER,
         targets: str = "users",
         decoder: str = "mbr",
+        beta: float = 1.0,
         n_samples: int = 300,
         l2: float = 0.1,
         max_iter: int = 200,
@@ -107,6 +110,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         self.bandwidths = bandwidths
         self.targets = targets
         self.decoder = decoder
+        self.beta = beta
         self.n_samples = n_samples
         self.l2 = l2
         self.max_iter = max_iter
@@ -215,6 +219,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         for block in self.blocks:
             check_choice("block", block, BLOCKS)
         check_count("n_samples", self.n_samples)
+        check_number("beta", self.beta, positive=True)
         check_number("default_omega", self.default_omega, positive=True)
         as_omegas(self.omega)
 
@@ -292,6 +297,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
             view.alike,
             min(len(view), max_frames or len(view)),
             self.n_samples,
+            self.beta,
             generator(seed),
         )
         return ensemble, VIDEO_DECODERS[self.decoder](task)

@@ -22,6 +22,9 @@ _HUE = 0.4
 _VALUE = 0.8
 _GREY = 40.0
 
+#: And after so many seconds: films are sampled about as densely for the models.
+_LONGEST_STRETCH = 4.0
+
 #: Pixels on the longer side of the picture that is looked at.
 _LONGEST = 96
 
@@ -58,7 +61,12 @@ def split_into_shots(frames: Iterable[Frame]) -> Iterator[Shot]:
     shot: Shot | None = None
     for frame in frames:
         look, detail = _look(frame)
-        if shot is None or first is None or _differ(look, first):
+        if (
+            shot is None
+            or first is None
+            or distance(look, first) >= 1.0
+            or frame.time - shot.start > _LONGEST_STRETCH
+        ):
             if shot is not None:
                 yield shot
             first = look
@@ -88,10 +96,6 @@ def distance(one: FloatArray, other: FloatArray) -> float:
     """Return how much two looks differ; at 1 a new stretch begins."""
     hue, value, grey = _differences(one, other)
     return max(hue / _HUE, value / _VALUE, grey / _GREY)
-
-
-def _differ(one: FloatArray, other: FloatArray) -> bool:
-    return distance(one, other) >= 1.0
 
 
 def _differences(one: FloatArray, other: FloatArray) -> tuple[float, float, float]:
