@@ -9,10 +9,12 @@ import pytest
 
 from variegate.experiments.synthetic import Settings
 
+MAIN = "from variegate.cli import main; main()"
 
-def variegate(*arguments, env=None, cwd=None):
+
+def variegate(*arguments, env=None, cwd=None, code=MAIN):
     return subprocess.run(
-        [sys.executable, "-c", "from variegate.cli import main; main()", *arguments],
+        [sys.executable, "-c", code, *arguments],
         capture_output=True,
         text=True,
         cwd=cwd,
@@ -121,6 +123,47 @@ def test_reproduce_synthetic(tmp_path, monkeypatch):
     ]
     results = json.loads((tmp_path / "results.json").read_text())
     assert {"fig1a", "fig1b", "fig1c", "clean"} <= set(results)
+
+
+#: Python's own handler, also where the tests run in the background without it.
+INTERRUPTIBLE = (
+    "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+)
+
+
+@pytest.mark.parametrize("experiment", ["synthetic", "documents", "video"])
+def test_an_interrupted_experiment_says_that_it_can_go_on(experiment, tmp_path):
+    # A signal as Ctrl-C sends it, in the middle of the work.
+    code = (
+        "import time\n"
+        f"import variegate.experiments.{experiment} as experiment\n"
+        "def work(*arguments):\n"
+        "    signal.raise_signal(signal.SIGINT)\n"
+        "    time.sleep(60)\n"
+        "experiment.reproduce = work\n"
+        "from variegate.cli import main; main()"
+    )
+    result = variegate(
+        "reproduce", experiment, "--out", str(tmp_path), code=INTERRUPTIBLE + code
+    )
+    assert result.returncode == 130
+    assert result.stdout == ""
+    # Click ends the line on which a terminal shows ^C.
+    assert result.stderr.lstrip() == (
+        "variegate: interrupted; the same command goes on where it stopped\n"
+    )
+
+
+def test_an_interrupt_of_what_cannot_go_on(tmp_path):
+    code = (
+        "from variegate.cli.app import app, run\n"
+        "app.commands['bench'].callback = "
+        "lambda **options: signal.raise_signal(signal.SIGINT)\n"
+        "run()"
+    )
+    result = variegate("bench", "--out", str(tmp_path), code=INTERRUPTIBLE + code)
+    assert result.returncode == 130
+    assert result.stderr.lstrip() == "variegate: interrupted; it must start again\n"
 
 
 def test_bench(tmp_path):

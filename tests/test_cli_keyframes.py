@@ -10,15 +10,13 @@ import warnings
 from html.parser import HTMLParser
 from pathlib import Path
 
-import click
 import cv2
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from variegate.cli import keyframes as module
-from variegate.cli.app import app, run
-from variegate.cli.errors import Interrupted
+from variegate.cli import progress
+from variegate.cli.app import run
 from variegate.video import (
     Candidate,
     Keyframe,
@@ -524,15 +522,13 @@ def test_an_interrupt_between_videos(variegate, monkeypatch, tmp_path):
         return whole(self, path, **options)
 
     monkeypatch.setattr(KeyframePicker, "pick", interrupted)
-    words = ["keyframes", "one.avi", "a.mp4", "-o", "out", "--model", "model.json"]
-    # Click makes an Abort of every interrupt; what was said is its cause.
-    with pytest.raises(click.Abort) as stop:
-        app.main(words, standalone_mode=False)
-    assert isinstance(stop.value.__cause__, Interrupted)
-    message = "1 of 2 videos are done; name only the others to go on"
-    assert str(stop.value.__cause__) == message
+    status, output, messages = variegate("keyframes", "one.avi", "a.mp4", "-o", "out")
+    assert status == 130
+    assert len(output.splitlines()) == 1
+    assert messages.splitlines()[-1] == (
+        "variegate: interrupted; 1 of 2 videos are done; name only the others to go on"
+    )
     assert names_in(tmp_path / "out") == ["one"]
-    assert variegate("keyframes", "one.avi", "a.mp4", "-o", "more")[0] == 130
 
 
 def test_a_full_disk(variegate, monkeypatch, tmp_path, pretend):
@@ -548,7 +544,7 @@ def test_a_full_disk(variegate, monkeypatch, tmp_path, pretend):
 
 
 def test_progress_on_a_terminal(variegate, monkeypatch, capsys):
-    monkeypatch.setattr(module, "_PATIENCE", -1.0)
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
     status, _, messages = variegate("keyframes", "a.mp4", "one.avi", "-o", "out")
@@ -563,14 +559,14 @@ def test_progress_on_a_terminal(variegate, monkeypatch, capsys):
 
 def test_progress_without_a_duration_and_in_a_narrow_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    line = module._position_line("x" * 40, 65.0, None, 12.3)
+    line = progress.position_line("x" * 40, 65.0, None, 12.3)
     assert line.rstrip() == "x" * 29 + "…  1:05.0  12 frames/s"
-    assert len(module._position_line("x" * 40, 65.0, 60.0, 12.3)) == 59
+    assert len(progress.position_line("x" * 40, 65.0, 60.0, 12.3)) == 59
 
 
 def test_nothing_is_said_early(variegate, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(module, "_PATIENCE", 1000.0)
+    monkeypatch.setattr(progress, "PATIENCE", 1000.0)
     _, _, messages = variegate("keyframes", "one.avi", "-o", "out")
     assert "\r" not in messages
 
@@ -620,7 +616,7 @@ def own_process(*arguments, code="from variegate.cli import main; main()"):
 
 def test_nothing_heavy_is_imported_with_the_commands():
     code = (
-        "import sys, variegate.cli.keyframes\n"
+        "import sys, variegate.cli.app\n"
         "print([m for m in sys.modules if m in ('cv2', 'variegate.video')])"
     )
     assert own_process(code=code).stdout == "[]\n"
@@ -833,6 +829,36 @@ def test_a_fit_that_stops_early_says_so_in_one_line(variegate, tmp_path):
     note, written = messages.splitlines()
     assert note.startswith("variegate: note: stopped at max_iter=1 ")
     assert written == "written: fitted.json"
+
+
+@pytest.mark.parametrize(
+    ("lost", "note"),
+    [
+        ([], None),
+        (["900"], "1 pick is more than 2 s from any frame worth looking at and was"),
+        (
+            ["900", "15:01"],
+            "2 picks are more than 2 s from any frame worth looking at and were",
+        ),
+    ],
+)
+def test_picks_that_no_frame_answers_are_counted(variegate, tmp_path, lost, note):
+    # One user loses a pick of several, or all: both are counted.
+    rows = ["video,time,user", "a.mp4,5,anna", "b.avi,12.5,ben"]
+    videos = [("a.mp4", "anna"), ("b.avi", "cleo")]
+    rows += [
+        f"{video},{when},{user}"
+        for (video, user), when in zip(videos, lost, strict=False)
+    ]
+    (tmp_path / "picks.csv").write_text("\n".join(rows))
+    status, _, messages = variegate(
+        "fit-keyframes", ".", "picks.csv", "-o", "fitted.json"
+    )
+    assert status == 0
+    said = [line for line in messages.splitlines() if "frame worth" in line]
+    assert said == ([] if note is None else [f"variegate: note: {note} left out"])
+    model = KeyframePicker.load(tmp_path / "fitted.json")
+    assert model.training_["n_lost"] == len(lost)
 
 
 PICKS = "video,time\na.mp4,3\n"

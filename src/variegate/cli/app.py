@@ -10,7 +10,9 @@ import click
 from variegate._version import __version__
 from variegate.cli.bench import bench
 from variegate.cli.errors import Interrupted
-from variegate.cli.keyframes import evaluate_keyframes, fit_keyframes, keyframes
+from variegate.cli.evaluate_keyframes import evaluate_keyframes
+from variegate.cli.fit_keyframes import fit_keyframes
+from variegate.cli.keyframes import keyframes
 from variegate.cli.reproduce import reproduce
 from variegate.cli.rouge import rouge
 from variegate.cli.summarize import fit_summarizer, summarize
@@ -49,12 +51,18 @@ def run() -> None:
             hint = f" (see '{error.ctx.command_path} --help')"
         message = " ".join(error.format_message().split())
         _fail(message + hint)
-    except Interrupted as error:
-        _fail(f"interrupted; {error}", status=130)
-    except (KeyboardInterrupt, click.Abort):
-        _fail("interrupted; it must start again", status=130)
+    except (KeyboardInterrupt, click.Abort) as error:
+        _fail(f"interrupted; {_what_remains(error)}", status=130)
     except (OSError, ValueError, ImportError) as error:
         _fail(" ".join(str(error).split()))
+
+
+def _what_remains(error: BaseException) -> str:
+    """Return what becomes of the work: click makes an Abort of every interrupt."""
+    for reason in (error, error.__cause__, error.__context__):
+        if isinstance(reason, Interrupted):
+            return str(reason)
+    return "it must start again"
 
 
 def _fail(message: str, status: int = 2) -> None:

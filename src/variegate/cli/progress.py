@@ -1,17 +1,24 @@
-"""A progress bar on standard error: on a terminal, for what takes over two seconds."""
+"""Progress on standard error: on a terminal, for what takes over two seconds."""
 
 from __future__ import annotations
 
+import math
+import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
 from variegate.experiments.runner import Progress
 
-_PATIENCE = 2.0
+#: Called with the number and the time of each frame.
+Position = Callable[[int, float], None]
+
+#: Seconds before anything is shown.
+PATIENCE = 2.0
 
 
 @contextmanager
@@ -27,7 +34,7 @@ def progress_bar(label: str) -> Iterator[Progress | None]:
     def advance(done: int, total: int) -> None:
         nonlocal bar, shown
         if bar is None:
-            if time.monotonic() - started < _PATIENCE:
+            if time.monotonic() - started < PATIENCE:
                 return
             bar = click.progressbar(length=total, label=label, file=sys.stderr)
             bar.render_progress()
@@ -39,3 +46,52 @@ def progress_bar(label: str) -> Iterator[Progress | None]:
     finally:
         if bar is not None:
             bar.render_finish()
+
+
+@contextmanager
+def video_progress(label: str, video: Path) -> Iterator[Position | None]:
+    """Yield a callback that shows how far a video is read, where one is watching."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from variegate.video.reading import promised_duration
+
+    duration = promised_duration(video)
+    started = time.monotonic()
+    drawn = -math.inf
+
+    def show(number: int, seconds: float) -> None:
+        nonlocal drawn
+        now = time.monotonic()
+        if now - started < PATIENCE or now - drawn < 0.1:
+            return
+        drawn = now
+        line = position_line(label, seconds, duration, (number + 1) / (now - started))
+        click.echo(f"\r{line}", nl=False, err=True)
+
+    try:
+        yield show
+    finally:
+        if drawn > started:
+            click.echo(f"\r{' ' * _width()}\r", nl=False, err=True)
+
+
+def position_line(
+    label: str, seconds: float, duration: float | None, rate: float
+) -> str:
+    """Return a line as wide as the terminal."""
+    from variegate.video.storyboard import time_label
+
+    label = label if len(label) <= 30 else f"{label[:29]}…"
+    line = f"{label}  {time_label(max(seconds, 0.0))}"
+    if duration is not None:
+        share = min(1.0, seconds / duration)
+        bar = ("#" * round(20 * share)).ljust(20, "-")
+        line = f"{label}  [{bar}] {share:4.0%}  {time_label(seconds)}"
+        line += f" of {time_label(duration)}"
+    line += f"  {rate:.0f} frames/s"
+    return line[: _width()].ljust(_width())
+
+
+def _width() -> int:
+    return max(20, shutil.get_terminal_size().columns - 1)

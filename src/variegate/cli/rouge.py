@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from variegate.cli.paths import FILE
+
 if TYPE_CHECKING:
     from variegate.text.rouge import Rouge, Score
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def _distance(
@@ -54,7 +54,7 @@ class _SeveralFiles(click.Command):
 @click.option(
     "--system",
     "systems",
-    type=_FILE,
+    type=FILE,
     multiple=True,
     required=True,
     help="Summaries to score, one sentence a line: one or more.",
@@ -62,7 +62,7 @@ class _SeveralFiles(click.Command):
 @click.option(
     "--reference",
     "references",
-    type=_FILE,
+    type=FILE,
     multiple=True,
     required=True,
     help="Reference summaries of the same topic: one or more.",
@@ -92,7 +92,7 @@ class _SeveralFiles(click.Command):
 @click.option("--stem", is_flag=True, help="Compare the stems of English words.")
 @click.option(
     "--wordnet",
-    type=_FILE,
+    type=FILE,
     help="Irregular forms for --stem, lines of 'form<TAB>base'.",
 )
 @click.option(
@@ -102,7 +102,7 @@ class _SeveralFiles(click.Command):
     "--max-words", type=click.IntRange(min=1), help="Limit of every text, in words."
 )
 @click.option("--best", is_flag=True, help="Best reference instead of all pooled.")
-@click.option("--stop-words", type=_FILE, help="Words that do not count.")
+@click.option("--stop-words", type=FILE, help="Words that do not count.")
 @click.option("--unicode", is_flag=True, help="Letters outside ASCII are letters.")
 @click.option(
     "--encoding", default="utf-8", show_default=True, help="Encoding of all files."

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from variegate.cli.notes import note, notes
+from variegate.cli.paths import MODEL, OUTPUT, output, refuse_to_replace
 from variegate.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from variegate.text import Document, Summarizer
-
-_MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
-_OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
 
 def _budget(
@@ -43,21 +41,6 @@ def _language(
     return None if language is None else language.name
 
 
-def _output(
-    context: click.Context, parameter: click.Parameter, value: Path | None
-) -> Path | None:
-    """Refuse now what would fail after the work."""
-    if value is None:
-        return None
-    if not value.parent.is_dir():
-        raise click.BadParameter(
-            f"cannot write {value}: there is no folder {value.parent}"
-        )
-    if value.exists() and not value.is_file():
-        raise click.BadParameter(f"cannot write {value}: it is no plain file")
-    return value
-
-
 @click.command(
     epilog="\b\nvariegate summarize news/*.txt --budget 100w\n"
     "variegate summarize report.md --budget 5s --html summary.html"
@@ -76,7 +59,7 @@ def _output(
     help="Below 1 precise and short, above 1 complete and long, within the range "
     "the model was learned for.  [default: 1, or the nearest to it]",
 )
-@click.option("--model", type=_MODEL, help="As fit-summarizer writes it.")
+@click.option("--model", type=MODEL, help="As fit-summarizer writes it.")
 @click.option(
     "--language",
     callback=_language,
@@ -91,8 +74,8 @@ def _output(
 @click.option("--json", "as_json", is_flag=True, help="JSON, with every sentence.")
 @click.option(
     "--html",
-    callback=_output,
-    type=_OUTPUT,
+    callback=output,
+    type=OUTPUT,
     metavar="FILE",
     help="Write a page too that shows the summary in its documents.",
 )
@@ -123,9 +106,9 @@ def summarize(
         files = ("-",)
     documents = read_documents(files, encoding)
     if html is not None:
-        _refuse_to_replace(html, "--html", [document.id for document in documents])
+        refuse_to_replace(html, "--html", [document.id for document in documents])
         if model is not None:
-            _refuse_to_replace(html, "--html", [model])
+            refuse_to_replace(html, "--html", [model])
     summarizer = _load(model)
     summary = summarizer.summarize(documents, budget, omega, language)
     if html is not None:
@@ -138,11 +121,7 @@ def summarize(
     elif summary.sentences:
         click.echo(summary.text)
     if not summary.sentences:
-        click.echo(
-            "variegate: note: the model chose no sentence; give a --budget to fill or "
-            "a larger --omega",
-            err=True,
-        )
+        note("the model chose no sentence; give a --budget to fill or a larger --omega")
     if html is not None:
         click.echo(f"written: {html}", err=True)
 
@@ -151,18 +130,6 @@ def _load(model: Path | None) -> Summarizer:
     from variegate.text import Summarizer, load_default
 
     return load_default() if model is None else Summarizer.load(model)
-
-
-def _refuse_to_replace(output: Path, option: str, inputs: Sequence[str | Path]) -> None:
-    """Stop a file from being written over one that it is made from."""
-    if not output.exists():
-        return
-    for name in inputs:
-        source = Path(name)
-        if source.exists() and source.samefile(output):
-            raise click.UsageError(
-                f"{output} is one of the files to read: name another for {option}"
-            )
 
 
 def _title(documents: Sequence[Document]) -> str:
@@ -180,8 +147,8 @@ def _title(documents: Sequence[Document]) -> str:
 @click.option(
     "-o",
     "--out",
-    callback=_output,
-    type=_OUTPUT,
+    callback=output,
+    type=OUTPUT,
     required=True,
     metavar="FILE",
     help="Where the model is written, as JSON.",
@@ -254,7 +221,7 @@ def fit_summarizer(
     from variegate.text import Summarizer
     from variegate.text.readers import read_clusters
 
-    _refuse_to_replace(out, "-o", [data])
+    refuse_to_replace(out, "-o", [data])
     clusters = read_clusters(data, encoding=encoding)
     summarizer = Summarizer(
         lam=lam,
@@ -264,16 +231,9 @@ def fit_summarizer(
         budget=budget,
         max_iter=max_iter,
     )
-    with (
-        progress_bar("fitting") as progress,
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always")
+    with notes(), progress_bar("fitting") as progress:
         summarizer.fit(clusters, progress=progress)
-    summarizer.save(out)
-    for note in dict.fromkeys(str(warning.message) for warning in caught):
-        # The sentence that follows advises what this command has no option for.
-        click.echo(f"variegate: note: {note.split('. ')[0]}", err=True)
+        summarizer.save(out)
     click.echo(_training_report(summarizer, budget))
     click.echo(f"written: {out}", err=True)
 

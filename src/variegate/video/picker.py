@@ -29,13 +29,13 @@ from variegate.video.summary import Candidate, Keyframe, VideoSummary
 from variegate.video.training import TARGETS, TrainingVideo
 from variegate.video.view import BLOCKS, FEATURE_SETS, VideoView
 
-__all__ = ["KeyframePicker"]
+__all__ = ["REACH", "KeyframePicker"]
 
 #: Bandwidths of the Gaussians; vectors in every block have length 1.
 _LADDER = (0.125, 0.25, 0.5, 1.0, 2.0)
 
 #: Seconds by which a picked time may miss the frames that are looked at.
-_REACH = 2.0
+REACH = 2.0
 
 #: Images to learn local patterns from, at most.
 _MAX_IMAGES = 2000
@@ -82,8 +82,8 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         One for each of ``omegas_``, which is sorted.
     encoder_ : FisherEncoder
     training_ : dict
-        Numbers of videos, candidates and users, and how well the oracle agrees with
-        the users.
+        Numbers of videos, candidates and users, of picks that reach no candidate
+        ("n_lost"), and how well the oracle agrees with the users.
     """
 
     def __init__(
@@ -200,6 +200,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
             "n_videos": len(training),
             "n_candidates": sum(len(video.view) for video in training),
             "n_users": sum(len(video.users) for video in training),
+            "n_lost": int(sum(sum(video.n_unmatchable) for video in training)),
             "oracle_f": float(np.mean([video.oracle_f for video in training])),
         }
         return self
@@ -324,12 +325,12 @@ def _prepared(video: PickedVideo, every: float) -> TrainingVideo:
     read = read_candidates(video.path, every)
     users, lost = [], []
     for times in video.users:
-        places = [read.candidate_at(time, _REACH) for time in times]
+        places = [read.candidate_at(time, REACH) for time in times]
         users.append([place for place in places if place is not None])
         lost.append(len(places) - len(users[-1]))
     if not any(users):
         raise ValueError(
-            f"{video.path}: no picked time is within {_REACH:g} s of a frame worth "
+            f"{video.path}: no picked time is within {REACH:g} s of a frame worth "
             f"looking at; the video ends at {read.view.duration:.1f} s"
         )
     return TrainingVideo(read.view, users, lost)

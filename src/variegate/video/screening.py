@@ -220,7 +220,9 @@ def _brightness(small: NDArray[np.uint8]) -> float:
 
 
 def _contrast(small: NDArray[np.uint8]) -> float:
-    return float(small.std(axis=(0, 1)).max())
+    import cv2
+
+    return float(np.max(cv2.meanStdDev(small)[1]))
 
 
 def _sharpness(small: NDArray[np.uint8]) -> float:
@@ -230,8 +232,14 @@ def _sharpness(small: NDArray[np.uint8]) -> float:
     # Rounding alone gives the plain Laplacian a variance of 20 / 12, as much as a
     # blurred picture of low contrast has; smoothing takes 99 % of that away.
     smooth = cv2.GaussianBlur(small.astype(np.float64), (0, 0), 1.0)
-    variance = float(np.asarray(smooth).var(axis=(0, 1)).sum())
+    variance = _variance(smooth)
     if variance < 1e-12:
         return 0.0
-    edges = np.asarray(cv2.Laplacian(smooth, cv2.CV_64F))
-    return float(edges.var(axis=(0, 1)).sum()) / variance
+    return _variance(cv2.Laplacian(smooth, cv2.CV_64F)) / variance
+
+
+def _variance(picture: AnyArray) -> float:
+    """Return the variances of the three colours, added up."""
+    import cv2
+
+    return float(np.sum(np.square(cv2.meanStdDev(picture)[1])))

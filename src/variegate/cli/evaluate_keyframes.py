@@ -1,0 +1,209 @@
+"""``variegate evaluate-keyframes``: chosen frames against those of people."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from variegate.cli.notes import note, notes
+from variegate.cli.paths import PATH
+from variegate.cli.progress import video_progress
+from variegate.cli.video_options import Number, need_opencv
+
+if TYPE_CHECKING:
+    from variegate._typing import FloatArray
+    from variegate.video.evaluation import KeyframeScore
+    from variegate.video.matching import Matching
+
+#: Whose frames these are, and their histograms.
+_Choice = tuple[str, "list[FloatArray]"]
+
+
+@click.command(
+    "evaluate-keyframes",
+    epilog="\b\nvariegate evaluate-keyframes frames anna/ ben/\n"
+    "variegate evaluate-keyframes frames/keyframes.csv picks.csv --video holiday.mp4",
+)
+@click.argument("chosen", type=PATH)
+@click.argument("users", nargs=-1, type=PATH, metavar="USER...")
+@click.option(
+    "--video",
+    type=PATH,
+    help="The video that the tables are about: the frame of a time is the first at or "
+    "after it.",
+)
+@click.option(
+    "--matching",
+    type=click.Choice(["maximum", "vsumm"]),
+    default="maximum",
+    show_default=True,
+    help="As many pairs of frames as there can be, or one after the other, as VSUMM's "
+    "evaluator does.",
+)
+@click.option(
+    "--threshold",
+    type=Number(min=0.0, max=2.0, min_open=True),
+    default=0.5,
+    show_default=True,
+    help="Frames match whose histograms of hues differ by less, from 0 to 2.",
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+def evaluate_keyframes(
+    chosen: Path,
+    users: tuple[Path, ...],
+    video: Path | None,
+    matching: str,
+    threshold: float,
+    as_json: bool,
+) -> None:
+    """Compare chosen frames with those that people chose, as VSUMM does.
+
+    CHOSEN and each USER are folders of pictures (JPEG or PNG), or tables (CSV) with a
+    column "time" and perhaps "user" and "video".  CUSa is the matched and CUSe the
+    unmatched part of the chosen frames, for each frame of the user.
+    """
+    if not users:
+        raise click.UsageError(
+            f"there is nothing to compare {chosen} with: name the folder or table of "
+            "at least one user"
+        )
+    need_opencv()
+    system, people = _choices(chosen, users, video)
+    from variegate.video.evaluation import KeyframeScore, score_against_user
+
+    rule = cast("Matching", matching)
+    rows = [
+        (label, len(frames), score_against_user(frames, system, threshold, rule))
+        for label, frames in people
+    ]
+    columns = zip(*(score for _, _, score in rows), strict=True)
+    mean = KeyframeScore(*(math.fsum(column) / len(rows) for column in columns))
+    if not as_json:
+        click.echo(_score_table(rows, mean))
+        return
+    result = {
+        "chosen": str(chosen),
+        "frames": len(system),
+        "matching": matching,
+        "threshold": threshold,
+        "users": [
+            {"user": label, "frames": count, **score._asdict()}
+            for label, count, score in rows
+        ],
+        "mean": mean._asdict(),
+    }
+    click.echo(json.dumps(result, indent=1, ensure_ascii=False))
+
+
+def _choices(
+    chosen: Path, users: Sequence[Path], video: Path | None
+) -> tuple[list[FloatArray], list[_Choice]]:
+    """Read all frames: of each folder the pictures, and the video once."""
+    from variegate.video.picks import read_choices
+
+    paths = list(dict.fromkeys([chosen, *users]))
+    tables: dict[Path, dict[str, tuple[float, ...]]] = {}
+    for path in paths:
+        if not path.exists():
+            raise click.UsageError(f"there is no folder or table {path}")
+        if path.is_dir():
+            continue
+        if video is None:
+            raise click.UsageError(
+                f"{path} is no folder; for a table of times, name its --video too"
+            )
+        tables[path] = read_choices(path, video)
+    if len(tables.get(chosen, ())) > 1:
+        raise click.UsageError(
+            f"{chosen} has the choices of several users; CHOSEN is only one"
+        )
+    if video is not None and not tables:
+        note("--video does nothing where all frames are pictures")
+    shown = _shown(video, tables) if video is not None and tables else {}
+    choices: dict[Path, list[_Choice]] = {}
+    for path in paths:
+        if path in tables:
+            choices[path] = _of_table(path, tables[path], shown)
+        else:
+            choices[path] = [(str(path), _of_folder(path))]
+    system = choices[chosen][0][1]
+    return system, [one for path in dict.fromkeys(users) for one in choices[path]]
+
+
+def _of_folder(folder: Path) -> list[FloatArray]:
+    from variegate.video.hue import hue_histogram
+    from variegate.video.picks import read_pictures
+
+    return [hue_histogram(image) for _, image in read_pictures(folder)]
+
+
+def _shown(
+    video: Path, tables: Mapping[Path, Mapping[str, Sequence[float]]]
+) -> dict[float, tuple[int, FloatArray]]:
+    """Return the number of the frame at each time, and its histogram."""
+    from variegate.video.hue import hue_histogram
+    from variegate.video.picks import frames_at
+    from variegate.video.reading import TruncatedVideoWarning
+
+    times = {
+        moment: path
+        for path, users in tables.items()
+        for chosen in users.values()
+        for moment in chosen
+    }
+    with (
+        notes(TruncatedVideoWarning),
+        video_progress(video.name, video) as progress,
+    ):
+        shown = {
+            moment: (frame.number, hue_histogram(frame.image))
+            for moment, frame in frames_at(video, times, progress)
+        }
+        late = min(times.keys() - shown.keys(), default=None)
+        if late is not None:
+            raise click.UsageError(
+                f"{times[late]}: the time {late:g} is after the last frame of {video}"
+            )
+    return shown
+
+
+def _of_table(
+    path: Path,
+    users: Mapping[str, Sequence[float]],
+    shown: Mapping[float, tuple[int, FloatArray]],
+) -> list[_Choice]:
+    choices = []
+    for user, times in users.items():
+        # Two times may be of one frame.
+        frames = dict(shown[moment] for moment in times)
+        label = f"{path}: {user}" if user else str(path)
+        choices.append((label, list(frames.values())))
+    return choices
+
+
+def _score_table(
+    rows: Sequence[tuple[str, int, KeyframeScore]], mean: KeyframeScore
+) -> str:
+    cells = [("user", "frames", "precision", "recall", "F", "CUSa", "CUSe")]
+    for label, count, score in rows:
+        cells.append((label, str(count), *_decimals(score)))
+    if len(rows) > 1:
+        cells.append(("mean", "", *_decimals(mean)))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        "  ".join(
+            [row[0].ljust(widths[0])]
+            + [c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]
+        )
+        for row in cells
+    )
+
+
+def _decimals(score: KeyframeScore) -> tuple[str, str, str, str, str]:
+    precision, recall, f, cus_a, cus_e = (f"{value:.3f}" for value in score)
+    return precision, recall, f, cus_a, cus_e

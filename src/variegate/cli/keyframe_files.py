@@ -1,0 +1,245 @@
+"""The files of ``variegate keyframes``: what they are called, and where they go."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import string
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variegate.cli.paths import refuse_to_replace
+
+if TYPE_CHECKING:
+    from variegate.video.summary import VideoSummary
+
+#: What lies beside the pictures.  The table is written last: where it is, all is.
+SHEET, PAGE, TABLE = "storyboard.png", "keyframes.html", "keyframes.csv"
+
+_COLUMNS = ("video", "frame", "time", "probability", "file")
+_PICTURES = (".jpg", ".jpeg", ".png")
+
+#: What a template can say, with values to try it.
+_FIELDS: Mapping[str, Any] = {"name": "clip", "n": 1, "frame": 0, "time": 0.0}
+
+#: Bytes of a video's name that go into the names of files and folders.
+_LONGEST_NAME = 100
+
+#: Bytes of a file's name; file systems take 255, of which some are for writing it.
+_LONGEST_FILE = 200
+
+# Videos and their folders -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Job:
+    """A video, the name it has in the names of pictures, and its folder."""
+
+    video: Path
+    name: str
+    folder: Path
+
+
+def as_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
+    """Return what is to be done, or refuse all if a file is missing."""
+    distinct: dict[Path, Path] = {}
+    for video in videos:
+        if video.is_dir():
+            raise click.UsageError(f"{video} is a folder; name the videos in it")
+        if not video.exists():
+            raise click.UsageError(f"there is no file {video}; check the path")
+        distinct.setdefault(video.resolve(), video)
+    if len(distinct) == 1:
+        return [Job(videos[0], _plain_name(videos[0]), out)]
+    jobs = []
+    taken: set[str] = set()
+    for video in distinct.values():
+        name = folder = _plain_name(video)
+        count = 1
+        # Some file systems take capital and small letters for the same.
+        while folder.casefold() in taken:
+            count += 1
+            folder = f"{name}-{count}"
+        taken.add(folder.casefold())
+        jobs.append(Job(video, name, out / folder))
+    return jobs
+
+
+def _plain_name(video: Path) -> str:
+    """Return the name of a video, without what no name of a file should have."""
+    name = "".join(c if c.isprintable() and c != "\\" else "_" for c in video.stem)
+    name = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
+    return name.strip(". ") or "video"
+
+
+def refuse_results(folder: Path) -> None:
+    """Stop earlier results from being replaced."""
+    for name in (TABLE, SHEET, PAGE):
+        if (folder / name).exists():
+            raise click.UsageError(
+                f"{folder} has earlier results ({name}): name another folder, or "
+                "replace them with --force"
+            )
+
+
+@contextmanager
+def made_folders(folders: Sequence[Path]) -> Iterator[None]:
+    """Make folders to write into, and remove those that stay empty."""
+    made: list[Path] = []
+    try:
+        for folder in folders:
+            _make(folder, made)
+        yield
+    finally:
+        for folder in reversed(made):
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _make(folder: Path, made: list[Path]) -> None:
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        for path in reversed(missing):
+            path.mkdir()
+            made.append(path)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = error.strerror
+        for path in (folder, *folder.parents):
+            if path.exists() and not path.is_dir():
+                reason = f"{path} is a file"
+        raise click.UsageError(f"cannot write into {folder}: {reason}") from None
+
+
+# Names of pictures ------------------------------------------------------------------
+
+
+def check_template(
+    context: click.Context, parameter: click.Parameter, value: str
+) -> str:
+    """Refuse what cannot name a picture."""
+    known = ", ".join(f"{{{name}}}" for name in _FIELDS)
+    try:
+        for _, field, form, _ in string.Formatter().parse(value):
+            if field is not None and field not in _FIELDS:
+                raise ValueError(f"there is no {{{field}}}, only {known}")
+            if re.search(r"\{|[0-9]{4}", form or ""):
+                raise ValueError(f"{form!r} is not a form for {{{field}}}")
+        sample = value.format(**_FIELDS)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r}: {error}") from None
+    if re.search(r"[/\\]|\.\.", value):
+        raise click.BadParameter(
+            f"{value!r} is a path; all pictures lie in the folder that -o names"
+        )
+    if not value.lower().endswith(_PICTURES):
+        raise click.BadParameter(f"{value!r} must end in .jpg or .png")
+    if not sample.isprintable() or len(sample.encode()) > _LONGEST_FILE:
+        raise click.BadParameter(f"{value!r} gives names that a file cannot have")
+    return value
+
+
+def check_distinct(template: str, max_frames: int | None) -> None:
+    """Refuse a template that has one name for all pictures."""
+    fields = {field for _, field, _, _ in string.Formatter().parse(template)}
+    if max_frames != 1 and not fields & {"n", "frame", "time"}:
+        raise click.UsageError(
+            f"--template {template!r} gives all pictures one name; add {{n}}, "
+            "{frame} or {time}"
+        )
+
+
+def picture_names(template: str, job: Job, summary: VideoSummary) -> list[str]:
+    """Return the names of the pictures, all different."""
+    names = [
+        template.format(name=job.name, n=n, frame=keyframe.number, time=keyframe.time)
+        for n, keyframe in enumerate(summary.keyframes, 1)
+    ]
+    taken = {name.casefold() for name in (SHEET, PAGE, TABLE)}
+    for name in names:
+        if name.casefold() in taken:
+            raise click.UsageError(
+                f"--template {template!r} gives the name {name} twice; add "
+                "{n} or {frame}"
+            )
+        if len(name.encode()) > _LONGEST_FILE:
+            raise click.UsageError(
+                f"--template {template!r} gives a name that is too long for "
+                f"a file: {name:.40}..."
+            )
+        taken.add(name.casefold())
+    return names
+
+
+# Writing and removing ---------------------------------------------------------------
+
+
+def table_of(video: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the table of key frames, as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({"video": video.name, **row})
+    # A name need not be text that UTF-8 can hold.
+    return text.getvalue().encode(errors="replace")
+
+
+def write_results(
+    folder: Path, contents: Mapping[str, bytes], force: bool, sources: Sequence[Path]
+) -> None:
+    """Write all files in order, or none; none over ``sources``, the videos."""
+    from variegate._files import write_atomic
+
+    for name in contents:
+        if not force and (folder / name).exists():
+            raise click.ClickException(
+                f"{folder / name} is already there: name another folder or --template, "
+                "or replace it with --force"
+            )
+        refuse_to_replace(folder / name, "-o", sources)
+    if force:
+        _remove_results(folder, sources)
+    written: list[Path] = []
+    try:
+        for name, content in contents.items():
+            write_atomic(folder / name, content)
+            written.append(folder / name)
+    except BaseException:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _remove_results(folder: Path, sources: Sequence[Path]) -> None:
+    """Remove what an earlier run wrote, so that no old picture stays among the new.
+
+    The table goes last: it says what there is to remove.
+    """
+    for name in (*_listed_pictures(folder / TABLE), SHEET, PAGE, TABLE):
+        path = folder / name
+        if path.is_file() and not any(path.samefile(source) for source in sources):
+            path.unlink()
+
+
+def _listed_pictures(table: Path) -> list[str]:
+    """Return the pictures that an old table names, if they are in its folder."""
+    try:
+        text = table.read_text(encoding="utf-8", errors="replace")
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    except (OSError, csv.Error):
+        return []
+    names = [row.get("file") or "" for row in rows]
+    return [
+        name
+        for name in names
+        if name.lower().endswith(_PICTURES) and not re.search(r"[/\\\0:]", name)
+    ]

@@ -1,0 +1,47 @@
+"""Files that commands read and write, checked before the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+#: A file or folder that the command itself looks for.
+PATH = click.Path(path_type=Path)
+
+#: A file to read.
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+#: One that a fit command wrote.
+MODEL = FILE
+
+#: A file to write; :func:`output` is its callback.
+OUTPUT = click.Path(dir_okay=False, path_type=Path)
+
+
+def output(
+    context: click.Context, parameter: click.Parameter, value: Path | None
+) -> Path | None:
+    """Refuse now what would fail after the work."""
+    if value is None:
+        return None
+    if not value.parent.is_dir():
+        raise click.BadParameter(
+            f"cannot write {value}: there is no folder {value.parent}"
+        )
+    if value.exists() and not value.is_file():
+        raise click.BadParameter(f"cannot write {value}: it is no plain file")
+    return value
+
+
+def refuse_to_replace(target: Path, option: str, inputs: Sequence[str | Path]) -> None:
+    """Stop a file from being written over one that it is made from."""
+    if not target.exists():
+        return
+    for name in inputs:
+        source = Path(name)
+        if source.exists() and source.samefile(target):
+            raise click.UsageError(
+                f"{target} is one of the files to read: name another for {option}"
+            )

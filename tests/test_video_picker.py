@@ -1,0 +1,361 @@
+import json
+
+import cv2
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import variegate as vg
+from variegate.persistence import ModelFileError
+from variegate.video import KeyframePicker, PickedVideo, load_default
+from variegate.video.candidates import read_candidates
+from variegate.video.description import describe
+from variegate.video.sample import write_sample_video
+from variegate.video.shots import merge_shots
+from variegate.video.training import TrainingVideo
+from variegate.video.view import FEATURE_SETS, VideoView, feature_names
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+SMALL = {"duration": 40.0, "size": (96, 64), "rate": 5.0, "n_scenes": 5}
+
+
+def textured(colour, seed=0, height=48, width=64):
+    """Return a picture of one hue with some pattern."""
+    rng = np.random.default_rng(seed)
+    blocks = rng.uniform(0.3, 1.0, size=(height // 8, width // 8, 1))
+    pattern = np.repeat(np.repeat(blocks, 8, axis=0), 8, axis=1)
+    return (pattern * np.array(colour)).astype(np.uint8)
+
+
+def write_video(path, pictures, rate=4.0):
+    height, width = pictures[0].shape[:2]
+    codec = cv2.VideoWriter_fourcc(*"MJPG")
+    writer = cv2.VideoWriter(str(path), codec, rate, (width, height))
+    for picture in pictures:
+        writer.write(np.ascontiguousarray(picture[:, :, ::-1]))
+    writer.release()
+    return path
+
+
+def view_of(pictures, duration=None):
+    descriptions = [describe(k, float(k), image) for k, image in enumerate(pictures)]
+    return VideoView(descriptions, duration or float(len(pictures)))
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    """Three films, and users who pick the middle of every scene."""
+    folder = tmp_path_factory.mktemp("videos")
+    made = []
+    for seed in range(3):
+        path = folder / f"film{seed}.avi"
+        scenes = write_sample_video(path, random_state=seed, **SMALL)
+        middles = [(s.start + s.end) / 2 for s in scenes if s.kind == "scene"]
+        made.append((PickedVideo(path, [middles, middles[:-1]]), scenes))
+    return made
+
+
+@pytest.fixture(scope="module")
+def picker(videos):
+    picked = [video for video, _ in videos]
+    model = KeyframePicker(omega=(0.25, 1.0, 4.0), max_iter=60, n_samples=100)
+    return model.fit(picked)
+
+
+# Candidates -----------------------------------------------------------------------
+
+
+def test_every_scene_has_candidates_and_black_none(videos):
+    for video, scenes in videos:
+        read = read_candidates(video.path)
+        times = [d.time for d in read.view.descriptions]
+        assert times == sorted(times)
+        for scene in scenes:
+            inside = [t for t in times if scene.start <= t < scene.end]
+            if scene.kind == "black":
+                assert not inside
+            else:
+                assert inside
+        assert all(end - start <= 4.0 + 1e-9 for start, end in read.spans)
+        assert all(
+            start <= time <= end
+            for time, (start, end) in zip(times, read.spans, strict=True)
+        )
+        reasons = {d.reason for d in read.decisions if not d.kept}
+        assert "dark" in reasons
+
+
+def test_times_find_their_candidate(videos):
+    read = read_candidates(videos[0][0].path)
+    for place, (start, end) in enumerate(read.spans):
+        assert read.candidate_at((start + end) / 2) == place
+    assert read.candidate_at(1e6, reach=2.0) is None
+    assert read.candidate_at(read.spans[-1][1] + 1.0, reach=2.0) == len(read.spans) - 1
+
+
+def test_steps_of_a_fade_are_no_candidates(tmp_path):
+    picture = textured((250, 120, 60))
+    black = np.zeros_like(picture)
+    fade = [(picture * share).astype(np.uint8) for share in (0.3, 0.55, 0.8)]
+    frames = [black] * 4 + [p for p in fade for _ in range(2)] + [picture] * 16
+    path = write_video(tmp_path / "fade.avi", frames)
+    times = [d.time for d in read_candidates(path).view.descriptions]
+    assert times
+    assert min(times) >= 2.5  # black for 1 s, then three steps of half a second
+
+
+def test_merging_cuts_where_neighbours_differ_most():
+    looks = [np.full(96, v) for v in (0.0, 0.1, 5.0, 5.2, 5.3, 9.0)]
+    groups = merge_shots(looks, 3)
+    assert [(g.start, g.stop) for g in groups] == [(0, 2), (2, 5), (5, 6)]
+    assert [(g.start, g.stop) for g in merge_shots(looks[:2], 3)] == [(0, 1), (1, 2)]
+    assert [(g.start, g.stop) for g in merge_shots(looks, 1)] == [(0, 6)]
+
+
+# Views ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("features", FEATURE_SETS)
+def test_quality_features_have_mean_0_and_deviation_1(features):
+    colours = [(250, 90, 10), (20, 200, 90), (30, 40, 240), (200, 200, 30)]
+    view = view_of([textured(c, k) for k, c in enumerate(colours)])
+    table = view.quality(features)
+    assert table.shape == (4, len(feature_names(features)))
+    np.testing.assert_allclose(table.mean(axis=0), 0.0, atol=1e-9)
+    deviation = table.std(axis=0)
+    is_constant = deviation < 1e-6
+    np.testing.assert_allclose(deviation[~is_constant], 1.0)
+    assert (~is_constant).sum() > len(deviation) / 2
+
+
+@pytest.mark.parametrize("features", FEATURE_SETS)
+def test_one_frame_has_features(features):
+    table = view_of([textured((250, 90, 10))], 0.0).quality(features)
+    np.testing.assert_array_equal(table, np.zeros((1, len(feature_names(features)))))
+
+
+def test_frames_that_are_alike():
+    red, more_red = textured((250, 60, 40), 0), textured((250, 60, 40), 1)
+    blue = textured((30, 50, 240), 0)
+    dark_grey = textured((60, 60, 60), 0)
+    light_grey = (dark_grey.astype(int) // 4 + 190).astype(np.uint8)
+    alike = view_of([red, more_red, blue, dark_grey, light_grey]).alike
+    np.testing.assert_array_equal(alike, alike.T)
+    assert alike.diagonal().all()
+    assert alike[0, 1]
+    assert not alike[0, 2]
+    # Greys have one hue; brightness tells them apart.
+    assert not alike[3, 4]
+
+
+# Learning and choosing ------------------------------------------------------------
+
+
+def test_learned_pickers_find_every_scene(picker, videos):
+    for video, scenes in videos:
+        summary = picker.pick(video.path, omega=4.0)
+        times = [keyframe.time for keyframe in summary.keyframes]
+        contents = {s.scene for s in scenes if s.kind == "scene"}
+        found = {s.scene for s in scenes for t in times if s.start <= t < s.end}
+        assert found == contents
+        assert [c.time for c in summary.candidates if c.chosen] == times
+        for keyframe in summary.keyframes:
+            assert keyframe.image.shape == (64, 96, 3)
+            assert keyframe.image.max() > 60
+
+
+def test_the_pictures_are_those_of_the_frames(picker, videos):
+    path = videos[0][0].path
+    summary = picker.pick(path)
+    capture = cv2.VideoCapture(str(path))
+    frames = []
+    while True:
+        read, frame = capture.read()
+        if not read:
+            break
+        frames.append(frame)
+    for keyframe in summary.keyframes:
+        same = frames[keyframe.number][:, :, ::-1]
+        np.testing.assert_array_equal(keyframe.image, same)
+
+
+def test_larger_omegas_expect_more(picker, videos):
+    view = read_candidates(videos[0][0].path).view
+    sizes = [picker.choose(view, w)[0].expected_size() for w in (0.25, 1.0, 2.0, 4.0)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[-1]
+
+
+def test_at_most_so_many_frames(picker, videos):
+    for most in (1, 2, 3):
+        summary = picker.pick(videos[0][0].path, omega=4.0, max_frames=most)
+        assert 1 <= len(summary.keyframes) <= most
+
+
+def test_the_same_seed_gives_the_same_frames(picker, videos):
+    path = videos[1][0].path
+    one, other = picker.pick(path), picker.pick(path)
+    assert one.as_dict() == other.as_dict()
+
+
+def test_training_is_recorded(picker, videos):
+    assert picker.training_["n_videos"] == 3
+    assert picker.training_["n_users"] == 6
+    assert picker.training_["n_candidates"] >= 15
+    # The best candidates match nearly all of both users' picks.
+    assert picker.training_["oracle_f"] > 0.8
+
+
+def test_learning_from_the_oracle(videos):
+    picked = [video for video, _ in videos]
+    model = KeyframePicker(targets="oracle", max_iter=30, n_samples=50).fit(picked)
+    assert len(model.pick(picked[0].path).keyframes) >= 3
+
+
+def test_settings_of_an_estimator():
+    model = KeyframePicker(lam=2.0, features="full", beta=1.5)
+    assert clone(model).get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        model.pick("x.mp4")
+
+
+# Files ----------------------------------------------------------------------------
+
+
+def test_a_loaded_picker_picks_the_same(picker, videos, tmp_path):
+    path = tmp_path / "model.json"
+    picker.save(path)
+    for loaded in (KeyframePicker.load(path), vg.load(path)):
+        assert loaded.omegas_ == picker.omegas_
+        assert loaded.training_ == picker.training_
+        for omega in (0.25, 2.0, None):
+            one = picker.pick(videos[0][0].path, omega=omega)
+            other = loaded.pick(videos[0][0].path, omega=omega)
+            assert one.as_dict() == other.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"models": []}, '"models" is missing'),
+        ({"patterns": None}, '"patterns" is missing'),
+        ({"settings": {"colour": 1}}, "unknown settings: colour"),
+        ({"settings": {"features": "paper"}}, "9 weights for the 28 features"),
+    ],
+)
+def test_damaged_files(picker, tmp_path, change, message):
+    path = tmp_path / "model.json"
+    picker.save(path)
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document | change))
+    with pytest.raises(ModelFileError, match=message):
+        KeyframePicker.load(path)
+
+
+def test_a_file_of_another_kind(tmp_path):
+    rng = np.random.default_rng(0)
+    sets = [vg.GroundSet(rng.normal(size=(5, 2)))]
+    path = tmp_path / "model.json"
+    vg.LargeMarginDPP(max_iter=3).fit(sets, [[0, 1]]).save(path)
+    with pytest.raises(ModelFileError, match="holds a LargeMarginDPP, no key frames"):
+        KeyframePicker.load(path)
+
+
+# The model of the package ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_the_packaged_model_covers_scenes_it_never_saw(tmp_path, seed):
+    path = tmp_path / "film.mp4"
+    scenes = write_sample_video(
+        path, duration=90.0, size=(176, 120), rate=6.0, n_scenes=10, random_state=seed
+    )
+    summary = load_default().pick(path)
+    times = [keyframe.time for keyframe in summary.keyframes]
+    # A frame is shown until the next one.
+    found = [s for t in times for s in scenes if s.start - 1e-3 <= t < s.end - 1e-3]
+    assert all(scene.kind == "scene" for scene in found)
+    assert {s.scene for s in found} == set(range(10))
+    assert len(times) <= 20
+
+
+def test_what_one_user_sets_another_does_not_get():
+    one = load_default().set_params(n_samples=7)
+    assert load_default().n_samples != one.n_samples
+
+
+# Bad input ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"features": "all"}, "unknown features 'all'; there are picture, paper, full"),
+        ({"targets": "both"}, "unknown targets 'both'"),
+        ({"decoder": "map"}, "unknown decoder 'map'"),
+        ({"blocks": "palette"}, "blocks must be a list of names"),
+        ({"blocks": ["colour"]}, "unknown block 'colour'"),
+        ({"omega": -1.0}, "omega must be one or more positive numbers"),
+        ({"beta": 0.0}, "beta must be a finite number > 0"),
+        ({"n_samples": 0}, "n_samples must be a whole number"),
+    ],
+)
+def test_bad_settings(settings, message, videos):
+    with pytest.raises(ValueError, match=message):
+        KeyframePicker(**settings).fit([videos[0][0]])
+
+
+def test_bad_training_data(videos):
+    with pytest.raises(ValueError, match="no videos to learn from"):
+        KeyframePicker().fit([])
+    late = PickedVideo(videos[0][0].path, [[500.0]])
+    with pytest.raises(ValueError, match=r"no picked time is within 2 s .* ends at 39"):
+        KeyframePicker().fit([late])
+
+
+def test_nothing_to_learn_from():
+    view = view_of([textured((250, 60, 40), k) for k in range(3)])
+    model = KeyframePicker()
+    with pytest.raises(ValueError, match="no user chose a frame"):
+        model.fit_prepared([TrainingVideo(view, [[]], [2])], model.fit_encoder([view]))
+
+
+def test_bad_choices(picker, videos):
+    path = videos[0][0].path
+    with pytest.raises(ValueError, match=r"learned for 0.25 to 4"):
+        picker.pick(path, omega=9.0)
+    with pytest.raises(ValueError, match="max_frames must be a whole number"):
+        picker.pick(path, max_frames=0)
+
+
+@pytest.mark.parametrize("n_frames", [1, 12])
+def test_videos_of_one_colour_or_one_frame(tmp_path, n_frames):
+    grey = np.full((48, 64, 3), 120, dtype=np.uint8)
+    path = write_video(tmp_path / "grey.avi", [grey] * n_frames)
+    summary = load_default().pick(path)
+    assert len(summary.keyframes) == 1
+    assert summary.decisions[0].reason.startswith("flat")
+
+
+@pytest.mark.slow
+def test_two_hours_in_a_gigabyte(tmp_path):
+    import subprocess
+    import sys
+
+    path = tmp_path / "long.mp4"
+    scenes = write_sample_video(
+        path, duration=7200.0, size=(96, 64), rate=5.0, n_scenes=400
+    )
+    code = (
+        "import resource, sys; from variegate.video import load_default;"
+        f"print(len(load_default().pick({str(path)!r}).keyframes));"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    n_keyframes, kilobytes = map(int, found.stdout.split())
+    assert n_keyframes >= len(scenes) / 10
+    assert kilobytes < 1_000_000
