@@ -65,7 +65,9 @@ def plain_greedy(alike, sets, weights, limit, beta):
 )
 def test_the_search_is_the_greedy_one(seed, n, n_sets, beta, limit):
     alike, sets, weights = instance(seed, n, n_sets)
-    items, values = choose_by_matching(alike, *packed(sets), weights, limit, beta)
+    items, values = choose_by_matching(
+        alike, np.eye(n, dtype=bool), *packed(sets), weights, limit, beta
+    )
     expected, best = plain_greedy(alike, sets, weights, limit, beta)
     assert values[-1] == pytest.approx(best)
     assert len(items) == len(expected)
@@ -82,10 +84,18 @@ def test_a_larger_beta_chooses_more():
     sets = sets[sets.any(axis=1)]
     weights = np.full(len(sets), 1 / len(sets))
     sizes = [
-        len(choose_by_matching(alike, *packed(sets), weights, 12, beta)[0])
+        len(choose_by_matching(alike, alike, *packed(sets), weights, 12, beta)[0])
         for beta in (0.25, 1.0, 4.0)
     ]
     assert sizes[0] < sizes[1] < sizes[2]
+
+
+def test_no_two_that_are_the_same():
+    alike, sets, weights = instance(4, 9, 8)
+    same = np.add.outer(np.arange(9), np.arange(9)) % 2 == 0  # one even, one odd
+    items, _ = choose_by_matching(alike, same, *packed(sets), weights, 9, 3.0)
+    assert len(items) == 2
+    assert items.sum() % 2 == 1
 
 
 def test_pairs_of_subsets():
@@ -103,7 +113,8 @@ def task(limit=10, beta=1.0, seed=0, log_scale=1.0):
     S = phi @ phi.T / 6 + 0.1 * np.eye(10)
     ensemble = vg.LEnsemble.from_quality(S, np.full(10, log_scale))
     alike = np.abs(np.subtract.outer(np.arange(10), np.arange(10))) <= 1
-    return Task(ensemble, alike, limit, 200, beta, np.random.default_rng(seed))
+    same = np.eye(10, dtype=bool)
+    return Task(ensemble, alike, same, limit, 200, beta, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("name", VIDEO_DECODERS)

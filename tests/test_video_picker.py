@@ -194,6 +194,19 @@ def test_at_most_so_many_frames(picker, videos):
         assert 1 <= len(summary.keyframes) <= most
 
 
+def test_no_two_frames_above_a_similarity(picker, videos):
+    view = read_candidates(videos[0][0].path).view
+    generous = clone(picker).set_params(beta=5.0, max_similarity=0.8)
+    generous.__dict__.update({k: v for k, v in vars(picker).items() if k.endswith("_")})
+    ensemble, chosen = generous.choose(view, 4.0)
+    lengths = np.sqrt(np.diagonal(ensemble.S))
+    cosine = ensemble.S / np.outer(lengths, lengths)
+    between = cosine[np.ix_(chosen, chosen)] - np.eye(len(chosen))
+    assert between.max() <= 0.8
+    more = generous.set_params(max_similarity=1.0).choose(view, 4.0)[1]
+    assert len(more) > len(chosen)
+
+
 def test_the_same_seed_gives_the_same_frames(picker, videos):
     path = videos[1][0].path
     one, other = picker.pick(path), picker.pick(path)
@@ -299,6 +312,7 @@ def test_what_one_user_sets_another_does_not_get():
         ({"blocks": ["colour"]}, "unknown block 'colour'"),
         ({"omega": -1.0}, "omega must be one or more positive numbers"),
         ({"beta": 0.0}, "beta must be a finite number > 0"),
+        ({"max_similarity": 0.0}, "max_similarity must be a finite number > 0"),
         ({"n_samples": 0}, "n_samples must be a whole number"),
     ],
 )

@@ -38,6 +38,7 @@ def augments(
 @njit(cache=True, nogil=True)
 def choose_by_matching(
     alike: BoolArray,
+    same: BoolArray,
     members: IntArray,
     sizes: IntArray,
     weights: FloatArray,
@@ -55,6 +56,9 @@ def choose_by_matching(
     Parameters
     ----------
     alike : array of shape (N, N)
+        Which items can be matched.
+    same : array of shape (N, N)
+        Which items exclude each other: at least each one itself.
     members : array of shape (T, M)
         The items of each set; only the first ``sizes[t]`` count.
     weights : array of shape (T,)
@@ -112,7 +116,7 @@ def choose_by_matching(
                         bound[best] += share[t]
             is_exact[best] = True
             best = int(np.argmax(bound))
-        if base + bound[best] <= value * (1.0 + 1e-12):
+        if not free[best] or base + bound[best] <= value * (1.0 + 1e-12):
             break
         for t in range(n_sets):
             if adds[best, t]:
@@ -128,6 +132,7 @@ def choose_by_matching(
                 hits[t] += 1.0
         value = base + bound[best]
         chosen[size], values[size] = best, value
-        free[best] = False
+        for i in range(n):
+            free[i] = free[i] and not same[best, i]
         size += 1
     return chosen[:size], values[:size]

@@ -27,6 +27,8 @@ class Task:
     ensemble : LEnsemble over N frames
     alike : array of shape (N, N)
         Which frames count as the same.
+    same : array of shape (N, N)
+        Of which frames only one may be chosen.
     limit : int
         The most frames that may be chosen.
     n_samples : int
@@ -37,6 +39,7 @@ class Task:
 
     ensemble: LEnsemble
     alike: BoolArray
+    same: BoolArray
     limit: int
     n_samples: int
     beta: float
@@ -61,7 +64,13 @@ def _mbr(task: Task) -> IntArray:
     for row, (chosen, size) in enumerate(zip(sets, sizes, strict=True)):
         members[row, :size] = np.flatnonzero(chosen)
     items, _ = choose_by_matching(
-        task.alike, members, sizes, counts / counts.sum(), task.limit, task.beta
+        task.alike,
+        task.same,
+        members,
+        sizes,
+        counts / counts.sum(),
+        task.limit,
+        task.beta,
     )
     return np.sort(items.astype(np.intp))
 

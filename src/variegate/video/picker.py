@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._random import generator
-from variegate._typing import FloatArray, IntArray, RandomState
+from variegate._typing import BoolArray, FloatArray, IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_number
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
@@ -71,6 +71,9 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         of equal frames; or greedily by probability.
     beta : float, default=1.0
         Of the F-score that the decoder "mbr" expects; above 1 recall counts for more.
+    max_similarity : float, default=1.0
+        The decoder "mbr" takes no two frames whose learned similarity is above this;
+        1 allows all.
     n_samples : int, default=300
         Sets that the choice agrees with.
     l2, max_iter : as for ``LargeMarginDPP``
@@ -97,6 +100,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         targets: str = "users",
         decoder: str = "mbr",
         beta: float = 1.0,
+        max_similarity: float = 1.0,
         n_samples: int = 300,
         l2: float = 0.1,
         max_iter: int = 200,
@@ -111,6 +115,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         self.targets = targets
         self.decoder = decoder
         self.beta = beta
+        self.max_similarity = max_similarity
         self.n_samples = n_samples
         self.l2 = l2
         self.max_iter = max_iter
@@ -221,6 +226,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
             check_choice("block", block, BLOCKS)
         check_count("n_samples", self.n_samples)
         check_number("beta", self.beta, positive=True)
+        check_number("max_similarity", self.max_similarity, positive=True)
         check_number("default_omega", self.default_omega, positive=True)
         as_omegas(self.omega)
 
@@ -296,6 +302,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         task = Task(
             ensemble,
             view.alike,
+            _too_similar(ensemble, self.max_similarity),
             min(len(view), max_frames or len(view)),
             self.n_samples,
             self.beta,
@@ -318,6 +325,17 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         from variegate.video import model_file
 
         return model_file.load(path)
+
+
+def _too_similar(ensemble: LEnsemble, limit: float) -> BoolArray:
+    """Return which pairs have a similarity above a limit; all have with themselves."""
+    S = ensemble.S
+    lengths = np.sqrt(np.diagonal(S))
+    above = np.outer(lengths, lengths) * min(limit, 1.0) < S
+    if limit >= 1.0:  # up to rounding, none is
+        above[:] = False
+    np.fill_diagonal(above, True)
+    return np.asarray(above)
 
 
 def _prepared(video: PickedVideo, every: float) -> TrainingVideo:
