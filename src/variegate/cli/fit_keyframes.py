@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 @click.option(
     "--max-iter",
     type=click.IntRange(min=1),
-    default=200,
+    default=1000,
     show_default=True,
     help="When to stop learning at the latest.",
 )

@@ -103,7 +103,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         max_similarity: float = 1.0,
         n_samples: int = 300,
         l2: float = 0.1,
-        max_iter: int = 200,
+        max_iter: int = 1000,
         random_state: RandomState = 0,
     ) -> None:
         self.lam = lam

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 _GREY = "#9a9a9a"
 _LIGHT = "#c9c9c9"
 
+#: Where names go of points that lie beside the path of ω.
+_LABELS = {
+    "MLE+MKR": ((-6, -12), "right"),
+    "VSUMM1": ((2, 7), "left"),
+    "VSUMM2": ((-6, -12), "right"),
+}
+
 
 def draw_all(results: dict[str, Any]) -> dict[str, Figure]:
     """Return every figure by the name of its file."""
@@ -70,11 +77,13 @@ def _precision_and_recall(rows: list[dict[str, Any]]) -> Figure:
         capsize=2,
         label="large margin, by ω",
     )
-    for row in path:
+    for place, row in enumerate(path):
+        # The last values of ω lie close together.
+        drop = 12 * (place == len(path) - 1)
         axes.annotate(
             f"ω = {fraction(row['omega'])}",
             (100 * row["recall"], 100 * row["precision"]),
-            xytext=(7, 5),
+            xytext=(7, 5 - drop),
             textcoords="offset points",
             fontsize=8,
             color=COLOURS["lme"],
@@ -82,16 +91,15 @@ def _precision_and_recall(rows: list[dict[str, Any]]) -> Figure:
     for row in rows:
         if row["method"] in ("LME+MKR", HERO) or "our implementation" in row["method"]:
             continue
-        is_near = row["method"] in ("MLE+MKR", "VSUMM1", "VSUMM2")
         marker = "s" if row["method"] == "MLE+MKR" else "D"
         x, y = 100 * row["recall"], 100 * row["precision"]
         axes.plot([x], [y], marker=marker, color=_colour(row["method"]))
+        offset, side = _LABELS.get(row["method"], ((6, -10), "left"))
         axes.annotate(
             row["method"],
             (x, y),
-            # What lies on the path of ω has its name on the other side of it.
-            xytext=(-6, -12) if is_near else (6, -10),
-            ha="right" if is_near else "left",
+            xytext=offset,
+            ha=side,
             textcoords="offset points",
             fontsize=8,
         )
