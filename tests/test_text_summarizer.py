@@ -152,7 +152,8 @@ def test_files_that_are_no_summarizer(model, tmp_path):
         with pytest.raises(ModelFileError, match=message):
             Summarizer.load(path)
 
-    refuse({"type": "oracle"}, "unknown type of model 'oracle'; known are keyframe-picker, summarizer")
+    known = "keyframe-picker, summarizer"
+    refuse({"type": "oracle"}, f"unknown type of model 'oracle'; known are {known}")
     refuse({"models": []}, 'the section "models" is missing')
     refuse({"settings": {"mood": 1}}, "unknown settings: mood")
     refuse({"settings": {"decoder": "dice"}}, "unknown decoder 'dice'")

@@ -264,3 +264,19 @@ def test_without_opencv(monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(ImportError, match=re.escape("pip install 'variegate[video]'")):
         screen([])
+
+
+def test_a_scene_that_is_blurred_throughout_passes_once():
+    sharp = [scene(seed) for seed in range(4)]
+    soft = blurred(scene(9), 8.0)
+    softer = [np.clip(blurred(soft, 4.0) + k, 0, 255) for k in range(10)]
+    softer = [image.astype(np.uint8) for image in softer]
+    softer[3] = soft  # the sharpest of them
+
+    def kept(images):
+        frames = [Frame(k, 0.5 * k, image) for k, image in enumerate(images)]
+        return [d.number for d, frame in screen(frames) if frame is not None]
+
+    # One second is a transition, two seconds and more are a scene.
+    assert kept([*sharp, *softer[:2], *sharp]) == [0, 1, 2, 3, 6, 7, 8, 9]
+    assert kept([*sharp, *softer[:5], *sharp]) == [0, 1, 2, 3, 7, 9, 10, 11, 12]

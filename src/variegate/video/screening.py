@@ -24,6 +24,9 @@ _LONGEST = 256
 #: Pixels on each side of the picture by which frames are compared.
 _THUMBNAIL = 32
 
+#: Seconds of blurred frames that make a scene.
+_SCENE = 2.0
+
 _Flaw = Literal["dark", "flat", "blurred"]
 
 #: From worst to least bad, which is also the order of the checks.
@@ -88,13 +91,22 @@ class Decision:
     reason: str | None = None
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """The best of the frames that were dropped."""
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """A frame and its flaw; the picture is let go where it can no longer be kept."""
 
-    decision: Decision
-    frame: Frame
-    rank: tuple[int, float]
+    number: int
+    time: float
+    frame: Frame | None
+    thumbnail: FloatArray
+    flaw: _Flaw | None
+    measure: float
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """How good it is, among frames that have flaws."""
+        flaw = len(_FLAWS) if self.flaw is None else _FLAWS.index(self.flaw)
+        return flaw, self.measure
 
 
 def screen(
@@ -103,9 +115,11 @@ def screen(
     """Decide frame by frame which are worth choosing from.
 
     Every frame is answered, in order, with its decision and, if kept, the frame
-    itself.  If none passes, the one that fails the latest check (dark, flat, blurred)
-    by the least is kept.  Decisions are therefore held back until a first frame
-    passes; of the images only the best one is held, never all.
+    itself.  A scene that is blurred from end to end is still a scene: where frames are
+    blurred for two seconds on end, the sharpest of them passes.  If none passes at all,
+    the one that fails the latest check (dark, flat, blurred) by the least is kept.
+    Decisions are therefore held back until a first frame passes; of the images only
+    the best one is held, never all.
 
     Parameters
     ----------
@@ -126,36 +140,63 @@ def _screened(
     frames: Iterable[Frame], screening: Screening
 ) -> Iterator[tuple[Decision, Frame | None]]:
     waiting: list[Decision] = []
-    best: _Candidate | None = None
+    best: _Judged | None = None
     last_kept: FloatArray | None = None
-    for frame in frames:
-        small = _shrunk(frame)
-        thumbnail = _thumbnail(small)
-        flaw, measure = _flaw(small, screening)
-        reason: str | None = flaw
-        if flaw is None and last_kept is not None:
-            repeats = _change(thumbnail, last_kept) < screening.change
+    for judged in _with_blurred_scenes(_judge(frames, screening)):
+        reason: str | None = judged.flaw
+        if reason is None and last_kept is not None:
+            repeats = _change(judged.thumbnail, last_kept) < screening.change
             reason = "repeats the frame before" if repeats else None
-        decision = Decision(frame.number, frame.time, reason is None, reason)
+        decision = Decision(judged.number, judged.time, reason is None, reason)
         if reason is None:
             yield from ((dropped, None) for dropped in waiting)
-            waiting, best, last_kept = [], None, thumbnail
-            yield decision, frame
-        elif flaw is None or last_kept is not None:
+            waiting, best, last_kept = [], None, judged.thumbnail
+            yield decision, judged.frame
+        elif last_kept is not None:
             yield decision, None
         else:
             waiting.append(decision)
-            rank = (_FLAWS.index(flaw), measure)
-            if best is None or rank > best.rank:
-                best = _Candidate(decision, frame, rank)
+            if judged.frame and (best is None or judged.rank > best.rank):
+                best = judged
     yield from _with_best(waiting, best)
 
 
+def _judge(frames: Iterable[Frame], screening: Screening) -> Iterator[_Judged]:
+    for frame in frames:
+        small = _shrunk(frame)
+        flaw, measure = _flaw(small, screening)
+        yield _Judged(frame.number, frame.time, frame, _thumbnail(small), flaw, measure)
+
+
+def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
+    """Let the sharpest frame pass of every two seconds that are blurred on end."""
+    run: list[_Judged] = []
+    best = 0
+    for judged in frames:
+        if judged.flaw != "blurred":
+            yield from run
+            yield judged
+            run = []
+            continue
+        if not run or judged.measure > run[best].measure:
+            if run:
+                run[best] = replace(run[best], frame=None)
+            best = len(run)
+            run.append(judged)
+        else:
+            run.append(replace(judged, frame=None))
+        if judged.time - run[0].time >= _SCENE:
+            run[best] = replace(run[best], flaw=None)
+            yield from run
+            run = []
+    yield from run
+
+
 def _with_best(
-    waiting: list[Decision], best: _Candidate | None
+    waiting: list[Decision], best: _Judged | None
 ) -> Iterator[tuple[Decision, Frame | None]]:
     for decision in waiting:
-        if best is not None and decision is best.decision:
+        if best is not None and decision.number == best.number:
             reason = f"{decision.reason}{BEST}"
             yield replace(decision, kept=True, reason=reason), best.frame
         else:
