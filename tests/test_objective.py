@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import reference
 import variegate as vg
 from instances import KERNELS, random_ground_set, random_kernel_matrix
-from variegate.linalg import Resolvent, with_jitter
+from variegate.linalg import NotPositiveDefiniteError, Resolvent, with_jitter
 from variegate.objective import LargeMarginLoss, Targets
 from variegate.problem import TrainingProblem
 
@@ -316,3 +316,56 @@ def test_resolvent_keeps_small_probabilities_exact():
     resolvent = Resolvent.of(np.eye(2), u)
     np.testing.assert_allclose(resolvent.included[0], np.exp(-300.0), rtol=1e-14)
     np.testing.assert_allclose(resolvent.excluded[1], np.exp(-300.0), rtol=1e-14)
+
+
+# One ground set after the other by LAPACK, or many in one compiled loop ------------
+
+
+@pytest.mark.parametrize("lam", [0.0, 1.0, 8.0])
+@pytest.mark.parametrize("hinge", [False, True])
+@pytest.mark.parametrize("scale", [0.3, 3.0, 100.0])
+def test_large_and_small_sets_are_the_same_loss(monkeypatch, lam, hinge, scale):
+    rng = np.random.default_rng(11)
+    for n in (1, 2, 7, 30):
+        S = np.stack([random_kernel_matrix(rng, n) + 0.1 * np.eye(n) for _ in range(3)])
+        u = scale * rng.standard_normal((3, n))
+        subsets = [np.flatnonzero(rng.random(n) < 0.4) for _ in range(3)]
+        costs = rng.uniform(0.1, 3.0, size=(2, 3, n))
+        targets = Targets.of(subsets, n, costs[0], costs[1])
+        loss = LargeMarginLoss(lam, hinge)
+        small = loss.value_and_gradient(S, u, targets)
+        monkeypatch.setattr("variegate.objective.STACK_LIMIT", 0)
+        large = loss.value_and_gradient(S, u, targets)
+        monkeypatch.undo()
+        np.testing.assert_allclose(small.value, large.value, rtol=1e-10, atol=1e-10)
+        for one, other in zip(small[1:], large[1:], strict=True):
+            atol = 1e-9 * max(1.0, np.abs(other).max())
+            np.testing.assert_allclose(one, other, rtol=1e-8, atol=atol)
+
+
+@pytest.mark.parametrize("lam", [0.0, 2.0])
+def test_large_sets_against_the_appendix(lam):
+    rng = np.random.default_rng(5)
+    n = 80
+    L = random_kernel_matrix(rng, n) + 0.2 * np.eye(n)
+    subset = [3, 17, 40, 41, 79]
+    value, gradient = vg.large_margin_loss(L, subset, lam, 1.7)
+    expected, expected_gradient = reference.appendix_loss(L, subset, lam, 1.7)
+    assert value == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("limit", [0, 48])
+def test_failures_name_their_set(monkeypatch, limit):
+    monkeypatch.setattr("variegate.objective.STACK_LIMIT", limit)
+    S = np.stack([np.eye(3), np.ones((3, 3)), np.eye(3)])
+    targets = Targets.of([np.array([0, 1])] * 3, 3)
+    with pytest.raises(NotPositiveDefiniteError) as caught:
+        LargeMarginLoss().value_and_gradient(S, np.zeros((3, 3)), targets)
+    assert caught.value.index == 1
+    assert "ZeroProbability" in type(caught.value).__name__
+    S[1] = -np.eye(3)
+    empty = Targets.of([np.array([], dtype=int)] * 3, 3)
+    with pytest.raises(NotPositiveDefiniteError) as caught:
+        LargeMarginLoss().value_and_gradient(S, np.zeros((3, 3)), empty)
+    assert caught.value.index == 1

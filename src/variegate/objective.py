@@ -58,8 +58,10 @@ import numpy as np
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
 from variegate.ground_set import as_indicator, as_members
+from variegate.large_set import large_set_loss
 from variegate.linalg import (
     RANK_TOLERANCE,
+    STACK_LIMIT,
     NotPositiveDefiniteError,
     Resolvent,
     log_det_and_inverse,
@@ -193,38 +195,100 @@ class LargeMarginLoss:
         similarity_gradient : bool
             Whether the gradient in ``S`` is wanted, the larger part of the work.
         """
-        if target_log_det is None or similarity_gradient:
-            target_log_det, target_inverse = targets.log_det_and_inverse(S)
-        resolvent = Resolvent.of(S, log_quality)
-
-        y = targets.indicator
-        target_log_quality = np.where(y, log_quality, 0.0).sum(axis=-1)
-        value = resolvent.log_det - target_log_det - 2.0 * target_log_quality
-        quality_gradient = 2.0 * np.where(y, -resolvent.excluded, resolvent.included)
-        if self.lam > 0:
-            margin = expected_error(resolvent, targets)
-            value = value + self.lam * np.log(margin)
-            factor = self.lam / margin
-            quality_gradient += factor[:, None] * _margin_quality_gradient(
-                resolvent, targets
+        n_items = S.shape[-1]
+        if target_log_det is not None and similarity_gradient:
+            raise ValueError("with a gradient in S, log det S_y is not known before")
+        if n_items <= STACK_LIMIT:
+            return self._small(
+                S, log_quality, targets, target_log_det, similarity_gradient
             )
+        return self._large(S, log_quality, targets, target_log_det, similarity_gradient)
 
+    def _small(
+        self,
+        S: FloatArray,
+        log_quality: FloatArray,
+        targets: Targets,
+        target_log_det: FloatArray | None,
+        similarity_gradient: bool,
+    ) -> LossTerms:
+        """Return the losses of sets that one compiled loop goes through."""
+        from variegate.compiled import small_sets
+
+        n_sets, n_items = log_quality.shape
+        value, slope = np.empty(n_sets), np.empty((n_sets, n_items))
+        G = np.empty((n_sets if similarity_gradient else 0, n_items, n_items))
+        failed, reason = small_sets.evaluate_sets(
+            np.ascontiguousarray(S),
+            np.ascontiguousarray(log_quality),
+            targets.indicator,
+            targets.error_cost,
+            np.empty(0) if target_log_det is None else target_log_det,
+            self.lam,
+            self.hinge,
+            RANK_TOLERANCE,
+            SMALLEST_ERROR,
+            value,
+            slope,
+            G,
+        )
+        if reason == small_sets.ZERO_PROBABILITY:
+            raise ZeroProbabilityError(failed)
+        if reason:
+            raise NotPositiveDefiniteError(failed)
+        return LossTerms(value, G if similarity_gradient else None, slope)
+
+    def _large(
+        self,
+        S: FloatArray,
+        log_quality: FloatArray,
+        targets: Targets,
+        target_log_det: FloatArray | None,
+        similarity_gradient: bool,
+    ) -> LossTerms:
+        """Return the losses of sets that LAPACK goes through one by one."""
+        results = []
+        for index in range(len(S)):
+            members = np.flatnonzero(targets.indicator[index])
+            target: tuple[float, FloatArray | None]
+            if target_log_det is not None:
+                target = float(target_log_det[index]), None
+            else:
+                target = _log_det_and_inverse_of(S[index], members, index)
+            try:
+                results.append(
+                    large_set_loss(
+                        S[index],
+                        log_quality[index],
+                        members,
+                        targets.error_cost[index],
+                        target,
+                        self.lam,
+                        self.hinge,
+                        SMALLEST_ERROR,
+                        similarity_gradient,
+                    )
+                )
+            except NotPositiveDefiniteError:
+                raise NotPositiveDefiniteError(index) from None
+        values, gradients, slopes = zip(*results, strict=True)
         G = None
         if similarity_gradient:
-            # P M⁻¹ P - ⟨S_y⁻¹⟩, then + λ/m · P M⁻¹ C W C M⁻¹ P
-            left = resolvent.p[..., None] * resolvent.inverse
-            G = left * resolvent.p[..., None, :] - target_inverse
-            if self.lam > 0:
-                weight = factor[:, None] * targets.signed_cost * resolvent.c**2
-                G += (left * weight[..., None, :]) @ left.mT
+            G = gradients[0][None] if len(gradients) == 1 else np.stack(gradients)
+        return LossTerms(np.array(values), G, np.stack(slopes))
 
-        if self.hinge:
-            active = value > 0
-            value = np.where(active, value, 0.0)
-            quality_gradient = np.where(active[:, None], quality_gradient, 0.0)
-            if G is not None:
-                G[~active] = 0.0
-        return LossTerms(value, G, quality_gradient)
+
+def _log_det_and_inverse_of(
+    S: FloatArray, members: IntArray, index: int
+) -> tuple[float, FloatArray]:
+    """Return ``log det S_y`` and ``S_y⁻¹``."""
+    try:
+        log_det, inverse = log_det_and_inverse(
+            S[np.ix_(members, members)], RANK_TOLERANCE
+        )
+    except NotPositiveDefiniteError:
+        raise ZeroProbabilityError(index) from None
+    return float(log_det), inverse
 
 
 def expected_error(resolvent: Resolvent, targets: Targets) -> FloatArray:
@@ -236,18 +300,6 @@ def expected_error(resolvent: Resolvent, targets: Targets) -> FloatArray:
     probability = np.where(targets.indicator, resolvent.excluded, resolvent.included)
     expected = (targets.error_cost * probability).sum(axis=-1)
     return np.asarray(np.maximum(expected, SMALLEST_ERROR))
-
-
-def _margin_quality_gradient(resolvent: Resolvent, targets: Targets) -> FloatArray:
-    """Return ``∂m/∂u``: ``2 (W_kk K_kk (1 - K_kk) - Σ_{i≠k} W_ii K_ik²)``."""
-    W = targets.signed_cost
-    own = W * resolvent.included * resolvent.excluded
-    # Off the diagonal K = -A⁻¹ = -C M⁻¹ C, hence K_ik² = c_i² c_k² [M⁻¹]_ik².
-    squared = resolvent.inverse**2
-    rows = np.arange(squared.shape[-1])
-    squared[..., rows, rows] = 0.0
-    others = resolvent.c**2 * (squared @ (resolvent.c**2 * W)[..., None]).squeeze(-1)
-    return np.asarray(2.0 * (own - others))
 
 
 def check_error_costs(costs: Any, n_items: int, name: str) -> FloatArray:

@@ -1,0 +1,102 @@
+"""Sums of Gaussians on a ladder of bandwidths, and what they make of a gradient.
+
+Halving a bandwidth takes a Gaussian to its fourth power, so that a few stored matrices
+and two multiplications an entry give all of them; no similarity is ever stored.
+
+Matrices are packed: the entries below the diagonal, row by row, N (N - 1) / 2 of them.
+A *chain* is a stored matrix and its fourth powers, one after the other; its weights lie
+beside each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_TILE = 32
+_FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, nogil=True)
+def pack_lower(matrix: Any, packed: Any) -> None:
+    """Fill ``packed`` with the entries below the diagonal."""
+    place = 0
+    for i in range(len(matrix)):
+        for j in range(i):
+            packed[place + j] = matrix[i, j]
+        place += i
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def fill_mixture(
+    packed: Any, diagonal: Any, first: Any, length: Any, weights: Any, S: Any
+) -> None:
+    """Fill ``S`` (B, N, N) with the weighted sum of all rungs of all chains.
+
+    ``packed`` is (B, chains, N (N - 1) / 2), ``diagonal`` (B, chains, N); chain ``a``
+    has the weights ``first[a]`` to ``first[a] + length[a]``.  The diagonal of a chain
+    of more than one rung is 1, as that of a Gaussian.
+    """
+    n = S.shape[1]
+    x = np.empty(n)
+    total = np.empty(n)
+    for b in range(S.shape[0]):
+        place = 0
+        for i in range(n):
+            own = 0.0
+            for j in range(i):
+                total[j] = 0.0
+            for a in range(len(first)):
+                for j in range(i):
+                    x[j] = packed[b, a, place + j]
+                for r in range(length[a]):
+                    w = weights[first[a] + r]
+                    own += w * diagonal[b, a, i]
+                    if r + 1 == length[a]:
+                        for j in range(i):
+                            total[j] += w * x[j]
+                    else:
+                        for j in range(i):
+                            total[j] += w * x[j]
+                            square = x[j] * x[j]
+                            x[j] = square * square
+            for j in range(i):
+                S[b, i, j] = total[j]
+            S[b, i, i] = own
+            place += i
+        for top in range(0, n, _TILE):
+            bottom = min(top + _TILE, n)
+            for left in range(0, top + 1, _TILE):
+                for j in range(left, min(left + _TILE, n)):
+                    for i in range(max(top, j + 1), bottom):
+                        S[b, j, i] = S[b, i, j]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def add_inner_products(
+    packed: Any, diagonal: Any, first: Any, length: Any, G: Any, out: Any
+) -> None:
+    """Add ``Σ_ij G_ij S^k_ij`` to ``out[k]`` for every rung ``k``, over all sets."""
+    n = G.shape[1]
+    x = np.empty(n)
+    for b in range(G.shape[0]):
+        place = 0
+        for i in range(n):
+            for a in range(len(first)):
+                for j in range(i):
+                    x[j] = packed[b, a, place + j]
+                own = G[b, i, i] * diagonal[b, a, i]
+                for r in range(length[a]):
+                    inner = 0.0
+                    if r + 1 == length[a]:
+                        for j in range(i):
+                            inner += G[b, i, j] * x[j]
+                    else:
+                        for j in range(i):
+                            inner += G[b, i, j] * x[j]
+                            square = x[j] * x[j]
+                            x[j] = square * square
+                    out[first[a] + r] += 2.0 * inner + own
+            place += i

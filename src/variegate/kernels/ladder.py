@@ -1,0 +1,148 @@
+"""Gaussians of many bandwidths and linear parts, held in the room of a few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from variegate._typing import FloatArray, IntArray
+
+__all__ = ["Chains", "PackedSimilarities", "chains_of"]
+
+#: Rungs of a chain, at most: each takes a fourth power, which multiplies relative
+#: errors by four.
+_LONGEST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Which similarities are fourth powers of which.
+
+    Attributes
+    ----------
+    bandwidths : list of (block, float or None)
+        What each chain begins with: the widest of its Gaussians, or a linear part.
+    first, length : arrays
+        Of the rungs of each chain.
+    order : array
+        The weight of each rung.
+    """
+
+    bandwidths: list[tuple[str | None, float | None]]
+    first: IntArray
+    length: IntArray
+    order: IntArray
+
+
+def chains_of(
+    bandwidths: Sequence[tuple[str | None, FloatArray]],
+    linear: Sequence[str | None],
+) -> Chains:
+    """Return the chains of Gaussians, block by block, then of linear parts."""
+    starts: list[tuple[str | None, float | None]] = []
+    members: list[list[int]] = []
+    number = 0
+    for block, widths in bandwidths:
+        before = np.inf
+        for place in np.argsort(-widths, kind="stable"):
+            width = float(widths[place])
+            is_half = abs(before - 2.0 * width) <= 1e-14 * before < np.inf
+            if is_half and len(members[-1]) < _LONGEST:
+                members[-1].append(number + int(place))
+            else:
+                starts.append((block, width))
+                members.append([number + int(place)])
+            before = width
+        number += len(widths)
+    for block in linear:
+        starts.append((block, None))
+        members.append([number])
+        number += 1
+    length = np.array([len(chain) for chain in members])
+    return Chains(
+        starts,
+        np.cumsum(length) - length,
+        length,
+        np.concatenate([np.array(chain, dtype=np.int64) for chain in members]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PackedSimilarities:
+    """The first similarity of every chain, for a stack of ground sets of equal size.
+
+    Attributes
+    ----------
+    chains : Chains
+    packed : array of shape (B, chains, N (N - 1) / 2)
+        Entries below the diagonal, row by row.
+    diagonal : array of shape (B, chains, N)
+    is_stack : bool
+        Whether it stands for several ground sets, perhaps one, or for one alone.
+    """
+
+    chains: Chains
+    packed: FloatArray
+    diagonal: FloatArray
+    is_stack: bool = False
+
+    @classmethod
+    def of(cls, chains: Chains, matrices: Sequence[FloatArray]) -> PackedSimilarities:
+        """Pack the first similarities of one ground set."""
+        from variegate.compiled.ladder import pack_lower
+
+        n = len(matrices[0])
+        packed = np.empty((1, len(matrices), n * (n - 1) // 2))
+        diagonal = np.empty((1, len(matrices), n))
+        for place, matrix in enumerate(matrices):
+            pack_lower(matrix, packed[0, place])
+            diagonal[0, place] = np.diagonal(matrix)
+        return cls(chains, packed, diagonal)
+
+    @classmethod
+    def stack(cls, several: Sequence[PackedSimilarities]) -> PackedSimilarities:
+        """Return ground sets of equal size as one."""
+        if len(several) == 1:
+            return replace(several[0], is_stack=True)
+        return cls(
+            several[0].chains,
+            np.concatenate([one.packed for one in several]),
+            np.concatenate([one.diagonal for one in several]),
+            is_stack=True,
+        )
+
+    def mixture(self, weights: FloatArray) -> FloatArray:
+        """Return the weighted sum, (B, N, N), or (N, N) of one ground set alone."""
+        from variegate.compiled.ladder import fill_mixture
+
+        n_sets, _, n = self.diagonal.shape
+        S = np.empty((n_sets, n, n))
+        fill_mixture(
+            self.packed,
+            self.diagonal,
+            self.chains.first,
+            self.chains.length,
+            weights[self.chains.order],
+            S,
+        )
+        return S if self.is_stack else np.asarray(S[0])
+
+    def inner_products(self, G: FloatArray) -> FloatArray:
+        """Return ``Σ_ij G_ij S^k_ij`` for every weight, summed over the stack."""
+        from variegate.compiled.ladder import add_inner_products
+
+        found = np.zeros(len(self.chains.order))
+        G = G if G.ndim == 3 else G[None]
+        add_inner_products(
+            self.packed,
+            self.diagonal,
+            self.chains.first,
+            self.chains.length,
+            np.ascontiguousarray(G),
+            found,
+        )
+        by_weight = np.empty_like(found)
+        by_weight[self.chains.order] = found
+        return by_weight

@@ -1,0 +1,90 @@
+"""Cholesky factors, inverses and symmetric products in place, without the GIL.
+
+SciPy's wrappers copy arrays that are not in Fortran's order and hold the interpreter
+while they work.  These call the same routines on C-ordered arrays as they lie: the
+lower triangle of one order is the upper of the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, byref, c_char, c_double, c_int
+from typing import Any
+
+from scipy.linalg import cython_blas, cython_lapack
+
+from variegate._typing import FloatArray
+
+__all__ = ["add_product", "cholesky", "inverse_from_cholesky"]
+
+_CHAR, _INT, _REAL = POINTER(c_char), POINTER(c_int), POINTER(c_double)
+
+# The lower triangle in rows is the upper one in columns.
+_LOWER, _TRANSPOSED = c_char(b"U"), c_char(b"T")
+
+
+def _function(module: Any, name: str, *arguments: Any) -> Any:
+    capsule = module.__pyx_capi__[name]
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    return ctypes.CFUNCTYPE(None, *arguments)(address)
+
+
+_POTRF = _function(cython_lapack, "dpotrf", _CHAR, _INT, _REAL, _INT, _INT)
+_POTRI = _function(cython_lapack, "dpotri", _CHAR, _INT, _REAL, _INT, _INT)
+_SYRK = _function(
+    cython_blas,
+    "dsyrk",
+    _CHAR,
+    _CHAR,
+    _INT,
+    _INT,
+    _REAL,
+    _REAL,
+    _INT,
+    _REAL,
+    _REAL,
+    _INT,
+)
+
+
+def _pointer(array: FloatArray) -> Any:
+    if not array.flags.c_contiguous:
+        raise ValueError("the array must be C-contiguous")
+    return array.ctypes.data_as(_REAL)
+
+
+def cholesky(M: FloatArray) -> bool:
+    """Replace the lower triangle of ``M`` by its Cholesky factor; False if it fails."""
+    n, info = c_int(len(M)), c_int()
+    _POTRF(byref(_LOWER), byref(n), _pointer(M), byref(n), byref(info))
+    return bool(info.value == 0)
+
+
+def inverse_from_cholesky(R: FloatArray) -> None:
+    """Replace the lower triangle, a Cholesky factor, by that of the inverse."""
+    n, info = c_int(len(R)), c_int()
+    _POTRI(byref(_LOWER), byref(n), _pointer(R), byref(n), byref(info))
+
+
+def add_product(C: FloatArray, X: FloatArray, alpha: float, beta: float) -> None:
+    """Replace the lower triangle of ``C`` by that of ``α X Xᵀ + β C``."""
+    n, k = c_int(X.shape[0]), c_int(X.shape[1])
+    if not k.value:
+        return
+    _SYRK(
+        byref(_LOWER),
+        byref(_TRANSPOSED),
+        byref(n),
+        byref(k),
+        byref(c_double(alpha)),
+        _pointer(X),
+        byref(k),
+        byref(c_double(beta)),
+        _pointer(C),
+        byref(n),
+    )
