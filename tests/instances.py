@@ -60,6 +60,14 @@ def _blocks(rng, n):
     return {"colour": _dense(rng, n), "shape": _csr(rng, n)}
 
 
+def _eight(rng, n):
+    return rng.standard_normal((n, 8))
+
+
+def _eight_in_blocks(rng, n):
+    return {"colour": _eight(rng, n), "shape": sparse.csr_array(_eight(rng, n))}
+
+
 def _matrix(rng, n):
     A = rng.standard_normal((n, n + 3))
     return A @ A.T / n
@@ -94,7 +102,28 @@ KERNELS = [
         rank_deficient=True,
     ),
     KernelCase("precomputed", vg.Precomputed(), _matrix),
-    KernelCase("user", ScaledLinear(8), lambda rng, n: rng.standard_normal((n, 8))),
+    KernelCase(
+        "gaussian-nystroem",
+        vg.Gaussian(3.0, approximation="nystroem", rank=4),
+        _eight,
+        rank_deficient=True,
+    ),
+    KernelCase(
+        "gaussian-fourier", vg.Gaussian(3.0, approximation="fourier", rank=32), _eight
+    ),
+    KernelCase(
+        "multiple-nystroem",
+        vg.MultipleKernel([2.0, 4.0], approximation="nystroem", rank=5),
+        _eight,
+    ),
+    KernelCase(
+        "multiple-fourier",
+        vg.MultipleKernel(
+            [2.0, 4.0], blocks=["colour", "shape"], approximation="fourier", rank=6
+        ),
+        _eight_in_blocks,
+    ),
+    KernelCase("user", ScaledLinear(8), _eight),
 ]
 
 

@@ -438,7 +438,12 @@ TWO = [vg.GroundSet(X), vg.GroundSet(X)]
             "random_state must be None, a non-neg",
         ),
         ({"random_state": -1}, TWO, [[0], [0]], "random_state must be None, a non-neg"),
-        ({}, TWO, None, "expected a list of subsets, got None"),
+        (
+            {},
+            TWO,
+            None,
+            "pair 0 of the stream is a GroundSet, not a .ground set, subset. pair",
+        ),
         (
             {"kernel": NotSemidefinite()},
             TWO,

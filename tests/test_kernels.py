@@ -31,12 +31,13 @@ def test_stack_equals_its_members(case):
     parameters = kernel.domain.random(rng)
     prepared = [kernel.prepare(ground_set) for ground_set in ground_sets]
     G = rng.standard_normal((3, 5, 5))
+    G = G + G.mT  # a gradient in a symmetric matrix is symmetric
     np.testing.assert_allclose(
-        kernel.value(np.stack(prepared), parameters),
+        kernel.value(kernel.stack(prepared), parameters),
         [kernel.value(p, parameters) for p in prepared],
     )
     np.testing.assert_allclose(
-        kernel.pull_back(np.stack(prepared), parameters, G),
+        kernel.pull_back(kernel.stack(prepared), parameters, G),
         sum(
             kernel.pull_back(p, parameters, g) for p, g in zip(prepared, G, strict=True)
         ),
@@ -137,8 +138,8 @@ def test_parts_of_a_mixture_are_fitted():
     ground_set = vg.GroundSet(np.full((2, 2), 3.0))
     part = MeanScaled()
     mixture = vg.Mixture([part, vg.Linear()]).fit([ground_set])
-    prepared = mixture.prepare(ground_set)
-    np.testing.assert_array_equal(prepared[0], 9.0 * np.eye(2))
+    S = mixture.value(mixture.prepare(ground_set), np.array([1.0, 0.0]))
+    np.testing.assert_array_equal(S, 9.0 * np.eye(2))
     assert not hasattr(part, "mean_")
 
 
@@ -211,3 +212,44 @@ def test_repair_leaves_a_good_matrix_alone():
     S = np.ones((4, 4))  # rank one: singular, but positive semidefinite
     kernel = vg.Precomputed(repair=True)
     np.testing.assert_array_equal(kernel.matrix(vg.GroundSet(np.ones((4, 1)), S)), S)
+
+
+# Fourth powers in place of Gaussians -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "bandwidths",
+    [
+        [1.0],
+        [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
+        [3.0, 1.0, 2.0, 0.7, 4.0],
+        [2.0, 2.0, 1.0],
+        (2.0 ** np.arange(-6.0, 7.0)).tolist(),
+    ],
+)
+def test_a_ladder_equals_its_gaussians(bandwidths):
+    rng = np.random.default_rng(3)
+    ground_set = vg.GroundSet(rng.standard_normal((70, 6)))
+    kernel = vg.MultipleKernel(bandwidths=bandwidths, linear=True)
+    prepared = kernel.prepare(ground_set)
+    matrices = kernel.matrices(ground_set)
+    weights = rng.dirichlet(np.ones(len(matrices)))
+    expected = sum(w * S for w, S in zip(weights, matrices, strict=True))
+    np.testing.assert_allclose(
+        kernel.value(prepared, weights), expected, rtol=1e-12, atol=1e-13
+    )
+    G = rng.standard_normal((70, 70))
+    G = G + G.T
+    np.testing.assert_allclose(
+        kernel.pull_back(prepared, weights, G),
+        [(G * S).sum() for S in matrices],
+        rtol=1e-10,
+        atol=1e-9,
+    )
+
+
+def test_a_ladder_takes_the_room_of_a_few_matrices():
+    ground_set = vg.GroundSet(np.random.default_rng(0).standard_normal((100, 6)))
+    bandwidths = (2.0 ** np.arange(-6.0, 7.0)).tolist()
+    prepared = vg.MultipleKernel(bandwidths=bandwidths).prepare(ground_set)
+    assert prepared.packed.nbytes <= 2.0 * 8 * 100**2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from variegate._random import check_random_state, generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.decoding import Decoder, as_decoder
+from variegate.dual import low_rank_factors
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 from variegate.kernels import Kernel, MultipleKernel
@@ -25,9 +26,27 @@ from variegate.objective import LargeMarginLoss, check_error_costs
 from variegate.parameters import ParameterSpace
 from variegate.problem import TrainingProblem
 from variegate.quality import log_quality
-from variegate.solvers import Callback, SolverResult, Step, Stop, as_solver
+from variegate.representations import Factored
+from variegate.representations.factored import MAX_MATRIX
+from variegate.solvers import (
+    Callback,
+    MiniBatch,
+    SolverResult,
+    Step,
+    Stop,
+    as_solver,
+)
+from variegate.solvers.adam import Adam
+from variegate.streamed_problem import StreamedProblem, n_to_hold_out
+from variegate.streaming import Example, Examples, ListedExamples
 
 __all__ = ["LargeMarginDPP"]
+
+#: Up to so many items, an ensemble holds the similarity as a matrix.
+_LARGEST_MATRIX = 2000
+#: The trace of ``L`` up to which rounding in a factor is no more than that in ``K``:
+#: errors of 1e-16 of the largest eigenvalue are then at most 1e-10 in a probability.
+_LARGEST_TAME = 1e6
 
 
 class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
@@ -60,9 +79,10 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         alone cannot.  The paper has no intercept.
     l2 : float, default=0.0
         Penalty on ``θ`` (not on ``b``).
-    solver : {"lbfgs", "alternating"} or solver object, default="lbfgs"
-        L-BFGS over all parameters at once, or the paper's alternating projected
-        subgradient descent.
+    solver : {"lbfgs", "alternating", "minibatch"} or solver object, default="lbfgs"
+        L-BFGS over all parameters at once, the paper's alternating projected
+        subgradient descent, or :class:`~variegate.solvers.MiniBatch`, which never
+        needs all the data in memory.  For a stream, the default is "minibatch".
     decoder : name or decoder object, default="mbr"
         How ``predict`` chooses: "mbr", "greedy", "local", "relaxed" or "exact"; see
         :meth:`LEnsemble.decode`.
@@ -146,29 +166,56 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        ground_sets: Sequence[GroundSet],
-        subsets: Sequence[Any],
+        ground_sets: Sequence[GroundSet] | Iterable[tuple[GroundSet, Any]],
+        subsets: Sequence[Any] | None = None,
         *,
         false_positive: Sequence[Any] | None = None,
         false_negative: Sequence[Any] | None = None,
+        validation: tuple[Sequence[GroundSet], Sequence[Any]] | None = None,
+        checkpoint: str | Path | None = None,
     ) -> Self:
         """Learn from wanted subsets.
 
         Parameters
         ----------
-        ground_sets : list of GroundSet
-            A bare array stands for ``GroundSet(array)``.
-        subsets : list
+        ground_sets : list of GroundSet, or stream of pairs
+            A bare array stands for ``GroundSet(array)``.  Without ``subsets``, any
+            object that yields (ground set, subset) pairs each time it is iterated
+            over, such as a :class:`~variegate.streaming.PairFolder`: it is read
+            batch by batch and never held in memory.
+        subsets : list, optional
             For each ground set, the wanted item numbers or a boolean mask.
         false_positive, false_negative : list of arrays of shape (N,), optional
             Costs of choosing each item wrongly and of missing it, in place of 1 and
-            ``omega``.
+            ``omega``.  Not for a stream.
+        validation : (list of GroundSet, list of subsets), optional
+            Held-out data, on which ``MiniBatch`` reports and by which it picks the
+            best parameters.
+        checkpoint : path, optional
+            A file in which ``MiniBatch`` keeps how far it got.  If it exists, learning
+            goes on from there and ends where it would have without interruption; it
+            is removed at the end.
 
         Returns
         -------
         self
         """
         self._check_parameters()
+        solver = as_solver(self.solver, self.max_iter, self.tol)
+        if subsets is None and self.solver == "lbfgs":
+            solver = MiniBatch()
+        if isinstance(solver, MiniBatch):
+            given = (ground_sets, subsets, false_positive, false_negative)
+            return self._fit_in_batches(solver, given, validation, checkpoint)
+        if subsets is None:
+            raise ValueError(
+                f"{type(solver).__name__} needs all the data in memory: give two lists "
+                'to fit, or learn from the stream with solver="minibatch"'
+            )
+        if validation is not None or checkpoint is not None:
+            raise ValueError(
+                'validation and checkpoint are for solver="minibatch" or MiniBatch(...)'
+            )
         ground_sets = check_ground_sets(ground_sets)
         members = check_subsets(subsets, ground_sets)
         kernel = self._kernel_to_fit().fit(ground_sets)
@@ -192,9 +239,170 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"{result.status}. {result.remedy}", ConvergenceWarning, stacklevel=2
             )
-        parts = problem.space.unpack(result.parameters)
+        return self._take(kernel, problem.space, problem.center, result)
+
+    def _fit_in_batches(
+        self,
+        solver: MiniBatch,
+        given: tuple[Any, Any, Any, Any],
+        validation: tuple[Sequence[GroundSet], Sequence[Any]] | None,
+        checkpoint: str | Path | None,
+    ) -> Self:
+        solver.check()
+        if self.n_starts > 1:
+            raise ValueError(f"MiniBatch starts once, but n_starts={self.n_starts}")
+        if validation is not None and (
+            solver.validation_fraction or solver.n_validation
+        ):
+            raise ValueError(
+                "give validation, or a validation_fraction or n_validation of the "
+                "data, not both"
+            )
+        in_memory = given[1] is not None
+        examples = (
+            self._listed(*given) if in_memory else self._streamed(given[0], *given[2:])
+        )
+        problem = StreamedProblem(
+            examples,
+            self._kernel_to_fit(),
+            LargeMarginLoss(self.lam),
+            validation=self._validation(validation),
+            n_held_out=n_to_hold_out(solver, examples),
+            fit_intercept=self.fit_intercept,
+            l2=self.l2,
+            jitter=self.jitter,
+            n_sample=len(examples) if in_memory else None,
+        )
+        seed = (
+            None
+            if self.random_state is None
+            else int(generator(self.random_state).integers(2**63))
+        )
+        (start,) = self._starts(problem.space, problem.center)
+        result = solver.solve(
+            problem, start, self.callback, seed=seed, checkpoint=checkpoint
+        )
+        return self._take(problem.kernel, problem.space, problem.center, result)
+
+    def partial_fit(
+        self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any], n_steps: int = 1
+    ) -> Self:
+        """Learn a little more, from one batch.
+
+        Takes steps of Adam with the rate of ``solver``, where that is a ``MiniBatch``.
+        The first call settles the kernel and the scale of things by its batch, so let
+        it be a typical one; after ``fit`` or ``load``, it goes on from what was
+        learned.
+
+        Parameters
+        ----------
+        ground_sets : list of GroundSet
+        subsets : list
+        n_steps : int, default=1
+            Steps to take, each on the whole batch.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        check_count("n_steps", n_steps)
+        solver = as_solver(self.solver, self.max_iter, self.tol)
+        solver = solver if isinstance(solver, MiniBatch) else MiniBatch()
+        solver.check()
+        is_new = not hasattr(self, "theta_")
+        examples = self._listed(ground_sets, subsets)
+        problem = StreamedProblem(
+            examples,
+            self._kernel_to_fit() if is_new else self.kernel_,
+            LargeMarginLoss(self.lam),
+            fit_intercept=self.fit_intercept,
+            l2=self.l2,
+            jitter=self.jitter,
+            n_sample=len(examples),
+            settle=is_new,
+        )
+        if not is_new and problem.space.parts["theta"].size != self.n_features_in_:
+            raise ValueError(
+                f"{problem.space.parts['theta'].size} quality features, but the model "
+                f"was fitted with {self.n_features_in_}"
+            )
+        if hasattr(self, "_optimizer"):
+            adam, problem.center = self._optimizer
+        else:
+            start = problem.space.center() if is_new else self._fitted(problem.center)
+            adam = Adam.at(problem.space, start)
+        batch = problem.batch(list(examples.starting_at(0)))
+        values = [
+            adam.step(batch, solver.learning_rate, solver.decay_steps)
+            for _ in range(n_steps)
+        ]
+        result = SolverResult(
+            adam.average,
+            values[-1],
+            Stop.DATA_USED,
+            f"took {adam.n_steps} steps of partial_fit",
+            "",
+            n_iterations=adam.n_steps,
+            n_evaluations=adam.n_steps,
+            history=[Step(adam.n_steps, values[-1], adam.gradient_norm)],
+        )
+        self._take(problem.kernel, problem.space, problem.center, result)
+        self._optimizer: tuple[Adam, FloatArray] = (adam, problem.center)
+        return self
+
+    def _listed(
+        self,
+        ground_sets: Any,
+        subsets: Any,
+        false_positive: Sequence[Any] | None = None,
+        false_negative: Sequence[Any] | None = None,
+    ) -> ListedExamples:
+        checked = check_ground_sets(ground_sets)
+        return ListedExamples(
+            checked,
+            check_subsets(subsets, checked),
+            _error_costs(false_positive, "false_positive", checked, 1.0),
+            _error_costs(false_negative, "false_negative", checked, self.omega),
+        )
+
+    def _streamed(
+        self, pairs: Any, false_positive: Any, false_negative: Any
+    ) -> Examples:
+        if false_positive is not None or false_negative is not None:
+            raise ValueError(
+                "false_positive and false_negative are for lists, not for a stream"
+            )
+        return Examples(pairs, self.omega)
+
+    def _validation(self, validation: Any) -> list[Example]:
+        if validation is None:
+            return []
+        if not isinstance(validation, tuple | list) or len(validation) != 2:
+            raise ValueError(
+                "validation must be a pair of lists (ground_sets, subsets), got "
+                f"{type(validation).__name__}"
+            )
+        return list(self._listed(*validation).starting_at(0))
+
+    def _fitted(self, center: FloatArray) -> FloatArray:
+        """Return what was learned, as a point of a space with this ``center``."""
+        intercept = [self.intercept_ + center @ self.theta_] * int(self.fit_intercept)
+        return np.concatenate([self.theta_, intercept, self.kernel_parameters_])
+
+    def _take(
+        self,
+        kernel: Kernel,
+        space: ParameterSpace,
+        center: FloatArray,
+        result: SolverResult,
+    ) -> Self:
+        """Take what a solver found, the intercept freed of ``center``."""
+        parts = space.unpack(result.parameters)
         if self.fit_intercept:
-            parts["intercept"] = parts["intercept"] - problem.center @ parts["theta"]
+            parts["intercept"] = parts["intercept"] - center @ parts["theta"]
+        if hasattr(self, "_optimizer"):
+            del self._optimizer
         self._set_fitted(kernel, parts, result)
         return self
 
@@ -283,7 +491,14 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
     # Choosing ---------------------------------------------------------------------
 
     def ensemble(self, ground_set: GroundSet) -> LEnsemble:
-        """Return the determinantal point process of one ground set."""
+        """Return the determinantal point process of one ground set.
+
+        Of more than 2000 items with a similarity of low rank (``Linear`` with few
+        features, or an approximation), it is held as a factor, which leaves out the
+        ``jitter``: no more items can be chosen than the factor has columns.  Where
+        qualities are extreme a matrix is more accurate, and held if there are no more
+        than 20,000 items.
+        """
         check_is_fitted(self, "theta_")
         return self._ensemble(check_ground_sets([ground_set])[0])
 
@@ -341,10 +556,30 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
                 f"{ground_set.n_features} quality features, but the model was fitted "
                 f"with {self.n_features_in_}"
             )
+        u = log_quality(ground_set.quality, self.theta_, self.intercept_)
+        if len(ground_set) > _LARGEST_MATRIX:
+            ensemble = self._factored_ensemble(ground_set, u)
+            if ensemble is not None:
+                return ensemble
         prepared = self.kernel_.prepare(ground_set)
         S = self.kernel_.value(prepared, self.kernel_parameters_)
-        u = log_quality(ground_set.quality, self.theta_, self.intercept_)
         return LEnsemble.from_quality(with_jitter(S, self.jitter), u)
+
+    def _factored_ensemble(
+        self, ground_set: GroundSet, u: FloatArray
+    ) -> LEnsemble | None:
+        """Return the ensemble of a factor, or None where a matrix is better."""
+        factors = low_rank_factors(self.kernel_, ground_set)
+        if factors is None:
+            return None
+        own = factors.squared @ factors.weights(self.kernel_parameters_)
+        if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= _LARGEST_TAME:
+            # Qualities may then spread further than from_factor knows to be safe.
+            B = factors.scaled(self.kernel_parameters_, u)
+            return LEnsemble._of(Factored(B))
+        if len(ground_set) <= MAX_MATRIX:
+            return None
+        return LEnsemble.from_factor(factors.scaled(self.kernel_parameters_, u))
 
     # Keeping ----------------------------------------------------------------------
 

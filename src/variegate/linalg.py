@@ -245,8 +245,13 @@ def with_jitter(S: FloatArray, jitter: float) -> FloatArray:
     adjoint: it also pulls gradients back.
     """
     S = S.copy()
-    add_to_diagonal(S, jitter * np.diagonal(S, axis1=-2, axis2=-1))
+    add_jitter(S, jitter)
     return S
+
+
+def add_jitter(S: FloatArray, jitter: float) -> None:
+    """Do the same in place."""
+    add_to_diagonal(S, jitter * np.diagonal(S, axis1=-2, axis2=-1))
 
 
 def add_to_diagonal(M: FloatArray, values: FloatArray | float) -> None:

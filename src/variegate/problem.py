@@ -8,19 +8,27 @@ Small ground sets of equal size are stacked and go through each step together.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from variegate import quality
 from variegate._typing import FloatArray, IntArray
 from variegate.domains import Free
+from variegate.dual import DualStack, low_rank_factors
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
-from variegate.linalg import STACK_LIMIT, NotPositiveDefiniteError, with_jitter
+from variegate.linalg import (
+    STACK_LIMIT,
+    NotPositiveDefiniteError,
+    add_jitter,
+    with_jitter,
+)
 from variegate.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.parameters import InfeasibleError, ParameterSpace
 
@@ -56,6 +64,9 @@ class TrainingProblem:
     fit_intercept : bool
     l2 : float
     jitter : float
+    n_jobs : int
+        Threads that stacks of ground sets are shared among.  Their sums are taken in
+        one order, so that nothing but rounding within BLAS depends on it.
 
     Attributes
     ----------
@@ -77,11 +88,13 @@ class TrainingProblem:
         fit_intercept: bool = True,
         l2: float = 0.0,
         jitter: float = 1e-6,
+        n_jobs: int = 1,
     ) -> None:
         self.kernel = kernel
         self.loss = loss
         self.l2 = l2
         self.jitter = jitter
+        self.n_jobs = n_jobs
         self.n_sets = len(ground_sets)
         self.is_smooth = loss.lam == 0.0 or not loss.hinge
         self.center = (
@@ -109,7 +122,7 @@ class TrainingProblem:
         subsets: Sequence[IntArray],
         false_positive: Sequence[FloatArray | float],
         false_negative: Sequence[FloatArray | float],
-    ) -> _Stack:
+    ) -> _Stack | DualStack:
         n_items = len(ground_sets[positions[0]])
 
         def costs(values: Sequence[FloatArray | float]) -> FloatArray:
@@ -121,11 +134,28 @@ class TrainingProblem:
             costs(false_positive),
             costs(false_negative),
         )
+        X = np.stack([ground_sets[p].quality for p in positions]) - self.center
+        if n_items > STACK_LIMIT and len(positions) == 1:
+            with naming(positions[0]):
+                factors = low_rank_factors(self.kernel, ground_sets[positions[0]])
+            if factors is not None:
+                learned = self.kernel.domain.size > 0
+                return self._explained(
+                    positions,
+                    partial(
+                        DualStack,
+                        positions,
+                        X[0],
+                        factors,
+                        targets,
+                        self.jitter,
+                        learned,
+                    ),
+                )
         prepared = []
         for position in positions:
             with naming(position):
                 prepared.append(self.kernel.prepare(ground_sets[position]))
-        X = np.stack([ground_sets[p].quality for p in positions]) - self.center
         return self._explained(
             positions,
             partial(_Stack, positions, X, prepared, targets, self.kernel, self.jitter),
@@ -135,17 +165,41 @@ class TrainingProblem:
         """Return the objective and its gradient at a point of ``space``."""
         parts = self.space.unpack(flat)
         gradient = np.zeros(self.space.size)
-        slopes = self.space.unpack(gradient)
         value = 0.0
-        for stack in self._stacks:
-            value += self._explained(
-                stack.positions,
-                partial(stack.add_value_and_gradient, self.loss, parts, slopes),
-            )
+        for stack_value, stack_gradient in self._each_stack(parts):
+            value += stack_value
+            gradient += stack_gradient
         theta = parts["theta"]
         gradient /= self.n_sets
-        slopes["theta"] += self.l2 * theta
+        self.space.unpack(gradient)["theta"][:] += self.l2 * theta
         return value / self.n_sets + 0.5 * self.l2 * float(theta @ theta), gradient
+
+    def _each_stack(
+        self, parts: dict[str, FloatArray]
+    ) -> Iterator[tuple[float, FloatArray]]:
+        """Yield the loss and the gradient of every stack, in order."""
+
+        def one(stack: _Stack | DualStack) -> tuple[float, FloatArray]:
+            gradient = np.zeros(self.space.size)
+            compute = partial(
+                stack.add_value_and_gradient,
+                self.loss,
+                parts,
+                self.space.unpack(gradient),
+            )
+            return self._explained(stack.positions, compute), gradient
+
+        n_threads = min(self.n_jobs, len(self._stacks))
+        if n_threads == 1:
+            yield from map(one, self._stacks)
+            return
+        # What takes the time is compiled and leaves the interpreter to the others.
+        with self._blas.limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
+            yield from pool.map(one, self._stacks)
+
+    @cached_property
+    def _blas(self) -> ThreadpoolController:
+        return ThreadpoolController()
 
     def _explained(self, positions: list[int], compute: Callable[[], _T]) -> _T:
         """Run ``compute``, turning a failed factorisation into words."""
@@ -220,7 +274,11 @@ class _Stack:
 
     def _similarity(self, parameters: FloatArray) -> FloatArray:
         S = self.kernel.value(self.prepared, parameters)
-        return with_jitter(S if S.ndim == 3 else S[None], self.jitter)
+        S = S if S.ndim == 3 else S[None]
+        if not self.kernel.makes_new:
+            return with_jitter(S, self.jitter)
+        add_jitter(S, self.jitter)
+        return S
 
     def add_value_and_gradient(
         self,
@@ -242,7 +300,8 @@ class _Stack:
         slopes["theta"] += d_theta
         slopes["intercept"] += d_intercept
         if terms.similarity_gradient is not None:
-            G = with_jitter(terms.similarity_gradient, self.jitter)
+            G = terms.similarity_gradient
+            add_jitter(G, self.jitter)
             slopes["kernel"] += self.kernel.pull_back(
                 self.prepared, parts["kernel"], G if self.kernel.stackable else G[0]
             )

@@ -56,6 +56,9 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     #: ``pull_back`` the sum of the gradients over the stack.
     stackable = False
 
+    #: Whether :meth:`value` makes a new array each time, which others may change.
+    makes_new = False
+
     @property
     def domain(self) -> Domain:
         """Where the parameters live; none by default."""
@@ -78,6 +81,16 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     def prepare(self, ground_set: GroundSet) -> Any:
         """Return what ``value`` and ``pull_back`` need of a ground set."""
         return ground_set
+
+    def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
+        """Return the similarity as factors, or None where it has none (default).
+
+        Factors ``F_k`` of shape (N, D_k) with ``S = Σ_k p_k F_k F_kᵀ`` for the
+        parameters ``p``, or ``S = Σ_k F_k F_kᵀ`` for a kernel without.  Where they have
+        few columns, large ground sets are learned from and chosen from by way of them
+        and no N x N matrix is made.
+        """
+        return None
 
     def stack(self, prepared: Sequence[Any]) -> Any:
         """Return prepared ground sets of equal size as one."""

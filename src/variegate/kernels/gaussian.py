@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +14,12 @@ from variegate._typing import FloatArray
 from variegate._validation import check_number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel, check_block
+from variegate.kernels.features import (
+    FeatureMap,
+    check_approximation,
+    settle,
+    settled,
+)
 
 #: Differences are taken feature by feature up to this many features; beyond it, the
 #: expansion into inner products is much faster and centring keeps it accurate enough.
@@ -30,22 +37,83 @@ class Gaussian(FixedKernel):
         ``σ``, positive.
     block : str, optional
         The block of similarity features to read.
+    approximation : {None, "nystroem", "fourier"}, default=None
+        How to approximate the similarity by one of low rank, for ground sets too
+        large for an N x N matrix: see :mod:`variegate.kernels.features`.  None: not
+        at all.
+    rank : int, optional
+        The number of columns of the approximation, needed if there is one; for
+        "fourier", even.
+    random_state : int, default=0
+        Seed of the landmarks or frequencies.
     """
 
     semidefinite = True
 
-    def __init__(self, bandwidth: float, block: str | None = None) -> None:
+    def __init__(
+        self,
+        bandwidth: float,
+        block: str | None = None,
+        approximation: str | None = None,
+        rank: int | None = None,
+        random_state: int = 0,
+    ) -> None:
         self.bandwidth = bandwidth
         self.block = block
+        self.approximation = approximation
+        self.rank = rank
+        self.random_state = random_state
+
+    def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+        """Settle the approximation, if there is one."""
+        check_approximation(self.approximation, self.rank, self.random_state)
+        if self.approximation is not None:
+            assert self.rank is not None
+            self.features_ = settle(
+                self.approximation,
+                self.rank,
+                self.random_state,
+                ground_sets,
+                self.block,
+            )
+        return self
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the landmarks or frequencies, if they are settled."""
+        if self.approximation is None or not hasattr(self, "features_"):
+            return {}  # a part of a mixture is settled in the mixture's own copy
+        return {"features": self.features_.numbers.tolist()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take the landmarks or frequencies as settled."""
+        self.check()
+        if self.approximation is not None and "features" in state:
+            self.features_ = settled(self.approximation, state["features"])
+
+    def _settled(self) -> FeatureMap:
+        if not hasattr(self, "features_"):
+            raise ValueError("the approximation is not settled yet: call fit first")
+        return self.features_
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         check_number("a bandwidth", self.bandwidth, positive=True)
         check_block(self.block)
+        check_approximation(self.approximation, self.rank, self.random_state)
+
+    def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
+        """Return the features of the approximation, if there is one."""
+        if self.approximation is None:
+            return None
+        self.check()
+        return [self._settled()(ground_set.features(self.block), self.bandwidth)]
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
-        """Return ``exp(-D / σ²)`` of the squared distances ``D``."""
+        """Return ``exp(-D / σ²)`` of the squared distances ``D``, or about that."""
         self.check()
+        factors = self.factors(ground_set)
+        if factors is not None:
+            return np.asarray(factors[0] @ factors[0].T)
         distances = squared_distances(ground_set.features(self.block))
         return gaussian(distances, self.bandwidth)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 
-__all__ = ["Chains", "PackedSimilarities", "chains_of"]
+__all__ = ["Chains", "PackedSimilarities", "chains_of", "unchained"]
 
 #: Rungs of a chain, at most: each takes a fourth power, which multiplies relative
 #: errors by four.
@@ -67,6 +67,12 @@ def chains_of(
         length,
         np.concatenate([np.array(chain, dtype=np.int64) for chain in members]),
     )
+
+
+def unchained(n_weights: int) -> Chains:
+    """Return chains of one similarity each."""
+    every = np.arange(n_weights)
+    return Chains([], every, np.ones_like(every), every)
 
 
 @dataclass(frozen=True, eq=False)

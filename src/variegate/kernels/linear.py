@@ -15,7 +15,8 @@ class Linear(FixedKernel):
     """Inner products ``S_ij = φ_iᵀ φ_j`` (paper eq. 7).
 
     Rank-deficient as soon as there are more items than features: a subset larger than
-    the number of features has probability zero, but for the ``jitter``.
+    the number of features has probability zero, but for the ``jitter``.  Large ground
+    sets with few features are learned from without making the matrix.
 
     Parameters
     ----------
@@ -43,3 +44,16 @@ class Linear(FixedKernel):
         with np.errstate(over="ignore", invalid="ignore"):  # judged in prepare
             product = features @ features.T
         return product.toarray() if sparse.issparse(product) else np.asarray(product)
+
+    def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
+        """Return ``[Φ]`` where there are fewer than half as many features as items."""
+        features = ground_set.features(self.block)
+        # Wide sparse features must stay sparse; a subclass may mean another matrix.
+        if (
+            2 * features.shape[1] >= len(ground_set)
+            or type(self).matrix is not Linear.matrix
+        ):
+            return None
+        if self.normalize:
+            features = normalize(features)
+        return [features.toarray() if sparse.issparse(features) else features]

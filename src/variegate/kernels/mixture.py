@@ -66,6 +66,16 @@ class Mixture(WeightedSum):
         """The number of kernels."""
         return len(self._checked())
 
+    def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
+        """Return the factor of every kernel, if all have one."""
+        factors = []
+        for kernel in self._parts():
+            parts = kernel.factors(ground_set)
+            if parts is None or len(parts) != 1:
+                return None
+            factors += parts
+        return factors
+
     def matrices(self, ground_set: GroundSet) -> Sequence[FloatArray]:
         """Return the similarity of every kernel."""
         return [kernel.prepare(ground_set) for kernel in self._parts()]

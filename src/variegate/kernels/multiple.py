@@ -10,12 +10,23 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate._validation import check_number
 from variegate.ground_set import GroundSet, naming
+from variegate.kernels.features import (
+    FeatureMap,
+    check_approximation,
+    settle,
+    settled,
+)
 from variegate.kernels.gaussian import gaussian, squared_distances
+from variegate.kernels.ladder import Chains, PackedSimilarities, chains_of
 from variegate.kernels.linear import Linear
-from variegate.kernels.weighted import WeightedSum
+from variegate.kernels.weighted import WeightedSum, packed
 
 #: The default bandwidths: the median distance times these.
 _LADDER: FloatArray = 2.0 ** np.arange(-3.0, 4.0)
+
+#: With an approximation, the median distance of a larger ground set is that among so
+#: many items drawn at random.
+_MEDIAN_ITEMS = 2000
 
 
 class MultipleKernel(WeightedSum):
@@ -36,11 +47,25 @@ class MultipleKernel(WeightedSum):
     blocks : sequence of str, optional
         Names of the blocks of similarity features to combine: each gets its own
         Gaussians and linear part, and all the weights together sum to one.
+    approximation : {None, "nystroem", "fourier"}, default=None
+        How to approximate each Gaussian by one of low rank, for ground sets too large
+        for N x N matrices; the linear part stays exact.  "fourier" is unbiased and
+        keeps the diagonal at one.  "nystroem" is exact at ``rank`` landmarks taken
+        from the training items, and often much closer where features are few, but
+        raises nothing above the truth: the diagonal of an item far from all landmarks
+        is below one.  See :mod:`variegate.kernels.features`.
+    rank : int, optional
+        The number of columns for each Gaussian, needed with an approximation; for
+        "fourier", even.  Ground sets of more than three times as many items as there
+        are columns in all, ``D``, are worked on in ``O(N D²)``.
+    random_state : int, default=0
+        Seed of the landmarks or frequencies, which are shared by all ground sets.
 
     Attributes
     ----------
     bandwidths_ : dict from block to array, after ``fit``
         The block of unnamed features is ``None``.
+    features_ : dict from block to feature map, after ``fit`` with an approximation
     """
 
     def __init__(
@@ -48,16 +73,27 @@ class MultipleKernel(WeightedSum):
         bandwidths: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
         linear: bool = True,
         blocks: Sequence[str] | None = None,
+        approximation: str | None = None,
+        rank: int | None = None,
+        random_state: int = 0,
     ) -> None:
         self.bandwidths = bandwidths
         self.linear = linear
         self.blocks = blocks
+        self.approximation = approximation
+        self.rank = rank
+        self.random_state = random_state
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        check_approximation(self.approximation, self.rank, self.random_state)
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Settle the bandwidths."""
+        """Settle the bandwidths and, with an approximation, its features."""
+        self.check()
         self.bandwidths_: dict[str | None, FloatArray] = {
             block: (
-                _median_distance(ground_sets, block) * _LADDER
+                _median_distance(ground_sets, block, self._most_items()) * _LADDER
                 if ladder is None
                 else ladder
             )
@@ -67,7 +103,22 @@ class MultipleKernel(WeightedSum):
             raise ValueError(
                 "a multiple kernel needs at least one bandwidth or linear=True"
             )
+        if self.approximation is not None:
+            assert self.rank is not None
+            self.features_: dict[str | None, FeatureMap] = {
+                block: settle(
+                    self.approximation,
+                    self.rank,
+                    self.random_state,
+                    ground_sets,
+                    block,
+                )
+                for block in self.bandwidths_
+            }
         return self
+
+    def _most_items(self) -> int | None:
+        return None if self.approximation is None else _MEDIAN_ITEMS
 
     def _given(self) -> dict[str | None, FloatArray | None]:
         """Return the bandwidths as given, checked, block by block."""
@@ -102,22 +153,41 @@ class MultipleKernel(WeightedSum):
         return settled
 
     def get_state(self) -> dict[str, Any]:
-        """Return the bandwidths that were settled, block by block."""
-        return {
+        """Return what was settled, block by block."""
+        state: dict[str, Any] = {
             "bandwidths": [
                 {"block": block, "values": values.tolist()}
                 for block, values in self._settled().items()
             ]
         }
+        if self.approximation is not None:
+            state["features"] = [
+                {"block": block, "values": features.numbers.tolist()}
+                for block, features in self._feature_maps().items()
+            ]
+        return state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take the bandwidths as settled."""
-        settled = {
+        """Take the bandwidths and the approximation as settled."""
+        self.check()
+        bandwidths = {
             entry["block"]: _ladder(entry["values"]) for entry in state["bandwidths"]
         }
-        if settled.keys() != self._given().keys():
+        if bandwidths.keys() != self._given().keys():
             raise ValueError("the bandwidths are not those of the kernel's blocks")
-        self.bandwidths_ = settled
+        self.bandwidths_ = bandwidths
+        if self.approximation is not None:
+            self.features_ = {
+                entry["block"]: settled(self.approximation, entry["values"])
+                for entry in state["features"]
+            }
+            if self.features_.keys() != bandwidths.keys():
+                raise ValueError("the features are not those of the kernel's blocks")
+
+    def _feature_maps(self) -> dict[str | None, FeatureMap]:
+        if not hasattr(self, "features_"):
+            raise ValueError("the approximation is not settled yet: call fit first")
+        return self.features_
 
     @property
     def n_weights(self) -> int:
@@ -130,12 +200,61 @@ class MultipleKernel(WeightedSum):
         matrices: list[FloatArray] = []
         settled = self._settled()
         for block, bandwidths in settled.items():
-            if len(bandwidths):
+            if self.approximation is not None:
+                matrices += [F @ F.T for F in self._gaussian_factors(ground_set, block)]
+            elif len(bandwidths):
                 distances = squared_distances(ground_set.features(block))
                 matrices += [gaussian(distances, sigma) for sigma in bandwidths]
         if self.linear:
             matrices += [Linear(block=block).matrix(ground_set) for block in settled]
         return matrices
+
+    def prepare(self, ground_set: GroundSet) -> PackedSimilarities:
+        """Return the few similarities that the others are powers of, packed."""
+        if self.approximation is not None:  # none is a power of another
+            return super().prepare(ground_set)
+        chains = self._chains()
+        distances: dict[str | None, FloatArray] = {}
+        first = []
+        for block, bandwidth in chains.bandwidths:
+            if bandwidth is None:
+                first.append(Linear(block=block).matrix(ground_set))
+                continue
+            if block not in distances:
+                distances[block] = squared_distances(ground_set.features(block))
+            first.append(gaussian(distances[block], bandwidth))
+        return packed(chains, first)
+
+    def _chains(self) -> Chains:
+        settled = self._settled()
+        return chains_of(list(settled.items()), list(settled) if self.linear else [])
+
+    def _gaussian_factors(
+        self, ground_set: GroundSet, block: str | None
+    ) -> list[FloatArray]:
+        features = self._feature_maps()[block]
+        items = ground_set.features(block)
+        return [features(items, sigma) for sigma in self._settled()[block]]
+
+    def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
+        """Return what :meth:`matrices` are products of, if there is an approximation.
+
+        None also where the linear part has half as many features as items.
+        """
+        if self.approximation is None:
+            return None
+        linear: list[FloatArray] = []
+        for block in self._settled() if self.linear else ():
+            factor = Linear(block=block).factors(ground_set)
+            if factor is None:
+                return None
+            linear += factor
+        gaussians = [
+            factor
+            for block in self._settled()
+            for factor in self._gaussian_factors(ground_set, block)
+        ]
+        return gaussians + linear
 
     def split(self, weights: FloatArray) -> tuple[FloatArray, FloatArray | float]:
         """Return ``(α, β)`` from the weights, as the paper names them.
@@ -158,12 +277,23 @@ def _ladder(bandwidths: Any) -> FloatArray:
     return np.array(bandwidths, dtype=np.float64)
 
 
-def _median_distance(ground_sets: Sequence[GroundSet], block: str | None) -> float:
-    """Return the median over ground sets of the median distance between items."""
+def _median_distance(
+    ground_sets: Sequence[GroundSet], block: str | None, most_items: int | None
+) -> float:
+    """Return the median over ground sets of the median distance between items.
+
+    Of larger ground sets than ``most_items``, that many items are looked at.
+    """
     medians = []
     for position, ground_set in enumerate(ground_sets):
         with naming(position):
-            distances = squared_distances(ground_set.features(block))
+            features = ground_set.features(block)
+            if most_items is not None and len(ground_set) > most_items:
+                generator = np.random.default_rng(position)
+                features = features[
+                    generator.choice(len(ground_set), most_items, replace=False)
+                ]
+            distances = squared_distances(features)
         apart = distances[np.triu_indices_from(distances, k=1)]
         apart = apart[apart > 0]
         if len(apart):

@@ -11,6 +11,7 @@ from variegate._typing import FloatArray
 from variegate.domains import Simplex
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Kernel
+from variegate.kernels.ladder import Chains, PackedSimilarities, unchained
 
 
 class WeightedSum(Kernel):
@@ -23,6 +24,7 @@ class WeightedSum(Kernel):
     """
 
     stackable = True
+    makes_new = True
 
     @property
     @abstractmethod
@@ -38,26 +40,30 @@ class WeightedSum(Kernel):
         """The simplex, one weight a similarity."""
         return Simplex(self.n_weights)
 
-    def prepare(self, ground_set: GroundSet) -> FloatArray:
-        """Return the similarities, (K, N, N)."""
-        prepared = np.stack(self.matrices(ground_set))
-        if not np.isfinite(prepared).all():
-            raise ValueError(
-                "the similarity holds NaN or infinite values: the features are too "
-                "large for this kernel"
-            )
-        return prepared
+    def prepare(self, ground_set: GroundSet) -> PackedSimilarities:
+        """Return the similarities, one triangle each."""
+        return packed(unchained(self.n_weights), self.matrices(ground_set))
 
-    def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
+    def stack(self, prepared: Sequence[PackedSimilarities]) -> PackedSimilarities:
+        """Return prepared ground sets of equal size as one."""
+        return PackedSimilarities.stack(prepared)
+
+    def value(self, prepared: PackedSimilarities, parameters: FloatArray) -> FloatArray:
         """Return the weighted sum."""
-        flat = prepared.reshape(*prepared.shape[:-2], -1)
-        size = prepared.shape[-1]
-        return np.asarray((parameters @ flat).reshape(*prepared.shape[:-3], size, size))
+        return prepared.mixture(parameters)
 
     def pull_back(
-        self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
+        self, prepared: PackedSimilarities, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
         """Return ``Σ_ij G_ij S^k_ij`` for every ``k``, summed over a stack."""
-        flat = prepared.reshape(*prepared.shape[:-2], -1)
-        inner = flat @ G.reshape(*G.shape[:-2], -1, 1)
-        return np.asarray(inner.reshape(-1, len(parameters)).sum(axis=0))
+        return prepared.inner_products(G)
+
+
+def packed(chains: Chains, matrices: Sequence[FloatArray]) -> PackedSimilarities:
+    """Pack similarities that are finite, or refuse them."""
+    if not all(np.isfinite(matrix).all() for matrix in matrices):
+        raise ValueError(
+            "the similarity holds NaN or infinite values: the features are too large "
+            "for this kernel"
+        )
+    return PackedSimilarities.of(chains, matrices)

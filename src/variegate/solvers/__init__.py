@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
 from variegate.solvers.alternating import AlternatingSubgradient
+from variegate.solvers.checkpoint import CheckpointError
 from variegate.solvers.lbfgs import LBFGS
+from variegate.solvers.minibatch import MiniBatch
 from variegate.solvers.result import (
     Callback,
     Problem,
@@ -21,6 +24,8 @@ __all__ = [
     "SOLVERS",
     "AlternatingSubgradient",
     "Callback",
+    "CheckpointError",
+    "MiniBatch",
     "Problem",
     "SolverResult",
     "Step",
@@ -30,7 +35,11 @@ __all__ = [
 
 #: The names that the estimator takes.
 SOLVERS: Mapping[str, type[Any]] = MappingProxyType(
-    {"lbfgs": LBFGS, "alternating": AlternatingSubgradient}
+    {
+        "lbfgs": LBFGS,
+        "alternating": AlternatingSubgradient,
+        "minibatch": MiniBatch,
+    }
 )
 
 
@@ -41,7 +50,10 @@ def as_solver(solver: Any, max_iter: int, tol: float) -> Any:
             raise ValueError(
                 f"unknown solver {solver!r}; there are {', '.join(sorted(SOLVERS))}"
             )
-        return SOLVERS[solver](max_iter=max_iter, tol=tol)
+        cls = SOLVERS[solver]
+        taken = {field.name for field in fields(cls)}
+        options = {"max_iter": max_iter, "tol": tol}
+        return cls(**{name: options[name] for name in options if name in taken})
     if isinstance(solver, type) or not hasattr(solver, "solve"):
         raise ValueError(
             f"a solver is a name or an object like LBFGS(), got {solver!r}"

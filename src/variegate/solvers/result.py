@@ -34,11 +34,17 @@ class Step(NamedTuple):
     objective : float
     gradient_norm : float
         Largest absolute entry of the gradient in the solver's own coordinates.
+    n_seen : int or None
+        For a solver that reads a stream, the number of pairs learned from so far.
+    expected_f : float or None
+        For one that holds data out, the expected F-score on that data.
     """
 
     iteration: int
     objective: float
     gradient_norm: float
+    n_seen: int | None = None
+    expected_f: float | None = None
 
 
 #: Called after every iteration; a true return value stops the solver.
@@ -53,6 +59,8 @@ class Stop(Enum):
     STALLED = "stalled"
     MAX_ITER = "max_iter"
     CALLBACK = "callback"
+    DATA_USED = "data_used"
+    EARLY = "early"
 
 
 @dataclass(eq=False)

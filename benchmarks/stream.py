@@ -1,0 +1,161 @@
+"""Learning from a million ground sets on disk, in bounded memory.
+
+Writes ground sets of 10 items with 5 quality and 5 similarity features to a folder,
+then learns one epoch in a process of its own, and again in one that is killed
+(``kill -9``) half way and started again.  The two must give the same model.
+
+    python benchmarks/stream.py [--n-sets N] [--folder DIR] [--kernel multiple|linear]
+                                [--out FILE.json]
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+import variegate as vg
+from variegate.solvers import MiniBatch
+from variegate.streaming import PairFolder, write_pairs
+
+N_ITEMS = 10
+N_FEATURES = 5
+KERNELS = {"multiple": vg.MultipleKernel, "linear": vg.Linear}
+
+
+def generated(n_sets, seed=0):
+    """Yield pairs: good items that are not too near to a better one are chosen."""
+    rng = np.random.default_rng(seed)
+    theta = rng.standard_normal(N_FEATURES)
+    for _ in range(n_sets):
+        X = rng.standard_normal((N_ITEMS, N_FEATURES))
+        features = rng.standard_normal((N_ITEMS, N_FEATURES))
+        value = X @ theta + rng.gumbel(size=N_ITEMS)
+        near = ((features[:, None] - features) ** 2).sum(axis=2) < 4.0
+        beaten = (near & (value[None] > value[:, None])).any(axis=1)
+        yield vg.GroundSet(X, features), (value > 0.5) & ~beaten
+
+
+def peak_mib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def learn(folder, kernel, checkpoint, progress):
+    """Learn one epoch; print the time, the peak memory and the parameters."""
+    reached = []
+
+    def report(step):
+        reached.append(step)
+        if progress:
+            Path(progress).write_text(str(step.n_seen))
+
+    model = vg.LargeMarginDPP(
+        kernel=KERNELS[kernel](),
+        solver=MiniBatch(n_epochs=1, n_validation=2000),
+        callback=report,
+        random_state=0,
+    )
+    before = peak_mib()
+    start, start_cpu = time.perf_counter(), time.process_time()
+    model.fit(PairFolder(folder), checkpoint=checkpoint)
+    print(
+        json.dumps(
+            {
+                "seconds": time.perf_counter() - start,
+                "cpu_seconds": time.process_time() - start_cpu,
+                "peak_mib_before": before,
+                "peak_mib": peak_mib(),
+                "n_reports_here": len(reached),
+                "objective": model.solver_result_.objective,
+                "first_objective": model.history_[0].objective,
+                "expected_f": model.history_[-1].expected_f,
+                "parameters": [
+                    *model.theta_.tolist(),
+                    model.intercept_,
+                    *model.kernel_parameters_.tolist(),
+                ],
+            }
+        )
+    )
+
+
+def in_a_process(arguments, kill_at=None):
+    """Run this file with ``--learn``; kill it once it has seen ``kill_at`` pairs."""
+    folder = Path(arguments.folder)
+    progress = folder / "progress"
+    progress.unlink(missing_ok=True)
+    command = [
+        *(sys.executable, __file__, "--learn", "--folder", str(folder)),
+        *("--kernel", arguments.kernel, "--checkpoint", str(folder / "run.json")),
+        *("--progress", str(progress)),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    if kill_at is not None:
+        while process.poll() is None:
+            if progress.exists() and int(progress.read_text() or 0) >= kill_at:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                return None
+            time.sleep(0.05)
+        raise RuntimeError("the run ended before it could be killed")
+    output, _ = process.communicate()
+    return json.loads(output.splitlines()[-1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n-sets", type=int, default=1_000_000)
+    parser.add_argument("--folder", default="/tmp/variegate-stream")
+    parser.add_argument("--kernel", choices=KERNELS, default="multiple")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--learn", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--checkpoint", help=argparse.SUPPRESS)
+    parser.add_argument("--progress", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    folder = Path(arguments.folder)
+    pairs = folder / "pairs"
+    if arguments.learn:
+        learn(pairs, arguments.kernel, arguments.checkpoint, arguments.progress)
+        return
+    if not (pairs / "pairs.json").exists():
+        shutil.rmtree(pairs, ignore_errors=True)
+        start = time.perf_counter()
+        write_pairs(pairs, generated(arguments.n_sets), dtype="float32")
+        print(f"written in {time.perf_counter() - start:.0f} s", flush=True)
+    n_bytes = sum(path.stat().st_size for path in pairs.iterdir())
+    n_pairs = len(PairFolder(pairs))
+    print(f"{n_pairs} ground sets, {n_bytes / 2**20:.0f} MiB on disk", flush=True)
+    (folder / "run.json").unlink(missing_ok=True)
+    whole = in_a_process(arguments)
+    print(
+        f"one epoch: {whole['seconds']:.1f} s ({whole['cpu_seconds']:.1f} s of CPU, "
+        f"{1e6 * whole['cpu_seconds'] / n_pairs:.0f} us a ground set), peak "
+        f"{whole['peak_mib']:.0f} MiB resident ({whole['peak_mib_before']:.0f} before "
+        f"learning), held-out objective {whole['first_objective']:.4f} -> "
+        f"{whole['objective']:.4f}, expected F {whole['expected_f']:.4f}",
+        flush=True,
+    )
+    in_a_process(arguments, kill_at=n_pairs // 2)
+    resumed = in_a_process(arguments)
+    gap = np.abs(np.subtract(whole["parameters"], resumed["parameters"])).max()
+    print(
+        f"killed half way and resumed: {resumed['seconds']:.1f} s for the rest, peak "
+        f"{resumed['peak_mib']:.0f} MiB; largest difference of a parameter {gap:g}"
+    )
+    if arguments.out:
+        rows = {"n_pairs": n_pairs, "bytes": n_bytes, "gap": float(gap)}
+        rows |= {"whole": whole, "resumed": resumed}
+        arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,445 @@
+r"""The large-margin loss of a similarity of low rank, no N x N matrix ever made.
+
+Where the similarity comes as factors, ``S = Σ_k w_k F_k F_kᵀ``, write
+``Φ = [F_1 ... F_K]`` with ``D`` columns in all, ``φ_i`` for its rows, and ``w`` for the
+weights repeated for the columns of each factor.  The loss of
+:mod:`variegate.objective`, with the same ridge ``ε`` (the ``jitter``), then takes
+``O(N D²)`` time and ``O(N D)`` memory.
+
+With ``p``, ``c`` as in :class:`variegate.linalg.Resolvent` and ``s_i = S_ii``,
+
+.. math::
+
+    M = P (S + \varepsilon\,\mathrm{diag}(s)) P + C^2
+      = E^{1/2} (I + \Psi w \Psi^T) E^{1/2}, \qquad
+    E = C^2 + \varepsilon P^2 \mathrm{diag}(s), \quad \Psi = E^{-1/2} P \Phi .
+
+Everything follows from two ``D x D`` matrices,
+
+.. math:: \Gamma = \Psi^T \Psi, \qquad \Delta = \Psi^T (d^2 W) \Psi, \qquad
+    d_i^2 = c_i^2 / E_i \le 1,
+
+and from two quadratic forms a row, with ``T = I + w^{1/2} Γ w^{1/2}`` and
+``A = w^{1/2} T⁻¹ w^{1/2}`` (Woodbury's identity):
+
+.. math:: h_i = \psi_i^T A \psi_i, \qquad g_i = \psi_i^T A \Delta A \psi_i .
+
+- ``log det(L + I) = Σ_i (log E_i + 2 max(u_i, 0)) + log det T``.
+- ``K_ii = ε p_i² s_i / E_i + d_i² h_i`` and ``1 - K_ii = d_i² (1 - h_i)``.
+- ``K_ij = d_i d_j ψ_iᵀ A ψ_j`` off the diagonal, hence
+  ``Σ_{i≠k} W_i K_ik² = d_k² (g_k - W_k d_k² h_k²)``.
+- ``Φᵀ P M⁻¹ P Φ = Γ N`` and ``Φᵀ P M⁻¹ C W C M⁻¹ P Φ = Nᵀ Δ N`` with
+  ``N = (I + w Γ)⁻¹``: traces of their blocks are the gradient in the weights.
+- ``[M⁻¹]_ii = (1 - h_i) / E_i`` and ``[M⁻¹ C W C M⁻¹]_ii =
+  (d_i² W_i ((1 - h_i)² - h_i²) + g_i) / E_i``, which the ridge needs.
+
+No entry of ``E`` is below ``ε s_i`` where ``p_i = 1``, so log-qualities of hundreds
+overflow nothing as long as there is a ridge.  Rounding is relative to the largest
+``‖ψ_i‖²``, which is below ``1/ε`` and below ``q_i² s_i``: with the usual ridge of 1e-6
+ten digits are left however good the items are, without one ``q_i² s_i`` may be no
+more than 1e12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from variegate import quality
+from variegate._typing import FloatArray, IntArray
+from variegate.ground_set import GroundSet
+from variegate.kernels import Kernel
+from variegate.linalg import (
+    RANK_TOLERANCE,
+    NotPositiveDefiniteError,
+    log_det_and_inverse,
+)
+from variegate.objective import (
+    SMALLEST_ERROR,
+    LargeMarginLoss,
+    Targets,
+    ZeroProbabilityError,
+)
+
+__all__ = ["DualStack", "DualTerms", "Factors", "dual_loss", "low_rank_factors"]
+
+#: Rows that are worked on at a time.
+_ROWS = 4096
+
+#: The largest ``‖ψ_i‖²``: beyond it, rounding is more than 1e-4 of the identity.
+_LONGEST_ROW = 1e12
+
+#: Below this, working with the N x N matrix is faster.
+_FEWEST_ITEMS = 150
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """A similarity ``S = Σ_k w_k F_k F_kᵀ``, the factors side by side.
+
+    Attributes
+    ----------
+    columns : (N, D)
+        ``Φ = [F_1 ... F_K]``.
+    owner : (D,)
+        The factor that each column belongs to.
+    squared : (N, K)
+        Squared lengths of the rows of each factor: the diagonals of ``F_k F_kᵀ``.
+    """
+
+    columns: FloatArray
+    owner: IntArray
+    squared: FloatArray
+
+    @classmethod
+    def of(cls, factors: Sequence[FloatArray]) -> Factors:
+        """Put factors of shapes (N, D_k) together."""
+        columns = (
+            np.ascontiguousarray(factors[0])
+            if len(factors) == 1
+            else np.concatenate(factors, axis=1)
+        )
+        squared = np.stack([np.einsum("ij,ij->i", F, F) for F in factors], axis=1)
+        owner = np.repeat(np.arange(len(factors)), [F.shape[1] for F in factors])
+        if not np.isfinite(squared).all():
+            raise ValueError(
+                "the similarity holds NaN or infinite values: the features are too "
+                "large for this kernel"
+            )
+        return cls(columns, owner, squared)
+
+    @property
+    def n_factors(self) -> int:
+        """The number of weights."""
+        return int(self.squared.shape[1])
+
+    def weights(self, parameters: FloatArray) -> FloatArray:
+        """Return the weights of the factors: ones where a kernel has no parameters."""
+        return parameters if len(parameters) else np.ones(self.n_factors)
+
+    def scaled(self, parameters: FloatArray, log_scale: FloatArray) -> FloatArray:
+        """Return ``B`` with ``B Bᵀ = diag(e^u) S diag(e^u)``, ``u`` the log-scale."""
+        root = np.sqrt(self.weights(parameters)[self.owner])
+        used = root > 0.0
+        B = self.columns * root if used.all() else self.columns[:, used] * root[used]
+        with np.errstate(over="ignore"):  # judged by whoever holds the factor
+            B *= np.exp(log_scale)[:, None]
+        return B
+
+    def _chunks(self) -> Iterator[slice]:
+        for start in range(0, len(self.columns), _ROWS):
+            yield slice(start, start + _ROWS)
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """Return ``Φᵀ diag(weight) Φ``, a chunk of rows at a time."""
+        size = self.columns.shape[1]
+        total = np.zeros((size, size))
+        if (weight >= 0.0).all():
+            root = np.sqrt(weight)
+            for rows in self._chunks():
+                scaled = root[rows, None] * self.columns[rows]
+                total += scaled.T @ scaled  # which BLAS does by halves
+        else:
+            for rows in self._chunks():
+                total += (weight[rows, None] * self.columns[rows]).T @ (
+                    self.columns[rows]
+                )
+        return total
+
+    def squared_lengths(self, right: FloatArray) -> FloatArray:
+        """Return ``‖φ_iᵀ right‖²`` for every row."""
+        result = np.empty(len(self.columns))
+        for rows in self._chunks():
+            product = self.columns[rows] @ right
+            np.einsum("ij,ij->i", product, product, out=result[rows])
+        return result
+
+    def quadratic_forms(self, middle: FloatArray) -> FloatArray:
+        """Return ``φ_iᵀ middle φ_i`` for every row."""
+        result = np.empty(len(self.columns))
+        for rows in self._chunks():
+            chunk = self.columns[rows]
+            np.einsum("ij,ij->i", chunk @ middle, chunk, out=result[rows])
+        return result
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return the sum over the columns of each factor."""
+        totals = np.bincount(self.owner, values, minlength=self.n_factors)
+        return np.asarray(totals, dtype=np.float64)
+
+
+def low_rank_factors(kernel: Kernel, ground_set: GroundSet) -> Factors | None:
+    """Return the factors of a similarity if their columns are clearly fewer than items.
+
+    Fewer than a third, and not for small ground sets: otherwise the N x N matrix is
+    faster to work with.
+    """
+    if len(ground_set) < _FEWEST_ITEMS:
+        return None
+    factors = kernel.factors(ground_set)
+    if factors is None or 3 * sum(F.shape[1] for F in factors) >= len(ground_set):
+        return None
+    return Factors.of(factors)
+
+
+class DualTerms(NamedTuple):
+    """A loss and its derivatives.
+
+    Attributes
+    ----------
+    value : float
+    weight_gradient : (K,)
+        In the weights of the factors; zeros where it was not asked for.
+    quality_gradient : (N,)
+        ``∂f/∂u``.
+    """
+
+    value: float
+    weight_gradient: FloatArray
+    quality_gradient: FloatArray
+
+
+class _Target(NamedTuple):
+    """``log det`` of the similarity of the wanted items, and its inverse."""
+
+    log_det: float
+    inverse: FloatArray
+
+    @classmethod
+    def of(
+        cls, factors: Factors, weights: FloatArray, members: IntArray, jitter: float
+    ) -> _Target:
+        rows = factors.columns[members]
+        S_y = (rows * weights[factors.owner]) @ rows.T
+        S_y[np.diag_indices_from(S_y)] *= 1.0 + jitter
+        try:
+            log_det, inverse = log_det_and_inverse(S_y[None], RANK_TOLERANCE)
+        except NotPositiveDefiniteError:
+            raise ZeroProbabilityError(0) from None
+        return cls(float(log_det[0]), inverse[0])
+
+    def weight_gradient(
+        self, factors: Factors, members: IntArray, jitter: float
+    ) -> FloatArray:
+        """Return the gradient of ``log det``."""
+        rows = factors.columns[members]
+        ridge = self.inverse.diagonal() @ factors.squared[members]
+        traces = np.einsum("ij,ij->j", self.inverse @ rows, rows)
+        return factors.sums(traces) + jitter * ridge
+
+
+def dual_loss(
+    loss: LargeMarginLoss,
+    factors: Factors,
+    weights: FloatArray,
+    log_quality: FloatArray,
+    targets: Targets,
+    jitter: float,
+    *,
+    weight_gradient: bool = True,
+) -> DualTerms:
+    """Return the loss of one ground set and its gradients.
+
+    Parameters
+    ----------
+    loss : LargeMarginLoss
+    factors : Factors
+    weights : array of shape (K,), not negative
+    log_quality : array of shape (N,)
+    targets : Targets of one ground set
+    jitter : float
+        Ridge on ``S``, relative to its diagonal.
+    weight_gradient : bool
+        Whether the gradient in the weights is wanted.
+
+    Raises
+    ------
+    ZeroProbabilityError
+        If the wanted items are linearly dependent and there is no ridge.
+    NotPositiveDefiniteError
+        If ``L + I`` is too large for its numbers.
+    """
+    members = targets.members[0][targets.present[0]]
+    wanted, cost = targets.indicator[0], targets.error_cost[0]
+    target = _Target.of(factors, weights, members, jitter)
+    resolvent = _LowRankResolvent.of(factors, weights, log_quality, jitter)
+    value = resolvent.log_det - target.log_det - 2.0 * float(log_quality[members].sum())
+    factor = 0.0
+    if loss.lam > 0:
+        error = cost * np.where(wanted, resolvent.excluded, resolvent.included)
+        margin = max(float(error.sum()), SMALLEST_ERROR)
+        factor = loss.lam / margin
+        value += loss.lam * float(np.log(margin))
+    if loss.hinge and not value > 0:
+        return DualTerms(0.0, np.zeros(factors.n_factors), np.zeros(len(log_quality)))
+
+    quality_gradient = 2.0 * np.where(wanted, -resolvent.excluded, resolvent.included)
+    W = np.where(wanted, -cost, cost)
+    h, kept = resolvent.leverage, resolvent.kept
+    if loss.lam > 0:
+        delta = factors.gram(resolvent.share * kept * W)
+        middle = resolvent.root @ (resolvent.root.T @ delta @ resolvent.root)
+        g = resolvent.share * factors.quadratic_forms(middle @ resolvent.root.T)
+        own = W * resolvent.included * resolvent.excluded
+        others = kept * (g - W * kept * h**2)
+        quality_gradient += 2.0 * factor * (own - others)
+
+    slope = np.zeros(factors.n_factors)
+    if weight_gradient:
+        solved = resolvent.solved(weights[factors.owner])
+        traces = np.einsum("ij,ji->i", resolvent.gram, solved)
+        diagonal = resolvent.share * (1.0 - h)
+        if loss.lam > 0:
+            traces += factor * np.einsum("ij,ij->j", solved, delta @ solved)
+            squares = W * kept * ((1.0 - h) ** 2 - h**2) + g
+            diagonal += factor * resolvent.share * squares
+        slope = factors.sums(traces) + jitter * (diagonal @ factors.squared)
+        slope -= target.weight_gradient(factors, members, jitter)
+    return DualTerms(value, slope, quality_gradient)
+
+
+@dataclass(frozen=True, eq=False)
+class _LowRankResolvent:
+    """``(L + I)⁻¹`` by Woodbury's identity; the names of the module docstring.
+
+    Attributes
+    ----------
+    log_det : float
+        ``log det(L + I)``.
+    share : (N,)
+        ``p² / E``, so that ``ψ_i = √share_i φ_i``.
+    kept : (N,)
+        ``d² = c² / E``.
+    gram : (D, D)
+        ``Γ``.
+    root : (D, D)
+        A root of ``A``: ``A = root rootᵀ``.
+    leverage : (N,)
+        ``h``, between 0 and 1.
+    included, excluded : (N,)
+        ``K_ii`` and ``1 - K_ii``.
+    """
+
+    log_det: float
+    share: FloatArray
+    kept: FloatArray
+    gram: FloatArray
+    root: FloatArray
+    leverage: FloatArray
+    included: FloatArray
+    excluded: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        factors: Factors,
+        weights: FloatArray,
+        log_quality: FloatArray,
+        jitter: float,
+    ) -> _LowRankResolvent:
+        above = np.maximum(log_quality, 0.0)
+        p_squared = np.exp(2.0 * np.minimum(log_quality, 0.0))
+        c_squared = np.exp(-2.0 * above)
+        own = p_squared * (factors.squared @ weights)
+        ridge = jitter * own
+        E = c_squared + ridge
+        if not ((E > 0.0) & (own <= _LONGEST_ROW * E)).all():
+            raise NotPositiveDefiniteError(0)
+        share, kept = p_squared / E, c_squared / E
+        gram = factors.gram(share)
+        scale = np.sqrt(weights[factors.owner])
+        T = scale[:, None] * gram * scale
+        T[np.diag_indices_from(T)] += 1.0
+        lower, info = lapack.dpotrf(T, lower=1)
+        if info != 0 or not np.isfinite(lower).all():
+            raise NotPositiveDefiniteError(0)
+        root = solve_triangular(lower, np.diag(scale), lower=True).T
+        leverage = (share * factors.squared_lengths(root)).clip(0.0, 1.0)
+        # Where the quality is at most one, c = 1 and small ridges keep their digits.
+        log_E = np.where(above > 0.0, np.log(E) + 2.0 * above, np.log1p(ridge))
+        return cls(
+            log_det=float(log_E.sum() + 2.0 * np.log(lower.diagonal()).sum()),
+            share=share,
+            kept=kept,
+            gram=gram,
+            root=root,
+            leverage=leverage,
+            included=(ridge / E + kept * leverage).clip(0.0, 1.0),
+            excluded=kept * (1.0 - leverage),
+        )
+
+    def solved(self, weights: FloatArray) -> FloatArray:
+        """Return ``N = (I + w Γ)⁻¹`` for the weights of the columns."""
+        system = weights[:, None] * self.gram
+        system[np.diag_indices_from(system)] += 1.0
+        return np.asarray(np.linalg.inv(system))
+
+
+class DualStack:
+    """One ground set with a similarity of low rank, in a training problem.
+
+    Parameters
+    ----------
+    positions : list of one int
+        Its place among the ground sets, for messages.
+    X : array of shape (N, d)
+        Quality features.
+    factors : Factors
+    targets : Targets of one ground set
+    jitter : float
+    learned : bool
+        Whether the weights are learned.
+    """
+
+    def __init__(
+        self,
+        positions: list[int],
+        X: FloatArray,
+        factors: Factors,
+        targets: Targets,
+        jitter: float,
+        learned: bool,
+    ) -> None:
+        self.positions = positions
+        self.X = X
+        self.factors = factors
+        self.targets = targets
+        self.jitter = jitter
+        self.learned = learned
+        members = targets.members[0][targets.present[0]]
+        impossible = members[(factors.squared[members] <= 0.0).all(axis=1)]
+        if len(impossible):
+            raise ValueError(
+                f"ground set {positions[0]}: item {impossible[0]} is in the subset, "
+                "but its similarity to itself is zero (its features are all zero), so "
+                "it can never be chosen: drop it, or give it features"
+            )
+        if not learned:  # say now what would fail later
+            _Target.of(factors, factors.weights(np.zeros(0)), members, jitter)
+
+    def add_value_and_gradient(
+        self,
+        loss: LargeMarginLoss,
+        parts: dict[str, FloatArray],
+        slopes: dict[str, FloatArray],
+    ) -> float:
+        """Return the loss; add its gradient to ``slopes``."""
+        terms = dual_loss(
+            loss,
+            self.factors,
+            self.factors.weights(parts["kernel"]),
+            quality.log_quality(self.X, parts["theta"], parts["intercept"].sum()),
+            self.targets,
+            self.jitter,
+            weight_gradient=self.learned,
+        )
+        d_theta, d_intercept = quality.pull_back(self.X, terms.quality_gradient)
+        slopes["theta"] += d_theta
+        slopes["intercept"] += d_intercept
+        if self.learned:
+            slopes["kernel"] += terms.weight_gradient
+        return terms.value

@@ -1,0 +1,248 @@
+"""Gaussian kernels of low rank: ``exp(-‖x - z‖² / σ²) ≈ f(x)ᵀ f(z)``.
+
+Two ways to features ``f`` of a number of columns that is chosen, both settled once from
+the training data and the same for every ground set after:
+
+- random Fourier features (Rahimi and Recht, NIPS 2007): cosines and sines of ``xᵀω`` at
+  random frequencies ``ω ~ N(0, 2/σ² I)``.  Unbiased, with an error of about
+  ``1/√rank`` in every entry; the diagonal is exactly one.
+- Nyström's method (Williams and Seeger, NIPS 2000): similarities to landmarks ``Z``
+  among the training items, ``f(x) = K_zz^{-1/2} k_z(x)``.  Exact at the landmarks; what
+  is far from all of them is too short, so the diagonal is at most one.  The error falls
+  as fast as the kernel's spectrum: quickly for wide Gaussians and few dimensions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import euclidean_distances
+
+from variegate._typing import FloatArray
+from variegate._validation import check_choice, check_count
+from variegate.ground_set import GroundSet, naming
+
+APPROXIMATIONS = ("nystroem", "fourier")
+
+#: Rows that are worked on at a time.
+_ROWS = 4096
+
+#: Landmarks are looked for among at most this many items, drawn at random.
+_POOL = 20_000
+
+#: Eigenvalues of the landmarks' similarity below this share of the largest are
+#: rounding: landmarks that are nearly the same.
+_SMALLEST_EIGENVALUE = 1e-12
+
+
+class FeatureMap(ABC):
+    """Features of items, for any bandwidth."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> FloatArray:
+        """What was settled, for the model file."""
+
+    def __call__(self, X: Any, bandwidth: float) -> FloatArray:
+        """Return the features (N, rank) of items ``X``, an array or CSR matrix."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"{X.shape[1]} similarity features, but the kernel was fitted with "
+                f"{self.n_features}"
+            )
+        compute = self._prepared(bandwidth)
+        first = compute(X[:_ROWS])
+        result = np.empty((X.shape[0], first.shape[1]))
+        result[:_ROWS] = first
+        for start in range(_ROWS, X.shape[0], _ROWS):
+            result[start : start + _ROWS] = compute(X[start : start + _ROWS])
+        return result
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """The number of features of an item."""
+
+    @abstractmethod
+    def _prepared(self, bandwidth: float) -> Any:
+        """Return the function from rows to features."""
+
+
+class Fourier(FeatureMap):
+    """Cosines and sines at random frequencies, in pairs.
+
+    Parameters
+    ----------
+    frequencies : array of shape (p, rank / 2)
+        Standard normal; those of a bandwidth are ``√2 / σ`` times these.
+    """
+
+    def __init__(self, frequencies: FloatArray) -> None:
+        self.frequencies = frequencies
+
+    @property
+    def numbers(self) -> FloatArray:
+        """The frequencies."""
+        return self.frequencies
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of an item."""
+        return len(self.frequencies)
+
+    def _prepared(self, bandwidth: float) -> Any:
+        frequencies = self.frequencies * (np.sqrt(2.0) / bandwidth)
+        half = frequencies.shape[1]
+
+        def compute(rows: Any) -> FloatArray:
+            angles = np.asarray(rows @ frequencies)
+            features = np.empty((len(angles), 2 * half))
+            np.cos(angles, out=features[:, :half])
+            np.sin(angles, out=features[:, half:])
+            features /= np.sqrt(half)
+            return features
+
+        return compute
+
+
+class Nystroem(FeatureMap):
+    """Similarities to landmarks, decorrelated.
+
+    Parameters
+    ----------
+    landmarks : array of shape (m, p)
+    """
+
+    def __init__(self, landmarks: FloatArray) -> None:
+        self.landmarks = landmarks
+
+    @property
+    def numbers(self) -> FloatArray:
+        """The landmarks."""
+        return self.landmarks
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of an item."""
+        return int(self.landmarks.shape[1])
+
+    def _prepared(self, bandwidth: float) -> Any:
+        def similarity(rows: Any) -> FloatArray:
+            squared = _squared_distances_to(rows, self.landmarks)
+            squared /= -bandwidth  # twice, so that no square overflows
+            squared /= bandwidth
+            return np.exp(squared, out=squared)
+
+        values, vectors = eigh(similarity(self.landmarks))
+        used = values > _SMALLEST_EIGENVALUE * values[-1]
+        root = vectors[:, used] / np.sqrt(values[used])
+        return lambda rows: np.asarray(similarity(rows) @ root)
+
+
+_MAPS: dict[str, type[Fourier] | type[Nystroem]] = {
+    "fourier": Fourier,
+    "nystroem": Nystroem,
+}
+
+
+def _squared_distances_to(rows: Any, landmarks: FloatArray) -> FloatArray:
+    if sparse.issparse(rows):
+        return np.asarray(euclidean_distances(rows, landmarks, squared=True))
+    return np.asarray(cdist(rows, landmarks, "sqeuclidean"))
+
+
+def check_approximation(approximation: Any, rank: Any, random_state: Any) -> None:
+    """Refuse parameters of an approximation that make no sense."""
+    if approximation is None:
+        if rank is not None:
+            raise ValueError(
+                f"rank={rank!r} needs an approximation: give approximation='nystroem' "
+                "or 'fourier'"
+            )
+        return
+    check_choice("approximation", approximation, APPROXIMATIONS)
+    if rank is None:
+        raise ValueError(
+            f"approximation={approximation!r} needs a rank, the number of columns for "
+            "each Gaussian: give, for example, rank=64"
+        )
+    check_count("rank", rank)
+    if approximation == "fourier" and rank % 2:
+        raise ValueError(
+            f"rank must be even, because cosines and sines come in pairs, got {rank}"
+        )
+    is_seed = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if not is_seed or random_state < 0:
+        raise ValueError(
+            "random_state of a kernel must be a whole number of at least 0, which the "
+            f"model file can hold, got {random_state!r}"
+        )
+
+
+def settle(
+    approximation: str,
+    rank: int,
+    random_state: int,
+    ground_sets: Sequence[GroundSet],
+    block: str | None,
+) -> FeatureMap:
+    """Draw frequencies, or choose landmarks among the items of all ground sets."""
+    generator = np.random.default_rng(random_state)
+    n_features = _n_features(ground_sets, block)
+    if approximation == "fourier":
+        return Fourier(generator.standard_normal((n_features, rank // 2)))
+    pool = _pool(ground_sets, block, generator)
+    if len(pool) <= rank:
+        return Nystroem(pool)
+    from sklearn.cluster import kmeans_plusplus  # slow to import, seldom needed
+
+    seed = int(generator.integers(2**31))
+    landmarks, _ = kmeans_plusplus(pool, rank, random_state=seed)
+    return Nystroem(np.ascontiguousarray(landmarks))
+
+
+def _n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
+    """Return the number of similarity features, the same for all ground sets."""
+    for position, ground_set in enumerate(ground_sets):
+        with naming(position):
+            found = int(ground_set.features(block).shape[1])
+        if position == 0:
+            n_features = found
+        elif found != n_features:
+            raise ValueError(
+                f"ground set {position} has {found} similarity features but ground set "
+                f"0 has {n_features}: an approximation needs the same ones"
+            )
+    return n_features
+
+
+def settled(approximation: str, numbers: Any) -> FeatureMap:
+    """Return the map that a model file holds."""
+    array = np.array(numbers, dtype=np.float64)
+    if array.ndim != 2 or not array.size or not np.isfinite(array).all():
+        raise ValueError("the approximation of a Gaussian is not a matrix of numbers")
+    return _MAPS[approximation](array)
+
+
+def _pool(
+    ground_sets: Sequence[GroundSet], block: str | None, generator: np.random.Generator
+) -> FloatArray:
+    """Return the items of all ground sets, or as many as are looked at."""
+    ends = np.cumsum([len(ground_set) for ground_set in ground_sets])
+    chosen = np.arange(ends[-1])
+    if len(chosen) > _POOL:
+        chosen = np.sort(generator.choice(len(chosen), _POOL, replace=False))
+    parts = []
+    for ground_set, end in zip(ground_sets, ends, strict=True):
+        first = end - len(ground_set)
+        rows = chosen[(chosen >= first) & (chosen < end)] - first
+        part = ground_set.features(block)[rows]
+        parts.append(part.toarray() if sparse.issparse(part) else part)
+    return np.concatenate(parts)

@@ -1,0 +1,107 @@
+"""Adam with a falling rate, and an average of its path that favours the end.
+
+Two ideas.  Adam (Kingma and Ba, ICLR 2015) takes steps in free coordinates, each
+coordinate with a length of its own, so that features of different scale need no
+tuning.  What counts is not where the last step ended, which is noise, but the average
+of the path, with weights that grow as ``t^8`` (polynomial-decay averaging; Shamir and
+Zhang, ICML 2013): the beginning is forgotten without knowing when the end will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from variegate._typing import FloatArray
+from variegate.parameters import InfeasibleError, ParameterSpace
+from variegate.solvers.result import Problem
+
+_FIRST_DECAY = 0.9
+_SECOND_DECAY = 0.999
+_SMALLEST = 1e-8
+#: The power by which the weight of a step in the average grows with its number.
+_AVERAGE_POWER = 8.0
+
+
+@dataclass(eq=False)
+class Adam:
+    """The state of a descent: everything that its next step depends on.
+
+    Attributes
+    ----------
+    free, previous : the point, and the one before it, in free coordinates
+    average : the average of the points, as flat parameters
+    first, second : the moments of the gradient
+    n_steps : int
+    gradient_norm : float
+        Largest absolute entry of the last gradient.
+    """
+
+    free: FloatArray
+    previous: FloatArray
+    average: FloatArray
+    first: FloatArray
+    second: FloatArray
+    n_steps: int = 0
+    gradient_norm: float = 0.0
+
+    @classmethod
+    def at(cls, space: ParameterSpace, start: FloatArray) -> Self:
+        """Begin at a feasible point."""
+        free = space.to_free(start).copy()
+        zeros = np.zeros_like(free)
+        return cls(free, free.copy(), start.copy(), zeros, zeros.copy())
+
+    def step(self, problem: Problem, learning_rate: float, decay_steps: float) -> float:
+        """Take one step on one batch; return the batch's objective before it.
+
+        The ``t``-th step has the rate ``learning_rate / sqrt(1 + t / decay_steps)``.
+        """
+        space = problem.space
+        value, gradient = self._evaluate(problem)
+        self.gradient_norm = float(np.abs(gradient).max(initial=0.0))
+        self.first = _FIRST_DECAY * self.first + (1.0 - _FIRST_DECAY) * gradient
+        self.second = _SECOND_DECAY * self.second + (1.0 - _SECOND_DECAY) * gradient**2
+        rate = learning_rate / np.sqrt(1.0 + self.n_steps / decay_steps)
+        self.n_steps += 1
+        first = self.first / (1.0 - _FIRST_DECAY**self.n_steps)
+        second = self.second / (1.0 - _SECOND_DECAY**self.n_steps)
+        self.previous = self.free
+        self.free = self.free - rate * first / (np.sqrt(second) + _SMALLEST)
+        share = (_AVERAGE_POWER + 1.0) / (self.n_steps + _AVERAGE_POWER)
+        point = space.from_free(self.free)
+        # Averages of flat parameters stay in a convex domain but for rounding.
+        self.average = space.project(self.average + share * (point - self.average))
+        return value
+
+    def _evaluate(self, problem: Problem) -> tuple[float, FloatArray]:
+        space = problem.space
+        try:
+            value, gradient = problem.value_and_gradient(space.from_free(self.free))
+        except InfeasibleError:
+            # The last step went too far; where it came from may do for this batch.
+            self.free = self.previous
+            self.first = np.zeros_like(self.first)
+            value, gradient = problem.value_and_gradient(space.from_free(self.free))
+        return value, space.pull_back(self.free, gradient)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as plain JSON values, with all digits."""
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Take back what :meth:`state` gave."""
+        values: dict[str, Any] = {
+            name: np.array(value, dtype=np.float64)
+            if isinstance(value, list)
+            else value
+            for name, value in state.items()
+        }
+        return cls(**values)

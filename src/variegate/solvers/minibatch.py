@@ -1,0 +1,372 @@
+"""Learning from a stream: one step a batch, nothing kept but the parameters.
+
+Three ideas.  A pass goes over the stream block by block; a block of ``buffer_size``
+pairs is shuffled and cut into batches, and its order follows from the seed, the number
+of the pass and that of the block alone, so that any place can be found again.  Steps
+and averaging are those of :mod:`variegate.solvers.adam`.  And what a run knows is a
+few plain values, which a checkpoint holds.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from variegate._typing import FloatArray
+from variegate._validation import check_count, check_number
+from variegate.parameters import ParameterSpace
+from variegate.solvers.adam import Adam
+from variegate.solvers.checkpoint import (
+    CheckpointError,
+    read_checkpoint,
+    write_checkpoint,
+)
+from variegate.solvers.result import (
+    Callback,
+    Problem,
+    SolverResult,
+    Step,
+    Stop,
+    Verdict,
+    stopped_by_callback,
+    wants_to_stop,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class StreamProblem(Protocol):
+    """An objective over data that is read in pieces."""
+
+    space: ParameterSpace
+
+    #: Whether part of the data is held out to judge by.
+    has_held_out: bool
+
+    def blocks(self, size: int, first: int) -> Iterator[Sequence[Any]]:
+        """Read one pass of the stream in blocks, from block number ``first`` on."""
+        ...
+
+    def batch(self, examples: Sequence[Any]) -> Problem:
+        """Return the objective of some examples."""
+        ...
+
+    def judge(self, flat: FloatArray) -> tuple[float, float]:
+        """Return the objective and the expected F-score on what is held out."""
+        ...
+
+    def description(self) -> dict[str, Any]:
+        """Return, as plain values, what tells this problem from others."""
+        ...
+
+
+@dataclass(frozen=True)
+class MiniBatch:
+    r"""Adam on one batch of ground sets after another, its path averaged.
+
+    The objective of a batch is the mean of its losses plus the whole penalty,
+    :math:`\frac{l_2}{2} \|\theta\|^2`, so its expectation over batches is the
+    objective of learning.  Weights on the simplex are moved in the free coordinates
+    that L-BFGS uses.
+
+    Parameters
+    ----------
+    batch_size : int
+        Ground sets a step.  Small ones of equal size are evaluated together, so larger
+        batches cost less a set.
+    n_epochs : int
+        Passes over the data.
+    learning_rate : float
+        Length of the first steps in a coordinate.
+    decay_steps : float
+        Step ``t`` has the rate ``learning_rate / sqrt(1 + t / decay_steps)``.
+    buffer_size : int, optional
+        Pairs that are held in memory and shuffled together; 8 batches if not given.
+        Beyond the buffer the order is that of the stream.
+    validation_fraction : float
+        Share of the stream, from its head, that is held out to judge by: never more
+        than 10,000 pairs.  Only for data that has a length.
+    n_validation : int, optional
+        The number of pairs to hold out, in place of a share.
+    report_every : int
+        Batches between reports: to the callback, in the history, and to ``patience``.
+    patience : int, optional
+        Stop after this many reports without a better objective on what is held out.
+    checkpoint_every : int
+        Batches between checkpoints.
+
+    Notes
+    -----
+    A report is a :class:`Step` with ``n_seen``, the number of pairs learned from
+    so far, every pass counted.  With data held out, its ``objective`` and
+    ``expected_f`` are those of the average on that data, and the best average is what
+    is returned.  Without, its ``objective`` is a running mean of the batches'.
+    """
+
+    batch_size: int = 256
+    n_epochs: int = 10
+    learning_rate: float = 0.05
+    decay_steps: float = 100.0
+    buffer_size: int | None = None
+    validation_fraction: float = 0.0
+    n_validation: int | None = None
+    report_every: int = 100
+    patience: int | None = None
+    checkpoint_every: int = 100
+
+    def check(self) -> None:
+        """Refuse settings that make no sense."""
+        for name in ("batch_size", "n_epochs", "report_every", "checkpoint_every"):
+            check_count(name, getattr(self, name))
+        for name in ("buffer_size", "n_validation", "patience"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        for name in ("learning_rate", "decay_steps"):
+            check_number(name, getattr(self, name), positive=True)
+        check_number("validation_fraction", self.validation_fraction)
+        if self.validation_fraction >= 1.0:
+            raise ValueError(
+                f"validation_fraction must be below 1, got {self.validation_fraction!r}"
+            )
+        if self.validation_fraction and self.n_validation:
+            raise ValueError("give validation_fraction or n_validation, not both")
+
+    def solve(
+        self,
+        problem: StreamProblem,
+        start: FloatArray,
+        callback: Callback | None = None,
+        *,
+        seed: int | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> SolverResult:
+        """Minimize the expected objective of a batch from a feasible ``start``.
+
+        Parameters
+        ----------
+        problem : StreamProblem
+        start : array
+        callback : callable, optional
+            Called with every report.
+        seed : int, optional
+            Settles the order of the data within buffers.
+        checkpoint : path, optional
+            A file to go on from if it exists.  Written every ``checkpoint_every``
+            batches, removed at the end.
+
+        Returns
+        -------
+        SolverResult
+        """
+        self.check()
+        if not hasattr(problem, "blocks"):
+            raise ValueError(
+                "MiniBatch needs a problem that comes in batches, such as a "
+                "StreamedProblem; for one that is all in memory use LBFGS()"
+            )
+        if self.patience is not None and not problem.has_held_out:
+            raise ValueError(
+                f"patience={self.patience} needs data that is held out: give "
+                "validation to fit, or validation_fraction or n_validation"
+            )
+        run = _Run(self, problem, start, seed, checkpoint)
+        verdict = run.learn(callback)
+        if checkpoint is not None:
+            Path(checkpoint).unlink(missing_ok=True)
+        return SolverResult(
+            run.best if problem.has_held_out else run.adam.average,
+            run.best_objective if problem.has_held_out else run.training_objective,
+            *verdict,
+            n_iterations=run.adam.n_steps,
+            n_evaluations=run.adam.n_steps,
+            history=run.history,
+        )
+
+
+@dataclass
+class _Place:
+    """How far a run got: what is done of the pass, of its block, and in all."""
+
+    epoch: int = 0
+    block: int = 0
+    batch: int = 0
+    n_seen: int = 0
+
+
+@dataclass
+class _Averaged:
+    """A running mean over about ``length`` values."""
+
+    length: int
+    total: float = 0.0
+    weight: float = 0.0
+
+    def add(self, value: float) -> None:
+        keep = 1.0 - 1.0 / self.length
+        self.total = keep * self.total + (1.0 - keep) * value
+        self.weight = keep * self.weight + (1.0 - keep)
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.weight
+
+
+@dataclass(eq=False)
+class _Run:
+    """One run of the solver: its state, and how it goes on."""
+
+    settings: MiniBatch
+    problem: StreamProblem
+    start: FloatArray
+    seed: int | None
+    checkpoint: str | Path | None
+    place: _Place = field(default_factory=_Place)
+    history: list[Step] = field(default_factory=list)
+    best_objective: float = np.inf
+    n_worse: int = 0
+
+    def __post_init__(self) -> None:
+        self.adam = Adam.at(self.problem.space, self.start)
+        self.best = self.start
+        self.running = _Averaged(self.settings.report_every)
+        self.run = asdict(self.settings) | {
+            "seed": self.seed,
+            **self.problem.description(),
+        }
+        # How often a file is written changes nothing in the answer.
+        del self.run["checkpoint_every"]
+        state = (
+            None
+            if self.checkpoint is None
+            else read_checkpoint(self.checkpoint, self.run)
+        )
+        # Without a seed the order is random, but a run that goes on must know it.
+        self.order = secrets.randbits(63) if self.seed is None else self.seed
+        if state is not None:
+            self._restore(state)
+
+    @property
+    def training_objective(self) -> float:
+        return self.running.mean
+
+    # Learning ---------------------------------------------------------------------
+
+    def learn(self, callback: Callback | None) -> Verdict:
+        settings, adam = self.settings, self.adam
+        for problem, size in self._batches():
+            value = adam.step(problem, settings.learning_rate, settings.decay_steps)
+            self.running.add(value)
+            self.place.n_seen += size
+            if adam.n_steps % settings.report_every == 0:
+                verdict = self._report(callback)
+                if verdict is not None:
+                    return verdict
+            if adam.n_steps % settings.checkpoint_every == 0:
+                self._save()
+        if not adam.n_steps:
+            raise ValueError("the stream holds no pairs to learn from")
+        if adam.n_steps % settings.report_every:
+            verdict = self._report(callback)
+            if verdict is not None:
+                return verdict
+        return Verdict(
+            Stop.DATA_USED,
+            f"went through the data n_epochs={settings.n_epochs} times, in "
+            f"{adam.n_steps} steps",
+            "",
+        )
+
+    def _batches(self) -> Iterator[tuple[Problem, int]]:
+        """Yield batches from the present place on, moving it along."""
+        settings, place = self.settings, self.place
+        buffer_size = settings.buffer_size or 8 * settings.batch_size
+        while place.epoch < settings.n_epochs:
+            for block in self.problem.blocks(buffer_size, place.block):
+                rng = np.random.default_rng([self.order, place.epoch, place.block])
+                order = rng.permutation(len(block))
+                # Batches of nearly equal size: a last one of two pairs would be noise.
+                n_batches = max(1, round(len(block) / settings.batch_size))
+                parts = np.array_split(order, n_batches)
+                while place.batch < n_batches:
+                    part = parts[place.batch]
+                    place.batch += 1
+                    yield self.problem.batch([block[k] for k in part]), len(part)
+                place.block += 1
+                place.batch = 0
+            place.epoch += 1
+            place.block = 0
+
+    def _report(self, callback: Callback | None) -> Verdict | None:
+        """Judge the average, tell the callback; return a verdict if that is the end."""
+        expected_f: float | None = None
+        objective = self.running.mean
+        if self.problem.has_held_out:
+            objective, expected_f = self.problem.judge(self.adam.average)
+            if objective < self.best_objective:
+                self.best_objective, self.n_worse = objective, 0
+                self.best = self.adam.average
+            else:
+                self.n_worse += 1
+        step = Step(
+            self.adam.n_steps,
+            objective,
+            self.adam.gradient_norm,
+            self.place.n_seen,
+            expected_f,
+        )
+        self.history.append(step)
+        if wants_to_stop(callback, step):
+            return stopped_by_callback()
+        if self.n_worse == self.settings.patience:
+            return Verdict(
+                Stop.EARLY,
+                f"stopped early: the objective on held-out data has not fallen for "
+                f"patience={self.settings.patience} reports; the best parameters are "
+                "kept",
+                "",
+            )
+        return None
+
+    # Going on ---------------------------------------------------------------------
+
+    def _save(self) -> None:
+        if self.checkpoint is None:
+            return
+        state = {
+            "order": self.order,
+            "adam": self.adam.state(),
+            "place": asdict(self.place),
+            "running": asdict(self.running),
+            "best": self.best.tolist(),
+            "best_objective": (
+                self.best_objective if np.isfinite(self.best_objective) else None
+            ),
+            "n_worse": self.n_worse,
+            "history": [list(step) for step in self.history],
+        }
+        write_checkpoint(self.checkpoint, self.run, state)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        try:
+            self.order = int(state["order"])
+            self.adam = Adam.from_state(state["adam"])
+            self.place = _Place(**state["place"])
+            self.running = _Averaged(**state["running"])
+            self.best = np.array(state["best"], dtype=np.float64)
+            if state["best_objective"] is not None:
+                self.best_objective = float(state["best_objective"])
+            self.n_worse = int(state["n_worse"])
+            self.history = [Step(*step) for step in state["history"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"{self.checkpoint} is damaged: {type(error).__name__} {error}"
+            ) from None
+        logger.info(
+            "going on from %s after %d steps", self.checkpoint, self.adam.n_steps
+        )

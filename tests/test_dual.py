@@ -1,0 +1,530 @@
+"""The loss by way of factors against its dense twin, and Gaussians of low rank."""
+
+import json
+import resource
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+import reference
+import variegate as vg
+from variegate.dual import DualStack, Factors, dual_loss, low_rank_factors
+from variegate.linalg import NotPositiveDefiniteError, with_jitter
+from variegate.objective import LargeMarginLoss, Targets, ZeroProbabilityError
+from variegate.parameters import InfeasibleError
+from variegate.persistence import ModelFileError
+from variegate.problem import TrainingProblem
+from variegate.representations import Dense, Factored
+
+N = 40
+RANKS = {"one": [3], "three": [2, 1, 4], "wide": [30, 25]}
+QUALITIES = {
+    "usual": lambda rng: rng.standard_normal(N),
+    "low": lambda rng: np.full(N, -300.0),
+    "high": lambda rng: np.full(N, 300.0),
+    "mixed": lambda rng: rng.choice([-300.0, 0.0, 300.0], size=N),
+    "spread": lambda rng: rng.uniform(-300, 300, N),
+    "wide-apart": lambda rng: rng.choice([-3000.0, 3000.0], size=N),
+}
+
+
+def instance(ranks, seed):
+    rng = np.random.default_rng(seed)
+    parts = [rng.standard_normal((N, rank)) for rank in ranks]
+    weights = rng.dirichlet(np.ones(len(ranks)))
+    subset = np.sort(rng.permutation(N)[:5])
+    costs = rng.exponential(size=(2, N)) + 0.1
+    return parts, weights, Targets.of([subset], N, *costs[:, None]), rng
+
+
+def dense_terms(loss, parts, weights, u, targets, jitter):
+    """The same by the matrix: value, gradient in weights, gradient in ``u``."""
+    S = sum(w * F @ F.T for w, F in zip(weights, parts, strict=True))
+    terms = loss.value_and_gradient(with_jitter(S, jitter)[None], u[None], targets)
+    G = with_jitter(terms.similarity_gradient, jitter)[0]
+    by_weight = np.array([np.sum(F * (G @ F)) for F in parts])
+    return terms.value[0], by_weight, terms.quality_gradient[0]
+
+
+def assert_close(actual, expected, tolerance):
+    scale = max(np.abs(expected).max(), 1e-3)
+    assert np.abs(actual - expected).max() / scale < tolerance
+
+
+@pytest.mark.parametrize("ranks", RANKS.values(), ids=RANKS)
+@pytest.mark.parametrize("lam", [0.0, 1.0, 8.0])
+@pytest.mark.parametrize("hinge", [True, False])
+@pytest.mark.parametrize("quality", QUALITIES.values(), ids=QUALITIES)
+@pytest.mark.parametrize("jitter", [1e-6, 1e-2])
+def test_dual_equals_dense(ranks, lam, hinge, quality, jitter):
+    loss = LargeMarginLoss(lam, hinge)
+    for seed in range(3):
+        parts, weights, targets, rng = instance(ranks, seed)
+        u = quality(rng)
+        expected = dense_terms(loss, parts, weights, u, targets, jitter)
+        actual = dual_loss(loss, Factors.of(parts), weights, u, targets, jitter)
+        assert actual.value == pytest.approx(expected[0], rel=1e-8, abs=1e-8)
+        assert_close(actual.weight_gradient, expected[1], 1e-8)
+        assert_close(actual.quality_gradient, expected[2], 1e-8)
+
+
+@pytest.mark.parametrize("lam", [0.0, 1.0, 8.0])
+@pytest.mark.parametrize("jitter", [1e-6, 1e-2])
+def test_weights_of_zero_have_a_gradient(lam, jitter):
+    parts, _, targets, rng = instance([4, 3, 5], 0)
+    weights, u = np.array([0.6, 0.0, 0.4]), rng.standard_normal(N)
+    loss = LargeMarginLoss(lam, hinge=False)
+    expected = dense_terms(loss, parts, weights, u, targets, jitter)
+    actual = dual_loss(loss, Factors.of(parts), weights, u, targets, jitter)
+    assert actual.value == pytest.approx(expected[0], rel=1e-10)
+    assert_close(actual.weight_gradient, expected[1], 1e-8)
+    assert_close(actual.quality_gradient, expected[2], 1e-8)
+
+
+@pytest.mark.parametrize("size", [0, 1, N])
+def test_subsets_of_any_size(size):
+    parts, weights, _, rng = instance([4, 3], 1)
+    targets = Targets.of([np.arange(size)], N, 1.0, 4.0)
+    u = rng.standard_normal(N)
+    loss = LargeMarginLoss(2.0, hinge=False)
+    expected = dense_terms(loss, parts, weights, u, targets, 1e-2)
+    actual = dual_loss(loss, Factors.of(parts), weights, u, targets, 1e-2)
+    assert actual.value == pytest.approx(expected[0], rel=1e-10)
+    assert_close(actual.weight_gradient, expected[1], 1e-8)
+    assert_close(actual.quality_gradient, expected[2], 1e-8)
+
+
+def test_a_met_margin_has_no_loss_and_no_gradient():
+    parts, weights, _, _ = instance([3, 2], 0)
+    targets = Targets.of([np.array([4])], N)
+    u = np.where(np.arange(N) == 4, 20.0, -20.0)
+    free = dual_loss(
+        LargeMarginLoss(1.0, hinge=False), Factors.of(parts), weights, u, targets, 1e-6
+    )
+    cut = dual_loss(LargeMarginLoss(1.0), Factors.of(parts), weights, u, targets, 1e-6)
+    assert free.value < 0 == cut.value
+    assert not cut.weight_gradient.any()
+    assert not cut.quality_gradient.any()
+
+
+def test_without_a_ridge_what_cannot_be_is_said():
+    parts, weights, _, _ = instance([2], 0)
+    targets = Targets.of([np.array([0, 1, 2])], N)
+    with pytest.raises(ZeroProbabilityError):
+        dual_loss(
+            LargeMarginLoss(), Factors.of(parts), weights, np.zeros(N), targets, 0
+        )
+    one = Targets.of([np.array([0])], N)
+    for u in (16.0, 1e3):
+        with pytest.raises(NotPositiveDefiniteError):
+            dual_loss(
+                LargeMarginLoss(), Factors.of(parts), weights, np.full(N, u), one, 0.0
+            )
+    # Qualities that are merely large need none.
+    terms = dual_loss(
+        LargeMarginLoss(), Factors.of(parts), weights, np.full(N, 9.0), one, 0.0
+    )
+    assert np.isfinite(terms.value)
+
+
+def test_many_chunks_equal_one(monkeypatch):
+    parts, weights, targets, rng = instance([4, 3], 2)
+    u = rng.standard_normal(N)
+    loss = LargeMarginLoss(2.0, hinge=False)
+    whole = dual_loss(loss, Factors.of(parts), weights, u, targets, 1e-6)
+    monkeypatch.setattr("variegate.dual._ROWS", 7)
+    chunked = dual_loss(loss, Factors.of(parts), weights, u, targets, 1e-6)
+    for one, other in zip(whole, chunked, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10)
+
+
+# In a training problem ---------------------------------------------------------------
+
+LOW_RANK = {
+    "linear": vg.Linear(),
+    "cosine": vg.Linear(normalize=True),
+    "gaussian-nystroem": vg.Gaussian(2.0, approximation="nystroem", rank=8),
+    "gaussian-fourier": vg.Gaussian(2.0, approximation="fourier", rank=8),
+    "multiple-nystroem": vg.MultipleKernel(approximation="nystroem", rank=3),
+    "multiple-fourier": vg.MultipleKernel(
+        [1.0, 2.0, 4.0], linear=False, approximation="fourier", rank=8
+    ),
+    "mixture": vg.Mixture(
+        [vg.Gaussian(2.0, approximation="nystroem", rank=8), vg.Linear()]
+    ),
+}
+
+
+def ground_sets_of(kind, n_sets=2, n_items=160):
+    rng = np.random.default_rng(5)
+    sets = []
+    for _ in range(n_sets):
+        features = rng.standard_normal((n_items, 4))
+        sets.append(
+            vg.GroundSet(
+                0.3 * rng.standard_normal((n_items, 3)),
+                sparse.csr_array(features) if kind == "sparse" else features,
+            )
+        )
+    return sets, [np.sort(rng.permutation(n_items)[:3]) for _ in sets]
+
+
+def problem_of(kernel, sets, subsets, lam, monkeypatch=None):
+    if monkeypatch is not None:
+        monkeypatch.setattr("variegate.problem.low_rank_factors", lambda *_: None)
+    return TrainingProblem(
+        sets,
+        subsets,
+        kernel,
+        LargeMarginLoss(lam, hinge=False),
+        false_positive=[1.0] * len(sets),
+        false_negative=[2.0] * len(sets),
+    )
+
+
+def some_point(problem):
+    point = problem.space.center()
+    point[problem.space.slices["theta"]] = [0.4, -0.2, 0.1]
+    point[problem.space.slices["intercept"]] = -0.7
+    rng = np.random.default_rng(0)
+    kernel = problem.space.slices["kernel"]
+    point[kernel] = problem.space.parts["kernel"].random(rng)
+    return point
+
+
+@pytest.mark.parametrize("kernel", LOW_RANK.values(), ids=LOW_RANK)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("lam", [0.0, 4.0])
+def test_problem_by_factors_equals_that_by_matrices(kernel, kind, lam, monkeypatch):
+    sets, subsets = ground_sets_of(kind)
+    kernel = kernel.fit(sets)
+    dual = problem_of(kernel, sets, subsets, lam)
+    assert all(isinstance(stack, DualStack) for stack in dual._stacks)
+    dense = problem_of(kernel, sets, subsets, lam, monkeypatch)
+    assert not any(isinstance(stack, DualStack) for stack in dense._stacks)
+    point = some_point(dual)
+    value, gradient = dual.value_and_gradient(point)
+    expected_value, expected_gradient = dense.value_and_gradient(point)
+    assert value == pytest.approx(expected_value, rel=1e-8)
+    assert_close(gradient, expected_gradient, 1e-8)
+
+
+@pytest.mark.parametrize("kernel", LOW_RANK.values(), ids=LOW_RANK)
+@pytest.mark.parametrize("lam", [0.0, 1.0, 8.0])
+def test_gradient_equals_central_differences(kernel, lam):
+    sets, subsets = ground_sets_of("dense")
+    problem = problem_of(kernel.fit(sets), sets, subsets, lam)
+    point = some_point(problem)
+    _, gradient = problem.value_and_gradient(point)
+    expected = reference.central_differences(
+        lambda p: problem.value_and_gradient(p)[0], point
+    )
+    assert_close(gradient, expected, 1e-6)
+
+
+def test_factors_are_for_large_sets_with_few_columns():
+    wide = vg.GroundSet(np.ones((300, 1)), np.ones((300, 100)))
+    assert low_rank_factors(vg.Linear(), wide) is None
+    narrow = vg.GroundSet(np.ones((300, 1)), np.ones((300, 98)))
+    assert low_rank_factors(vg.Linear(), narrow) is not None
+    assert low_rank_factors(vg.Gaussian(1.0), narrow) is None
+    assert low_rank_factors(vg.MultipleKernel([1.0]), narrow) is None
+    assert low_rank_factors(vg.Mixture([vg.Linear(), vg.Gaussian(1.0)]), narrow) is None
+    kernel = vg.MultipleKernel([1.0], approximation="fourier", rank=2).fit([narrow])
+    assert low_rank_factors(kernel, narrow) is None
+    very_wide = vg.GroundSet(np.ones((300, 1)), sparse.csr_array((300, 10**8)))
+    assert low_rank_factors(vg.Linear(), very_wide) is None
+    small = vg.GroundSet(np.ones((149, 1)), np.ones((149, 2)))
+    problem = problem_of(vg.Linear(), [small], [np.array([1])], 1.0)
+    assert not isinstance(problem._stacks[0], DualStack)
+
+
+class ShiftedLinear(vg.Linear):
+    """A subclass that means another matrix."""
+
+    def matrix(self, ground_set):
+        return super().matrix(ground_set) + 1.0
+
+
+class DenseLinear(vg.Linear):
+    """The same matrix, by the dense road."""
+
+    def matrix(self, ground_set):
+        return super().matrix(ground_set)
+
+
+def test_a_subclass_of_linear_keeps_its_matrix():
+    sets, _ = ground_sets_of("dense")
+    assert vg.Linear().factors(sets[0]) is not None
+    assert ShiftedLinear().factors(sets[0]) is None
+
+
+@pytest.mark.parametrize("lam", [0.0, 1.0])
+def test_fit_by_factors_equals_the_dense_fit(lam):
+    sets, subsets = ground_sets_of("dense", n_sets=6)
+    dual, dense = (
+        vg.LargeMarginDPP(
+            lam=lam, kernel=kernel, decoder="greedy", jitter=1e-2, tol=1e-8, l2=0.01
+        ).fit(sets, subsets)
+        for kernel in (vg.Linear(), DenseLinear())
+    )
+    assert dual.solver_result_.objective == pytest.approx(
+        dense.solver_result_.objective, rel=1e-9
+    )
+    np.testing.assert_allclose(dual.theta_, dense.theta_, atol=1e-4)
+    for one, other in zip(dual.predict(sets), dense.predict(sets), strict=True):
+        assert one.tolist() == other.tolist()
+
+
+def test_impossible_items_are_named():
+    sets, _ = ground_sets_of("dense", n_sets=1)
+    features = sets[0].features().copy()
+    features[7] = 0.0
+    ground_set = vg.GroundSet(sets[0].quality, features)
+    with pytest.raises(ValueError, match="ground set 0: item 7 is in the subset, but"):
+        problem_of(vg.Linear(), [ground_set], [np.array([3, 7])], 1.0)
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), jitter=0.0)
+    with pytest.raises(InfeasibleError, match="ground set 0: its subset has probabil"):
+        model.fit(sets, [np.arange(10)])
+
+
+# Gaussians of low rank ---------------------------------------------------------------
+
+
+def exact_and_features(approximation, rank, n_items=60, bandwidth=2.0, seed=0):
+    X = np.random.default_rng(1).standard_normal((n_items, 3))
+    ground_set = vg.GroundSet(np.ones((n_items, 1)), X)
+    exact = vg.Gaussian(bandwidth).matrix(ground_set)
+    kernel = vg.Gaussian(
+        bandwidth, approximation=approximation, rank=rank, random_state=seed
+    )
+    return exact, kernel.fit([ground_set]).factors(ground_set)[0]
+
+
+@pytest.mark.parametrize("bandwidth", [0.3, 1.0, 4.0])
+def test_nystroem_with_all_items_for_landmarks_is_exact(bandwidth):
+    exact, F = exact_and_features("nystroem", 60, bandwidth=bandwidth)
+    np.testing.assert_allclose(F @ F.T, exact, atol=1e-9)
+
+
+def test_nystroem_errors_shrink_and_never_exceed_the_truth():
+    errors = []
+    for rank in (5, 15, 40):
+        exact, F = exact_and_features("nystroem", rank)
+        assert F.shape == (60, rank)
+        rest = exact - F @ F.T
+        # A Schur complement: positive semidefinite, so the diagonal is at most one.
+        assert np.linalg.eigvalsh(rest).min() > -1e-10
+        errors.append(np.abs(rest).max())
+    assert errors[0] > 2 * errors[1] > 4 * errors[2]
+
+
+def test_fourier_errors_shrink_like_the_root_of_the_rank():
+    def error(rank):
+        found = []
+        for seed in range(5):
+            exact, F = exact_and_features("fourier", rank, seed=seed)
+            assert F.shape == (60, rank)
+            np.testing.assert_allclose(np.sum(F**2, axis=1), 1.0, rtol=1e-12)
+            found.append(np.sqrt(np.mean((F @ F.T - exact) ** 2)))
+        return np.mean(found)
+
+    # Sixteen times the rank is a quarter of the error; seeds vary by a few per cent.
+    assert error(64) / error(1024) == pytest.approx(4.0, rel=0.25)
+
+
+def test_fourier_features_are_unbiased():
+    total = 0.0
+    for seed in range(400):
+        exact, F = exact_and_features("fourier", 16, n_items=10, seed=seed)
+        total = total + F @ F.T
+    # An entry has a deviation below 1/√8 for eight frequencies: five of them, for 400.
+    assert np.abs(total / 400 - exact).max() < 5 / np.sqrt(8 * 400)
+
+
+def test_landmarks_are_distinct_training_items():
+    sets, _ = ground_sets_of("dense", n_sets=3)
+    kernel = vg.MultipleKernel([1.0], approximation="nystroem", rank=12).fit(sets)
+    landmarks = kernel.features_[None].landmarks
+    items = np.concatenate([ground_set.features() for ground_set in sets])
+    assert landmarks.shape == (12, 4)
+    assert len(np.unique(landmarks, axis=0)) == 12
+    assert all((items == landmark).all(axis=1).any() for landmark in landmarks)
+
+
+def test_items_that_are_the_same_make_fewer_columns():
+    ground_set = vg.GroundSet(np.ones((50, 1)), np.repeat(np.eye(5), 10, axis=0))
+    for rank in (20, 100):
+        kernel = vg.Gaussian(1.0, approximation="nystroem", rank=rank)
+        F = kernel.fit([ground_set]).factors(ground_set)[0]
+        assert F.shape == (50, 5)
+        np.testing.assert_allclose(F @ F.T, vg.Gaussian(1.0).matrix(ground_set))
+
+
+def test_landmarks_are_looked_for_in_a_pool(monkeypatch):
+    monkeypatch.setattr("variegate.kernels.features._POOL", 30)
+    monkeypatch.setattr("variegate.kernels.multiple._MEDIAN_ITEMS", 50)
+    sets, _ = ground_sets_of("sparse", n_sets=2)
+    kernel = vg.MultipleKernel(approximation="nystroem", rank=40).fit(sets)
+    assert kernel.features_[None].landmarks.shape == (30, 4)
+    median = kernel.bandwidths_[None][3]
+    exact = vg.MultipleKernel().fit(sets).bandwidths_[None][3]
+    assert median == pytest.approx(exact, rel=0.1)
+    assert median != exact
+
+
+def test_the_approximation_is_the_same_for_all_ground_sets():
+    sets, _ = ground_sets_of("dense", n_sets=2)
+    both = vg.GroundSet(
+        np.concatenate([gs.quality for gs in sets]),
+        np.concatenate([gs.features() for gs in sets]),
+    )
+    for name in ("nystroem", "fourier"):
+        kernel = vg.Gaussian(2.0, approximation=name, rank=8).fit(sets)
+        apart = np.concatenate([kernel.factors(gs)[0] for gs in sets])
+        np.testing.assert_allclose(kernel.factors(both)[0], apart, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"approximation": "nystrom", "rank": 4}, "unknown approximation 'nystrom'"),
+        ({"approximation": "nystroem"}, "needs a rank, .* give, for example, rank=64"),
+        ({"approximation": "nystroem", "rank": 0}, "rank must be a whole number of at"),
+        ({"approximation": "fourier", "rank": 2.5}, "rank must be a whole number of"),
+        ({"approximation": "fourier", "rank": 7}, "rank must be even, because"),
+        ({"rank": 7}, "rank=7 needs an approximation"),
+        (
+            {"approximation": "fourier", "rank": 2, "random_state": None},
+            "random_state of a kernel must be a whole number",
+        ),
+    ],
+)
+def test_bad_approximations(parameters, message):
+    sets, subsets = ground_sets_of("dense")
+    for kernel in (vg.MultipleKernel(**parameters), vg.Gaussian(1.0, **parameters)):
+        with pytest.raises(ValueError, match=message):
+            vg.LargeMarginDPP(kernel=kernel).fit(sets, subsets)
+
+
+def test_approximations_need_fitting_and_the_same_features():
+    sets, _ = ground_sets_of("dense")
+    other = vg.GroundSet(np.ones((5, 3)))
+    for kernel in (
+        vg.Gaussian(1.0, approximation="fourier", rank=4),
+        vg.MultipleKernel([1.0], linear=False, approximation="nystroem", rank=4),
+    ):
+        with pytest.raises(ValueError, match="not settled yet: call fit first"):
+            kernel.prepare(sets[0])
+        with pytest.raises(ValueError, match="3 similarity features, but the kernel"):
+            kernel.fit(sets).prepare(other)
+
+
+def test_approximations_need_as_many_features_everywhere():
+    sets = [vg.GroundSet(np.ones((5, 2)), np.ones((5, p))) for p in (3, 4)]
+    for name in ("nystroem", "fourier"):
+        kernel = vg.Gaussian(1.0, approximation=name, rank=4)
+        with pytest.raises(ValueError, match="ground set 1 has 4 similarity features"):
+            kernel.fit(sets)
+
+
+# Choosing, and keeping ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", LOW_RANK.values(), ids=LOW_RANK)
+def test_loaded_model_predicts_what_the_saved_one_did(kernel, tmp_path):
+    sets, subsets = ground_sets_of("dense")
+    model = vg.LargeMarginDPP(kernel=kernel, decoder="greedy", l2=0.1)
+    model.fit(sets, subsets).save(tmp_path / "model.json")
+    loaded = vg.load(tmp_path / "model.json")
+    for one, other in zip(loaded.predict(sets), model.predict(sets), strict=True):
+        assert one.tolist() == other.tolist()
+    np.testing.assert_array_equal(loaded.ensemble(sets[0]).L, model.ensemble(sets[0]).L)
+    loaded.save(tmp_path / "again.json")
+    again = (tmp_path / "again.json").read_text()
+    assert json.loads(again) == json.loads((tmp_path / "model.json").read_text())
+
+
+def test_files_with_a_damaged_approximation(tmp_path):
+    sets, subsets = ground_sets_of("dense")
+    path = tmp_path / "model.json"
+    kernel = vg.Gaussian(2.0, approximation="nystroem", rank=4)
+    model = vg.LargeMarginDPP(kernel=kernel, decoder="greedy", l2=0.1)
+    model.fit(sets, subsets).save(path)
+    document = json.loads(path.read_text())
+    document["kernel"]["state"]["features"] = [1.0, 2.0]
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match="not a matrix of numbers"):
+        vg.load(path)
+
+
+@pytest.mark.parametrize("kernel", LOW_RANK.values(), ids=LOW_RANK)
+def test_ensemble_of_a_large_set_is_held_as_a_factor(kernel):
+    sets, subsets = ground_sets_of("dense", n_sets=1, n_items=2100)
+    model = vg.LargeMarginDPP(
+        kernel=kernel, decoder="greedy", max_iter=3, l2=0.1, jitter=1e-9
+    )
+    with pytest.warns(ConvergenceWarning):
+        model.fit(sets, subsets)
+    ensemble = model.ensemble(sets[0])
+    assert isinstance(ensemble.representation, Factored)
+    kernel_, parameters = model.kernel_, model.kernel_parameters_
+    S = kernel_.value(kernel_.prepare(sets[0]), parameters)
+    u = sets[0].quality @ model.theta_ + model.intercept_
+    dense = vg.LEnsemble._of(Dense(S, u))
+    np.testing.assert_allclose(ensemble.marginals(), dense.marginals(), atol=1e-9)
+    assert ensemble.log_prob(subsets[0]) == pytest.approx(
+        dense.log_prob(subsets[0]), rel=1e-8
+    )
+
+
+def test_wide_qualities_of_a_large_set(monkeypatch):
+    # Rows of the factor differ in length by exp(40): fine where the longest is short.
+    sets, _ = ground_sets_of("dense", n_sets=1, n_items=2100)
+    u = np.linspace(-40.0, 0.0, 2100)
+    ground_set = vg.GroundSet(u[:, None], sets[0].features())
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="greedy", max_iter=1)
+    with pytest.warns(ConvergenceWarning):
+        model.fit([ground_set], [[2000]])
+    model.theta_, model.intercept_ = np.ones(1), 0.0
+    ensemble = model.ensemble(ground_set)
+    assert isinstance(ensemble.representation, Factored)
+    S = vg.Linear().matrix(ground_set)
+    expected = vg.LEnsemble._of(Dense(S, u)).marginals()
+    np.testing.assert_allclose(ensemble.marginals(), expected, rtol=1e-6, atol=1e-12)
+    # Where it is not, a matrix keeps the digits, if it fits.
+    model.intercept_ = 40.0
+    assert isinstance(model.ensemble(ground_set).representation, Dense)
+    monkeypatch.setattr("variegate.estimator.MAX_MATRIX", 2000)
+    with pytest.raises(ValueError, match=r"rows of B differ in length"):
+        model.ensemble(ground_set)
+
+
+@pytest.mark.slow
+def test_200_000_items_are_learned_from_sampled_and_decoded():
+    rng = np.random.default_rng(0)
+    n_items = 200_000
+    ground_set = vg.GroundSet(
+        rng.standard_normal((n_items, 4)), rng.standard_normal((n_items, 8))
+    )
+    subset = np.argsort(-ground_set.quality[:, 0])[:10]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    model = vg.LargeMarginDPP(
+        kernel=vg.MultipleKernel([4.0, 8.0, 16.0], approximation="nystroem", rank=16),
+        decoder="greedy",
+        max_iter=5,
+    )
+    with pytest.warns(ConvergenceWarning):
+        model.fit([ground_set], [subset])
+    history = [step.objective for step in model.history_]
+    assert history[-1] < history[0]
+    ensemble = model.ensemble(ground_set)
+    samples = ensemble.sample(3, random_state=0)
+    assert samples.shape == (3, n_items)
+    assert len(ensemble.decode("greedy", k=10)) == 10
+    assert len(model.predict([ground_set], k=5)[0]) == 5
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # One N x N matrix would be 320 GB; the factor has 0.09.
+    assert (after - before) / 2**20 < 2.0

@@ -1,0 +1,876 @@
+"""Learning from streams: mini-batches, validation, checkpoints, pairs on disk."""
+
+import gc
+import json
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+import weakref
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import variegate as vg
+from instances import KERNELS, random_ground_set
+from variegate.objective import LargeMarginLoss
+from variegate.problem import TrainingProblem
+from variegate.solvers import (
+    LBFGS,
+    CheckpointError,
+    MiniBatch,
+    Step,
+    Stop,
+    as_solver,
+)
+from variegate.solvers.adam import Adam
+from variegate.streamed_problem import StreamedProblem, n_to_hold_out
+from variegate.streaming import Examples, PairFolder, write_pairs
+
+
+@pytest.fixture(scope="module")
+def data():
+    return vg.datasets.make_synthetic(n_sets=120, random_state=0)
+
+
+def pairs_of(data):
+    return list(zip(data.ground_sets, data.subsets, strict=True))
+
+
+def quick(**options):
+    return MiniBatch(**{"batch_size": 16, "n_epochs": 3, "report_every": 4} | options)
+
+
+def model_with(solver, **options):
+    defaults = {"kernel": vg.Linear(), "random_state": 0, "l2": 1e-2}
+    return vg.LargeMarginDPP(solver=solver, **defaults | options)
+
+
+def learned(model):
+    return np.concatenate([model.theta_, [model.intercept_], model.kernel_parameters_])
+
+
+def objective(model, ground_sets, subsets, lam=1.0):
+    """Return the objective of learning at what a model has learned."""
+    n_sets = len(ground_sets)
+    problem = TrainingProblem(
+        ground_sets,
+        subsets,
+        model.kernel_,
+        LargeMarginLoss(lam),
+        false_positive=[1.0] * n_sets,
+        false_negative=[model.omega] * n_sets,
+        fit_intercept=model.fit_intercept,
+        l2=model.l2,
+        jitter=model.jitter,
+    )
+    parts = {
+        "theta": model.theta_,
+        "intercept": np.full(
+            int(model.fit_intercept),
+            model.intercept_ + problem.center @ model.theta_,
+        ),
+        "kernel": model.kernel_parameters_,
+    }
+    return problem.value_and_gradient(problem.space.pack(parts))[0]
+
+
+class Countdown:
+    """A stream without a length, that makes its pairs as it goes."""
+
+    def __init__(self, n_pairs=200, seed=0):
+        self.n_pairs = n_pairs
+        self.seed = seed
+        self.n_passes = 0
+        self.alive = weakref.WeakSet()
+        self.most_alive = 0
+
+    def __iter__(self):
+        self.n_passes += 1
+        rng = np.random.default_rng(self.seed)
+        for _ in range(self.n_pairs):
+            ground_set = vg.GroundSet(rng.standard_normal((6, 3)))
+            self.alive.add(ground_set)
+            self.most_alive = max(self.most_alive, len(self.alive))
+            yield ground_set, ground_set.quality[:, 0] > 0.5
+
+
+# Against the other solvers --------------------------------------------------------
+
+
+@pytest.mark.parametrize("lam", [0.0, 2.0])
+@pytest.mark.parametrize("kernel", [vg.Linear(), vg.MultipleKernel()], ids=repr)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_comes_close_to_lbfgs(data, kernel, lam, fit_intercept):
+    options = {"kernel": kernel, "lam": lam, "fit_intercept": fit_intercept}
+    ends = [
+        objective(
+            model_with(solver, **options).fit(data.ground_sets, data.subsets),
+            data.ground_sets,
+            data.subsets,
+            lam,
+        )
+        for solver in (LBFGS(), MiniBatch(batch_size=32, n_epochs=60))
+    ]
+    assert ends[1] == pytest.approx(ends[0], rel=0.01)
+
+
+def test_shifted_features_change_nothing_but_the_intercept(data):
+    # Batches centre features by their own means; the model must not notice.
+    shift = np.arange(5.0)
+    moved = [vg.GroundSet(gs.quality + shift, gs.quality) for gs in data.ground_sets]
+    plain = [vg.GroundSet(gs.quality, gs.quality) for gs in data.ground_sets]
+    first = model_with(quick()).fit(plain, data.subsets)
+    second = model_with(quick()).fit(moved, data.subsets)
+    np.testing.assert_allclose(first.theta_, second.theta_, atol=1e-9)
+    assert second.intercept_ == pytest.approx(first.intercept_ - shift @ first.theta_)
+
+
+def test_gradient_of_a_batch_in_the_coordinates_of_the_stream(data):
+    problem = StreamedProblem(
+        Examples(pairs_of(data), omega=1.0),
+        vg.MultipleKernel(),
+        LargeMarginLoss(1.0),
+        l2=0.1,
+        n_sample=50,
+    )
+    batch = problem.batch(next(problem.blocks(7)))
+    rng = np.random.default_rng(0)
+    at = problem.space.center() + 0.1 * rng.standard_normal(problem.space.size)
+    at = problem.space.project(at)
+    _, gradient = batch.value_and_gradient(at)
+    # Step eps^(1/3): rounding and truncation of central differences are then equal.
+    step = 6e-6
+    for k in range(problem.space.size):
+        e = step * np.eye(problem.space.size)[k]
+        rise = batch.value_and_gradient(at + e)[0] - batch.value_and_gradient(at - e)[0]
+        assert gradient[k] == pytest.approx(rise / (2 * step), rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("case", KERNELS, ids=str)
+def test_learns_with_every_kernel(case):
+    rng = np.random.default_rng(0)
+    ground_sets = [random_ground_set(case, rng, n) for n in (6, 7, 6, 5)]
+    if case.name == "user":
+        ground_sets = [gs for gs in ground_sets if gs.features().shape[1] == 8]
+    subsets = [[0, 1], [2], [], [4]][: len(ground_sets)]
+    model = model_with(quick(batch_size=2), kernel=case.kernel, l2=0.1)
+    model.fit(ground_sets, subsets, validation=(ground_sets, subsets))
+    assert np.isfinite(learned(model)).all()
+    assert 0.0 < model.history_[-1].expected_f < 1.0
+    domain = model.kernel_.domain
+    np.testing.assert_allclose(
+        domain.project(model.kernel_parameters_), model.kernel_parameters_, atol=1e-9
+    )
+
+
+# Streams --------------------------------------------------------------------------
+
+
+def test_a_stream_and_lists_give_the_same_answer(data):
+    # Both settle by the same sample: a stream's is its first 1000 pairs.
+    listed = model_with(quick()).fit(data.ground_sets, data.subsets)
+    streamed = model_with(quick()).fit(pairs_of(data))
+    np.testing.assert_array_equal(learned(listed), learned(streamed))
+    assert listed.history_ == streamed.history_
+
+
+def test_a_stream_is_learned_from_in_batches_by_default(data):
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), random_state=0).fit(pairs_of(data))
+    assert model.solver_result_.stop is Stop.DATA_USED
+    assert "n_epochs=10 times" in model.solver_result_.status
+    assert not model.solver_result_.remedy
+    assert len(model.predict(data.ground_sets[:3])) == 3
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_the_same_seed_gives_the_same_answer(data, seed):
+    first, second, other = (
+        learned(model_with(quick(), random_state=s).fit(pairs_of(data)))
+        for s in (seed, seed, seed + 1)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert np.abs(first - other).max() > 1e-9
+
+
+def test_every_pair_is_seen_once_an_epoch():
+    seen = []
+
+    class Recorded(StreamedProblem):
+        def batch(self, examples):
+            seen.append([example.position for example in examples])
+            return super().batch(examples)
+
+    problem = Recorded(
+        Examples(Countdown(103), 1.0), vg.Linear(), LargeMarginLoss(), n_held_out=3
+    )
+    del seen[:]  # the held-out slice
+    solver = MiniBatch(batch_size=10, n_epochs=2, buffer_size=40)
+    result = solver.solve(problem, problem.space.center(), seed=0)
+    positions = [p for batch in seen for p in batch]
+    first, second = positions[:100], positions[100:]
+    assert sorted(first) == sorted(second) == list(range(3, 103))
+    assert first != second
+    # Shuffled within the buffer, in the order of the stream beyond it.
+    assert set(first[:40]) == set(range(3, 43))
+    assert {len(batch) for batch in seen} == {10}
+    assert result.n_iterations == 20
+    assert result.history[-1].n_seen == 200
+
+
+def test_no_batch_is_tiny():
+    problem = StreamedProblem(
+        Examples(Countdown(52), 1.0), vg.Linear(), LargeMarginLoss()
+    )
+    seen = []
+    solver = MiniBatch(batch_size=10, n_epochs=1, report_every=1)
+    solver.solve(problem, problem.space.center(), lambda step: seen.append(step.n_seen))
+    assert seen == [11, 22, 32, 42, 52]
+
+
+def test_a_stream_is_never_held_in_memory():
+    stream = Countdown(2000)
+    solver = MiniBatch(batch_size=20, n_epochs=2, buffer_size=60, n_validation=10)
+    problem = StreamedProblem(
+        Examples(stream, 1.0),
+        vg.Linear(),
+        LargeMarginLoss(),
+        n_held_out=10,
+        n_sample=50,
+    )
+    gc.collect()
+    stream.most_alive = 0
+    solver.solve(problem, problem.space.center(), seed=0)
+    # A buffer, the one that takes its place, what is held out, and the first one.
+    assert stream.most_alive <= 2 * 60 + 10 + 2
+    assert stream.n_passes == 3
+
+
+def test_reading_a_folder_takes_no_memory(tmp_path):
+    folder = write_pairs(tmp_path / "pairs", Countdown(4000), shard_size=500)
+    next(iter(folder))
+    tracemalloc.start()
+    for _ in folder:
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    n_bytes = sum(path.stat().st_size for path in folder.folder.iterdir())
+    assert n_bytes > 600_000
+    assert peak < n_bytes / 5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            (pair for pair in []),
+            r"a generator can be read only once, .* begins again: a list",
+        ),
+        (zip([], [], strict=True), "a zip can be read only once"),
+        (3, r"must be an iterable of \(ground set, subset\) pairs, got 3"),
+        (vg.GroundSet(np.eye(2)), "must be an iterable of"),
+        ([], "the stream is empty"),
+        ([vg.GroundSet(np.eye(2))], "pair 0 of the stream is a GroundSet, not a"),
+        ([(np.eye(2), [0]), (np.eye(2), [2])], "pair 1 of the stream: item 2 is out"),
+        ([(np.eye(2), [0]), ([[np.nan]], [0])], "pair 1 of the stream: quality holds"),
+        (
+            [(np.eye(2), [0]), (np.eye(3), [0])],
+            "pair 1 of the stream is <GroundSet: 3 items.*all need the same features",
+        ),
+    ],
+)
+def test_bad_streams(given, message):
+    with pytest.raises(ValueError, match=message):
+        vg.LargeMarginDPP(kernel=vg.Linear()).fit(given)
+
+
+def test_a_stream_that_ends_after_one_pass_is_noticed(data):
+    class Spent:
+        def __init__(self, pairs):
+            self.iterator = iter(pairs)
+
+        def __iter__(self):
+            return self.iterator
+
+    with pytest.raises(ValueError, match="or can be read only once"):
+        model_with(quick()).fit(Spent(pairs_of(data)))
+
+
+def test_errors_name_the_place_in_the_stream():
+    rng = np.random.default_rng(0)
+    pairs = [(rng.standard_normal((4, 2)), [0]) for _ in range(30)]
+    pairs[17] = (pairs[17][0], [0, 1, 2])
+    with pytest.raises(ValueError, match="ground set 17: its subset has probability"):
+        model_with(quick(), jitter=0.0).fit(pairs)
+
+
+def test_error_costs_of_lists_are_used(data):
+    n = len(data.ground_sets)
+    dear = [np.full(10, 5.0)] * n
+    by_omega = model_with(quick(), omega=5.0).fit(data.ground_sets, data.subsets)
+    by_costs = model_with(quick()).fit(
+        data.ground_sets, data.subsets, false_negative=dear
+    )
+    np.testing.assert_array_equal(learned(by_omega), learned(by_costs))
+    with pytest.raises(ValueError, match="are for lists, not for a stream"):
+        model_with(quick()).fit(pairs_of(data), false_negative=dear)
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "message"),
+    [
+        ({"solver": LBFGS()}, {}, "LBFGS needs all the data in memory: give two lists"),
+        ({"solver": "alternating"}, {}, "AlternatingSubgradient needs all the data"),
+        ({"n_starts": 2}, {}, "MiniBatch starts once, but n_starts=2"),
+        (
+            {"solver": quick(n_validation=5)},
+            {"validation": ([np.eye(5)], [[0]])},
+            "give validation, or a validation_fraction or n_validation .* not both",
+        ),
+        ({}, {"validation": 3}, "validation must be a pair of lists"),
+        (
+            {},
+            {"validation": ([np.eye(3)], [[0]])},
+            "validation holds <GroundSet: 3 items.* but the data to learn from",
+        ),
+        ({"solver": quick(n_validation=500)}, {}, "120 pairs, all of them held out"),
+        ({"solver": quick(patience=2)}, {}, "patience=2 needs data that is held out"),
+        ({"solver": quick(batch_size=0)}, {}, "batch_size must be a whole number"),
+        ({"solver": quick(learning_rate=0)}, {}, "learning_rate must be a finite"),
+        ({"solver": quick(validation_fraction=1.0)}, {}, "must be below 1, got 1.0"),
+        (
+            {"solver": quick(validation_fraction=0.1, n_validation=3)},
+            {},
+            "give validation_fraction or n_validation, not both",
+        ),
+    ],
+)
+def test_bad_options(data, options, arguments, message):
+    model = vg.LargeMarginDPP(**{"kernel": vg.Linear()} | options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(pairs_of(data), **arguments)
+
+
+def test_validation_and_checkpoint_are_for_batches(data):
+    for extra in ({"validation": ([], [])}, {"checkpoint": "run.json"}):
+        with pytest.raises(ValueError, match='are for solver="minibatch"'):
+            vg.LargeMarginDPP(kernel=vg.Linear()).fit(
+                data.ground_sets, data.subsets, **extra
+            )
+
+
+def test_a_whole_problem_is_refused(data):
+    problem = TrainingProblem(
+        data.ground_sets[:2],
+        data.subsets[:2],
+        vg.Linear(),
+        LargeMarginLoss(),
+        false_positive=[1.0] * 2,
+        false_negative=[1.0] * 2,
+    )
+    with pytest.raises(ValueError, match="needs a problem that comes in batches"):
+        MiniBatch().solve(problem, problem.space.center())
+
+
+def test_the_name_stands_for_the_defaults():
+    assert as_solver("minibatch", 7, 1e-3) == MiniBatch()
+
+
+def test_a_model_learned_in_batches_can_be_stored(data, tmp_path):
+    model = model_with(quick(), decoder="greedy").fit(pairs_of(data))
+    model.save(tmp_path / "model.json")
+    again = vg.load(tmp_path / "model.json")
+    assert again.solver == model.solver
+    np.testing.assert_array_equal(learned(again), learned(model))
+
+
+# Adam -----------------------------------------------------------------------------
+
+
+class Walled:
+    """A parabola with its minimum at 3, infinite from 0.04 on."""
+
+    is_smooth = True
+
+    def __init__(self):
+        from variegate.domains import Free
+        from variegate.parameters import ParameterSpace
+
+        self.space = ParameterSpace({"theta": Free(1)}, groups=[["theta"]])
+
+    def value_and_gradient(self, flat):
+        from variegate.parameters import InfeasibleError
+
+        if flat[0] >= 0.04:
+            raise InfeasibleError("too far")
+        return float((flat[0] - 3.0) ** 2), 2.0 * (flat - 3.0)
+
+
+def test_a_step_into_the_infinite_is_taken_back():
+    problem = Walled()
+    adam = Adam.at(problem.space, np.zeros(1))
+    adam.step(problem, 0.05, 100.0)
+    assert adam.free[0] == pytest.approx(0.05)
+    assert adam.step(problem, 0.01, 100.0) == 9.0
+
+
+def test_adam_follows_its_formulas():
+    # Kingma and Ba, algorithm 1; weights t (t + 1) ... (t + 7) in the average.
+    rng = np.random.default_rng(0)
+
+    class Noisy(Walled):
+        def value_and_gradient(self, flat):
+            self.last = rng.standard_normal(1)
+            return 0.0, self.last
+
+    problem = Noisy()
+    adam = Adam.at(problem.space, np.zeros(1))
+    m = v = x = 0.0
+    points, weights = [], []
+    for t in range(1, 20):
+        adam.step(problem, 0.1, 10.0)
+        g = float(problem.last[0])
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        rate = 0.1 / np.sqrt(1 + (t - 1) / 10)
+        x -= rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        assert adam.free[0] == pytest.approx(x)
+        points.append(x)
+        weights.append(float(np.prod([t + k for k in range(8)])))
+        average = np.average(points, weights=weights)
+        assert adam.average[0] == pytest.approx(average)
+
+
+# Judging --------------------------------------------------------------------------
+
+
+def test_reports_are_about_what_is_held_out(data):
+    reports = []
+    held_out = data.ground_sets[:20], data.subsets[:20]
+    model = model_with(quick(), callback=reports.append).fit(
+        data.ground_sets[20:], data.subsets[20:], validation=held_out
+    )
+    assert all(isinstance(step, Step) for step in reports)
+    assert model.history_ == reports
+    # 100 pairs, a buffer of 128: six batches an epoch, a report every four.
+    assert [step.iteration for step in reports] == [4, 8, 12, 16, 18]
+    assert reports[-1].n_seen == 300
+    best = min(reports, key=lambda step: step.objective)
+    assert model.solver_result_.objective == best.objective
+    assert objective(model, *held_out) == pytest.approx(best.objective)
+    scores = []
+    for ground_set, wanted in zip(*held_out, strict=True):
+        K = model.ensemble(ground_set).marginals()
+        scores.append(2 * K[wanted].sum() / (K.sum() + len(wanted)))
+    assert best.expected_f == pytest.approx(np.mean(scores))
+
+
+def test_the_head_of_the_stream_is_held_out(data):
+    by_position = model_with(quick(n_validation=20)).fit(pairs_of(data))
+    by_hand = model_with(quick()).fit(
+        pairs_of(data)[20:], validation=(data.ground_sets[:20], data.subsets[:20])
+    )
+    by_share = model_with(quick(validation_fraction=1 / 6)).fit(pairs_of(data))
+    np.testing.assert_array_equal(learned(by_position), learned(by_hand))
+    np.testing.assert_array_equal(learned(by_position), learned(by_share))
+    assert by_position.history_ == by_hand.history_ == by_share.history_
+
+
+def test_a_share_needs_a_length():
+    stream = Countdown(50)
+    with pytest.raises(ValueError, match="needs a stream that has a length: give n_va"):
+        model_with(quick(validation_fraction=0.1)).fit(stream)
+    model_with(quick(n_validation=5)).fit(stream)
+    many = Examples(range(10**6), 1.0)
+    assert n_to_hold_out(MiniBatch(validation_fraction=0.5), many) == 10_000
+    assert n_to_hold_out(MiniBatch(validation_fraction=1e-9), many) == 1
+
+
+def test_without_held_out_data_the_running_mean_is_reported(data):
+    model = model_with(quick(n_epochs=30)).fit(pairs_of(data))
+    assert all(step.expected_f is None for step in model.history_)
+    true = objective(model, data.ground_sets, data.subsets)
+    assert model.solver_result_.objective == pytest.approx(true, rel=0.1)
+
+
+def test_early_stopping_keeps_the_best():
+    # Three training sets and many features: learning them by heart does harm.
+    rng = np.random.default_rng(0)
+    pairs = [(rng.standard_normal((6, 12)), rng.random(6) < 0.4) for _ in range(43)]
+    validation = tuple(zip(*pairs[:40], strict=True))
+    solver = MiniBatch(
+        batch_size=3, n_epochs=400, learning_rate=0.1, report_every=1, patience=6
+    )
+    model = model_with(solver, l2=0.0, kernel=vg.Gaussian(3.0))
+    model.fit(pairs[40:], validation=validation)
+    objectives = [step.objective for step in model.history_]
+    assert model.solver_result_.stop is Stop.EARLY
+    assert "patience=6 reports" in model.solver_result_.status
+    assert len(objectives) < 400
+    assert int(np.argmin(objectives)) == len(objectives) - 7
+    assert model.solver_result_.objective == min(objectives)
+    ground_sets = [vg.GroundSet(X) for X in validation[0]]
+    subsets = [np.flatnonzero(mask) for mask in validation[1]]
+    assert objective(model, ground_sets, subsets) == pytest.approx(min(objectives))
+
+
+def test_the_callback_stops_learning(data):
+    model = model_with(quick(), callback=lambda step: step.n_seen >= 60)
+    model.fit(pairs_of(data))
+    assert model.solver_result_.stop is Stop.CALLBACK
+    assert model.history_[-1].n_seen == 60
+    last_report = model_with(quick(report_every=1000), callback=lambda step: True).fit(
+        pairs_of(data)
+    )
+    assert last_report.solver_result_.stop is Stop.CALLBACK
+
+
+# Going on -------------------------------------------------------------------------
+
+
+def answer_of_run(checkpoint, pause=0.0):
+    """Return all that a run ends with; each report takes a little time."""
+    data = vg.datasets.make_synthetic(n_sets=150, random_state=0)
+    solver = MiniBatch(
+        batch_size=8,
+        buffer_size=40,
+        n_epochs=4,
+        report_every=3,
+        checkpoint_every=2,
+        n_validation=15,
+        patience=20,
+    )
+    model = model_with(
+        solver, kernel=vg.MultipleKernel(), callback=lambda step: time.sleep(pause)
+    )
+    model.fit(pairs_of(data), checkpoint=checkpoint)
+    return learned(model), model.solver_result_.objective, model.history_
+
+
+def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
+    checkpoint = tmp_path / "run.json"
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
+        "from test_streaming import answer_of_run;"
+        f"answer_of_run({str(checkpoint)!r}, pause=0.1)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code])
+    while process.poll() is None:
+        if checkpoint.exists():
+            place = json.loads(checkpoint.read_text())["state"]["place"]
+            if place["epoch"] >= 1 and place["block"] >= 1:
+                break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    n_steps = json.loads(checkpoint.read_text())["state"]["adam"]["n_steps"]
+    assert 17 <= n_steps < 68
+    parameters, end, history = answer_of_run(checkpoint)
+    expected_parameters, expected_end, expected_history = answer_of_run(None)
+    np.testing.assert_array_equal(parameters, expected_parameters)
+    assert end == expected_end
+    assert history == expected_history
+    # Nothing is left to go on with.
+    assert list(tmp_path.iterdir()) == []
+
+
+class InterruptedRunError(Exception):
+    pass
+
+
+def interrupt_after(n_seen):
+    def callback(step):
+        if step.n_seen >= n_seen:
+            raise InterruptedRunError
+
+    return callback
+
+
+def interrupted(data, path, solver, **options):
+    model = model_with(solver, callback=interrupt_after(150), **options)
+    with pytest.raises(InterruptedRunError):
+        model.fit(pairs_of(data), checkpoint=path)
+    return path
+
+
+@pytest.mark.parametrize("checkpoint_every", [1, 3, 7])
+@pytest.mark.parametrize("n_validation", [None, 12])
+def test_an_interrupted_run_goes_on(data, tmp_path, checkpoint_every, n_validation):
+    solver = quick(
+        checkpoint_every=checkpoint_every, n_validation=n_validation, buffer_size=48
+    )
+    whole = model_with(solver).fit(pairs_of(data))
+    path = interrupted(data, tmp_path / "run.json", solver)
+    again = model_with(solver).fit(pairs_of(data), checkpoint=path)
+    np.testing.assert_array_equal(learned(again), learned(whole))
+    assert again.history_ == whole.history_
+    assert not path.exists()
+
+
+def test_a_run_without_a_seed_goes_on_in_the_order_it_began(data, tmp_path):
+    solver = quick(checkpoint_every=1)
+    path = interrupted(data, tmp_path / "run.json", solver, random_state=None)
+    held = path.read_bytes()
+    ends = []
+    for _ in range(2):
+        path.write_bytes(held)
+        model = model_with(solver, random_state=None)
+        ends.append(learned(model.fit(pairs_of(data), checkpoint=path)))
+    np.testing.assert_array_equal(*ends)
+
+
+def test_going_on_does_not_read_what_was_read(data, tmp_path):
+    solver = quick(checkpoint_every=1, batch_size=4, buffer_size=8)
+    path = interrupted(data, tmp_path / "run.json", solver)
+    asked = []
+
+    class Seekable(list):
+        def starting_at(self, position):
+            asked.append(position)
+            return islice(self, position, None)
+
+    model_with(solver).fit(Seekable(pairs_of(data)), checkpoint=path)
+    # First the sample at the head, then the block that the last checkpoint was in: it
+    # was written after 39 batches of 4, the 9 of the second epoch ending at pair 36.
+    assert asked[:2] == [0, 32]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"solver": quick(batch_size=8)}, "batch_size was 16 and is 8"),
+        ({"lam": 3.0}, "lam was 1.0 and is 3.0"),
+        ({"omega": 3.0}, "data was "),
+        ({"kernel": vg.Gaussian(2.0)}, "kernel was "),
+        ({"random_state": 1}, "seed was "),
+    ],
+)
+def test_the_checkpoint_of_another_run_is_refused(data, tmp_path, change, message):
+    path = interrupted(data, tmp_path / "run.json", quick(checkpoint_every=1))
+    held = path.read_bytes()
+    model = model_with(**{"solver": quick(checkpoint_every=1)} | change)
+    with pytest.raises(CheckpointError, match=rf"another run \(.*{message}") as caught:
+        model.fit(pairs_of(data), checkpoint=path)
+    assert "or delete the file" in str(caught.value)
+    assert path.read_bytes() == held
+
+
+def test_the_checkpoint_of_other_data_is_refused(data, tmp_path):
+    path = interrupted(data, tmp_path / "run.json", quick(checkpoint_every=1))
+    with pytest.raises(CheckpointError, match="n_pairs was 120 and is 119"):
+        model_with(quick()).fit(pairs_of(data)[:-1], checkpoint=path)
+    with pytest.raises(CheckpointError, match="data was "):
+        model_with(quick()).fit(pairs_of(data)[::-1], checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "is not a checkpoint, or is damaged"),
+        ("[]", '"format" is not "variegate-checkpoint"'),
+        ('{"format": "variegate-checkpoint", "version": 9}', "format version 9, but"),
+        (
+            '{"format": "variegate-checkpoint", "version": 1}',
+            '"run" or "state" is missing',
+        ),
+    ],
+)
+def test_damaged_checkpoints(data, tmp_path, content, message):
+    path = tmp_path / "run.json"
+    path.write_text(content)
+    with pytest.raises(CheckpointError, match=message):
+        model_with(quick()).fit(pairs_of(data), checkpoint=path)
+
+
+def test_a_checkpoint_without_a_folder_is_refused_at_once(data, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"cannot write the checkpoint .* no f"):
+        model_with(quick()).fit(pairs_of(data), checkpoint=tmp_path / "no" / "run.json")
+
+
+def test_a_checkpoint_that_lacks_its_state_is_refused(data, tmp_path):
+    path = interrupted(data, tmp_path / "run.json", quick(checkpoint_every=1))
+    document = json.loads(path.read_text())
+    del document["state"]["place"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(CheckpointError, match="is damaged: KeyError 'place'"):
+        model_with(quick()).fit(pairs_of(data), checkpoint=path)
+
+
+# A little at a time ---------------------------------------------------------------
+
+
+def test_partial_fit_improves_on_held_out_data(data):
+    held_out = data.ground_sets[80:], data.subsets[80:]
+    model = model_with(quick(learning_rate=0.1), kernel=vg.MultipleKernel())
+    ends = []
+    for _ in range(8):
+        for k in range(0, 80, 20):
+            model.partial_fit(data.ground_sets[k : k + 20], data.subsets[k : k + 20])
+        ends.append(objective(model, *held_out))
+    assert ends[-1] < ends[0] - 0.1
+    whole = model_with("lbfgs", kernel=vg.MultipleKernel())
+    whole.fit(data.ground_sets[:80], data.subsets[:80])
+    assert ends[-1] < objective(whole, *held_out) * 1.05
+    assert model.solver_result_.n_iterations == 32
+    assert "took 32 steps of partial_fit" in model.solver_result_.status
+    assert len(model.predict(data.ground_sets[:3])) == 3
+
+
+def test_partial_fit_takes_several_steps(data):
+    batch = data.ground_sets[:20], data.subsets[:20]
+    at_once = model_with("minibatch").partial_fit(*batch, n_steps=5)
+    one_by_one = model_with("minibatch")
+    for _ in range(5):
+        one_by_one.partial_fit(*batch)
+    np.testing.assert_array_equal(learned(at_once), learned(one_by_one))
+
+
+def test_partial_fit_goes_on_from_fit(data, tmp_path):
+    batch = data.ground_sets[:20], data.subsets[:20]
+    model = model_with("lbfgs", decoder="greedy").fit(data.ground_sets, data.subsets)
+    before = learned(model)
+    model.save(tmp_path / "model.json")
+    loaded = vg.load(tmp_path / "model.json")
+    for other in (model, loaded):
+        other.partial_fit(*batch)
+        # One step of the first rate, in every coordinate but the intercept's mix.
+        np.testing.assert_allclose(learned(other)[:-1], before[:-1], atol=0.051)
+        assert np.abs(learned(other) - before).max() > 1e-3
+    np.testing.assert_array_equal(learned(model), learned(loaded))
+    assert model.fit(data.ground_sets, data.subsets).solver_result_.converged
+    np.testing.assert_array_equal(learned(model), before)
+
+
+def test_bad_input_to_partial_fit(data):
+    model = model_with("minibatch")
+    with pytest.raises(ValueError, match="n_steps must be a whole number"):
+        model.partial_fit(data.ground_sets, data.subsets, n_steps=0)
+    with pytest.raises(ValueError, match="1 subsets for 120 ground sets"):
+        model.partial_fit(data.ground_sets, data.subsets[:1])
+    model.partial_fit(data.ground_sets, data.subsets)
+    with pytest.raises(ValueError, match=r"3 quality features, but .* fitted with 5"):
+        model.partial_fit([np.eye(3)], [[0]])
+
+
+# On disk --------------------------------------------------------------------------
+
+
+def ragged(n_sets=25):
+    rng = np.random.default_rng(0)
+    for n_items in rng.integers(2, 9, n_sets):
+        similarity = {
+            "colour": rng.standard_normal((n_items, 2)),
+            "shape": rng.standard_normal((n_items, 4)),
+        }
+        ground_set = vg.GroundSet(rng.standard_normal((n_items, 3)), similarity)
+        yield ground_set, np.flatnonzero(rng.random(n_items) < 0.4)
+
+
+@pytest.mark.parametrize("shard_size", [1, 7, 25, 100])
+def test_pairs_come_back_as_they_were(tmp_path, shard_size):
+    folder = write_pairs(tmp_path / "new" / "pairs", ragged(), shard_size)
+    assert len(folder) == 25
+    assert "25 pairs" in repr(folder)
+    for _ in range(2):
+        for (stored, mask), (original, subset) in zip(folder, ragged(), strict=True):
+            np.testing.assert_array_equal(stored.quality, original.quality)
+            assert stored.blocks.keys() == original.blocks.keys()
+            for name, block in original.blocks.items():
+                np.testing.assert_array_equal(stored.blocks[name], block)
+            np.testing.assert_array_equal(np.flatnonzero(mask), subset)
+    for position in (0, 6, 7, 24, 25, 30):
+        rest = list(folder.starting_at(position))
+        assert len(rest) == max(25 - position, 0)
+        if rest:
+            expected = next(islice(ragged(), position, None))
+            np.testing.assert_array_equal(rest[0][0].quality, expected[0].quality)
+
+
+def test_learning_from_a_folder_is_learning_from_its_pairs(data, tmp_path):
+    folder = write_pairs(tmp_path, iter(pairs_of(data)), shard_size=50)
+    assert not list(tmp_path.glob("similarity*"))
+    from_disk = model_with(quick()).fit(folder)
+    from_memory = model_with(quick()).fit(pairs_of(data))
+    np.testing.assert_array_equal(learned(from_disk), learned(from_memory))
+
+
+def test_half_precision_halves_the_files(tmp_path):
+    sizes = [
+        (write_pairs(tmp_path / dtype, Countdown(50), dtype=dtype).folder)
+        .joinpath("quality-00000.npy")
+        .stat()
+        .st_size
+        for dtype in ("float64", "float32")
+    ]
+    assert sizes[0] - 128 == 2 * (sizes[1] - 128)
+    for (stored, _), (original, _) in zip(
+        PairFolder(tmp_path / "float32"), Countdown(50), strict=True
+    ):
+        assert stored.quality.dtype == np.float64
+        np.testing.assert_allclose(stored.quality, original.quality, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "options", "message"),
+    [
+        ([], {}, "there are no pairs to write"),
+        (3, {}, r"expected \(ground set, subset\) pairs, got 3"),
+        ([(np.eye(2), [5])], {}, "pair 0 of the stream: item 5 is out of range"),
+        ([(np.eye(2), [0])], {"shard_size": 0}, "shard_size must be a whole number"),
+        ([(np.eye(2), [0])], {"dtype": "int8"}, "dtype must be 'float64' or 'float32'"),
+        (
+            [(vg.GroundSet(np.eye(2), sparse.csr_array(np.eye(2))), [0])],
+            {},
+            "pair 0: a folder of pairs holds dense features only",
+        ),
+        (
+            [(np.eye(2), [0]), (vg.GroundSet(np.eye(2), np.ones((2, 1))), [0])],
+            {},
+            "pair 1 and the first one differ: only one of them has",
+        ),
+        (
+            [(vg.GroundSet(np.eye(2), np.ones((2, k))), [0]) for k in (1, 2)],
+            {},
+            "differ in the width of their similarity",
+        ),
+    ],
+)
+def test_pairs_that_cannot_be_written(tmp_path, pairs, options, message):
+    with pytest.raises(ValueError, match=message):
+        write_pairs(tmp_path, pairs, **options)
+    with pytest.raises(ValueError, match="not a folder of pairs, or one whose writing"):
+        PairFolder(tmp_path)
+
+
+def test_pairs_are_not_written_over(data, tmp_path):
+    write_pairs(tmp_path, pairs_of(data))
+    with pytest.raises(ValueError, match="already holds pairs: delete it, or name"):
+        write_pairs(tmp_path, pairs_of(data))
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ("{", "is damaged"),
+        ("{}", '"format" is not "variegate-pairs"'),
+        ('{"format": "variegate-pairs", "version": 2}', "format version 2, but this"),
+    ],
+)
+def test_damaged_index(tmp_path, index, message):
+    Path(tmp_path / "pairs.json").write_text(index)
+    with pytest.raises(ValueError, match=message):
+        PairFolder(tmp_path)
+
+
+def test_damaged_shards(data, tmp_path):
+    folder = write_pairs(tmp_path, pairs_of(data), shard_size=50)
+    chosen = tmp_path / "chosen-00001.npy"
+    np.save(chosen, np.zeros(3, dtype=bool))
+    with pytest.raises(ValueError, match=r"shard 1 of .* is damaged: its files differ"):
+        list(folder)
+    chosen.unlink()
+    with pytest.raises(ValueError, match=r"chosen-00001.npy is missing or damaged"):
+        list(folder)
