@@ -13,7 +13,7 @@ from variegate.benchmarks.timing import Row
 __all__ = ["BENCHMARKS", "load_benchmark"]
 
 #: The names that the command takes.
-BENCHMARKS = ("sampling", "decoding", "text")
+BENCHMARKS = ("sampling", "decoding", "text", "learning")
 
 
 def load_benchmark(name: str) -> Callable[[bool], list[Row]]:

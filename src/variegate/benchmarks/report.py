@@ -62,8 +62,13 @@ def _seconds(median: float | None, spread: float | None) -> str:
 
 def plot(rows: list[Row]) -> Figure:
     """Draw times against the number of items, a pair of lines a case."""
-    figure, (axes,) = new_figure()
-    cases = dict.fromkeys(row["case"] for row in rows if row["competitor"])
+    figure, (axes,) = new_figure(width=9.5)
+    sizes_of: dict[str, set[int]] = {}
+    for row in rows:
+        if row["competitor"]:
+            sizes_of.setdefault(row["case"], set()).add(row["n_items"])
+    # A line needs two sizes; without any line, points are better than nothing.
+    cases = [case for case in sizes_of if len(sizes_of[case]) > 1] or [*sizes_of]
     for position, case in enumerate(cases):
         members = [row for row in rows if row["case"] == case]
         sizes = [row["n_items"] for row in members]
@@ -87,5 +92,5 @@ def plot(rows: list[Row]) -> Figure:
     axes.set_yscale("log")
     axes.set_xlabel("items")
     axes.set_ylabel("seconds")
-    axes.legend(frameon=False, fontsize=7.5)
+    axes.legend(frameon=False, fontsize=7.5, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure

@@ -22,8 +22,9 @@ from variegate._files import write_atomic
 def bench(names: tuple[str, ...], out: Path, quick: bool) -> None:
     """Measure variegate against its peers, on one thread.
 
-    NAMES are "sampling", "decoding" and "text"; all if none is given.  Peers that
-    are not installed are left out: pip install 'variegate[bench]' brings them.
+    NAMES are "sampling", "decoding", "learning" and "text"; all if none is given.
+    Peers that are not installed are left out: pip install 'variegate[bench]' brings
+    all but PyTorch.
     """
     from threadpoolctl import threadpool_limits
 
