@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -104,6 +105,10 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         return value stops the solver.
     random_state : None, int or numpy.random.Generator
         For sampling in the decoder, and for further starts.
+    n_jobs : int, optional
+        Threads that ground sets are shared among while learning, with BLAS held to one
+        each; -1 for one a core.  What is learned does not depend on it but for
+        rounding.  One thread by default.
 
     Attributes
     ----------
@@ -146,6 +151,7 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         warm_start: bool = False,
         callback: Callback | None = None,
         random_state: RandomState = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.lam = lam
         self.omega = omega
@@ -161,6 +167,7 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.callback = callback
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     # Learning ---------------------------------------------------------------------
 
@@ -233,6 +240,7 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             fit_intercept=self.fit_intercept,
             l2=self.l2,
             jitter=self.jitter,
+            n_jobs=effective_n_jobs(self.n_jobs),
         )
         result = self._solve(problem)
         if result.remedy:
@@ -432,6 +440,8 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, got {self.callback!r}")
         check_random_state(self.random_state)
+        if self.n_jobs not in (None, -1):
+            check_count("n_jobs", self.n_jobs)
         as_solver(self.solver, self.max_iter, self.tol)
         as_decoder(self.decoder)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,9 +37,10 @@ class Chains:
     order: IntArray
 
 
+@lru_cache(maxsize=64)  # asked for again for every ground set
 def chains_of(
-    bandwidths: Sequence[tuple[str | None, FloatArray]],
-    linear: Sequence[str | None],
+    bandwidths: tuple[tuple[str | None, tuple[float, ...]], ...],
+    linear: tuple[str | None, ...],
 ) -> Chains:
     """Return the chains of Gaussians, block by block, then of linear parts."""
     starts: list[tuple[str | None, float | None]] = []
@@ -46,8 +48,8 @@ def chains_of(
     number = 0
     for block, widths in bandwidths:
         before = np.inf
-        for place in np.argsort(-widths, kind="stable"):
-            width = float(widths[place])
+        for place in np.argsort(-np.array(widths), kind="stable"):
+            width = widths[place]
             is_half = abs(before - 2.0 * width) <= 1e-14 * before < np.inf
             if is_half and len(members[-1]) < _LONGEST:
                 members[-1].append(number + int(place))

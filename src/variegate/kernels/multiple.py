@@ -227,7 +227,8 @@ class MultipleKernel(WeightedSum):
 
     def _chains(self) -> Chains:
         settled = self._settled()
-        return chains_of(list(settled.items()), list(settled) if self.linear else [])
+        bandwidths = tuple((block, tuple(b.tolist())) for block, b in settled.items())
+        return chains_of(bandwidths, tuple(settled) if self.linear else ())
 
     def _gaussian_factors(
         self, ground_set: GroundSet, block: str | None
