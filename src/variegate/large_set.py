@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from variegate import lapack
+from variegate._scratch import scratch
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg import NotPositiveDefiniteError
 
@@ -52,7 +53,7 @@ def large_set_loss(
     is_wanted[members] = True
     signed = np.where(is_wanted, -cost, cost)
 
-    inverse = np.empty((n, n))
+    inverse = scratch("inverse", (n, n))
     dense.fill_scaled(S, p, c**2, inverse)
     if not lapack.cholesky(inverse):
         raise NotPositiveDefiniteError(0)
@@ -82,7 +83,7 @@ def large_set_loss(
 
     G = np.empty((n, n))
     if lam > 0.0:
-        X = np.empty((n, n))
+        X = scratch("spread", (n, n))
         dense.fill_spread(inverse, p, c * np.sqrt(cost), X)
         lapack.add_product(G, X, 1.0, 0.0)
         lapack.add_product(G, np.ascontiguousarray(X[:, members]), -2.0, 1.0)
