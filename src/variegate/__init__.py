@@ -19,6 +19,7 @@ from variegate.objective import large_margin_loss
 from variegate.persistence import load
 from variegate.psd import SimilarityRepairWarning, nearest_psd
 from variegate.selection import Selection
+from variegate.tuning import LargeMarginDPPCV as LargeMarginDPPCV
 
 __all__ = [
     "FixedKernel",

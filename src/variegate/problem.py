@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -194,8 +195,20 @@ class TrainingProblem:
             yield from map(one, self._stacks)
             return
         # What takes the time is compiled and leaves the interpreter to the others.
-        with self._blas.limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
-            yield from pool.map(one, self._stacks)
+        with self._one_thread_each():
+            yield from self._pool.map(one, self._stacks)
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.n_jobs)
+
+    def _one_thread_each(self) -> AbstractContextManager[Any]:
+        """Hold BLAS to one thread, if any ground set is large enough to need it."""
+        largest = max(stack.X.shape[-2] for stack in self._stacks)
+        if largest <= STACK_LIMIT:
+            return nullcontext()
+        context: AbstractContextManager[Any] = self._blas.limit(limits=1)
+        return context
 
     @cached_property
     def _blas(self) -> ThreadpoolController:

@@ -1,0 +1,137 @@
+"""Which lambda and omega, given what they do on held-out data."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from variegate._tuning_folds import CrossValidation, outwards
+from variegate.omega_path import Crossing
+
+logger = logging.getLogger(__name__)
+
+#: How near to a target is near enough: about half of what 300 ground sets can tell.
+TOLERANCE = 0.005
+#: Further omegas between two of the grid; then what is nearest is taken.
+MAX_REFINEMENTS = 6
+#: How often the grid is made longer when a target is beyond its end.
+MAX_EXTENSIONS = 3
+
+
+class TargetNotReachedWarning(UserWarning):
+    """No lambda and omega gave the recall or the precision that was asked for."""
+
+
+def best_pair(trials: CrossValidation) -> tuple[float, float]:
+    """Return the pair with the best score; among equals the mildest."""
+
+    def merit(lam: float, omega: float) -> tuple[float, float, float]:
+        score = float(trials.summary(lam, omega)[0][-1])
+        return score, -lam, -abs(float(np.log(omega)))
+
+    lam, _ = max(trials.trials, key=lambda place: merit(*place))
+    trials.decode_in_full(lam)
+    omega = max(trials.omegas(lam), key=lambda omega: merit(lam, omega))
+    return lam, omega
+
+
+def pair_for_target(
+    trials: CrossValidation, lams: Sequence[float], name: str, value: float
+) -> tuple[float, float]:
+    """Return the pair that meets a target, and has the best other score there."""
+    crossings = _crossings(trials, lams, name, value)
+    for _ in range(MAX_EXTENSIONS):
+        if crossings:
+            break
+        _extend(trials, lams, name, value)
+        crossings = _crossings(trials, lams, name, value)
+    crossings.sort(key=lambda found: (-found[1].other, found[0]))
+    for lam in dict.fromkeys(lam for lam, _ in crossings):
+        # With all samples, a short path may just miss what it passed with a few.
+        trials.decode_in_full(lam)
+        if trials.path(lam).crossings(name, value, TOLERANCE):
+            return lam, refine(trials, lam, name, value)
+    return _nearest_pair(trials, lams, name, value)
+
+
+def _crossings(
+    trials: CrossValidation, lams: Sequence[float], name: str, value: float
+) -> list[tuple[float, Crossing]]:
+    return [
+        (lam, crossing)
+        for lam in lams
+        for crossing in trials.path(lam).crossings(name, value, TOLERANCE)
+    ]
+
+
+def _extend(
+    trials: CrossValidation, lams: Sequence[float], name: str, value: float
+) -> None:
+    """Add an omega for every lambda, beyond the end that is nearer to the target."""
+    for lam in lams:
+        if lam == 0.0:
+            continue
+        path = trials.path(lam)
+        is_short = float(getattr(path, name).max()) < value
+        at_end = is_short == (name == "recall")
+        ratio = max(path.omega[-1] / path.omega[0], 4.0) ** (
+            1.0 / max(len(path) - 1, 1)
+        )
+        # Twice as far as the grid steps, so that three of them go far.
+        omega = path.omega[-1] * ratio**2 if at_end else path.omega[0] / ratio**2
+        logger.info("%s %g is out of reach: omega %g is next", name, value, omega)
+        trials.run(lam, float(omega))
+
+
+def _nearest_pair(
+    trials: CrossValidation, lams: Sequence[float], name: str, value: float
+) -> tuple[float, float]:
+    paths = {lam: trials.path(lam) for lam in lams}
+    gaps = {
+        (lam, point.omega): abs(getattr(point, name) - value)
+        for lam, path in paths.items()
+        for point in path
+    }
+    lam = min(gaps, key=lambda place: gaps[place])[0]
+    trials.decode_in_full(lam)
+    path = trials.path(lam)
+    nearest = int(np.argmin(np.abs(getattr(path, name) - value)))
+    reached = np.concatenate([getattr(paths[one], name) for one in paths])
+    tried = np.concatenate([paths[one].omega for one in paths])
+    warnings.warn(
+        f"target_{name}={value:g} was not reached: held-out {name} went from "
+        f"{reached.min():.3f} to {reached.max():.3f} for lambda up to {max(lams):g} "
+        f"and omega from {tried.min():.3g} to {tried.max():.3g}. The nearest is taken, "
+        f"{getattr(path, name)[nearest]:.3f}. Ask for a {name} within this range, or "
+        f"try larger lams, such as {4 * max(lams):g}, with which omega acts more "
+        "strongly",
+        TargetNotReachedWarning,
+        stacklevel=4,
+    )
+    return lam, float(path.omega[nearest])
+
+
+def refine(trials: CrossValidation, lam: float, name: str, value: float) -> float:
+    """Return an omega where held-out ``name`` is as asked, fitting between others."""
+    if lam == 0.0:
+        return outwards(trials.omegas(lam))[0]
+    for attempt in range(MAX_REFINEMENTS + 1):
+        path = trials.path(lam)
+        reached = dict(zip(path.omega.tolist(), getattr(path, name), strict=True))
+        found = path.crossings(name, value, TOLERANCE)
+        # Where a very small omega leaves nothing to choose, precision falls again.
+        best = max(found, key=lambda crossing: crossing.other)
+        gaps = {omega: abs(reached[omega] - value) for omega in (best.low, best.high)}
+        nearest = min(gaps, key=lambda omega: gaps[omega])
+        if gaps[nearest] <= TOLERANCE:
+            return nearest
+        if attempt < MAX_REFINEMENTS:
+            # Interpolation is fast on a smooth path, halving is safe on a rough one.
+            middle = float(np.sqrt(best.low * best.high))
+            trials.run(lam, middle if attempt % 3 == 2 else best.omega)
+            logger.info("refined:\n%s", path)
+    # The path jumps over the target: better too much of what was asked for.
+    return max(gaps, key=lambda omega: float(reached[omega]))

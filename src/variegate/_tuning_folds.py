@@ -1,0 +1,309 @@
+"""Fits on part of the data, judged on the rest, each started from its neighbour.
+
+A walk begins at the smallest lambda and at the omega nearest to 1, where problems are
+mild.  It goes up through the lambdas there, and from each of them outwards through the
+omegas.  The same walk on all of the data leads to the model that is returned, so that
+it ends in the same minimum as the models it was chosen by.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from variegate import metrics
+from variegate._typing import FloatArray, IntArray
+from variegate.decoding import MBR, Decoder, as_decoder
+from variegate.estimator import LargeMarginDPP
+from variegate.ground_set import GroundSet
+from variegate.omega_path import OmegaPath, PathPoint
+
+#: From a chosen and a wanted subset to a number; larger is better.
+Scoring = Callable[[Any, Any], float]
+
+#: The columns of the scores of a trial.
+COLUMNS = ("precision", "recall", "f", "size", "score")
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """What to learn from, and what to judge by.
+
+    ``units`` numbers what counts as independent in ``held_out``: the ground sets, or
+    the groups that they belong to.
+    """
+
+    ground_sets: list[GroundSet]
+    subsets: list[IntArray]
+    held_out: list[GroundSet]
+    wanted: list[IntArray]
+    units: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One lambda and omega, on every fold.
+
+    Attributes
+    ----------
+    models : list of LargeMarginDPP
+    scores : list of arrays of shape (held-out ground sets, len(COLUMNS))
+    """
+
+    models: list[LargeMarginDPP]
+    scores: list[FloatArray]
+
+    def means(self) -> FloatArray:
+        """Return the mean of every column over all held-out ground sets."""
+        mean: FloatArray = np.concatenate(self.scores).mean(axis=0)
+        return mean
+
+    def errors(self, units: IntArray) -> FloatArray:
+        """Return the standard errors of the means.
+
+        Scores of one unit may agree, those of different units are independent: the
+        variance of the sum is that of the units' sums.
+        """
+        table = np.concatenate(self.scores)
+        labels, position = np.unique(units, return_inverse=True)
+        if len(labels) < 2:
+            return np.full(table.shape[1], np.nan)
+        sums = np.zeros((len(labels), table.shape[1]))
+        np.add.at(sums, position, table - table.mean(axis=0))
+        correction = len(labels) / (len(labels) - 1)
+        errors: FloatArray = np.sqrt(correction * (sums**2).sum(axis=0)) / len(table)
+        return errors
+
+    def n_unconverged(self) -> int:
+        """Return on how many folds the solver did not finish."""
+        return sum(bool(model.solver_result_.remedy) for model in self.models)
+
+
+def fit_next(
+    model: LargeMarginDPP,
+    ground_sets: Sequence[GroundSet],
+    subsets: Sequence[Any],
+    lam: float,
+    omega: float,
+) -> LargeMarginDPP:
+    """Return ``model`` fitted for ``lam`` and ``omega`` from where it is."""
+    following = copy.copy(model)
+    # Only the first fit of a walk has nothing to start from.
+    starts = 1 if hasattr(model, "theta_") else model.n_starts
+    following.set_params(lam=lam, omega=omega, warm_start=True, n_starts=starts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        following.fit(ground_sets, subsets)
+    following.set_params(n_starts=model.n_starts)
+    return following
+
+
+def outwards(omegas: Sequence[float]) -> tuple[float, list[list[float]]]:
+    """Return the omega nearest to 1, and those on either side, going away from it."""
+    ordered = sorted(omegas)
+    start = int(np.argmin(np.abs(np.log(ordered))))
+    return ordered[start], [ordered[:start][::-1], ordered[start + 1 :]]
+
+
+def walk(
+    model: LargeMarginDPP,
+    ground_sets: Sequence[GroundSet],
+    subsets: Sequence[Any],
+    lams: Sequence[float],
+    omegas: Sequence[float],
+) -> Iterator[tuple[tuple[float, float], LargeMarginDPP]]:
+    """Fit on a grid; for ``lam=0`` at one omega only, as it does not matter there."""
+    middle, sides = outwards(omegas)
+    for lam in sorted(lams):
+        model = fit_next(model, ground_sets, subsets, lam, middle)
+        yield (lam, middle), model
+        for side in sides if lam > 0.0 else []:
+            here = model
+            for omega in side:
+                here = fit_next(here, ground_sets, subsets, lam, omega)
+                yield (lam, omega), here
+
+
+def judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
+    """Return a row of ``COLUMNS`` for every held-out ground set."""
+    rows = [
+        (
+            metrics.precision(chosen, wanted),
+            metrics.recall(chosen, wanted),
+            metrics.f_score(chosen, wanted),
+            len(chosen),
+            scoring(chosen, wanted),
+        )
+        for chosen, wanted in zip(
+            model.predict(fold.held_out), fold.wanted, strict=True
+        )
+    ]
+    return np.array(rows, dtype=np.float64)
+
+
+def _grid_of_fold(
+    model: LargeMarginDPP,
+    fold: Fold,
+    lams: Sequence[float],
+    omegas: Sequence[float],
+    scoring: Scoring,
+) -> list[tuple[tuple[float, float], LargeMarginDPP, FloatArray]]:
+    with threadpool_limits(limits=1):
+        return [
+            (place, fitted, judge(fitted, fold, scoring))
+            for place, fitted in walk(
+                model, fold.ground_sets, fold.subsets, lams, omegas
+            )
+        ]
+
+
+def _step_of_fold(
+    model: LargeMarginDPP, fold: Fold, lam: float, omega: float, scoring: Scoring
+) -> tuple[LargeMarginDPP, FloatArray]:
+    with threadpool_limits(limits=1):
+        fitted = fit_next(model, fold.ground_sets, fold.subsets, lam, omega)
+        return fitted, judge(fitted, fold, scoring)
+
+
+def _judge_again(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
+    with threadpool_limits(limits=1):
+        return judge(model, fold, scoring)
+
+
+@dataclass(eq=False)
+class CrossValidation:
+    """All trials so far, and how to add to them.
+
+    Parameters
+    ----------
+    model : LargeMarginDPP
+        Not fitted; with a seed, so that trials differ by their parameters only.
+    folds : list of Fold
+    n_samples : int
+        Most samples of an MBR decoder while many trials are compared.
+    scoring : callable
+    n_jobs : int or None
+    """
+
+    model: LargeMarginDPP
+    folds: list[Fold]
+    n_samples: int
+    scoring: Scoring
+    n_jobs: int | None
+    trials: dict[tuple[float, float], Trial] = field(default_factory=dict)
+
+    def run_grid(self, lams: Sequence[float], omegas: Sequence[float]) -> None:
+        """Try every lambda with every omega."""
+        model = copy.copy(self.model)
+        model.set_params(decoder=self._quick_decoder())
+        results = self._on_folds(
+            _grid_of_fold, [(model, fold, lams, omegas) for fold in self.folds]
+        )
+        for steps in zip(*results, strict=True):
+            places, models, scores = zip(*steps, strict=True)
+            self.trials[places[0]] = Trial(list(models), list(scores))
+        # With lambda 0 omega plays no part: one fit stands for all.
+        middle, sides = outwards(omegas)
+        for lam in lams:
+            if lam == 0.0:
+                for omega in [*sides[0], *sides[1]]:
+                    self.trials[lam, omega] = self.trials[lam, middle]
+
+    def run(self, lam: float, omega: float) -> None:
+        """Try one more omega, from the nearest trial of this lambda inwards of it."""
+        known = self.omegas(lam)
+        inwards = [o for o in known if abs(np.log(o)) <= abs(np.log(omega))]
+        start = min(inwards or known, key=lambda o: abs(np.log(o / omega)))
+        models = self.trials[lam, start].models
+        results = self._on_folds(
+            _step_of_fold,
+            [
+                (model, fold, lam, omega)
+                for model, fold in zip(models, self.folds, strict=True)
+            ],
+        )
+        fitted, scores = zip(*results, strict=True)
+        self.trials[lam, omega] = Trial(list(fitted), list(scores))
+
+    def decode_in_full(self, lam: float) -> None:
+        """Judge the trials of one lambda again, with the decoder as it was given.
+
+        Fewer samples make for slightly smaller choices; what is promised of the model
+        should be measured with the decoder that it will have.
+        """
+        decoder = self.model.decoder
+        same = self._quick_decoder() == as_decoder(decoder)
+        done: dict[int, Trial] = {}
+        for omega in self.omegas(lam):
+            trial = self.trials[lam, omega]
+            if id(trial) not in done and trial.models[0].decoder != decoder:
+                models = [
+                    copy.copy(model).set_params(decoder=decoder)
+                    for model in trial.models
+                ]
+                pairs = list(zip(models, self.folds, strict=True))
+                scores = trial.scores if same else self._on_folds(_judge_again, pairs)
+                done[id(trial)] = Trial(models, scores)
+            self.trials[lam, omega] = done.get(id(trial), trial)
+
+    def omegas(self, lam: float) -> list[float]:
+        """Return the omegas that were tried with ``lam``, sorted."""
+        return sorted(omega for tried, omega in self.trials if tried == lam)
+
+    def path(self, lam: float) -> OmegaPath:
+        """Return the trials of one lambda."""
+        points = []
+        for omega in self.omegas(lam):
+            means, errors = self.summary(lam, omega)
+            points.append(
+                PathPoint(omega, *map(float, means[:4]), *map(float, errors[:4]))
+            )
+        return OmegaPath(lam, tuple(points))
+
+    def summary(self, lam: float, omega: float) -> tuple[FloatArray, FloatArray]:
+        """Return the means and standard errors of ``COLUMNS``."""
+        units = np.concatenate([fold.units for fold in self.folds])
+        trial = self.trials[lam, omega]
+        return trial.means(), trial.errors(units)
+
+    def results(self) -> dict[str, FloatArray]:
+        """Return everything as columns, sorted by lambda and omega."""
+        places = sorted(self.trials)
+        columns = {
+            "lam": np.array([lam for lam, _ in places]),
+            "omega": np.array([omega for _, omega in places]),
+        }
+        summaries = [self.summary(*place) for place in places]
+        for k, name in enumerate(COLUMNS):
+            columns[f"mean_{name}"] = np.array([mean[k] for mean, _ in summaries])
+            columns[f"error_{name}"] = np.array([error[k] for _, error in summaries])
+        for number in range(len(self.folds)):
+            columns[f"split{number}_score"] = np.array(
+                [self.trials[place].scores[number][:, -1].mean() for place in places]
+            )
+        columns["n_unconverged"] = np.array(
+            [self.trials[place].n_unconverged() for place in places]
+        )
+        return columns
+
+    def _quick_decoder(self) -> Decoder:
+        decoder = as_decoder(self.model.decoder)
+        if isinstance(decoder, MBR) and decoder.n_samples > self.n_samples:
+            return replace(decoder, n_samples=self.n_samples)
+        return decoder
+
+    def _on_folds(
+        self, compute: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Any]:
+        results: list[Any] = Parallel(n_jobs=self.n_jobs)(
+            delayed(compute)(*each, self.scoring) for each in arguments
+        )
+        return results
