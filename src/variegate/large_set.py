@@ -30,9 +30,9 @@ def large_set_loss(
     lam: float,
     hinge: bool,
     smallest_error: float,
-    similarity_gradient: bool,
-) -> tuple[float, FloatArray | None, FloatArray]:
-    """Return the loss, its gradient in ``S`` (if asked for) and in ``u``.
+    G: FloatArray | None,
+) -> tuple[float, FloatArray]:
+    """Return the loss and its gradient in ``u``.
 
     Parameters
     ----------
@@ -42,6 +42,8 @@ def large_set_loss(
     cost : array of shape (N,)
         Of an error at each item.
     target : (``log det S_y``, ``S_y⁻¹``)
+    G : array of shape (N, N) or None
+        Filled with the gradient in ``S``, if it is wanted.
     """
     from variegate.compiled import dense
 
@@ -77,11 +79,12 @@ def large_set_loss(
         factor = lam / margin
         slope += 2.0 * factor * (signed * included * excluded - c**2 * squares)
     if hinge and not value > 0.0:
-        return 0.0, np.zeros((n, n)) if similarity_gradient else None, np.zeros(n)
-    if not similarity_gradient:
-        return value, None, slope
+        if G is not None:
+            G[:] = 0.0
+        return 0.0, np.zeros(n)
+    if G is None:
+        return value, slope
 
-    G = np.empty((n, n))
     if lam > 0.0:
         X = scratch("spread", (n, n))
         dense.fill_spread(inverse, p, c * np.sqrt(cost), X)
@@ -92,4 +95,4 @@ def large_set_loss(
         dense.fill_gradient(inverse, p, inverse, 0.0, G)
     if inverse_target is not None:
         G[np.ix_(members, members)] -= inverse_target
-    return value, G, slope
+    return value, slope

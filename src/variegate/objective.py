@@ -181,6 +181,7 @@ class LargeMarginLoss:
         *,
         target_log_det: FloatArray | None = None,
         similarity_gradient: bool = True,
+        out: FloatArray | None = None,
     ) -> LossTerms:
         """Return the losses and their gradients.
 
@@ -194,15 +195,18 @@ class LargeMarginLoss:
             parameters.  Only without ``similarity_gradient``.
         similarity_gradient : bool
             Whether the gradient in ``S`` is wanted, the larger part of the work.
+        out : array of shape (B, N, N), optional
+            To write that gradient to.
         """
         n_items = S.shape[-1]
         if target_log_det is not None and similarity_gradient:
             raise ValueError("with a gradient in S, log det S_y is not known before")
+        G: FloatArray | None = None
+        if similarity_gradient:
+            G = np.empty((*log_quality.shape, n_items)) if out is None else out
         if n_items <= STACK_LIMIT:
-            return self._small(
-                S, log_quality, targets, target_log_det, similarity_gradient
-            )
-        return self._large(S, log_quality, targets, target_log_det, similarity_gradient)
+            return self._small(S, log_quality, targets, target_log_det, G)
+        return self._large(S, log_quality, targets, target_log_det, G)
 
     def _small(
         self,
@@ -210,14 +214,13 @@ class LargeMarginLoss:
         log_quality: FloatArray,
         targets: Targets,
         target_log_det: FloatArray | None,
-        similarity_gradient: bool,
+        G: FloatArray | None,
     ) -> LossTerms:
         """Return the losses of sets that one compiled loop goes through."""
         from variegate.compiled import small_sets
 
         n_sets, n_items = log_quality.shape
         value, slope = np.empty(n_sets), np.empty((n_sets, n_items))
-        G = np.empty((n_sets if similarity_gradient else 0, n_items, n_items))
         failed, reason = small_sets.evaluate_sets(
             np.ascontiguousarray(S),
             np.ascontiguousarray(log_quality),
@@ -230,13 +233,13 @@ class LargeMarginLoss:
             SMALLEST_ERROR,
             value,
             slope,
-            G,
+            np.empty((0, n_items, n_items)) if G is None else G,
         )
         if reason == small_sets.ZERO_PROBABILITY:
             raise ZeroProbabilityError(failed)
         if reason:
             raise NotPositiveDefiniteError(failed)
-        return LossTerms(value, G if similarity_gradient else None, slope)
+        return LossTerms(value, G, slope)
 
     def _large(
         self,
@@ -244,10 +247,10 @@ class LargeMarginLoss:
         log_quality: FloatArray,
         targets: Targets,
         target_log_det: FloatArray | None,
-        similarity_gradient: bool,
+        G: FloatArray | None,
     ) -> LossTerms:
         """Return the losses of sets that LAPACK goes through one by one."""
-        results = []
+        value, slope = np.empty(len(S)), np.empty_like(log_quality)
         for index in range(len(S)):
             members = np.flatnonzero(targets.indicator[index])
             target: tuple[float, FloatArray | None]
@@ -256,26 +259,20 @@ class LargeMarginLoss:
             else:
                 target = _log_det_and_inverse_of(S[index], members, index)
             try:
-                results.append(
-                    large_set_loss(
-                        S[index],
-                        log_quality[index],
-                        members,
-                        targets.error_cost[index],
-                        target,
-                        self.lam,
-                        self.hinge,
-                        SMALLEST_ERROR,
-                        similarity_gradient,
-                    )
+                value[index], slope[index] = large_set_loss(
+                    S[index],
+                    log_quality[index],
+                    members,
+                    targets.error_cost[index],
+                    target,
+                    self.lam,
+                    self.hinge,
+                    SMALLEST_ERROR,
+                    None if G is None else G[index],
                 )
             except NotPositiveDefiniteError:
                 raise NotPositiveDefiniteError(index) from None
-        values, gradients, slopes = zip(*results, strict=True)
-        G = None
-        if similarity_gradient:
-            G = gradients[0][None] if len(gradients) == 1 else np.stack(gradients)
-        return LossTerms(np.array(values), G, np.stack(slopes))
+        return LossTerms(value, G, slope)
 
 
 def _log_det_and_inverse_of(

@@ -19,11 +19,13 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from variegate import quality
+from variegate._scratch import scratch
 from variegate._typing import FloatArray, IntArray
 from variegate.domains import Free
 from variegate.dual import DualStack, low_rank_factors
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
+from variegate.kernels.ladder import PackedSimilarities
 from variegate.linalg import (
     STACK_LIMIT,
     NotPositiveDefiniteError,
@@ -286,7 +288,11 @@ class _Stack:
             )
 
     def _similarity(self, parameters: FloatArray) -> FloatArray:
-        S = self.kernel.value(self.prepared, parameters)
+        if isinstance(self.prepared, PackedSimilarities):
+            room = scratch("similarity", self.prepared.shape)
+            S = self.prepared.mixture(parameters, room)
+        else:
+            S = self.kernel.value(self.prepared, parameters)
         S = S if S.ndim == 3 else S[None]
         if not self.kernel.makes_new:
             return with_jitter(S, self.jitter)
@@ -308,6 +314,7 @@ class _Stack:
             self.targets,
             target_log_det=self.target_log_det,
             similarity_gradient=self.learned,
+            out=scratch("gradient", S.shape) if self.learned else None,
         )
         d_theta, d_intercept = quality.pull_back(self.X, terms.quality_gradient)
         slopes["theta"] += d_theta

@@ -121,12 +121,20 @@ class PackedSimilarities:
             is_stack=True,
         )
 
-    def mixture(self, weights: FloatArray) -> FloatArray:
-        """Return the weighted sum, (B, N, N), or (N, N) of one ground set alone."""
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of the similarities, (B, N, N)."""
+        n_sets, _, n = self.diagonal.shape
+        return n_sets, n, n
+
+    def mixture(self, weights: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Return the weighted sum, (B, N, N), or (N, N) of one ground set alone.
+
+        ``out`` of shape (B, N, N) is written to, if given.
+        """
         from variegate.compiled.ladder import fill_mixture
 
-        n_sets, _, n = self.diagonal.shape
-        S = np.empty((n_sets, n, n))
+        S = np.empty(self.shape) if out is None else out
         fill_mixture(
             self.packed,
             self.diagonal,
