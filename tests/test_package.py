@@ -29,6 +29,7 @@ PUBLIC = {
     "Kernel",
     "LEnsemble",
     "LargeMarginDPP",
+    "LargeMarginDPPCV",
     "Linear",
     "Mixture",
     "MultipleKernel",

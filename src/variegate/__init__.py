@@ -19,7 +19,7 @@ from variegate.objective import large_margin_loss
 from variegate.persistence import load
 from variegate.psd import SimilarityRepairWarning, nearest_psd
 from variegate.selection import Selection
-from variegate.tuning import LargeMarginDPPCV as LargeMarginDPPCV
+from variegate.tuning import LargeMarginDPPCV
 
 __all__ = [
     "FixedKernel",
@@ -28,6 +28,7 @@ __all__ = [
     "Kernel",
     "LEnsemble",
     "LargeMarginDPP",
+    "LargeMarginDPPCV",
     "Linear",
     "Mixture",
     "MultipleKernel",
