@@ -29,7 +29,6 @@ format: $(READY)
 
 bench: $(READY)  ## learning, sampling and decoding against their peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	$(BIN)/python benchmarks/objective.py
 	$(BIN)/variegate bench --out $(OUT)/bench
 
 docs: $(READY)  ## check that every example in the documentation runs as written
