@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from variegate.cli.errors import Interrupted
 from variegate.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from variegate.experiments.outcome import Outcome
 
 
 @click.group()
@@ -59,7 +64,6 @@ def synthetic(out: Path, quick: bool, jobs: int | None) -> None:
     from variegate.experiments.plotting import new_figure
     from variegate.experiments.synthetic import Settings, report
     from variegate.experiments.synthetic import reproduce as run
-    from variegate.experiments.tables import terminal_table
 
     new_figure()  # better to learn now than after the fits that matplotlib is missing
     settings = Settings.quick() if quick else Settings()
@@ -69,9 +73,7 @@ def synthetic(out: Path, quick: bool, jobs: int | None) -> None:
             outcome = run(out, settings, jobs or os.cpu_count() or 1, progress, command)
         except KeyboardInterrupt:
             raise Interrupted("the same command goes on where it stopped") from None
-    rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
-    click.echo(terminal_table(report.CLAIM_HEADER, rows, widths=(36, 48, 14)))
-    click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)
+    _say(outcome, report.CLAIM_HEADER)
 
 
 @reproduce.command()
@@ -101,7 +103,6 @@ def documents(
     from variegate.experiments.documents import Settings, report
     from variegate.experiments.documents import reproduce as run
     from variegate.experiments.plotting import new_figure
-    from variegate.experiments.tables import terminal_table
 
     new_figure()
     settings = Settings.quick() if quick else Settings()
@@ -122,9 +123,7 @@ def documents(
             )
         except KeyboardInterrupt:
             raise Interrupted("the same command goes on where it stopped") from None
-    rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
-    click.echo(terminal_table(report.CLAIM_HEADER, rows, widths=(36, 48, 14)))
-    click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)
+    _say(outcome, report.CLAIM_HEADER)
 
 
 @reproduce.command()
@@ -145,7 +144,6 @@ def video(
     Interrupted runs go on where they stopped when repeated with the same options.
     """
     from variegate.experiments.plotting import new_figure
-    from variegate.experiments.tables import terminal_table
     from variegate.experiments.video import Settings, report
     from variegate.experiments.video import reproduce as run
 
@@ -166,6 +164,13 @@ def video(
             )
         except KeyboardInterrupt:
             raise Interrupted("the same command goes on where it stopped") from None
+    _say(outcome, report.CLAIM_HEADER)
+
+
+def _say(outcome: Outcome, header: Sequence[str]) -> None:
+    """Print the claims beside what was measured, and say what was written."""
+    from variegate.experiments.tables import terminal_table
+
     rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
-    click.echo(terminal_table(report.CLAIM_HEADER, rows, widths=(36, 48, 14)))
+    click.echo(terminal_table(header, rows, widths=(36, 48, 14)))
     click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)

@@ -11,49 +11,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from variegate.compiled.spd import invert
+
 #: What a set can fail by.
 NOT_DEFINITE, ZERO_PROBABILITY = 1, 2
-
-
-@njit(cache=True, nogil=True)
-def invert(
-    M: Any, n: int, tolerance: float, work: Any, inverse: Any
-) -> tuple[bool, float]:
-    """Fill ``inverse`` (n, n) and return whether it exists, and ``log det M``.
-
-    A squared pivot of no more than the share ``tolerance`` of its diagonal entry
-    counts as zero.
-    """
-    log_det = 0.0
-    for j in range(n):
-        pivot = M[j, j]
-        for k in range(j):
-            pivot -= work[j, k] * work[j, k]
-        if not pivot > tolerance * M[j, j]:
-            return False, 0.0
-        root = np.sqrt(pivot)
-        work[j, j] = root
-        log_det += 2.0 * np.log(root)
-        for i in range(j + 1, n):
-            entry = M[i, j]
-            for k in range(j):
-                entry -= work[i, k] * work[j, k]
-            work[i, j] = entry / root
-    for j in range(n):
-        work[j, j] = 1.0 / work[j, j]
-        for i in range(j + 1, n):
-            entry = 0.0
-            for k in range(j, i):
-                entry -= work[i, k] * work[k, j]
-            work[i, j] = entry / work[i, i]
-    for i in range(n):
-        for j in range(i + 1):
-            entry = 0.0
-            for k in range(i, n):
-                entry += work[k, i] * work[k, j]
-            inverse[i, j] = entry
-            inverse[j, i] = entry
-    return True, log_det
 
 
 @njit(cache=True, nogil=True)

@@ -13,46 +13,56 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
+def invert(
+    M: Any, n: int, tolerance: float, work: Any, inverse: Any
+) -> tuple[bool, float]:
+    """Fill ``inverse`` (n, n) and return whether it exists, and ``log det M``.
+
+    A squared pivot of no more than the share ``tolerance`` of its diagonal entry
+    counts as zero.
+    """
+    log_det = 0.0
+    for j in range(n):
+        pivot = M[j, j]
+        for k in range(j):
+            pivot -= work[j, k] * work[j, k]
+        if not pivot > tolerance * M[j, j]:
+            return False, 0.0
+        root = np.sqrt(pivot)
+        work[j, j] = root
+        log_det += 2.0 * np.log(root)
+        for i in range(j + 1, n):
+            entry = M[i, j]
+            for k in range(j):
+                entry -= work[i, k] * work[j, k]
+            work[i, j] = entry / root
+    for j in range(n):
+        work[j, j] = 1.0 / work[j, j]
+        for i in range(j + 1, n):
+            entry = 0.0
+            for k in range(j, i):
+                entry -= work[i, k] * work[k, j]
+            work[i, j] = entry / work[i, i]
+    for i in range(n):
+        for j in range(i + 1):
+            entry = 0.0
+            for k in range(i, n):
+                entry += work[k, i] * work[k, j]
+            inverse[i, j] = entry
+            inverse[j, i] = entry
+    return True, log_det
+
+
+@njit(cache=True, nogil=True)
 def invert_stack(M: Any, tolerance: float, log_det: Any, inverse: Any) -> int:
     """Fill ``log_det`` (B,) and ``inverse`` (B, N, N) from ``M`` (B, N, N).
 
-    Returns the place of the first matrix with a squared pivot of no more than the
-    share ``tolerance`` of its diagonal entry, or -1.
+    Returns the place of the first matrix that :func:`invert` refuses, or -1.
     """
-    n_matrices, n = M.shape[0], M.shape[1]
-    factor = np.empty((n, n))
-    for b in range(n_matrices):
-        # M = R Rᵀ with R lower triangular.
-        total = 0.0
-        for j in range(n):
-            pivot = M[b, j, j]
-            for k in range(j):
-                pivot -= factor[j, k] * factor[j, k]
-            if not pivot > tolerance * M[b, j, j]:
-                return b
-            root = np.sqrt(pivot)
-            factor[j, j] = root
-            total += np.log(root)
-            for i in range(j + 1, n):
-                entry = M[b, i, j]
-                for k in range(j):
-                    entry -= factor[i, k] * factor[j, k]
-                factor[i, j] = entry / root
-        log_det[b] = 2.0 * total
-        # R⁻¹ in place, column by column.
-        for j in range(n):
-            factor[j, j] = 1.0 / factor[j, j]
-            for i in range(j + 1, n):
-                entry = 0.0
-                for k in range(j, i):
-                    entry -= factor[i, k] * factor[k, j]
-                factor[i, j] = entry / factor[i, i]
-        # M⁻¹ = R⁻ᵀ R⁻¹, one triangle computed and mirrored.
-        for i in range(n):
-            for j in range(i + 1):
-                entry = 0.0
-                for k in range(i, n):
-                    entry += factor[k, i] * factor[k, j]
-                inverse[b, i, j] = entry
-                inverse[b, j, i] = entry
+    n = M.shape[1]
+    work = np.empty((n, n))
+    for b in range(M.shape[0]):
+        exists, log_det[b] = invert(M[b], n, tolerance, work, inverse[b])
+        if not exists:
+            return b
     return -1

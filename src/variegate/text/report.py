@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from variegate._html import count, escape, percent
 from variegate.text.budget import Budget
 from variegate.text.documents import Document
 from variegate.text.languages import as_language
@@ -18,9 +18,6 @@ __all__ = ["html_report"]
 
 #: A sentence is shaded by how many of these its probability reaches.
 _SHADES = (0.01, 0.05, 0.2, 0.5)
-
-# What no page may hold: control characters and halves of surrogate pairs.
-_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 
 _STYLE = """
 :root {
@@ -130,30 +127,15 @@ def html_report(summary: Summary, title: str = "Summary") -> str:
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_escape(title)}</title>",
+            f"<title>{escape(title)}</title>",
             f"<style>{_STYLE}</style>\n</head>\n<body>",
-            f"<header>\n<h1>{_escape(title)}</h1>\n{_facts(summary)}\n</header>\n<main>",
+            f"<header>\n<h1>{escape(title)}</h1>\n{_facts(summary)}\n</header>\n<main>",
             _sentences(summary, direction),
             _legend(summary),
             *_documents(summary, direction),
             "</main>\n</body>\n</html>\n",
         ]
     )
-
-
-def _escape(text: str) -> str:
-    return html.escape(_UNWRITABLE.sub("\ufffd", text))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def _percent(probability: float) -> str:
-    percent = 100.0 * probability
-    if 0.0 < percent < 0.1:
-        return "under 0.1 %"
-    return f"{percent:.0f} %" if percent >= 10.0 else f"{percent:.1f} %"
 
 
 def _name(document: Document, number: int) -> str:
@@ -165,13 +147,13 @@ def _facts(summary: Summary) -> str:
     if summary.budget is not None:
         budget = Budget.parse(summary.budget).describe()
     facts = {
-        "Length": f"{_count(len(text.split()), 'word')}, "
-        f"{_count(len(text), 'character')}, "
-        f"{_count(len(summary.sentences), 'sentence')}",
+        "Length": f"{count(len(text.split()), 'word')}, "
+        f"{count(len(text), 'character')}, "
+        f"{count(len(summary.sentences), 'sentence')}",
         "Budget": budget,
         "ω": f"{summary.omega:g}",
-        "Source": f"{_count(len(summary.documents), 'document')}, "
-        f"{_count(len(summary.marked), 'sentence')}",
+        "Source": f"{count(len(summary.documents), 'document')}, "
+        f"{count(len(summary.marked), 'sentence')}",
     }
     rows = (
         f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items()
@@ -188,10 +170,10 @@ def _sentences(summary: Summary, direction: _Direction) -> str:
     for number, sentence in enumerate(summary.sentences, 1):
         name = _name(summary.documents[sentence.document], sentence.document)
         short = re.split(r"[/\\]", name.rstrip("/\\"))[-1]
-        source = f' <bdi class="source" title="{_escape(name)}">{_escape(short)}</bdi>'
+        source = f' <bdi class="source" title="{escape(name)}">{escape(short)}</bdi>'
         items.append(
             f'<li id="n{number}"{direction.block}><a href="#s{number}">'
-            f"{_escape(sentence.plain)}{source * several}</a></li>"
+            f"{escape(sentence.plain)}{source * several}</a></li>"
         )
     return f'<ol class="summary"{direction.whole}>\n' + "\n".join(items) + "\n</ol>"
 
@@ -226,7 +208,7 @@ def _documents(summary: Summary, direction: _Direction) -> Iterator[str]:
         note = f"{chosen} chosen" if chosen else ""
         yield (
             f'<section class="document">\n<h2 class="name">'
-            f"<bdi>{_escape(_name(document, place))}</bdi><span>{note}</span></h2>\n"
+            f"<bdi>{escape(_name(document, place))}</bdi><span>{note}</span></h2>\n"
             f'<article class="text"{direction.whole}>'
             f"{_text(document, entries, number, direction)}</article>\n</section>"
         )
@@ -244,7 +226,7 @@ def _text(
     for start, end, inside in _blocks(text, entries):
         first, last = trim(text, start, end)
         if first == last:
-            pieces.append(_escape(text[start:end]))
+            pieces.append(escape(text[start:end]))
             continue
         kinds = {entry.sentence.kind for entry in inside}
         tag, style = "p", ""
@@ -255,11 +237,11 @@ def _text(
         pieces.append(f"<{tag}{style}{direction.block}>")
         for entry in inside:
             sentence = entry.sentence
-            pieces.append(_escape(text[start : sentence.start]))
+            pieces.append(escape(text[start : sentence.start]))
             pieces.append(_marked(text[sentence.start : sentence.end], entry, number))
             number += entry.chosen
             start = sentence.end
-        pieces.append(f"{_escape(text[start:end])}</{tag}>")
+        pieces.append(f"{escape(text[start:end])}</{tag}>")
     return "".join(pieces)
 
 
@@ -282,13 +264,13 @@ def _marked(text: str, entry: MarkedSentence, number: int) -> str:
     if entry.probability is None:
         note, shade = "not a candidate", 0
     else:
-        note = f"probability {_percent(entry.probability)}"
+        note = f"probability {percent(entry.probability)}"
         shade = sum(entry.probability >= edge for edge in _SHADES)
     if entry.chosen:
         return (
             f'<mark id="s{number}" title="chosen, {note}"><a class="back" '
             f'href="#n{number}" data-n="{number}" aria-label="Sentence {number} of the '
-            f'summary"></a>{_escape(text)}</mark>'
+            f'summary"></a>{escape(text)}</mark>'
         )
     style = f' class="p{shade}"' if shade else ""
-    return f'<span{style} title="{note}">{_escape(text)}</span>'
+    return f'<span{style} title="{note}">{escape(text)}</span>'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from base64 import b64encode
@@ -13,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from variegate._html import count, escape, percent
 from variegate.video.reading import require_cv2
 from variegate.video.screening import BEST, Decision
 from variegate.video.storyboard import encode_jpeg, fitted, time_label, usual_aspect
@@ -32,9 +32,6 @@ _MOST_TICKS = 8
 
 #: Reasons in the order of the legend; any other comes after them.
 _REASONS = ("dark", "flat", "blurred", "repeats the frame before")
-
-# What no page may hold: control characters and halves of surrogate pairs.
-_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 
 _STYLE = """
 :root {
@@ -162,9 +159,9 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_escape(title)}</title>",
+            f"<title>{escape(title)}</title>",
             f"<style>{_STYLE}</style>\n</head>\n<body>",
-            f"<header>\n<h1>{_escape(title)}</h1>\n{_facts(summary)}\n</header>\n<main>",
+            f"<header>\n<h1>{escape(title)}</h1>\n{_facts(summary)}\n</header>\n<main>",
             _timeline(summary, stretches),
             _frames(summary.keyframes),
             _dropped(summary.decisions, stretches),
@@ -173,30 +170,15 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
     )
 
 
-def _escape(text: str) -> str:
-    return html.escape(_UNWRITABLE.sub("\ufffd", text))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def _percent(probability: float) -> str:
-    percent = 100.0 * probability
-    if 0.0 < percent < 0.1:
-        return "under 0.1 %"
-    return f"{percent:.0f} %" if percent >= 10.0 else f"{percent:.1f} %"
-
-
 def _facts(summary: VideoSummary) -> str:
     name = re.split(r"[/\\]", summary.source.rstrip("/\\"))[-1]
     facts = {
         "Duration": time_label(summary.duration),
-        "Looked at": _count(len(summary.decisions), "frame"),
-        "Candidates": _count(len(summary.candidates), "frame"),
-        "Chosen": _count(len(summary.keyframes), "frame"),
+        "Looked at": count(len(summary.decisions), "frame"),
+        "Candidates": count(len(summary.candidates), "frame"),
+        "Chosen": count(len(summary.keyframes), "frame"),
         "ω": f"{summary.omega:g}",
-        "Source": f'<bdi title="{_escape(summary.source)}">{_escape(name)}</bdi>',
+        "Source": f'<bdi title="{escape(summary.source)}">{escape(name)}</bdi>',
     }
     rows = (
         f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items()
@@ -284,8 +266,8 @@ def _timeline(summary: VideoSummary, stretches: Sequence[_Stretch]) -> str:
         '<section id="timeline">\n<h2>Timeline</h2>\n'
         '<svg class="timeline" role="group" aria-labelledby="about">\n'
         f'<title id="about">Timeline of {time_label(summary.duration)} with '
-        f"{_count(len(summary.candidates), 'candidate')} and "
-        f"{_count(len(summary.keyframes), 'chosen frame')}</title>\n"
+        f"{count(len(summary.candidates), 'candidate')} and "
+        f"{count(len(summary.keyframes), 'chosen frame')}</title>\n"
         f'<svg y="24" width="100%" height="104" viewBox="0 0 {_UNITS} 1000" '
         'preserveAspectRatio="none">\n'
         f'<rect class="plot" width="{_UNITS}" height="1000"/>\n'
@@ -306,7 +288,7 @@ def _shades(
         lines[reason].append(f"M{left} 500H{max(right, left + 1)}")
     return "".join(
         f'<path class="dropped {style}" stroke-width="1000" '
-        f'd="{"".join(lines[reason])}"><title>dropped: {_escape(reason)}</title>'
+        f'd="{"".join(lines[reason])}"><title>dropped: {escape(reason)}</title>'
         "</path>\n"
         for reason, style in reasons
     )
@@ -341,7 +323,7 @@ def _marks(keyframes: Sequence[Keyframe], axis: _Axis) -> str:
     radius = 6 if len(keyframes) <= 40 else 4
     return "".join(
         f'<a class="mark" href="#k{number}"><title>{time_label(keyframe.time)}, '
-        f"probability {_percent(keyframe.probability)}</title>"
+        f"probability {percent(keyframe.probability)}</title>"
         f'<circle cx="{axis.percent(keyframe.time)}" cy="12" r="{radius}"/>'
         f'<circle class="reach" cx="{axis.percent(keyframe.time)}" cy="12" '
         f'r="{radius + 6}"/></a>\n'
@@ -354,7 +336,7 @@ def _legend(reasons: Sequence[tuple[str, str]], highest: float) -> str:
         '<i class="dot"></i>chosen; leads to the picture',
         '<i class="bar"></i>probability that the model includes the frame '
         f"(full height: {100.0 * highest:g} %)",
-        *(f'<i class="{s}"></i>dropped: {_escape(reason)}' for reason, s in reasons),
+        *(f'<i class="{s}"></i>dropped: {escape(reason)}' for reason, s in reasons),
     ]
     return f'<ul class="legend">{"".join(f"<li>{item}</li>" for item in items)}</ul>'
 
@@ -384,7 +366,7 @@ def _figure(keyframe: Keyframe, number: int) -> str:
         f'width="{width}" height="{height}" src="data:image/jpeg;base64,{data}">'
         f"<figcaption><b>{time}</b><span>frame {keyframe.number}</span>"
         f'<span title="probability that the model includes the frame">'
-        f"{_percent(keyframe.probability)}</span></figcaption></figure>"
+        f"{percent(keyframe.probability)}</span></figcaption></figure>"
     )
 
 
@@ -401,11 +383,11 @@ def _dropped(decisions: Sequence[Decision], stretches: Sequence[_Stretch]) -> st
         frames[stretch.reason] += stretch.frames
         places[stretch.reason] += 1
     rows = "\n".join(
-        _row(_escape(reason), frames[reason], len(decisions), places[reason])
+        _row(escape(reason), frames[reason], len(decisions), places[reason])
         for reason, _ in _reasons(stretches)
     )
     return (
-        f"<details>\n<summary>{_count(total, 'frame')} dropped before the model "
+        f"<details>\n<summary>{count(total, 'frame')} dropped before the model "
         "chose</summary>\n<table>\n<thead><tr><th>Reason</th><th>Frames</th>"
         "<th>Share</th><th>Stretches</th></tr></thead>\n"
         f"<tbody>\n{rows}\n</tbody>\n<tfoot>"
@@ -417,5 +399,5 @@ def _dropped(decisions: Sequence[Decision], stretches: Sequence[_Stretch]) -> st
 def _row(name: str, frames: int, looked_at: int, stretches: int) -> str:
     return (
         f'<tr><th scope="row">{name}</th><td>{frames:,}</td>'
-        f"<td>{_percent(frames / looked_at)}</td><td>{stretches:,}</td></tr>"
+        f"<td>{percent(frames / looked_at)}</td><td>{stretches:,}</td></tr>"
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate.experiments.documents.settings import Settings
+from variegate.experiments.statistics import named, paired_bootstrap, standard_errors
 
 __all__ = ["SCORES", "comparisons", "omega_rows", "paired_rows", "table_rows"]
 
@@ -52,8 +53,8 @@ def table_rows(records: Sequence[Record]) -> list[dict[str, Any]]:
                 {
                     "set": name,
                     "method": method,
-                    **_named(runs.mean(axis=0)),
-                    "se": _standard_errors(runs),
+                    **named(SCORES, runs.mean(axis=0)),
+                    "se": standard_errors(SCORES, runs),
                     "n_clusters": len(of_method),
                 }
             )
@@ -89,28 +90,16 @@ def paired_rows(
 def _paired(
     settings: Settings, first: Sequence[Record], second: Sequence[Record]
 ) -> dict[str, dict[str, float]]:
-    rng = np.random.default_rng(settings.seed)
-    ours = {r["cluster"]: np.mean(r["runs"], axis=0) for r in first}
-    difference = np.array(
-        [ours[r["cluster"]] - np.mean(r["runs"], axis=0) for r in _finite(second)]
+    def means(records: Sequence[Record]) -> dict[str, FloatArray]:
+        return {r["cluster"]: np.mean(r["runs"], axis=0) for r in records}
+
+    return paired_bootstrap(
+        SCORES,
+        means(first),
+        means(_finite(second)),
+        settings.n_bootstrap,
+        settings.seed,
     )
-    n = len(difference)
-    draws = rng.integers(n, size=(settings.n_bootstrap, n))
-    means = difference[draws].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975], axis=0)
-    named = {"difference": difference.mean(axis=0), "low": low, "high": high}
-    return {key: _named(values) for key, values in named.items()}
-
-
-def _named(values: FloatArray) -> dict[str, float]:
-    return dict(zip(SCORES, values.tolist(), strict=True))
-
-
-def _standard_errors(scores: FloatArray) -> dict[str, Any]:
-    """Return the standard errors of means over rows, None for a single row."""
-    if len(scores) < 2:
-        return dict.fromkeys(SCORES)
-    return _named(scores.std(axis=0, ddof=1) / np.sqrt(len(scores)))
 
 
 def omega_rows(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -125,8 +114,8 @@ def omega_rows(records: Iterable[Record]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "omega": omega,
-                **_named(scores.mean(axis=0)),
-                "se": _standard_errors(scores),
+                **named(SCORES, scores.mean(axis=0)),
+                "se": standard_errors(SCORES, scores),
                 "words": float(np.mean([record["words"] for record in of_omega])),
                 "n_clusters": len(of_omega),
             }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray
+from variegate.experiments.statistics import named, paired_bootstrap, standard_errors
 from variegate.experiments.video.settings import Settings
 
 __all__ = ["HERO", "SCORES", "choices", "comparisons", "rows_of"]
@@ -35,8 +36,8 @@ def rows_of(records: Sequence[Record], kind: str) -> list[dict[str, Any]]:
             {
                 "method": method,
                 "omega": omega,
-                **_named(runs.mean(axis=0)),
-                "se": _standard_errors(runs),
+                **named(SCORES, runs.mean(axis=0)),
+                "se": standard_errors(SCORES, runs),
                 "n_frames": float(np.mean([r["n_frames"] for r in of_method])),
                 "n_videos": len(of_method),
             }
@@ -96,25 +97,13 @@ def _grouped(records: Sequence[Record], kind: str) -> dict[_Key, list[Record]]:
 def _paired(
     settings: Settings, first: Sequence[Record], second: Sequence[Record]
 ) -> dict[str, dict[str, float]]:
-    rng = np.random.default_rng(settings.seed)
-    ours = {r["video"]: np.mean(r["runs"], axis=0) for r in first}
-    difference = np.array(
-        [ours[r["video"]] - np.mean(r["runs"], axis=0) for r in second]
+    def means(records: Sequence[Record]) -> dict[str, FloatArray]:
+        return {r["video"]: np.mean(r["runs"], axis=0) for r in records}
+
+    return paired_bootstrap(
+        SCORES,
+        means(first),
+        means(second),
+        settings.n_bootstrap,
+        settings.seed,
     )
-    n = len(difference)
-    draws = rng.integers(n, size=(settings.n_bootstrap, n))
-    means = difference[draws].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975], axis=0)
-    named = {"difference": difference.mean(axis=0), "low": low, "high": high}
-    return {key: _named(values) for key, values in named.items()}
-
-
-def _named(values: FloatArray) -> dict[str, float]:
-    return dict(zip(SCORES, values.tolist(), strict=True))
-
-
-def _standard_errors(runs: FloatArray) -> dict[str, Any]:
-    """Return the standard errors of means over runs, None for a single one."""
-    if len(runs) < 2:
-        return dict.fromkeys(SCORES)
-    return _named(runs.std(axis=0, ddof=1) / np.sqrt(len(runs)))
