@@ -3,23 +3,84 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 
 def write_atomic(path: str | Path, content: str | bytes) -> None:
     """Write ``content`` to ``path`` so that no reader ever sees a part of it."""
-    path = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
+    with new_file(path) as file, writing_to(path):
+        file.write(data)
+
+
+@contextmanager
+def new_file(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file that appears under its name when the block ends without an error.
+
+    Where the system can, the file has no name until then, so that even a process
+    that is killed leaves nothing behind; elsewhere it has a hidden name, which is
+    removed after an error.  A file that was there before stays until it is replaced.
+    """
+    path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"cannot write {path}: there is no folder {path.parent}"
         )
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{uuid4().hex[:8]}.tmp")
+    hidden = path.with_name(f".{path.name}.{os.getpid()}.{uuid4().hex[:8]}.tmp")
+    with writing_to(path):
+        nameless = _open_nameless(path.parent)
+        file = open(hidden, "xb") if nameless is None else open(nameless, "wb")  # noqa: SIM115
     try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise type(error)(f"cannot write {path}: {error.strerror}") from error
+        yield file
+        with writing_to(path):
+            file.flush()
+            if nameless is not None:
+                _give_name(nameless, path, hidden)
+            else:
+                file.close()
+                os.replace(hidden, path)
     finally:
-        temporary.unlink(missing_ok=True)
+        # What could not be written before cannot be written now.
+        with suppress(OSError):
+            file.close()
+        hidden.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing_to(path: str | Path) -> Iterator[None]:
+    """Name the file in an error of the system."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise type(error)(f"cannot write {path}: {reason}") from error
+
+
+def _open_nameless(folder: Path) -> int | None:
+    """Open a file without a name in a folder; None where there is no such thing."""
+    if not hasattr(os, "O_TMPFILE"):
+        return None
+    try:
+        descriptor = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+    except OSError:
+        # Not on this file system; what else is wrong shows up under a name, too.
+        return None
+    if os.path.exists(f"/proc/self/fd/{descriptor}"):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _give_name(descriptor: int, path: Path, hidden: Path) -> None:
+    source = f"/proc/self/fd/{descriptor}"
+    # With src_dir_fd (which an absolute source ignores), Python calls linkat, which
+    # follows the symbolic link; plain link would link to the link itself.
+    try:
+        os.link(source, path, src_dir_fd=descriptor, follow_symlinks=True)
+    except FileExistsError:
+        os.link(source, hidden, src_dir_fd=descriptor, follow_symlinks=True)
+        os.replace(hidden, path)

@@ -1,0 +1,413 @@
+"""Table files, read in batches of bounded memory.
+
+Two ideas:
+
+- A file is opened anew for every pass and read from front to back, so that a pass
+  holds a few batches, however large the file, its row groups or its rows.
+- Whatever is wrong with a file, now or in its last page, is a
+  :class:`TableFileError` that names the file.
+
+A Parquet file is read page by page.  Of an Arrow file, a mapped window is copied out
+and forgotten.  CSV has no types: every cell is the text it is.  The types of JSON
+lines are those of the first 16 MB, except that text which looks like a time stays
+text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import mmap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.ipc as arrow_ipc
+import pyarrow.json as arrow_json
+import pyarrow.parquet as parquet
+
+__all__ = ["FORMATS", "TableFile", "TableFileError", "data_bytes", "format_of"]
+
+FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+_NAMES = {
+    "parquet": "a Parquet file",
+    "csv": "a CSV file",
+    "jsonl": "a file of JSON lines",
+    "arrow": "an Arrow file",
+}
+_SIGNS = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+_BATCH_BYTES = 16 * 2**20
+_MOST_ROWS = 2**16
+_MOST_BYTES = 24 * 2**20
+# Of text, no row may be longer; Arrow reads 32 blocks ahead.
+_BLOCK_BYTES = 4 * 2**20
+_HEAD_BYTES = 16 * 2**20
+_PAGE_BUFFER = 2**20
+_PROBED_ROWS = 64
+_DAMAGE = (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError)
+
+
+class TableFileError(ValueError):
+    """A file that cannot be read as a table."""
+
+
+def format_of(path: Path) -> str:
+    """Return the format that the suffix of a file stands for."""
+    try:
+        return FORMATS[path.suffix.lower()]
+    except KeyError:
+        raise TableFileError(
+            f"{path}: the suffix {path.suffix!r} is of no known table format; known "
+            f"are {', '.join(FORMATS)}"
+        ) from None
+
+
+def data_bytes(batch: pa.RecordBatch) -> int:
+    """Return the size of a batch, without dictionaries that many batches share."""
+    return sum(
+        (column.indices if pa.types.is_dictionary(column.type) else column).nbytes
+        for column in batch.columns
+    )
+
+
+class TableFile:
+    """A Parquet, CSV, JSON-lines or Arrow file, read in batches, again and again.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its suffix says the format: ``.parquet``, ``.pq``; ``.csv``, ``.tsv`` (with
+        tabs); ``.jsonl``, ``.ndjson``; ``.arrow``, ``.feather``, ``.ipc`` (files and
+        streams).
+
+    Attributes
+    ----------
+    path : Path
+    format : {"parquet", "csv", "jsonl", "arrow"}
+    schema : pyarrow.Schema
+    is_untyped : bool
+        True for CSV, where every column is text.
+    n_rows : int or None
+        Where the file says it.
+
+    Raises
+    ------
+    TableFileError
+        If the file is not there, or not what its suffix says.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.format = format_of(self.path)
+        self.is_untyped = self.format == "csv"
+        self.n_rows: int | None = None
+        self._has_rows = False  # of CSV, where the other reader wants at least one
+        self._check_is_there()
+        with self._errors_named():
+            self.schema = getattr(self, f"_{self.format}_schema")()
+            names = Counter(self.schema.names)
+        repeated = [name for name, times in names.items() if times > 1]
+        if repeated:
+            raise TableFileError(
+                f"{self.path}: several columns have the name "
+                f"{', '.join(map(repr, repeated))}; rename them"
+            )
+        if not names:
+            raise TableFileError(f"{self.path} has no columns")
+
+    def __repr__(self) -> str:
+        return f"<TableFile: {len(self.schema)} columns in {self.path}>"
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return str(self.path)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in file order, in batches of 24 MB at most.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            What to read, in this order; None for all.
+
+        Yields
+        ------
+        pyarrow.RecordBatch
+        """
+        names = self.schema.names if columns is None else list(columns)
+        for name in names:
+            if name not in self.schema.names:
+                raise TableFileError(
+                    f"{self.path} has no column {name!r}; it has "
+                    f"{', '.join(map(repr, self.schema.names))}"
+                )
+        return self._whole_batches(names)
+
+    def _whole_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema(
+            [self.schema.field(name) for name in names], self.schema.metadata
+        )
+        batches = getattr(self, f"_{self.format}_batches")(names)
+        while True:
+            # Only what happens in here is the file's fault.
+            with self._errors_named():
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                batch = batch.select(names)
+                if self.format != "arrow":  # where it has been done
+                    # Offsets of a damaged file would crash whoever follows them.
+                    batch.validate(full=True)
+                if names:
+                    batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            if batch.num_rows:
+                yield from _parts(batch)
+
+    # What is wrong -----------------------------------------------------------------
+
+    def _check_is_there(self) -> None:
+        if self.path.is_dir():
+            raise TableFileError(f"{self.path} is a folder; name a file in it")
+        try:
+            with self.path.open("rb") as file:
+                first_bytes = file.read(6)
+        except FileNotFoundError:
+            raise TableFileError(f"there is no file {self.path}") from None
+        except OSError as error:
+            raise TableFileError(f"cannot read {self.path}: {error.strerror}") from None
+        if not first_bytes:
+            raise TableFileError(f"{self.path} is empty; write it again")
+        for sign, file_format in _SIGNS.items():
+            if first_bytes.startswith(sign) and file_format != self.format:
+                raise TableFileError(
+                    f"{self.path} is {_NAMES[file_format]} under the suffix of another "
+                    "format; rename it"
+                )
+
+    @contextmanager
+    def _errors_named(self) -> Iterator[None]:
+        try:
+            yield
+        except TableFileError:
+            raise
+        except _DAMAGE as error:
+            raise TableFileError(self._explanation(error)) from None
+
+    def _explanation(self, error: BaseException) -> str:
+        said = " ".join(str(error).split())
+        if len(said) > 200:
+            said = said[:200] + " ..."
+        if isinstance(error, UnicodeDecodeError) or "UTF8" in said:
+            return (
+                f"{self.path} holds text that is not UTF-8; convert it (for example "
+                "with iconv)"
+            )
+        if "straddl" in said:
+            return (
+                f"{self.path} has a row of more than {_BLOCK_BYTES >> 20} MB, or a "
+                "quote that is never closed"
+            )
+        if self.format == "csv":
+            said = said.removeprefix("CSV parse error: ")
+            return (
+                f"{self.path}: {said}; every row needs a cell for each column, in "
+                "quotes if it holds the separator"
+            )
+        if self.format == "jsonl":
+            return self._explanation_of_json(said)
+        return (
+            f"{self.path} is not {_NAMES[self.format]}, or is damaged ({said}); "
+            "write it again"
+        )
+
+    def _explanation_of_json(self, said: str) -> str:
+        # The reader counts rows from where it began a block, which is of no use.
+        said = said.removeprefix("JSON parse error: ").split(" in row ")[0]
+        if "specified twice" in said:
+            return f"{self.path}: {said}; rename one of them"
+        contradicts = ("changed from", "convert", "unexpected field")
+        if "Column()" not in said and any(sign in said for sign in contradicts):
+            return (
+                f"{self.path}: a row contradicts the types of the first rows ({said}); "
+                "convert the file to Parquet, which states its types"
+            )
+        return f"{self.path} is not a file of JSON objects, one a line ({said})"
+
+    # Parquet -----------------------------------------------------------------------
+
+    def _open_parquet(self) -> parquet.ParquetFile:
+        # Without pre_buffer and with a buffer, column chunks are read page by page;
+        # otherwise a row group is held whole.
+        return parquet.ParquetFile(
+            str(self.path),
+            pre_buffer=False,
+            buffer_size=_PAGE_BUFFER,
+            page_checksum_verification=True,
+        )
+
+    def _parquet_schema(self) -> pa.Schema:
+        with self._open_parquet() as file:
+            self.n_rows = file.metadata.num_rows
+            return file.schema_arrow
+
+    def _parquet_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        with self._open_parquet() as file:
+            # Rows cannot be counted without a column.
+            names = names or self.schema.names[:1]
+            n_rows = _rows_a_batch(file, names)
+            yield from file.iter_batches(n_rows, columns=names, use_threads=False)
+
+    # CSV ---------------------------------------------------------------------------
+
+    @property
+    def _delimiter(self) -> str:
+        return "\t" if self.path.suffix.lower() == ".tsv" else ","
+
+    def _csv_schema(self) -> pa.Schema:
+        names: list[str] = []
+        with self.path.open(encoding="utf-8-sig", newline="") as file:
+            try:
+                rows = filter(None, csv.reader(file, delimiter=self._delimiter))
+                names = next(rows, [])
+                self._has_rows = next(rows, None) is not None
+            except csv.Error:
+                # A first cell that long is for the other reader to judge.
+                if not names:
+                    raise TableFileError(
+                        f"{self.path} is not a CSV file: its first line is no header"
+                    ) from None
+                self._has_rows = True
+        return pa.schema([(name, pa.string()) for name in names])
+
+    def _csv_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        if not self._has_rows:
+            return
+        yield from arrow_csv.open_csv(
+            str(self.path),
+            # With threads, messages would not say which row is wrong.
+            arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+            arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
+                column_types=self.schema,
+                include_columns=names or self.schema.names[:1],
+                strings_can_be_null=False,
+            ),
+        )
+
+    # JSON lines --------------------------------------------------------------------
+
+    def _jsonl_schema(self) -> pa.Schema:
+        with self.path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+        if len(head) == _HEAD_BYTES:
+            head = head[: head.rfind(b"\n") + 1] or head
+        options = arrow_json.ReadOptions(use_threads=False, block_size=_HEAD_BYTES)
+        with arrow_json.open_json(io.BytesIO(head), options) as reader:
+            return pa.schema(
+                [field.with_type(_without_times(field.type)) for field in reader.schema]
+            )
+
+    def _jsonl_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        yield from arrow_json.open_json(
+            str(self.path),
+            arrow_json.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+            arrow_json.ParseOptions(
+                explicit_schema=self.schema, unexpected_field_behavior="error"
+            ),
+        )
+
+    # Arrow -------------------------------------------------------------------------
+
+    def _arrow_schema(self) -> pa.Schema:
+        reader = _open_arrow(self._mapping())
+        if isinstance(reader, arrow_ipc.RecordBatchFileReader):
+            self.n_rows = reader.count_rows()
+        return reader.schema
+
+    def _arrow_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        mapping = self._mapping()
+        reader = _open_arrow(mapping)
+        if isinstance(reader, arrow_ipc.RecordBatchFileReader):
+            batches = map(reader.get_batch, range(reader.num_record_batches))
+        else:
+            batches = iter(reader)
+        for batch in batches:
+            # A quick look at the ends of the offsets, then a close look at each part
+            # before anything follows them.
+            batch.validate()
+            for part in _parts(batch.select(names)):
+                part.validate(full=True)
+                yield _copy(part)
+                if hasattr(mapping, "madvise"):
+                    # Pages that have been read would count as memory of this process.
+                    mapping.madvise(mmap.MADV_DONTNEED)
+
+    def _mapping(self) -> mmap.mmap:
+        with self.path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _open_arrow(mapping: mmap.mmap) -> Any:
+    """Open the file or the stream; its first bytes say which of them it is."""
+    source = pa.BufferReader(pa.py_buffer(mapping))
+    if mapping[:6] == b"ARROW1":
+        return arrow_ipc.open_file(source)
+    return arrow_ipc.open_stream(source)
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut a batch that is too large; nothing is copied."""
+    n_parts = max(-(-data_bytes(batch) // _MOST_BYTES), 1)
+    n_rows = min(max(batch.num_rows // n_parts, 1), _MOST_ROWS)
+    for first in range(0, batch.num_rows, n_rows):
+        yield batch.slice(first, n_rows)
+
+
+def _copy(batch: pa.RecordBatch) -> pa.RecordBatch:
+    if not batch.num_columns:
+        return batch
+    columns = [pa.concat_arrays([column]) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _rows_a_batch(file: parquet.ParquetFile, names: Sequence[str]) -> int:
+    """Return how many rows of some columns make a batch."""
+    footer = file.metadata
+    size = 0
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            path = column.path_in_schema
+            if any(path == name or path.startswith(f"{name}.") for name in names):
+                size += column.total_uncompressed_size
+    # A dictionary makes much of little: the footer counts a long text once, however
+    # many rows repeat it.
+    for probe in file.iter_batches(_PROBED_ROWS, columns=names, use_threads=False):
+        a_row = max(size / footer.num_rows, data_bytes(probe) / probe.num_rows, 1)
+        return int(min(max(_BATCH_BYTES // a_row, 1), _MOST_ROWS))
+    return 1
+
+
+def _without_times(kind: pa.DataType) -> pa.DataType:
+    """Return a type of JSON with text in place of times, which Arrow guesses."""
+    if pa.types.is_temporal(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_without_times(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_without_times(f.type)) for f in kind])
+    return kind

@@ -1,0 +1,361 @@
+"""Table files, written batch by batch, that appear whole or not at all.
+
+Parquet and Arrow files keep every type (Parquet knows no ``date64`` and no seconds in
+timestamps: they come back as ``date32`` and milliseconds).  CSV and JSON lines hold
+dates, times and decimals as text in ISO form.  A null is an empty cell of CSV.  JSON
+has no NaN and no infinities: they are written as null.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as compute
+import pyarrow.csv as arrow_csv
+import pyarrow.ipc as arrow_ipc
+import pyarrow.parquet as parquet
+
+from variegate._files import new_file, writing_to
+from variegate.tables.reading import data_bytes, format_of
+
+__all__ = ["check_writable", "table_writer"]
+
+_GROUP_ROWS = 2**16
+_GROUP_BYTES = 32 * 2**20
+
+
+def check_writable(path: str | Path, schema: pa.Schema) -> None:
+    """Refuse a file whose format cannot hold the columns.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is not known, names repeat, or columns have types that the
+        format has not.
+    """
+    path = Path(path)
+    file_format = format_of(path)
+    if len(set(schema.names)) < len(schema.names):
+        repeated = sorted({n for n in schema.names if schema.names.count(n) > 1})
+        raise ValueError(
+            f"cannot write {path}: several columns have the name "
+            f"{', '.join(map(repr, repeated))}; rename them"
+        )
+    if file_format in ("csv", "jsonl"):
+        is_text = _is_cell if file_format == "csv" else _is_json
+        wrong = [f"{f.name!r} ({f.type})" for f in schema if not is_text(f.type)]
+        if wrong:
+            others = ".parquet or .jsonl" if file_format == "csv" else ".parquet"
+            raise ValueError(
+                f"cannot write {path}: a {path.suffix} file cannot hold "
+                f"{', '.join(wrong)}; write {others}, or leave such columns out"
+            )
+    try:
+        _WRITERS[file_format](io.BytesIO(), schema, path).close()
+    except pa.ArrowException as error:
+        raise ValueError(f"cannot write {path}: {error}; write .arrow") from None
+
+
+@contextmanager
+def table_writer(
+    path: str | Path, schema: pa.Schema
+) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Open a table file for writing; the block gets a function that takes batches.
+
+    The file appears when the block ends, and only if it ends without an error: see
+    :func:`variegate._files.new_file`.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its suffix says the format, as for :class:`~variegate.tables.TableFile`.
+    schema : pyarrow.Schema
+        That of every batch.
+    """
+    path = Path(path)
+    check_writable(path, schema)
+
+    def write(batch: pa.RecordBatch) -> None:
+        if not batch.schema.equals(schema):
+            raise ValueError(
+                f"cannot write {path}: a batch has the columns {batch.schema}, but "
+                f"the file has {schema}"
+            )
+        with writing_to(path):
+            writer.write(batch)
+
+    with new_file(path) as file:
+        with writing_to(path):
+            writer = _WRITERS[format_of(path)](file, schema, path)
+        try:
+            yield write
+            with writing_to(path):
+                writer.close()
+        except BaseException:
+            # What is left of it goes nowhere, and may not be in a state to be closed.
+            with suppress(Exception):
+                writer.abandon()
+            raise
+
+
+class _Writer(Protocol):
+    def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None: ...
+
+    def write(self, batch: pa.RecordBatch) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abandon(self) -> None: ...
+
+
+class _ParquetWriter:
+    """Batches are brought together: each row group costs every reader a little."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
+        # Without checksums, damage to stored numbers would go unseen.
+        self._writer = parquet.ParquetWriter(
+            file, schema, compression="zstd", write_page_checksum=True
+        )
+        self._schema = schema
+        self._forget()
+
+    def _forget(self) -> None:
+        self._waiting: list[pa.RecordBatch] = []
+        self._n_rows = self._n_bytes = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for first in range(0, batch.num_rows, _GROUP_ROWS):
+            part = batch.slice(first, _GROUP_ROWS)
+            self._waiting.append(part)
+            self._n_rows += part.num_rows
+            self._n_bytes += data_bytes(part)
+            if self._n_rows >= _GROUP_ROWS or self._n_bytes >= _GROUP_BYTES:
+                self._write_group()
+
+    def _write_group(self) -> None:
+        if self._n_rows:
+            arrays = [part.columns for part in self._waiting]
+            table = pa.Table.from_arrays(
+                [
+                    pa.chunked_array(chunks, field.type)
+                    for chunks, field in zip(
+                        zip(*arrays, strict=True), self._schema, strict=True
+                    )
+                ],
+                schema=self._schema,
+            )
+            self._writer.write_table(table, row_group_size=self._n_rows)
+        self._forget()
+
+    def close(self) -> None:
+        self._write_group()
+        self._writer.close()
+
+    def abandon(self) -> None:
+        self._writer.close()
+
+
+class _ArrowWriter:
+    """Dictionaries only grow, because a file can replace none."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
+        options = arrow_ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        self._writer = arrow_ipc.new_file(file, schema, options=options)
+        self._schema = schema
+        self._held: dict[int, pa.DictionaryArray] = {}
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        columns = list(batch.columns)
+        for place, column in enumerate(columns):
+            if pa.types.is_dictionary(column.type):
+                columns[place] = self._grown(place, column)
+        self._writer.write_batch(
+            pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        )
+
+    def _grown(self, place: int, column: pa.DictionaryArray) -> pa.DictionaryArray:
+        held = self._held.get(place)
+        if held is not None and not held.dictionary.equals(column.dictionary):
+            both = pa.chunked_array([held, column]).unify_dictionaries()
+            column = both.chunk(1)
+        self._held[place] = column.slice(0, 0)
+        return column
+
+    def close(self) -> None:
+        self._writer.close()
+
+    abandon = close
+
+
+class _CsvWriter:
+    def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+        header = io.StringIO(newline="")
+        rows = csv.writer(
+            header, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n"
+        )
+        rows.writerow(schema.names)
+        file.write(header.getvalue().encode())
+        self._is_single = len(schema) == 1
+        self._schema = pa.schema(
+            [(f.name, self._cells(pa.array([], f.type)).type) for f in schema]
+        )
+        self._writer = arrow_csv.CSVWriter(
+            file,
+            self._schema,
+            write_options=arrow_csv.WriteOptions(
+                include_header=False, delimiter=delimiter
+            ),
+        )
+
+    def _cells(self, array: pa.Array) -> pa.Array:
+        cells = _as_cells(array)
+        # A row of one empty cell would be an empty line, which readers skip.
+        return cells.cast(pa.string()).fill_null("") if self._is_single else cells
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        columns = [self._cells(column) for column in batch.columns]
+        self._writer.write_batch(
+            pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        )
+
+    def close(self) -> None:
+        self._writer.close()
+
+    abandon = close
+
+
+class _JsonWriter:
+    def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
+        self._file = file
+        self._names = schema.names
+        self._encode = json.JSONEncoder(
+            ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        ).encode
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        columns = [_as_json(column).to_pylist() for column in batch.columns]
+        names, encode = self._names, self._encode
+        lines = [
+            encode(dict(zip(names, row, strict=True)))
+            for row in zip(*columns, strict=True)
+        ]
+        if lines:
+            self._file.write(("\n".join(lines) + "\n").encode())
+
+    def close(self) -> None:
+        pass
+
+    abandon = close
+
+
+_WRITERS: dict[str, type[_Writer]] = {
+    "parquet": _ParquetWriter,
+    "arrow": _ArrowWriter,
+    "csv": _CsvWriter,
+    "jsonl": _JsonWriter,
+}
+
+
+# Types as text --------------------------------------------------------------------
+
+
+def _is_cell(kind: pa.DataType) -> bool:
+    """Say whether values of a type can be written as a cell of CSV."""
+    if pa.types.is_dictionary(kind):
+        return _is_cell(kind.value_type)
+    return _is_written_as_text(kind) or any(
+        is_kind(kind)
+        for is_kind in (
+            pa.types.is_null,
+            pa.types.is_boolean,
+            pa.types.is_integer,
+            pa.types.is_floating,
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_string_view,
+        )
+    )
+
+
+def _is_json(kind: pa.DataType) -> bool:
+    """Say whether values of a type can be written as JSON."""
+    if pa.types.is_dictionary(kind) or _is_list(kind):
+        return _is_json(kind.value_type)
+    if pa.types.is_struct(kind):
+        names = [field.name for field in kind]
+        return len(set(names)) == len(names) and all(_is_json(f.type) for f in kind)
+    return _is_cell(kind)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _is_written_as_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_decimal(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_time(kind)
+        or pa.types.is_timestamp(kind)
+    )
+
+
+def _iso(array: pa.Array) -> pa.Array:
+    text = array.cast(pa.string())
+    if pa.types.is_timestamp(array.type):
+        return compute.replace_substring(text, " ", "T", max_replacements=1)
+    return text
+
+
+def _as_cells(array: pa.Array) -> pa.Array:
+    """Return values as the writer of CSV takes them."""
+    if pa.types.is_dictionary(array.type):
+        return _as_cells(array.dictionary_decode())
+    if pa.types.is_timestamp(array.type):
+        return _iso(array)
+    if pa.types.is_null(array.type) or pa.types.is_string_view(array.type):
+        return array.cast(pa.string())
+    if pa.types.is_float16(array.type):
+        return array.cast(pa.float32())
+    return array
+
+
+def _as_json(array: pa.Array) -> pa.Array:
+    """Return values whose ``to_pylist`` is JSON."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _as_json(array.dictionary_decode())
+    if _is_written_as_text(kind):
+        return _iso(array)
+    if pa.types.is_floating(kind):
+        if not pa.types.is_float64(kind):
+            # By way of text, 0.1 in single precision is 0.1, not 0.10000000149011612.
+            array = array.cast(pa.string()).cast(pa.float64())
+        finite = compute.is_finite(array)
+        return compute.if_else(finite, array, pa.scalar(None, pa.float64()))
+    if _is_list(kind):
+        # A copy begins at its first value, as lists with a mask must.
+        lists = pa.concat_arrays([array.cast(pa.large_list(kind.value_type))])
+        values = _as_json(lists.values)
+        return pa.LargeListArray.from_arrays(
+            lists.offsets, values, mask=lists.is_null()
+        )
+    if pa.types.is_struct(kind):
+        return pa.StructArray.from_arrays(
+            [_as_json(part) for part in array.flatten()],
+            names=[field.name for field in kind],
+            mask=array.is_null(),
+        )
+    return array
