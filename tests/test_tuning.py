@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, KFold
 
 import variegate as vg
@@ -398,7 +399,36 @@ def test_defaults_in_the_docstring_are_those_of_the_code():
             r"^    (\w+) : .*default=(.+)$", LargeMarginDPPCV.__doc__, re.MULTILINE
         )
     )
-    assert set(documented) == {"lams", "cv", "scoring", "n_samples"}
+    assert set(documented) == {"lams", "cv", "scoring", "n_samples", "refit"}
     for name, value in documented.items():
         default = inspect.signature(LargeMarginDPPCV.__init__).parameters[name].default
         assert eval(value) == default, name
+
+
+def test_without_refit_there_is_a_choice_but_no_model():
+    data = vg.datasets.make_synthetic(n_sets=20, random_state=0)
+    seen = []
+    search = LargeMarginDPPCV(
+        vg.LargeMarginDPP(kernel=vg.Linear(), decoder="greedy"),
+        lams=(0.0, 1.0),
+        omegas=(1.0, 4.0),
+        cv=2,
+        random_state=0,
+        refit=False,
+        callback=lambda done, total: seen.append((done, total)),
+    ).fit(data.ground_sets, data.subsets)
+    assert search.best_lam_ in (0.0, 1.0)
+    assert not hasattr(search, "best_model_")
+    assert seen == [(1, 2), (2, 2)]
+    with pytest.raises(NotFittedError):
+        search.predict(data.ground_sets)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [({"refit": 1}, "refit must be True or False"), ({"callback": 3}, "callback must")],
+)
+def test_refit_and_callback_are_checked(setting, message):
+    data = vg.datasets.make_synthetic(n_sets=4, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        LargeMarginDPPCV(**setting).fit(data.ground_sets, data.subsets)

@@ -200,12 +200,19 @@ class CrossValidation:
     n_jobs: int | None
     trials: dict[tuple[float, float], Trial] = field(default_factory=dict)
 
-    def run_grid(self, lams: Sequence[float], omegas: Sequence[float]) -> None:
-        """Try every lambda with every omega."""
+    def run_grid(
+        self,
+        lams: Sequence[float],
+        omegas: Sequence[float],
+        callback: Callable[[int, int], object] | None = None,
+    ) -> None:
+        """Try every lambda with every omega; ``callback`` is told of folds."""
         model = copy.copy(self.model)
         model.set_params(decoder=self._quick_decoder())
         results = self._on_folds(
-            _grid_of_fold, [(model, fold, lams, omegas) for fold in self.folds]
+            _grid_of_fold,
+            [(model, fold, lams, omegas) for fold in self.folds],
+            callback,
         )
         for steps in zip(*results, strict=True):
             places, models, scores = zip(*steps, strict=True)
@@ -301,9 +308,17 @@ class CrossValidation:
         return decoder
 
     def _on_folds(
-        self, compute: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+        self,
+        compute: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        callback: Callable[[int, int], object] | None = None,
     ) -> list[Any]:
-        results: list[Any] = Parallel(n_jobs=self.n_jobs)(
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        results = []
+        for result in parallel(
             delayed(compute)(*each, self.scoring) for each in arguments
-        )
+        ):
+            results.append(result)
+            if callback is not None:
+                callback(len(results), len(arguments))
         return results

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
@@ -22,7 +22,7 @@ from variegate._tuning_choice import (
 )
 from variegate._tuning_folds import CrossValidation, Fold, fit_next, outwards
 from variegate._typing import FloatArray, IntArray, RandomState
-from variegate._validation import check_count, check_number
+from variegate._validation import check_count, check_flag, check_number
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
@@ -67,6 +67,11 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
         Folds to work on at a time, with one BLAS thread each.
     random_state : None, int or numpy.random.Generator
         For the folds, and for decoding where the estimator has no seed of its own.
+    refit : bool, default=True
+        Whether to learn from all of the data in the end.
+    callback : callable, optional
+        Called with the numbers of folds that are done and of all, while the grid is
+        compared.
 
     Attributes
     ----------
@@ -74,7 +79,8 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
     best_score_ : float
         The held-out score of the chosen pair.
     best_model_ : LargeMarginDPP
-        Fitted on all of the data; ``best_model_.save("model.json")`` keeps it.
+        Fitted on all of the data; ``best_model_.save("model.json")`` keeps it.  Not
+        there with ``refit=False``.
     path_ : OmegaPath
         Held-out precision, recall and F by ``ω`` at the chosen ``λ``: ``print`` it, or
         ``path_.plot()``.
@@ -109,6 +115,8 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
         n_samples: int = 200,
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        refit: bool = True,
+        callback: Callable[[int, int], object] | None = None,
     ) -> None:
         self.estimator = estimator
         self.lams = lams
@@ -120,6 +128,8 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
         self.n_samples = n_samples
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.refit = refit
+        self.callback = callback
 
     # Learning ---------------------------------------------------------------------
 
@@ -154,14 +164,17 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
             base.set_params(random_state=model_seed)
         scoring = metrics.f_score if self.scoring == "f" else self.scoring
         trials = CrossValidation(base, folds, self.n_samples, scoring, self.n_jobs)
-        trials.run_grid(lams, omegas)
+        trials.run_grid(lams, omegas, self.callback)
         if target is None:
             lam, omega = best_pair(trials)
         else:
             lam, omega = pair_for_target(trials, lams, *target)
         self.n_splits_ = len(folds)
         self._set_results(trials, lam, omega, target)
-        self.best_model_ = self._refit(base, ground_sets, members, omegas)
+        if hasattr(self, "best_model_"):
+            del self.best_model_
+        if self.refit:
+            self.best_model_ = self._refit(base, ground_sets, members, omegas)
         return self
 
     def _set_results(
@@ -258,6 +271,9 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
                 f"got {self.scoring!r}"
             )
         check_count("n_samples", self.n_samples)
+        check_flag("refit", self.refit)
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback must be callable, got {self.callback!r}")
         check_random_state(self.random_state)
         return values["lams"], values["omegas"], self._check_target(values["lams"])
 
