@@ -33,6 +33,8 @@ __all__ = ["StreamedProblem", "n_to_hold_out"]
 #: Ground sets from the head of a stream that bandwidths and the mean of the features
 #: are taken from.
 N_SAMPLE = 1000
+#: Fewer of them, where their features take more bytes than this.
+_SAMPLE_BYTES = 2**26
 #: A share of a stream to hold out is cut to this many pairs, which stay in memory.
 LARGEST_VALIDATION = 10_000
 #: Ground sets whose probabilities are worked out together.
@@ -52,6 +54,18 @@ def n_to_hold_out(solver: MiniBatch, examples: Examples | ListedExamples) -> int
         ) from None
     share = max(1, round(solver.validation_fraction * n_examples))
     return min(share, LARGEST_VALIDATION)
+
+
+def _head(stream: Iterator[Example]) -> Iterator[Example]:
+    """Yield enough examples to settle bandwidths by, of bounded size."""
+    taken = 0
+    for example in islice(stream, N_SAMPLE):
+        yield example
+        blocks = example.ground_set.blocks.values()
+        width = example.ground_set.n_features + sum(b.shape[1] for b in blocks)
+        taken += 8 * len(example.ground_set) * width
+        if taken > _SAMPLE_BYTES:
+            return
 
 
 class StreamedProblem:
@@ -74,7 +88,7 @@ class StreamedProblem:
     fit_intercept, l2, jitter : as for TrainingProblem
     n_sample : int, optional
         How many ground sets from the head of what is learned from settle bandwidths
-        and ``center``: 1000 if not given.
+        and ``center``: if not given, 1000, or as many as fit into 64 MiB.
     settle : bool
         Whether to call the kernel's ``fit``.
     """
@@ -100,16 +114,15 @@ class StreamedProblem:
         self.l2 = l2
         self.jitter = jitter
         self.n_held_out = n_held_out
-        head = list(
-            islice(examples.starting_at(0), n_held_out + (n_sample or N_SAMPLE))
-        )
-        held_out, sample = head[:n_held_out], head[n_held_out:]
+        stream = examples.starting_at(0)
+        held_out = list(islice(stream, n_held_out))
+        sample = list(islice(stream, n_sample) if n_sample else _head(stream))
         if not sample:
             raise ValueError(
                 "the stream is empty"
-                if not head
-                else f"the stream holds {len(head)} pairs, all of them held out: there "
-                "is nothing to learn from"
+                if not held_out
+                else f"the stream holds {len(held_out)} pairs, all of them held out: "
+                "there is nothing to learn from"
             )
         with _by_place_in_stream(sample):
             if settle:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from variegate._bootstrap import bootstrap_means
 from variegate._typing import FloatArray
 
 __all__ = ["named", "paired_bootstrap", "standard_errors"]
@@ -42,9 +43,7 @@ def paired_bootstrap(
         Samples of what was judged, and where they begin.
     """
     difference = np.array([first[name] - values for name, values in second.items()])
-    n = len(difference)
-    draws = np.random.default_rng(seed).integers(n, size=(n_bootstrap, n))
-    means = difference[draws].mean(axis=1)
+    means = bootstrap_means(difference, n_bootstrap, seed)
     low, high = np.quantile(means, [0.025, 0.975], axis=0)
     found = {"difference": difference.mean(axis=0), "low": low, "high": high}
     return {key: named(scores, values) for key, values in found.items()}

@@ -1,0 +1,33 @@
+"""Resampling what was judged, to tell how sure a mean is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variegate._typing import FloatArray
+
+#: Numbers that are drawn at a time.
+_DRAWN = 2**21
+
+
+def bootstrap_means(rows: FloatArray, n_bootstrap: int, seed: int) -> FloatArray:
+    """Return the means of samples of the rows, drawn with replacement.
+
+    Parameters
+    ----------
+    rows : array of shape (n, ...)
+    n_bootstrap, seed : int
+
+    Returns
+    -------
+    array of shape (n_bootstrap, ...)
+    """
+    n = len(rows)
+    rng = np.random.default_rng(seed)
+    at_a_time = max(1, _DRAWN // n)
+    means = []
+    for first in range(0, n_bootstrap, at_a_time):
+        count = min(at_a_time, n_bootstrap - first)
+        draws = rng.integers(n, size=(count, n))
+        means.append(rows[draws].mean(axis=1))
+    return np.concatenate(means)
