@@ -60,6 +60,7 @@ _TOOLS: dict[str, type[Any]] = {
 _APPLICATIONS = {
     "keyframe-picker": "variegate.video.model_file",
     "summarizer": "variegate.text.model_file",
+    "table-selector": "variegate.tables.model_file",
 }
 #: Marks a kernel among the parameters of another.
 _NESTED = "$kernel"

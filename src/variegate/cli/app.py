@@ -9,12 +9,16 @@ import click
 
 from variegate._version import __version__
 from variegate.cli.bench import bench
+
 from variegate.cli.errors import Interrupted
+from variegate.cli.evaluate import evaluate
 from variegate.cli.evaluate_keyframes import evaluate_keyframes
+from variegate.cli.fit import fit
 from variegate.cli.fit_keyframes import fit_keyframes
 from variegate.cli.keyframes import keyframes
 from variegate.cli.reproduce import reproduce
 from variegate.cli.rouge import rouge
+from variegate.cli.select import select
 from variegate.cli.summarize import fit_summarizer, summarize
 
 
@@ -25,12 +29,16 @@ def app() -> None:
 
 
 app.add_command(bench)
+
+app.add_command(evaluate)
 app.add_command(evaluate_keyframes)
+app.add_command(fit)
 app.add_command(fit_keyframes)
 app.add_command(fit_summarizer)
 app.add_command(keyframes)
 app.add_command(reproduce)
 app.add_command(rouge)
+app.add_command(select)
 app.add_command(summarize)
 
 

@@ -13,7 +13,8 @@ import click
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import PATH
 from variegate.cli.progress import video_progress
-from variegate.cli.video_options import Number, need_opencv
+from variegate.cli.values import Number
+from variegate.cli.video_options import need_opencv
 
 if TYPE_CHECKING:
     from variegate._typing import FloatArray

@@ -10,7 +10,8 @@ import click
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import OUTPUT, PATH, output, refuse_to_replace
 from variegate.cli.progress import progress_bar
-from variegate.cli.video_options import EVERY, Number, need_opencv
+from variegate.cli.values import Number
+from variegate.cli.video_options import EVERY, need_opencv
 
 if TYPE_CHECKING:
     from variegate.video.picker import KeyframePicker

@@ -17,6 +17,9 @@ from variegate.experiments.runner import Progress
 #: Called with the number and the time of each frame.
 Position = Callable[[int, float], None]
 
+#: Called with what is being done, and the numbers of finished and of all steps.
+Stage = Callable[[str, int, int], None]
+
 #: Seconds before anything is shown.
 PATIENCE = 2.0
 
@@ -46,6 +49,39 @@ def progress_bar(label: str) -> Iterator[Progress | None]:
     finally:
         if bar is not None:
             bar.render_finish()
+
+
+@contextmanager
+def stage_progress() -> Iterator[Stage | None]:
+    """Yield a callback ``(stage, done, total)`` that shows the stage being worked on.
+
+    Where there is no total, what is counted is rows.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    started = time.monotonic()
+    drawn = -math.inf
+
+    def show(stage: str, done: int, total: int) -> None:
+        nonlocal drawn
+        now = time.monotonic()
+        if now - started < PATIENCE or now - drawn < 0.1:
+            return
+        drawn = now
+        line = f"{stage}  {_bar(done / total)}" if total else f"{stage}  {done:,} rows"
+        click.echo(f"\r{line[: _width()].ljust(_width())}", nl=False, err=True)
+
+    try:
+        yield show
+    finally:
+        if drawn > started:
+            click.echo(f"\r{' ' * _width()}\r", nl=False, err=True)
+
+
+def _bar(share: float) -> str:
+    share = min(1.0, share)
+    return f"[{('#' * round(20 * share)).ljust(20, '-')}] {share:4.0%}"
 
 
 @contextmanager
@@ -86,8 +122,7 @@ def position_line(
     line = f"{label}  {time_label(max(seconds, 0.0))}"
     if duration is not None:
         share = min(1.0, seconds / duration)
-        bar = ("#" * round(20 * share)).ljust(20, "-")
-        line = f"{label}  [{bar}] {share:4.0%}  {time_label(seconds)}"
+        line = f"{label}  {_bar(share)}  {time_label(seconds)}"
         line += f" of {time_label(duration)}"
     line += f"  {rate:.0f} frames/s"
     return line[: _width()].ljust(_width())

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
-from typing import Any
 
 import click
 
-
-class Number(click.FloatRange):
-    """A range of numbers, without "nan" and "inf"."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
-        """Return the number, or refuse it."""
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number.", param, ctx)
-        return number
+from variegate.cli.values import Number
 
 
 EVERY = click.option(

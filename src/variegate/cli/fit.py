@@ -1,0 +1,233 @@
+"""``variegate fit``: learn from a table of good selections."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variegate.cli.notes import notes
+from variegate.cli.paths import OUTPUT, PATH, output
+from variegate.cli.progress import stage_progress
+from variegate.cli.table_options import (
+    FORCE,
+    JOBS,
+    MEMORY,
+    column_options,
+    columns_of,
+    need_tables,
+    refuse_existing,
+)
+from variegate.cli.values import NAMES, Number
+
+if TYPE_CHECKING:
+    from variegate.tables.report import Report
+    from variegate.tables.selector import TableSelector
+
+
+@click.command(
+    epilog="\b\nvariegate fit train.parquet --group query --label chosen \\\n"
+    "    --quality score,freshness --similarity embedding -o model.json\n"
+    "variegate fit train.parquet --columns columns.toml --tune \\\n"
+    "    --target-recall 0.8 -o model.json --html report.html"
+)
+@click.argument("table", type=PATH)
+@click.option(
+    "-o",
+    "--out",
+    callback=output,
+    type=OUTPUT,
+    required=True,
+    metavar="FILE",
+    help="Where the model is written, as JSON.",
+)
+@column_options(
+    "group", "label", "item", "quality", "categorical", "similarity", "relevance",
+    "cost",
+)  # fmt: skip
+@click.option(
+    "--missing",
+    type=click.Choice(["error", "mean", "indicator"]),
+    help="What an empty cell is: an error (the default), the average of its column, "
+    "or a kind of its own.",
+)
+@click.option(
+    "--empty-groups",
+    type=click.Choice(["error", "keep", "drop"]),
+    default="error",
+    show_default=True,
+    help="What to do with groups of which no row was chosen.",
+)
+@click.option(
+    "--lam",
+    type=Number(min=0.0),
+    help="Weight of the margin; 0 is maximum likelihood.  [default: 1]",
+)
+@click.option(
+    "--omega",
+    "omegas",
+    type=Number(min=0.0, min_open=True),
+    multiple=True,
+    help="What a missed row costs against a wrong one; repeat to learn for several. "
+    "By default 1/16, 1/4, 1, 4 and 16, and select takes any value between them.",
+)
+@click.option(
+    "--tune",
+    is_flag=True,
+    help="Choose lambda and omega for the best F-score by cross-validation.",
+)
+@click.option(
+    "--target-precision",
+    type=Number(min=0.0, max=1.0, min_open=True, max_open=True),
+    help="Choose them for this precision on new groups.",
+)
+@click.option(
+    "--target-recall",
+    type=Number(min=0.0, max=1.0, min_open=True, max_open=True),
+    help="Choose them for this recall on new groups.",
+)
+@click.option(
+    "--kernel",
+    type=click.Choice(["multiple", "linear"]),
+    default="multiple",
+    show_default=True,
+    help="The similarity: Gaussians and a linear part with learned weights, or linear.",
+)
+@click.option("--l2", type=Number(min=0.0), help="Penalty on weights.")
+@click.option(
+    "--max-iter", type=click.IntRange(min=1), help="When to stop learning at the latest."
+)
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    help="Passes over a table that does not fit in memory.",
+)
+@click.option(
+    "--validation",
+    type=Number(min=0.0, max=1.0, max_open=True),
+    default=0.2,
+    show_default=True,
+    help="Share of the groups that is held out to judge by.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True,
+    help="For the groups held out, and for choosing.",
+)  # fmt: skip
+@MEMORY
+@JOBS
+@click.option(
+    "--html", callback=output, type=OUTPUT, metavar="FILE",
+    help="Write a report, as one page.",
+)  # fmt: skip
+@click.option(
+    "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    help="Write the report as Markdown with pictures.",
+)  # fmt: skip
+@click.option(
+    "--show", type=NAMES, metavar="A,B,...",
+    help="Columns to show in the report's examples; by default the item and some more.",
+)  # fmt: skip
+@FORCE
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def fit(
+    table: Path,
+    out: Path,
+    columns_file: Path | None,
+    group: str | None,
+    label: str | None,
+    item: str | None,
+    quality: tuple[str, ...] | None,
+    categorical: tuple[str, ...] | None,
+    similarity: tuple[str, ...] | None,
+    relevance: str | None,
+    cost: str | None,
+    missing: str | None,
+    omegas: tuple[float, ...],
+    validation: float,
+    epochs: int | None,
+    seed: int,
+    memory: int,
+    jobs: int | None,
+    html: Path | None,
+    report: Path | None,
+    show: tuple[str, ...] | None,
+    force: bool,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Learn from a table which rows of each group to choose.
+
+    TABLE is a Parquet, CSV, JSON-lines or Arrow file, and may be larger than memory.
+    Some groups are held out, and how well the model does on them is reported.
+    """
+    need_tables()
+    from variegate.tables import report as reports
+    from variegate.tables.reporting import make_report
+    from variegate.tables.selector import TableSelector
+    from variegate.tables.table import as_table
+
+    refuse_existing(force, out, html)
+    columns = columns_of(
+        columns_file,
+        group=group,
+        label=label,
+        item=item,
+        quality=quality,
+        categorical=categorical,
+        similarity=similarity,
+        relevance=relevance,
+        cost=cost,
+        missing=missing,
+    )
+    source = as_table(table)
+    if settings["lam"] is not None and (
+        settings["tune"] or settings["target_precision"] or settings["target_recall"]
+    ):
+        raise click.UsageError("--lam is chosen by --tune and --target-...: leave it out")
+    selector = TableSelector(
+        group=columns.group,
+        label=columns.label,
+        quality=columns.quality or None,
+        similarity=columns.similarity or None,
+        categorical=columns.categorical or None,
+        item=columns.item,
+        cost=columns.cost,
+        missing=columns.missing,
+        omega=omegas or None,
+        validation_fraction=validation,
+        memory=memory,
+        n_jobs=jobs or -1,
+        random_state=seed,
+    )
+    given = settings | {"n_epochs": epochs}
+    selector.set_params(**{n: v for n, v in given.items() if v is not None})
+    with notes(), stage_progress() as progress:
+        selector.fit(source, progress=progress)
+        selector.save(out)
+        made: Report | None = None
+        if html is not None or report is not None:
+            made = make_report(
+                selector, source, columns.relevance, show, str(out), progress
+            )
+    if made is not None:
+        _write(made, html, report)
+    click.echo(
+        json.dumps(reports.as_json(selector), indent=1, ensure_ascii=False)
+        if as_json
+        else reports.text(selector)
+    )
+    for path in (out, html, report):
+        if path is not None:
+            click.echo(f"written: {path}", err=True)
+
+
+def _write(made: Report, html: Path | None, folder: Path | None) -> None:
+    from variegate._files import write_atomic
+    from variegate.tables import report as reports
+
+    if html is not None:
+        write_atomic(html, reports.html_page(made))
+    if folder is not None:
+        reports.write_markdown(made, folder)

@@ -1,0 +1,201 @@
+"""``variegate select``: rows that are good and unlike each other, from a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variegate.cli.notes import note, notes
+from variegate.cli.paths import MODEL, OUTPUT, PATH, output
+from variegate.cli.progress import Stage, stage_progress
+from variegate.cli.table_options import (
+    FORCE,
+    JOBS,
+    MEMORY,
+    column_options,
+    columns_of,
+    load_selector,
+    need_tables,
+    refuse_existing,
+)
+from variegate.cli.values import NAMES, Number
+
+if TYPE_CHECKING:
+    from variegate.tables.choosing import Choices
+    from variegate.tables.columns import Columns
+    from variegate.tables.table import Table
+
+
+@click.command(
+    epilog="\b\nvariegate select new.parquet --model model.json -o chosen.parquet\n"
+    "variegate select new.csv --method mmr --k 5 --group query --relevance score \\\n"
+    "    --similarity embedding -o chosen.csv"
+)
+@click.argument("table", type=PATH)
+@click.option("--model", type=MODEL, metavar="FILE", help="What 'variegate fit' wrote.")
+@click.option(
+    "--method",
+    type=click.Choice(
+        ["dpp", "mmr", "facility-location", "k-medoids", "max-min", "top", "random"]
+    ),
+    help="Without a model, how to choose.",
+)
+@click.option(
+    "-o", "--out", callback=output, type=OUTPUT, required=True, metavar="FILE",
+    help="Where the rows are written: .parquet, .csv, .jsonl or .arrow.",
+)  # fmt: skip
+@click.option(
+    "--k", type=click.IntRange(min=1), metavar="N",
+    help="Rows to choose from each group; a model decides itself without it.",
+)  # fmt: skip
+@click.option(
+    "--budget", type=Number(min=0.0, min_open=True), metavar="COST",
+    help="The most that the rows of a group may cost together; needs --cost.",
+)  # fmt: skip
+@click.option(
+    "--omega", type=Number(min=0.0, min_open=True),
+    help="Below 1 few and precise, above 1 many and complete, between the values that "
+    "the model was learned for.",
+)  # fmt: skip
+@click.option(
+    "--trade-off", type=Number(min=0.0, max=1.0), default=0.5, show_default=True,
+    help="Of a method: from 0 (relevance only) to 1 (diversity only).",
+)  # fmt: skip
+@click.option(
+    "--all", "keep_all", is_flag=True,
+    help='Write all rows, with a column "selected".',
+)  # fmt: skip
+@click.option(
+    "--drop", type=NAMES, default=(), metavar="A,B,...",
+    help="Columns to leave out of the file.",
+)  # fmt: skip
+@column_options("group", "similarity", "categorical", "relevance", "cost")
+@click.option(
+    "--seed", type=click.IntRange(min=0),
+    help="For methods that draw at random; by default that of the model, or 0.",
+)  # fmt: skip
+@MEMORY
+@JOBS
+@FORCE
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def select(
+    table: Path,
+    model: Path | None,
+    method: str | None,
+    out: Path,
+    k: int | None,
+    budget: float | None,
+    omega: float | None,
+    trade_off: float,
+    keep_all: bool,
+    drop: tuple[str, ...],
+    columns_file: Path | None,
+    seed: int | None,
+    memory: int,
+    jobs: int | None,
+    force: bool,
+    as_json: bool,
+    **parts: Any,
+) -> None:
+    """Choose rows of each group of a table.
+
+    The chosen rows are written in the order of the table and with all their columns,
+    next to which stand "selection_rank" and, from a model, "inclusion_probability".
+    """
+    need_tables()
+    from variegate.tables.output import check_output, write_choices
+    from variegate.tables.table import as_table
+
+    if (model is None) == (method is None):
+        raise click.UsageError("choose with --model or with --method, one of the two")
+    refuse_existing(force, out)
+    columns = columns_of(columns_file, **parts)
+    if budget is not None and columns.cost is None and model is None:
+        raise click.UsageError("--budget needs --cost, the column of costs")
+    source = as_table(table)
+    check_output(
+        source, out, keep_all=keep_all, has_probability=model is not None, drop=drop
+    )
+    with notes(), stage_progress() as progress:
+        if model is not None:
+            choices, n_groups = _by_model(
+                source, model, columns, (k, budget, omega), (seed, memory, jobs),
+                progress,
+            )  # fmt: skip
+        else:
+            if omega is not None:
+                raise click.UsageError("--omega is for a --model")
+            if k is None and budget is None:
+                raise click.UsageError("say how many rows to choose: --k or --budget")
+            choices, n_groups = _by_method(
+                source, str(method), columns, (k, budget, trade_off),
+                (seed or 0, memory, jobs), progress,
+            )  # fmt: skip
+        write_choices(
+            source, choices, out, keep_all=keep_all, drop=drop, progress=progress
+        )
+    chosen = int(choices.selected.sum())
+    result = {
+        "rows": len(choices.selected),
+        "groups": n_groups,
+        "chosen": chosen,
+        "file": str(out),
+    }
+    click.echo(
+        json.dumps(result, ensure_ascii=False)
+        if as_json
+        else f"{chosen:,} of {len(choices.selected):,} rows chosen from "
+        f"{n_groups:,} group{'s' * (n_groups != 1)}"
+    )
+    click.echo(f"written: {out}", err=True)
+
+
+def _by_model(
+    source: Table,
+    path: Path,
+    columns: Columns,
+    how: tuple[int | None, float | None, float | None],
+    machine: tuple[int | None, int, int | None],
+    progress: Stage | None,
+) -> tuple[Choices, int]:
+    selector = load_selector(path)
+    k, budget, omega = how
+    seed, memory, jobs = machine
+    selector.set_params(memory=memory, n_jobs=jobs or -1)
+    selector.use_columns(group=columns.group, cost=columns.cost)
+    if seed is not None:
+        selector.set_params(random_state=seed)
+    chosen, groups = selector.choose_from(source, k, budget, omega, progress)
+    for name, count in groups.unknown_levels().items():
+        note(
+            f"{count:,} rows have a value of {name!r} that was not there in training: "
+            "they count as none of its kinds"
+        )
+    return chosen, len(groups)
+
+
+def _by_method(
+    source: Table,
+    method: str,
+    columns: Columns,
+    how: tuple[int | None, float | None, float],
+    machine: tuple[int, int, int | None],
+    progress: Stage | None,
+) -> tuple[Choices, int]:
+    from variegate.tables.choosing import ByMethod, choose
+    from variegate.tables.untrained import untrained_groups
+
+    k, budget, trade_off = how
+    seed, memory, jobs = machine
+    groups = untrained_groups(source, columns, method, memory, progress)
+    chooser = ByMethod(method, k, budget, trade_off, seed)
+
+    def report(done: int) -> None:
+        if progress is not None:
+            progress("choosing", done, len(groups))
+
+    choices = choose(groups, groups.survey.n_rows, chooser, jobs or -1, report)
+    return choices, len(groups)

@@ -1,0 +1,110 @@
+"""What the commands about tables have in common: options, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from variegate.cli.paths import FILE
+from variegate.cli.values import NAMES, SIZE
+
+if TYPE_CHECKING:
+    from variegate.tables.columns import Columns
+    from variegate.tables.selector import TableSelector
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+#: Options that name columns, by the part they name.
+_PARTS: dict[str, tuple[Any, str, str]] = {
+    "group": (str, "COLUMN", "Rows with the same value form a group, and something is "
+              "chosen from each; without it, all rows are one group."),
+    "label": (str, "COLUMN", "1 in rows that were chosen, 0 in others."),
+    "item": (str, "COLUMN", "Identifies a row in its group; values must differ."),
+    "quality": (NAMES, "A,B,...", "What tells good rows from bad ones; * stands for "
+                "anything. By default every column of numbers without another part."),
+    "categorical": (NAMES, "A,B,...", "Columns whose values are names of kinds."),
+    "similarity": (NAMES, "A,B,...", "What tells whether rows are alike: a column of "
+                   "vectors (embeddings), or columns of numbers."),
+    "relevance": (str, "COLUMN", "How good a row is, for methods that learn nothing."),
+    "cost": (str, "COLUMN", "What choosing a row costs, for a budget."),
+}  # fmt: skip
+
+
+def column_options(*parts: str) -> Callable[[_Command], _Command]:
+    """Add the options that name some parts of a table, and the file for all."""
+
+    def add(command: _Command) -> _Command:
+        command = click.option(
+            "--columns",
+            "columns_file",
+            type=FILE,
+            metavar="FILE",
+            help='A TOML file with lines such as group = "query", in place of these '
+            "options or beside them.",
+        )(command)
+        for part in reversed(parts):
+            kind, metavar, text = _PARTS[part]
+            command = click.option(
+                f"--{part}", type=kind, metavar=metavar, help=text
+            )(command)
+        return command
+
+    return add
+
+
+MEMORY = click.option(
+    "--memory",
+    type=SIZE,
+    default="512MB",
+    show_default=True,
+    metavar="SIZE",
+    help="Most memory for features; a table that takes more is worked on in pieces.",
+)
+
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads or processes that work at a time; by default one a core.",
+)
+
+FORCE = click.option("--force", is_flag=True, help="Replace files that exist.")
+
+
+def columns_of(columns_file: Path | None, **given: Any) -> Columns:
+    """Return the columns that a file names, with those of the options in place."""
+    from variegate.tables.columns import Columns
+
+    columns = Columns() if columns_file is None else Columns.from_toml(columns_file)
+    return columns.updated(given)
+
+
+def load_selector(path: Path) -> TableSelector:
+    """Read a model that is about tables."""
+    from variegate.persistence import load
+    from variegate.tables.selector import TableSelector
+
+    model = load(path)
+    if not isinstance(model, TableSelector):
+        raise click.UsageError(
+            f"{path} holds a {type(model).__name__}, which is not about tables: "
+            "'variegate fit' writes models that are"
+        )
+    return model
+
+
+def refuse_existing(force: bool, *paths: Path | None) -> None:
+    """Refuse to replace files, before the work."""
+    for path in paths:
+        if path is not None and path.exists() and not force:
+            raise click.UsageError(
+                f"{path} exists: name another file, or replace it with --force"
+            )
+
+
+def need_tables() -> None:
+    """Refuse to start without what tables need."""
+    import variegate.tables  # noqa: F401 - says what to install

@@ -1,0 +1,252 @@
+"""From groups to choices: by a learned model, or by a method that learns nothing."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.linalg.lapack import dpstrf
+from threadpoolctl import threadpool_limits
+
+from variegate import baselines
+from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.decoding import Decoder
+from variegate.ensemble import LEnsemble
+from variegate.estimator import LargeMarginDPP
+from variegate.ground_set import GroundSet
+from variegate.quality import log_quality
+from variegate.tables.groups import Group
+from variegate.tables.table import TableError
+
+__all__ = ["ByMethod", "ByModel", "Choice", "Choices", "choose", "in_turn"]
+
+#: Of a larger group, only the rows of the highest quality are looked at.
+MAX_CANDIDATES = 2000
+
+_Result = TypeVar("_Result")
+
+
+class Choice(NamedTuple):
+    """What was chosen from a group.
+
+    Attributes
+    ----------
+    order : array of int
+        Positions in the group, best first.
+    probability : array of shape (N,), or None
+        That each row of the group is chosen, where a model tells.
+    """
+
+    order: IntArray
+    probability: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class ByModel:
+    """Choose by a learned model.
+
+    Rows are ranked by what each adds to those before it: first the one of the highest
+    quality, next the one that raises the determinant most, and so on.
+
+    Parameters
+    ----------
+    model : LargeMarginDPP
+    decoder : Decoder
+    k : int, optional
+        Rows to choose from each group, all of it if it has no more.
+    budget : float, optional
+        The most that the rows of a group may cost together.
+    seed : int
+        The same for every group, so that a choice does not depend on other groups.
+    """
+
+    model: LargeMarginDPP
+    decoder: Decoder
+    k: int | None = None
+    budget: float | None = None
+    seed: int = 0
+
+    def __call__(self, group: Group) -> Choice:
+        """Choose from one group."""
+        candidates = self._candidates(group)
+        if candidates is None:
+            return self._choose(group.ground_set)
+        ground_set = _some(group, candidates)
+        order, inner = self._choose(ground_set)
+        probability = np.zeros(len(group))
+        probability[candidates] = inner
+        return Choice(candidates[order], probability)
+
+    def _candidates(self, group: Group) -> IntArray | None:
+        limit = max(MAX_CANDIDATES, self.k or 0)
+        if len(group) <= limit:
+            return None
+        u = log_quality(group.quality, self.model.theta_, self.model.intercept_)
+        return np.sort(np.argsort(-u, kind="stable")[:limit])
+
+    def _choose(self, ground_set: GroundSet) -> Choice:
+        ensemble = self.model.ensemble(ground_set)
+        k = None if self.k is None else min(self.k, len(ground_set))
+        costs = None
+        if self.budget is not None:
+            costs = ground_set.costs
+            if costs is None:
+                raise TableError("a budget needs a column of costs")
+            if costs.min() > self.budget:
+                return Choice(np.zeros(0, dtype=np.intp), ensemble.marginals())
+        chosen = ensemble.decode(self.decoder, k, self.budget, costs, self.seed)
+        return Choice(ranked(ensemble, chosen.indices), ensemble.marginals())
+
+
+def _some(group: Group, rows: IntArray) -> GroundSet:
+    blocks = {name: block[rows] for name, block in group.blocks.items()}
+    similarity = blocks if len(blocks) > 1 else next(iter(blocks.values()), None)
+    costs = None if group.costs is None else group.costs[rows]
+    return GroundSet(group.quality[rows], similarity, costs)
+
+
+def ranked(ensemble: LEnsemble, members: IntArray) -> IntArray:
+    """Return members in the order in which each adds most to those before it.
+
+    These are the pivots of a pivoted Cholesky factorisation of ``L`` on the members.
+    """
+    if len(members) < 2:
+        return members
+    kernel = ensemble.representation
+    u = kernel.log_scale[members]
+    # Quality first, for those that rounding makes equal to zero.
+    members = members[np.argsort(-u, kind="stable")]
+    scale = np.exp(np.sort(u)[::-1] - u.max())
+    L = kernel.submatrix(members) * scale[:, None] * scale
+    _, pivots, _, _ = dpstrf(L, lower=1, overwrite_a=True)
+    return np.asarray(members[pivots - 1])
+
+
+@dataclass(frozen=True, eq=False)
+class ByMethod:
+    """Choose by a method of :func:`variegate.select`.
+
+    With a budget, rows are taken in the order of the method while they fit.
+
+    Parameters
+    ----------
+    method : str
+    k : int, optional
+    budget : float, optional
+    trade_off : float
+    seed : int
+    """
+
+    method: str
+    k: int | None = None
+    budget: float | None = None
+    trade_off: float = 0.5
+    seed: int = 0
+
+    def __call__(self, group: Group) -> Choice:
+        """Choose from one group."""
+        k = len(group) if self.k is None else min(self.k, len(group))
+        return Choice(self._affordable(group, self._order(group, k)), None)
+
+    def _order(self, group: Group, k: int) -> IntArray:
+        if k == 0:
+            return np.zeros(0, dtype=np.intp)
+        return baselines.select(
+            group.embeddings(),
+            group.relevance,
+            # A budget may pass over some, so that others come in.
+            len(group) if self.budget is not None else k,
+            self.method,
+            trade_off=self.trade_off,
+            random_state=self.seed,
+        )
+
+    def _affordable(self, group: Group, order: IntArray) -> IntArray:
+        if self.budget is None:
+            return order
+        if group.costs is None:
+            raise TableError("a budget needs a column of costs")
+        left, taken = self.budget, []
+        for item in order.tolist():
+            if len(taken) == self.k:
+                break
+            if group.costs[item] <= left:
+                left -= group.costs[item]
+                taken.append(item)
+        return np.array(taken, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What was chosen from a table, row by row.
+
+    Attributes
+    ----------
+    selected : array of bool
+    rank : array of int
+        From 1 in every group, 0 for rows that are not selected.
+    probability : array of float, or None
+    """
+
+    selected: BoolArray
+    rank: IntArray
+    probability: FloatArray | None
+
+
+def choose(
+    groups: Iterable[Group],
+    n_rows: int,
+    chooser: Callable[[Group], Choice],
+    n_jobs: int | None = None,
+    report: Callable[[int], None] | None = None,
+) -> Choices:
+    """Choose from every group."""
+    rank = np.zeros(n_rows, dtype=np.int32)
+    probability = np.zeros(n_rows)
+    has_probability = False
+    for done, (group, choice) in enumerate(in_turn(chooser, groups, n_jobs)):
+        rank[group.rows[choice.order]] = np.arange(1, len(choice.order) + 1)
+        if choice.probability is not None:
+            probability[group.rows] = choice.probability
+            has_probability = True
+        if report is not None:
+            report(done + 1)
+    return Choices(rank > 0, rank, probability if has_probability else None)
+
+
+def in_turn(
+    work: Callable[[Group], _Result], groups: Iterable[Group], n_jobs: int | None
+) -> Iterator[tuple[Group, _Result]]:
+    """Yield every group with what ``work`` makes of it, some at a time in threads."""
+    threads = effective_n_jobs(n_jobs)
+    with threadpool_limits(limits=1, user_api="blas"):
+        if threads == 1:
+            for group in groups:
+                yield group, _named(work, group)
+            return
+        waiting: deque[tuple[Group, Future[_Result]]] = deque()
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                for group in groups:
+                    waiting.append((group, pool.submit(_named, work, group)))
+                    # No more groups in memory than keep the threads busy.
+                    while len(waiting) > 8 * threads:
+                        done, future = waiting.popleft()
+                        yield done, future.result()
+                while waiting:
+                    done, future = waiting.popleft()
+                    yield done, future.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+def _named(work: Callable[[Group], Any], group: Group) -> Any:
+    try:
+        return work(group)
+    except ValueError as error:
+        raise TableError(f"group {group.name!r}: {error}") from error

@@ -1,0 +1,234 @@
+"""Which column of a table is what."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+
+from variegate._validation import check_choice
+from variegate.tables.table import TableError
+
+__all__ = ["MISSING", "Columns", "check_there", "is_number", "is_vector", "nearest"]
+
+#: What to do where a cell is empty.
+MISSING = ("error", "mean", "indicator")
+
+_LISTS = ("quality", "categorical", "similarity")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of columns by what they are for.
+
+    Parameters
+    ----------
+    group : str, optional
+        Rows with the same value form one group, and something is chosen from each: a
+        query, a user, a day.  Without it, all rows are one group.
+    label : str, optional
+        1 (or true) in rows that were chosen, 0 (or false) in the others.
+    item : str, optional
+        Identifies a row within its group.
+    quality : tuple of str
+        What tells good rows from bad ones; see :mod:`variegate.tables.encoding`.
+        A name may hold ``*``, which stands for anything: ``price_*``.  Without any,
+        every column of numbers that is nothing else.
+    categorical : tuple of str
+        Those of ``quality`` or ``similarity`` whose values are names of kinds.  One
+        that is in neither belongs to ``quality``.
+    similarity : tuple of str
+        What tells whether two rows are alike: columns of numbers, or columns of
+        vectors (embeddings).  Without any, the quality columns serve for both.
+    relevance : str, optional
+        A number that says how good a row is, for methods that learn nothing.
+    cost : str, optional
+        What choosing a row costs, for budgets.
+    missing : {"error", "mean", "indicator"}
+        What to do where a cell is empty or not a number.
+    """
+
+    group: str | None = None
+    label: str | None = None
+    item: str | None = None
+    quality: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    similarity: tuple[str, ...] = ()
+    relevance: str | None = None
+    cost: str | None = None
+    missing: str = "error"
+
+    def __post_init__(self) -> None:
+        check_choice("treatment of missing values", self.missing, MISSING)
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """Return columns from names, lists of names, and None for what is not."""
+        values: dict[str, Any] = {}
+        for name, value in given.items():
+            if value is None:
+                continue
+            if name in _LISTS:
+                value = (value,) if isinstance(value, str) else tuple(value)
+            expected = value if name in _LISTS else (value,)
+            if not all(isinstance(entry, str) for entry in expected):
+                what = "names of columns" if name in _LISTS else "the name of a column"
+                raise TableError(f"{name} must be {what}, got {value!r}")
+            values[name] = value
+        return cls(**values)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Self:
+        """Read columns from a file with one line for each: ``group = "query"``."""
+        try:
+            document = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise TableError(f"{path} is not TOML: {error}") from None
+        known = [field.name for field in fields(cls)]
+        for name in document:
+            if name not in known:
+                raise TableError(
+                    f"{path}: unknown key {name!r}{nearest(name, known)}; there are "
+                    f"{', '.join(known)}"
+                )
+        try:
+            return cls.of(**document)
+        except (TypeError, ValueError) as error:
+            raise TableError(f"{path}: {error}") from None
+
+    def updated(self, given: Mapping[str, Any]) -> Self:
+        """Return the columns with those replaced that are given and not None."""
+        others = {field.name: getattr(self, field.name) for field in fields(self)}
+        return type(self).of(
+            **others | {n: v for n, v in given.items() if v is not None}
+        )
+
+    def resolve(
+        self,
+        schema: pa.Schema,
+        *,
+        is_untyped: bool = False,
+        needs_quality: bool = True,
+    ) -> Self:
+        """Return the columns with patterns spelt out, all of them in ``schema``.
+
+        Where quality columns are needed and none are named, they are all columns of
+        numbers that have no other part.
+        """
+        names = schema.names
+        for name in (self.group, self.label, self.item, self.relevance, self.cost):
+            if name is not None:
+                check_there(name, names)
+        spelt = {
+            part: _matching(getattr(self, part), names, part, self._taken())
+            for part in _LISTS
+        }
+        named = set(spelt["quality"]) | set(spelt["similarity"])
+        extra = tuple(name for name in spelt["categorical"] if name not in named)
+        quality = spelt["quality"] + extra
+        if not needs_quality:
+            return replace(self, **spelt)
+        if not spelt["quality"]:
+            if is_untyped:
+                raise TableError(
+                    "name the quality columns: nothing in this file says which columns "
+                    f"are numbers. It has {', '.join(names)}"
+                )
+            others = {*self._taken(), *spelt["similarity"], *spelt["categorical"]}
+            quality = extra + tuple(
+                field.name
+                for field in schema
+                if is_number(field.type) and field.name not in others
+            )
+        if not quality:
+            raise TableError(
+                "there is no column of numbers left for the quality: name some with "
+                f"quality. The table has {', '.join(names)}"
+            )
+        return replace(self, **(spelt | {"quality": quality}))
+
+    def _taken(self) -> list[str]:
+        # The relevance may be a quality too: it is one, given by somebody else.
+        parts = (self.group, self.label, self.item, self.cost)
+        return [name for name in parts if name is not None]
+
+    def features(self) -> tuple[str, ...]:
+        """Return the columns that features are made of, each once."""
+        return tuple(dict.fromkeys((*self.quality, *self.similarity)))
+
+
+def check_there(name: str, names: Sequence[str]) -> None:
+    """Refuse a name that no column has, and say which may have been meant."""
+    if name not in names:
+        raise TableError(
+            f"there is no column {name!r}{nearest(name, names)}; the table has "
+            f"{_listed(names)}"
+        )
+
+
+def _listed(names: Sequence[str], most: int = 30) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return a question that names what may have been meant, or nothing."""
+    known = {known.casefold(): known for known in names}
+    found = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
+    return f" (did you mean {known[found[0]]!r}?)" if found else ""
+
+
+def _matching(
+    patterns: Sequence[str], names: Sequence[str], part: str, taken: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the columns that names and patterns stand for, each once."""
+    found: list[str] = []
+    for pattern in patterns:
+        if pattern in names:
+            found.append(pattern)
+        elif "*" in pattern:
+            matches = [n for n in names if fnmatchcase(n, pattern) and n not in taken]
+            if not matches:
+                raise TableError(
+                    f"no column matches {pattern!r}; the table has {_listed(names)}"
+                )
+            found.extend(matches)
+        else:
+            check_there(pattern, names)
+    for name in found:
+        if name in taken:
+            raise TableError(
+                f"column {name!r} cannot be both the group, label, item or cost and "
+                f"part of {part}"
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Tell whether a column of this type holds numbers (or true and false)."""
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+    )
+
+
+def is_vector(kind: pa.DataType) -> bool:
+    """Tell whether a column of this type holds vectors of numbers."""
+    types = pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    is_list = (
+        types.is_list(kind)
+        or types.is_large_list(kind)
+        or types.is_fixed_size_list(kind)
+    )
+    return bool(is_list and is_number(kind.value_type))

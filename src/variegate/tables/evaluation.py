@@ -1,0 +1,117 @@
+"""How well choices agree with labels, group by group, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from variegate import metrics
+from variegate._bootstrap import bootstrap_means
+from variegate._typing import FloatArray
+from variegate.tables.choosing import Choice, in_turn
+from variegate.tables.groups import Group
+from variegate.tables.table import TableError
+
+__all__ = ["SCORES", "Evaluation", "Interval", "evaluate"]
+
+#: The columns of the scores of a group.
+SCORES = ("precision", "recall", "f", "size")
+
+#: Samples of the groups that intervals come from.
+N_BOOTSTRAP = 2000
+
+
+class Interval(NamedTuple):
+    """A mean over groups, and where 95 % of bootstrap samples put it."""
+
+    mean: float
+    low: float
+    high: float
+
+    def overlaps(self, other: Interval) -> bool:
+        """Tell whether two intervals have anything in common."""
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Scores of several ways to choose on the same groups.
+
+    Attributes
+    ----------
+    scores : dict from the name of a way to an array of shape (groups, 4)
+        Columns are ``SCORES``.
+    wanted_size : float
+        Mean number of labelled rows a group.
+    """
+
+    scores: Mapping[str, FloatArray]
+    wanted_size: float
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return len(next(iter(self.scores.values())))
+
+    def intervals(self, seed: int = 0) -> dict[str, dict[str, Interval]]:
+        """Return the mean of every score of every way, with a 95 % interval.
+
+        All ways see the same samples of groups.
+        """
+        return {name: _intervals(rows, seed) for name, rows in self.scores.items()}
+
+    def differences(self, first: str, seed: int = 0) -> dict[str, dict[str, Interval]]:
+        """Return by how much ``first`` is above each of the others, in pairs."""
+        return {
+            name: _intervals(self.scores[first] - rows, seed)
+            for name, rows in self.scores.items()
+            if name != first
+        }
+
+
+def _intervals(rows: FloatArray, seed: int) -> dict[str, Interval]:
+    means = bootstrap_means(rows, N_BOOTSTRAP, seed)
+    low, high = np.quantile(means, [0.025, 0.975], axis=0)
+    columns = zip(SCORES, rows.mean(axis=0), low, high, strict=True)
+    return {name: Interval(*map(float, numbers)) for name, *numbers in columns}
+
+
+def evaluate(
+    groups: Iterable[Group],
+    ways: Mapping[str, Callable[[Group], Choice]],
+    n_jobs: int | None = None,
+    report: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Choose from every group in several ways, and compare with its labels."""
+
+    def scored(group: Group) -> FloatArray:
+        if group.chosen is None:
+            raise TableError("there are no labels to compare with")
+        wanted = np.flatnonzero(group.chosen)
+        return np.array([score(way(group), wanted) for way in ways.values()])
+
+    tables, sizes = [], []
+    for done, (group, rows) in enumerate(in_turn(scored, groups, n_jobs)):
+        tables.append(rows)
+        sizes.append(np.count_nonzero(group.chosen))
+        if report is not None:
+            report(done + 1)
+    if not tables:
+        raise TableError("there are no groups to evaluate on")
+    scores = np.array(tables, dtype=np.float64)
+    by_way = {name: scores[:, number] for number, name in enumerate(ways)}
+    return Evaluation(by_way, float(np.mean(sizes)))
+
+
+def score(choice: Choice, wanted: Any) -> tuple[float, float, float, float]:
+    """Return ``SCORES`` of a choice."""
+    chosen = choice.order
+    return (
+        metrics.precision(chosen, wanted),
+        metrics.recall(chosen, wanted),
+        metrics.f_score(chosen, wanted),
+        float(len(chosen)),
+    )

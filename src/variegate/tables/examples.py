@@ -1,0 +1,123 @@
+"""A few groups as people look at them: what was chosen beside what was wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from variegate import metrics
+from variegate._typing import IntArray
+from variegate.tables.choosing import ByModel
+from variegate.tables.groups import Group
+from variegate.tables.table import Table
+
+__all__ = ["ExampleGroup", "ExampleRow", "example_groups"]
+
+#: The longest text of a cell that is shown.
+_LONGEST = 80
+
+
+@dataclass(frozen=True)
+class ExampleRow:
+    """A row to be looked at.
+
+    Attributes
+    ----------
+    cells : tuple of str
+        The columns to show.
+    rank : int
+        From 1 for chosen rows, 0 for others.
+    probability : float
+        That the model includes it.
+    is_wanted : bool
+        Whether it is labelled 1.
+    """
+
+    cells: tuple[str, ...]
+    rank: int
+    probability: float
+    is_wanted: bool
+
+
+@dataclass(frozen=True)
+class ExampleGroup:
+    """A group to be looked at; ``f`` is the F-score of what was chosen from it."""
+
+    name: str
+    rows: tuple[ExampleRow, ...]
+    f: float
+
+
+def example_groups(
+    table: Table, groups: Sequence[Group], chooser: ByModel, show: Sequence[str]
+) -> list[ExampleGroup]:
+    """Return groups with the cells of the columns ``show`` as text.
+
+    Only rows that are chosen or wanted are in them, and next to these the most
+    probable of the others.
+    """
+    choices = [chooser(group) for group in groups]
+    wanted_rows = np.concatenate([group.rows for group in groups])
+    cells = _cells(table, np.sort(wanted_rows), show)
+    examples = []
+    for group, choice in zip(groups, choices, strict=True):
+        assert group.chosen is not None  # examples are made of labelled groups
+        assert choice.probability is not None  # and by a model
+        rank = np.zeros(len(group), dtype=np.int64)
+        rank[choice.order] = np.arange(1, len(choice.order) + 1)
+        rows = [
+            ExampleRow(
+                cells[int(group.rows[i])],
+                int(rank[i]),
+                float(choice.probability[i]),
+                bool(group.chosen[i]),
+            )
+            for i in _worth_showing(rank, choice.probability, group.chosen)
+        ]
+        f = metrics.f_score(choice.order, group.chosen)
+        examples.append(ExampleGroup(str(group.name), tuple(rows), f))
+    return examples
+
+
+def _worth_showing(rank: IntArray, probability: Any, wanted: Any) -> list[int]:
+    """Return chosen rows by rank, then missed ones, then three near misses."""
+    chosen = np.flatnonzero(rank)
+    by_rank = chosen[np.argsort(rank[chosen])]
+    rest = np.flatnonzero(rank == 0)
+    rest = rest[np.argsort(-probability[rest], kind="stable")]
+    missed = rest[wanted[rest]]
+    others = rest[~wanted[rest]][:3]
+    return [*by_rank.tolist(), *missed.tolist(), *others.tolist()]
+
+
+def _cells(
+    table: Table, rows: IntArray, show: Sequence[str]
+) -> dict[int, tuple[str, ...]]:
+    """Return the cells of some rows, by the number of the row."""
+    found: dict[int, tuple[str, ...]] = {}
+    first = 0
+    if not show:
+        return {int(row): (f"row {row + 1}",) for row in rows}
+    for batch in table.batches(show):
+        low, high = np.searchsorted(rows, [first, first + batch.num_rows])
+        if high > low:
+            here = batch.take((rows[low:high] - first).tolist())
+            columns = [here.column(name).to_pylist() for name in show]
+            for row, values in zip(
+                rows[low:high], zip(*columns, strict=True), strict=True
+            ):
+                found[int(row)] = tuple(_text(value) for value in values)
+        first += batch.num_rows
+        if high == len(rows):
+            break
+    return found
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = "" if value is None else " ".join(str(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,318 @@
+"""The second reading: rows as records of numbers, brought together group by group.
+
+A row is one fixed-size record (group, row, item, label, cost, relevance, quality,
+similarity).  Where all of them take little memory they are held in it.  Where they do
+not, they are dealt out to shards, each of a range of groups, on an unnamed temporary
+file that vanishes with the process; a shard is then read and sorted when its turn
+comes.  So the rows of a group may be scattered over the table, and memory holds no more
+than a shard.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
+from variegate.ground_set import GroundSet
+from variegate.tables.cells import as_flags, as_keys, as_numbers
+from variegate.tables.survey import Rows, Survey
+from variegate.tables.table import Table, TableError
+
+__all__ = ["DEFAULT_MEMORY", "Group", "Groups"]
+
+#: Bytes of records that are held in memory.
+DEFAULT_MEMORY = 512 * 2**20
+
+#: Bytes of records in a shard.
+_SHARD = 32 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The rows of one group, in the order of the table.
+
+    Attributes
+    ----------
+    name : the value of the group column
+    number : int
+    rows : array of int
+        Where the rows are in the table.
+    quality : array of shape (N, d)
+    blocks : dict from block to array of shape (N, p)
+        Features of the similarity; empty if the quality serves both purposes.
+    chosen : array of bool, or None
+        The labels.
+    costs, relevance : arrays of shape (N,), or None
+    """
+
+    name: Any
+    number: int
+    rows: IntArray
+    quality: FloatArray
+    blocks: dict[str, FloatArray]
+    chosen: BoolArray | None
+    costs: FloatArray | None
+    relevance: FloatArray | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def ground_set(self) -> GroundSet:
+        """The group as a ground set; a single block goes without a name."""
+        blocks = list(self.blocks.values())
+        similarity = self.blocks if len(blocks) > 1 else (blocks or [None])[0]
+        return GroundSet(self.quality, similarity, self.costs)
+
+    def embeddings(self) -> FloatArray:
+        """Return all similarity features side by side, for methods without kernels."""
+        blocks = list(self.blocks.values()) or [self.quality]
+        return blocks[0] if len(blocks) == 1 else np.column_stack(blocks)
+
+
+class Groups:
+    """The groups of a table, in the order of their first rows, again and again.
+
+    Parameters
+    ----------
+    table : Table
+    survey : Survey
+        What the first reading of the same table found.
+    labels : array of bool, optional
+        The label of every row, in place of a column.
+    memory : int
+        Most bytes of records to hold in memory.
+    report : callable, optional
+        Told the number of rows after every batch.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        survey: Survey,
+        labels: BoolArray | None = None,
+        memory: int = DEFAULT_MEMORY,
+        report: Rows | None = None,
+    ) -> None:
+        self.survey = survey
+        self._labels = labels
+        self._type = _record_type(survey)
+        self._unknown: dict[str, int] = {}
+        self.fits_in_memory = survey.n_rows * self._type.itemsize <= memory
+        records = self._records(table, report)
+        self._shards: _Held | _Spooled = (
+            _Held(records, survey.n_rows, self._type)
+            if self.fits_in_memory
+            else _Spooled(records, survey.index.sizes, self._type)
+        )
+
+    def __len__(self) -> int:
+        return len(self.survey.index)
+
+    def __iter__(self) -> Iterator[Group]:
+        return self.starting_at(0)
+
+    def starting_at(self, position: int) -> Iterator[Group]:
+        """Yield the groups from number ``position`` on."""
+        for shard in self._shards.starting_at(position):
+            numbers = shard["group"]
+            bounds = np.flatnonzero(np.diff(numbers)) + 1
+            for first, end in zip(
+                [0, *bounds.tolist()], [*bounds.tolist(), len(shard)], strict=True
+            ):
+                if numbers[first] >= position:
+                    yield self._group(shard[first:end])
+
+    def unknown_levels(self) -> dict[str, int]:
+        """Return how many rows of which columns have categories never seen before."""
+        return dict(self._unknown)
+
+    def _records(self, table: Table, report: Rows | None) -> Iterator[AnyArray]:
+        """Read the table as records, in the order of its rows."""
+        columns, encoding = self.survey.columns, self.survey.encoding
+        text = table.is_untyped
+        label = columns.label if self._labels is None else None
+        parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
+        features = [column.name for column in encoding.columns()]
+        named = [name for name in (*parts, *features) if name is not None]
+        first = 0
+        for batch in table.batches(list(dict.fromkeys(named))):
+            records = np.zeros(batch.num_rows, dtype=self._type)
+            records["group"] = self.survey.index.numbers(batch, columns.group, first)
+            records["row"] = np.arange(first, first + batch.num_rows)
+            if columns.item is not None:
+                keys = as_keys(batch.column(columns.item), columns.item, first)
+                # Two items of a group share a hash of 64 bits once in ages.
+                records["item"] = [hash(key) for key in keys.to_pylist()]
+            if label is not None:
+                records["label"] = as_flags(
+                    batch.column(label), label, first, is_untyped=text
+                )
+            elif self._labels is not None:
+                records["label"] = self._labels[first : first + batch.num_rows]
+            for part in ("cost", "relevance"):
+                name = getattr(columns, part)
+                if name is not None:
+                    records[part] = _whole_numbers(
+                        batch.column(name), name, part, first, is_untyped=text
+                    )
+            records["quality"] = encoding.quality_of(batch, first, is_untyped=text)
+            for block in encoding.blocks:
+                records[_field(block)] = encoding.block_of(
+                    block, batch, first, is_untyped=text
+                )
+            for column in encoding.columns():
+                unknown = column.n_unknown(batch.column(column.name))
+                if unknown:
+                    before = self._unknown.get(column.name, 0)
+                    self._unknown[column.name] = before + unknown
+            yield records
+            first += batch.num_rows
+            if report is not None:
+                report(first)
+        if first != self.survey.n_rows:
+            raise TableError(f"{table.name} changed while it was read")
+
+    def _group(self, records: AnyArray) -> Group:
+        columns = self.survey.columns
+        number = int(records["group"][0])
+        name = self.survey.index.names[number]
+        if columns.item is not None:
+            _check_unique(records, columns.item, name)
+        has_labels = columns.label is not None or self._labels is not None
+        return Group(
+            name,
+            number,
+            records["row"].astype(np.int64),
+            records["quality"].astype(np.float64),
+            {
+                block: records[_field(block)].astype(np.float64)
+                for block in self.survey.encoding.blocks
+            },
+            records["label"].astype(bool) if has_labels else None,
+            records["cost"].copy() if columns.cost is not None else None,
+            records["relevance"].copy() if columns.relevance is not None else None,
+        )
+
+
+def _field(block: str) -> str:
+    return f"similarity {block}"
+
+
+def _record_type(survey: Survey) -> np.dtype[Any]:
+    encoding = survey.encoding
+    width = sum(column.size for column in encoding.quality)
+    fields: list[Any] = [("group", "i8"), ("row", "i8"), ("label", "?")]
+    fields += [("item", "i8")] * (survey.columns.item is not None)
+    fields += [("cost", "f8")] * (survey.columns.cost is not None)
+    fields += [("relevance", "f8")] * (survey.columns.relevance is not None)
+    fields.append(("quality", "f8", (width,)))
+    for block, columns in encoding.blocks.items():
+        kind = "f4" if all(column.is_single for column in columns) else "f8"
+        width = sum(column.size for column in columns)
+        fields.append((_field(block), kind, (width,)))
+    return np.dtype(fields)
+
+
+def _whole_numbers(
+    column: Any, name: str, part: str, first_row: int, *, is_untyped: bool
+) -> FloatArray:
+    """Return costs or relevances, all of them there."""
+    numbers = as_numbers(column, name, first_row, is_untyped=is_untyped)
+    bad = np.isnan(numbers)
+    if bad.any():
+        row = first_row + int(np.argmax(bad)) + 1
+        raise TableError(f"column {name!r}, the {part}, has no value in row {row}")
+    if part == "cost" and (numbers <= 0.0).any():
+        place = int(np.argmax(numbers <= 0.0))
+        raise TableError(
+            f"column {name!r}, the cost, holds {numbers[place]:g} in row "
+            f"{first_row + place + 1}: costs must be above zero"
+        )
+    return numbers
+
+
+def _check_unique(records: AnyArray, item: str, group: Any) -> None:
+    order = np.argsort(records["item"], kind="stable")
+    same = np.flatnonzero(np.diff(records["item"][order]) == 0)
+    if len(same):
+        first, second = records["row"][order[[same[0], same[0] + 1]]] + 1
+        raise TableError(
+            f"rows {first} and {second} of group {group!r} have the same {item!r}: "
+            "items of a group must differ"
+        )
+
+
+def _sorted(records: AnyArray) -> AnyArray:
+    """Return records by group, those of a group in the order of the table."""
+    numbers = records["group"]
+    if (np.diff(numbers) >= 0).all():
+        return records
+    return records[np.argsort(numbers, kind="stable")]
+
+
+class _Held:
+    """Records in memory."""
+
+    def __init__(
+        self, pieces: Iterable[AnyArray], n_rows: int, kind: np.dtype[Any]
+    ) -> None:
+        records = np.empty(n_rows, dtype=kind)
+        first = 0
+        for piece in pieces:
+            records[first : first + len(piece)] = piece
+            first += len(piece)
+        self._records = _sorted(records)
+
+    def starting_at(self, group: int) -> Iterator[AnyArray]:
+        """Yield sorted records that include all groups from ``group`` on."""
+        yield self._records[np.searchsorted(self._records["group"], group) :]
+
+
+class _Spooled:
+    """Records on a temporary file, in shards of consecutive groups."""
+
+    def __init__(
+        self, pieces: Iterable[AnyArray], sizes: IntArray, kind: np.dtype[Any]
+    ) -> None:
+        self._type = kind
+        ends = np.cumsum(sizes) * kind.itemsize
+        #: The shard of every group: that in which its last byte would be.
+        self._shard_of = (ends - 1) // _SHARD
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as self
+        #: Where the pieces of each shard are: offsets and numbers of records.
+        self._pieces: dict[int, list[tuple[int, int]]] = {}
+        for piece in pieces:
+            self._write(piece)
+        self._file.flush()
+
+    def _write(self, records: AnyArray) -> None:
+        shards = self._shard_of[records["group"]]
+        for shard in np.unique(shards).tolist():
+            part = records[shards == shard]
+            place = (self._file.tell(), len(part))
+            self._pieces.setdefault(shard, []).append(place)
+            part.tofile(self._file)
+
+    def starting_at(self, group: int) -> Iterator[AnyArray]:
+        """Yield shards of sorted records that include all groups from ``group`` on."""
+        if group >= len(self._shard_of):
+            return
+        for shard in sorted(self._pieces):
+            if shard >= self._shard_of[group]:
+                yield self._read(self._pieces[shard])
+
+    def _read(self, pieces: list[tuple[int, int]]) -> AnyArray:
+        records = np.empty(sum(count for _, count in pieces), dtype=self._type)
+        first = 0
+        for offset, count in pieces:
+            self._file.seek(offset)
+            records[first : first + count] = np.fromfile(self._file, self._type, count)
+            first += count
+        return _sorted(records)

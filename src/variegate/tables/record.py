@@ -1,0 +1,114 @@
+"""What a selector remembers of its training, as plain values for file and report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import IntArray
+from variegate.omega_path import OmegaPath, PathPoint
+from variegate.tables.evaluation import SCORES, Evaluation
+from variegate.tables.survey import Survey
+from variegate.tables.training import Learned
+
+__all__ = ["path_of_record", "training_record", "validation_path"]
+
+#: Points of the learning curve that are kept.
+_MAX_STEPS = 200
+
+
+def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | None:
+    """Return what every omega gives on held-out groups."""
+    if judged is None:
+        return None
+    points = []
+    for omega, rows in judged.scores.items():
+        means = rows.mean(axis=0)
+        errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
+        points.append(PathPoint(float(omega), *means.tolist(), *errors.tolist()))
+    return OmegaPath(learned.lam, tuple(points), chosen=learned.omega)
+
+
+def training_record(
+    survey: Survey,
+    learned: Learned,
+    path: OmegaPath | None,
+    judged: Evaluation | None,
+    learned_from: IntArray,
+    held_out: IntArray,
+) -> dict[str, Any]:
+    """Return everything about a training that is worth keeping."""
+    assert survey.n_chosen is not None  # there is no training without labels
+    sizes = survey.index.sizes
+    used = np.concatenate([learned_from, held_out])
+    record = {
+        "n_rows": survey.n_rows,
+        "n_groups": len(sizes),
+        "n_learned_from": len(learned_from),
+        "n_held_out": len(held_out),
+        "n_left_out": len(sizes) - len(used),
+        "n_tuned": learned.n_tuned,
+        "group_sizes": _spread(sizes),
+        "chosen_sizes": _spread(survey.n_chosen[learned_from]),
+        "omega": learned.omega,
+        "history": _history(learned),
+        "path": None if path is None else _encode_path(path),
+        "validation": None,
+    }
+    if judged is not None:
+        intervals = judged.intervals()[learned.omega]
+        record["validation"] = {name: list(intervals[name]) for name in SCORES}
+    return record
+
+
+def _spread(counts: IntArray) -> dict[str, float]:
+    return {
+        "mean": float(counts.mean()),
+        "smallest": int(counts.min()),
+        "largest": int(counts.max()),
+    }
+
+
+def _history(learned: Learned) -> dict[str, list[Any]]:
+    steps = learned.history
+    keep = np.unique(np.linspace(0, len(steps) - 1, _MAX_STEPS).astype(int))
+    kept = [steps[i] for i in keep] if steps else []
+    return {
+        "iteration": [step.iteration for step in kept],
+        "objective": [step.objective for step in kept],
+        "n_seen": [step.n_seen for step in kept],
+        "expected_f": [step.expected_f for step in kept],
+    }
+
+
+def _encode_path(path: OmegaPath) -> dict[str, Any]:
+    return {
+        "lam": path.lam,
+        "chosen": path.chosen,
+        "target": None if path.target is None else list(path.target),
+        "points": [
+            {k: None if np.isnan(v) else v for k, v in point._asdict().items()}
+            for point in path
+        ],
+    }
+
+
+def path_of_record(record: dict[str, Any]) -> OmegaPath | None:
+    """Return the path of a training record."""
+    section = record.get("path")
+    if section is None:
+        return None
+    points = [
+        PathPoint(
+            **{k: np.nan if v is None else float(v) for k, v in point.items()}
+        )
+        for point in section["points"]
+    ]
+    target = section.get("target")
+    return OmegaPath(
+        float(section["lam"]),
+        tuple(points),
+        section.get("chosen"),
+        None if target is None else (str(target[0]), float(target[1])),
+    )

@@ -1,0 +1,86 @@
+"""Gathering what a report of a training shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from variegate.tables.choosing import Choice
+from variegate.tables.columns import is_vector
+from variegate.tables.comparison import untrained_ways
+from variegate.tables.evaluation import evaluate
+from variegate.tables.examples import example_groups
+from variegate.tables.groups import Group
+from variegate.tables.report import Report
+from variegate.tables.selector import TableSelector
+from variegate.tables.table import Table
+from variegate.tables.training import Progress, only
+
+__all__ = ["make_report"]
+
+#: Groups that are shown row by row.
+_N_EXAMPLES = 4
+
+#: Columns that are shown of them, where none are named.
+_N_SHOWN = 4
+
+#: Held-out groups that untrained methods are compared on, at most.
+_MAX_COMPARED = 2000
+
+
+def make_report(
+    selector: TableSelector,
+    table: Table,
+    relevance: str | None = None,
+    show: Sequence[str] | None = None,
+    model: str = "model.json",
+    progress: Progress | None = None,
+) -> Report:
+    """Return the report of a selector that was fitted on ``table``.
+
+    Parameters
+    ----------
+    selector : TableSelector
+    table : Table
+    relevance : str, optional
+        A column that untrained methods go by; without it they are left out.
+    show : sequence of str, optional
+        Columns of the rows of the examples.
+    model : str
+        The name of the file that the model is in.
+    progress : callable, optional
+    """
+    report = progress or (lambda stage, done, total: None)
+    groups = selector.groups(
+        table, use_labels=True, relevance=relevance, progress=report
+    )
+    learned_from, held_out = selector.split(groups.survey)
+    shown = tuple(show) if show else _shown(selector, table)
+    looked_at = held_out if len(held_out) else learned_from
+    few = list(islice(only(groups, looked_at), _N_EXAMPLES))
+    examples = example_groups(table, few, selector.chooser(None), shown)
+    comparison = None
+    if relevance is not None and len(held_out) > 1:
+        compared = held_out[:_MAX_COMPARED]
+        k = max(1, round(selector.training_["chosen_sizes"]["mean"]))
+        ways: dict[str, Callable[[Group], Choice]] = {"learned": selector.chooser(None)}
+        ways |= untrained_ways(("dpp", "mmr", "top"), k, 0.5)
+        comparison = evaluate(
+            only(groups, compared),
+            ways,
+            selector.n_jobs,
+            lambda done: report("comparing", done, len(compared)),
+        )
+    return Report(selector, table.name, shown, tuple(examples), comparison, model)
+
+
+def _shown(selector: TableSelector, table: Table) -> tuple[str, ...]:
+    """Return the item and the first columns of the quality."""
+    columns = selector.columns_
+    names = [columns.item, *columns.quality]
+    is_short = [
+        name
+        for name in names
+        if name is not None and not is_vector(table.schema.field(name).type)
+    ]
+    return tuple(is_short[:_N_SHOWN])

@@ -1,0 +1,171 @@
+"""The first reading of a table: its groups, its labels, how its columns are encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from variegate._typing import BoolArray, IntArray
+from variegate.tables.cells import as_flags, as_keys
+from variegate.tables.columns import Columns
+from variegate.tables.encoding import Encoding, Surveyor
+from variegate.tables.table import Table, TableError
+
+__all__ = ["GroupIndex", "Survey", "survey"]
+
+#: Called with the number of rows that have been read.
+Rows = Callable[[int], None]
+
+
+class GroupIndex:
+    """Groups, numbered in the order of their first rows.
+
+    Attributes
+    ----------
+    names : list
+        The value of the group column for every group.
+    sizes : array of int
+        Rows of each.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+        self._sizes = np.zeros(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of rows of every group."""
+        return self._sizes[: len(self.names)]
+
+    def add(self, batch: Any, name: str | None, first_row: int) -> IntArray:
+        """Count some rows, and return the number of the group of each."""
+        numbers = self.numbers(batch, name, first_row, grow=True)
+        missing = len(self.names) - len(self._sizes)
+        if missing > 0:
+            # Twice the room, so that a million groups are not copied a million times.
+            room = np.zeros(max(missing, len(self._sizes)), dtype=np.int64)
+            self._sizes = np.concatenate([self._sizes, room])
+        self._sizes += np.bincount(numbers, minlength=len(self._sizes))
+        return numbers
+
+    def numbers(
+        self, batch: Any, name: str | None, first_row: int, *, grow: bool = False
+    ) -> IntArray:
+        """Return the number of the group of every row."""
+        if name is None:
+            if grow and not self.names:
+                self.names, self._numbers = ["all rows"], {"all rows": 0}
+            return np.zeros(batch.num_rows, dtype=np.int64)
+        keys = pc.dictionary_encode(as_keys(batch.column(name), name, first_row))
+        here = []
+        for key in keys.dictionary.to_pylist():
+            number = self._numbers.get(key)
+            if number is None:
+                if not grow:
+                    raise TableError(
+                        f"the table changed while it was read: group {key!r} is new"
+                    )
+                number = self._numbers[key] = len(self.names)
+                self.names.append(key)
+            here.append(number)
+        indices = keys.indices.to_numpy(zero_copy_only=False)
+        return np.asarray(np.array(here, dtype=np.int64)[indices])
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What a first reading found.
+
+    Attributes
+    ----------
+    columns : Columns
+        Resolved.
+    encoding : Encoding
+    index : GroupIndex
+    n_rows : int
+    n_chosen : array of int, or None
+        How many rows of each group are labelled 1.
+    """
+
+    columns: Columns
+    encoding: Encoding
+    index: GroupIndex
+    n_rows: int
+    n_chosen: IntArray | None
+
+
+def survey(
+    table: Table,
+    columns: Columns,
+    labels: BoolArray | None = None,
+    encoding: Encoding | None = None,
+    report: Rows | None = None,
+) -> Survey:
+    """Read a table once.
+
+    Parameters
+    ----------
+    table : Table
+    columns : Columns
+        Resolved.
+    labels : array of bool, optional
+        The label of every row, in place of a column.
+    encoding : Encoding, optional
+        One that was learned before; nothing is learned then.
+    report : callable, optional
+        Told the number of rows after every batch.
+    """
+    index = GroupIndex()
+    surveyor = Surveyor(columns, table.schema, table.is_untyped)
+    to_read = list(columns.features()) if encoding is None else []
+    label = columns.label if labels is None else None
+    parts = [name for name in (columns.group, label) if name is not None]
+    to_read = list(dict.fromkeys([*parts, *to_read])) or table.schema.names[:1]
+    n_rows = 0
+    n_chosen = np.zeros(0, dtype=np.int64)
+    for batch in table.batches(to_read):
+        numbers = index.add(batch, columns.group, n_rows)
+        flags = _flags(batch, label, labels, n_rows, is_untyped=table.is_untyped)
+        if flags is not None:
+            here = np.bincount(numbers[flags], minlength=len(index))
+            here[: len(n_chosen)] += n_chosen
+            n_chosen = here
+        if encoding is None:
+            surveyor.add(batch, n_rows)
+        n_rows += batch.num_rows
+        if report is not None:
+            report(n_rows)
+    if n_rows == 0:
+        raise TableError(f"{table.name} has no rows")
+    if labels is not None and len(labels) != n_rows:
+        raise TableError(f"{len(labels)} labels for a table of {n_rows} rows")
+    return Survey(
+        columns,
+        surveyor.encoding() if encoding is None else encoding,
+        index,
+        n_rows,
+        n_chosen if label is not None or labels is not None else None,
+    )
+
+
+def _flags(
+    batch: Any,
+    label: str | None,
+    labels: BoolArray | None,
+    first_row: int,
+    *,
+    is_untyped: bool,
+) -> BoolArray | None:
+    if labels is not None:
+        return labels[first_row : first_row + batch.num_rows]
+    if label is None:
+        return None
+    return as_flags(batch.column(label), label, first_row, is_untyped=is_untyped)

@@ -1,0 +1,96 @@
+"""Anything that is a table: a file, an Arrow table, a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from variegate.tables.reading import TableFile
+
+__all__ = ["MemoryTable", "Table", "TableError", "as_table"]
+
+
+class TableError(ValueError):
+    """A table does not hold what was asked of it."""
+
+
+class Table(Protocol):
+    """Columns with names, read in batches, as often as one likes."""
+
+    schema: pa.Schema
+
+    #: Whether columns have no types, so that numbers are written as text.
+    is_untyped: bool
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read some columns, or all, from the beginning."""
+        ...
+
+
+class MemoryTable:
+    """A table that is in memory."""
+
+    is_untyped = False
+    name = "the table"
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self.schema = table.schema
+        names = self.schema.names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise TableError(f"the table has more than one column {twice[0]!r}")
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read some columns, or all, from the beginning."""
+        table = self.table if columns is None else self.table.select(list(columns))
+        if table.num_columns == 0:
+            return
+        yield from table.to_batches(max_chunksize=_ROWS)
+
+
+#: Rows that are looked at together.
+_ROWS = 16_384
+
+
+def as_table(table: Any) -> Table:
+    """Return a path, an Arrow table or a data frame as a table."""
+    if isinstance(table, TableFile | MemoryTable):
+        return table
+    if isinstance(table, str | Path):
+        return TableFile(table)
+    if isinstance(table, pa.Table):
+        return MemoryTable(table)
+    return MemoryTable(_arrow_of_frame(table))
+
+
+def _arrow_of_frame(frame: Any) -> pa.Table:
+    """Return a data frame of pandas, polars and others as an Arrow table."""
+    import narwhals.stable.v2 as nw
+
+    try:
+        native = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        shape = getattr(frame, "shape", None)
+        what = type(frame).__name__ + (f" of shape {shape}" if shape else "")
+        raise TableError(
+            f"expected a data frame (pandas, polars), an Arrow table or the path of a "
+            f"file, got a {what}. Columns are found by their names; a step before in "
+            "a Pipeline keeps them after .set_output(transform='pandas')"
+        ) from None
+    try:
+        table = native.to_arrow()
+    except (pa.ArrowException, TypeError) as error:
+        message = " ".join(str(error).split())
+        raise TableError(f"a column of the table cannot be read: {message}") from None
+    # The row labels of pandas are not data.
+    keep = [name for name in table.column_names if not name.startswith("__index_level")]
+    return table.select(keep)
