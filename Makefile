@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 OUT    ?= out
 
-.PHONY: demo test test-slow lint format bench docs wheel clean
+.PHONY: demo test test-slow lint format bench docs pictures wheel clean
 
 demo: $(READY)  ## the paper's synthetic experiment in about a minute: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
@@ -31,8 +31,14 @@ bench: $(READY)  ## learning, sampling and decoding against their peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/variegate bench --out $(OUT)/bench
 
-docs: $(READY)  ## check that every example in the documentation runs as written
+docs: $(READY)  ## run every example of the documentation, then build the site
 	$(BIN)/python -m pytest tests/test_docs.py
+	$(BIN)/python docs/cli_reference.py
+	$(BIN)/python -m sphinx -q -W --keep-going -d $(OUT)/doctrees docs $(OUT)/docs
+	@echo "the site is in $(OUT)/docs/index.html"
+
+pictures: $(READY)  ## make the pictures of the guides again, by the code they show
+	$(BIN)/python docs/pictures.py
 
 wheel: $(READY)
 	$(BIN)/python -m build --wheel

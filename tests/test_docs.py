@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ import pytest
 import variegate as vg
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
+sys.path.insert(0, str(ROOT / "docs"))
+pages = importlib.import_module("pages")
+
+PAGES = pages.pages()
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(vg.__path__, "variegate.")
@@ -19,19 +23,54 @@ MODULES = [
 ]
 
 
-def code_blocks(page):
-    return re.findall(
-        r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE
+def place(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=place)
+def test_examples_run(page, tmp_path):
+    pages.run(page, tmp_path)
+    if page in pages.illustrated_pages():
+        shown = {picture.name for picture in pages.pictures(page)}
+        assert shown, "the page shows no picture"
+        assert pages.made_pictures(page, tmp_path), (
+            f"the page's code makes none of {sorted(shown)}"
+        )
+
+
+def test_console_blocks_run_in_order_with_the_python_blocks(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nfrom pathlib import Path\nPath('a.txt').write_text('one')\n```\n"
+        "```console\n$ mkdir sub\n$ cd sub; cp ../a.txt \\\n>   b.png\nb copied\n```\n"
+        "```python\nassert Path('sub/b.png').read_text() == 'one'\n```\n"
+        "![b](images/b.png)\n"
     )
+    folder = tmp_path / "run"
+    folder.mkdir()
+    pages.run(page, folder)
+    shown = tmp_path / "images" / "b.png"
+    assert pages.made_pictures(page, folder) == {shown: folder / "sub" / "b.png"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_blocks_run(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": page.stem}
-    for block in code_blocks(page):
-        # Blocks of a page build on each other, as a reader types them.
-        exec(compile(block, str(page), "exec"), namespace)
+def test_a_command_that_fails_fails_the_page(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Page\n\n```console\n$ false\n$ true\n```\n")
+    with pytest.raises(RuntimeError, match=r"page.md, line 4: exit status 1"):
+        pages.run(page, tmp_path)
+
+
+def test_nothing_is_installed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ pip install no-such-package\n```\n")
+    pages.run(page, tmp_path)
+
+
+def test_the_commands_of_this_environment_are_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ variegate --version > version.txt\n```\n")
+    pages.run(page, tmp_path)
+    assert vg.__version__ in (tmp_path / "version.txt").read_text()
 
 
 @pytest.mark.parametrize("name", ["variegate", *MODULES])
@@ -40,11 +79,10 @@ def test_docstring_examples(name):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name
-)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=place)
 def test_links_to_files_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
         if "://" not in target:
             assert (page.parent / target).exists(), target
 

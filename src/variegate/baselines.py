@@ -18,6 +18,9 @@ top                the largest ``z_j``
 random             each subset of ``k`` items with the same probability
 =================  ==================================================================
 
+"mmr" is from [1]_, "max-min" from [2]_, the greedy search of "dpp" from [3]_, and
+"k-medoids" starts as in [4]_.
+
 References
 ----------
 .. [1] Carbonell, Goldstein. The use of MMR, diversity-based reranking for reordering

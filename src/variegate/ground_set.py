@@ -93,7 +93,7 @@ class GroundSet:
 
     @property
     def similarity(self) -> Any:
-        """The similarity features: a matrix, or a dict of named blocks."""
+        """The similarity features, a matrix or a dict of named blocks."""
         return self.blocks[""] if list(self.blocks) == [""] else self.blocks
 
     @property

@@ -33,7 +33,7 @@ class SimilarityRepairWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Repair:
-    """What :func:`nearest_psd` did.
+    """What :func:`~variegate.nearest_psd` did.
 
     Attributes
     ----------

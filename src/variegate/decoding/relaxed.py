@@ -48,11 +48,11 @@ class Relaxed:
     ``0 ≤ x ≤ 1 - x₁``, both by L-BFGS-B from the middle of their box.  The better of
     the two has at least a quarter of the largest ``log det L_y`` if no determinant is
     below one (their guarantee; here up to the accuracy of the climb and a margin of
-    1e-6 at the faces).  See :func:`softmax_extension` for the gradient.
+    1e-6 at the faces).  See ``softmax_extension`` for the gradient.
 
     **Round.** ``exp F`` is linear in each coordinate, so moving one to 0 or to 1, the
     better of them, never lowers ``F``; after all have moved, ``F`` is ``log det L_y``.
-    See :func:`rounded`.  Both ``x₁`` and ``x₂`` are rounded, and the best of the two
+    See ``rounded``.  Both ``x₁`` and ``x₂`` are rounded, and the best of the two
     subsets and of the empty one is the answer.
 
     **Repair.** With ``k`` or a budget the guarantee is lost: the relaxation does not

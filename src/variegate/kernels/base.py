@@ -51,8 +51,8 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     do it in :meth:`prepare`, whose result is what ``value`` and ``pull_back`` get.
     """
 
-    #: Whether what :meth:`stack` makes of several prepared ground sets of equal size
-    #: may take the place of one, ``value`` then returning ``(B, N, N)`` and
+    #: Whether what :meth:`~Kernel.stack` makes of several prepared ground sets of
+    #: equal size may take the place of one, ``value`` then returning ``(B, N, N)`` and
     #: ``pull_back`` the sum of the gradients over the stack.
     stackable = False
 

@@ -39,7 +39,7 @@ class Gaussian(FixedKernel):
         The block of similarity features to read.
     approximation : {None, "nystroem", "fourier"}, default=None
         How to approximate the similarity by one of low rank, for ground sets too
-        large for an N x N matrix: see :mod:`variegate.kernels.features`.  None: not
+        large for an N x N matrix: see ``variegate.kernels.features``.  None: not
         at all.
     rank : int, optional
         The number of columns of the approximation, needed if there is one; for

@@ -53,7 +53,7 @@ class MultipleKernel(WeightedSum):
         keeps the diagonal at one.  "nystroem" is exact at ``rank`` landmarks taken
         from the training items, and often much closer where features are few, but
         raises nothing above the truth: the diagonal of an item far from all landmarks
-        is below one.  See :mod:`variegate.kernels.features`.
+        is below one.  See ``variegate.kernels.features``.
     rank : int, optional
         The number of columns for each Gaussian, needed with an approximation; for
         "fourier", even.  Ground sets of more than three times as many items as there

@@ -1,4 +1,4 @@
-"""Solvers: one algorithm a file; :mod:`variegate.solvers.result` is the contract."""
+"""Solvers: one algorithm a file; ``result.py`` is the contract."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Cluster:
     references : sequence of str
         None where a summary is asked for, one or more to learn from.
     language : str or None
-        As in :data:`variegate.text.languages.LANGUAGES`.
+        As in :data:`~variegate.text.LANGUAGES`.
     id : str
         For messages.
     group : str

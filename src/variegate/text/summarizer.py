@@ -59,7 +59,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
     similarity : {"mkr", "cos"}
         A learned combination of Gaussians and the cosine, or the cosine.
     features : {"full", "paper"}
-        Quality features: see :mod:`variegate.text.quality`.
+        Quality features: see ``variegate.text.quality``.
     budget : str or Budget
         How long the training summaries are that people's are compared with.
     decoder : {"mbr", "mbr-samples", "greedy"}

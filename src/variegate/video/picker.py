@@ -57,7 +57,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
     default_omega : float, default=1.0
         What :meth:`pick` takes where nothing is said, or the nearest to it.
     features : {"picture", "paper", "full"}
-        Quality features: see :data:`variegate.video.view.FEATURE_SETS`.
+        Quality features: see :data:`~variegate.video.view.FEATURE_SETS`.
     blocks : sequence of str
         What frames are compared by: "palette", "layout" and "patterns".
     bandwidths : sequence of float

@@ -200,9 +200,9 @@ def read_picks(
     table : path
         CSV in UTF-8 whose first line names the columns, in any order: ``video``, the
         name of a file in the folder, which may lack its suffix if that is clear;
-        ``time``, as in :func:`parse_time`; and perhaps ``user``, who chose.  Other
-        columns are ignored, so that a ``keyframes.csv`` can be corrected and learned
-        from.
+        ``time``, as in :func:`~variegate.video.picks.parse_time`; and perhaps
+        ``user``, who chose.  Other columns are ignored, so that a ``keyframes.csv``
+        can be corrected and learned from.
     folder : path
 
     Returns

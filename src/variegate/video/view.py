@@ -49,8 +49,9 @@ _CONTEXT = (
     "log_gap_before",
     "log_gap_after",
 )
-#: Quality features by the name of their set: numbers about the picture itself; what
-#: the paper has, saliency, similarity to neighbours and position; all.
+#: Quality features by the name of their set.  "picture" has numbers about the picture
+#: itself, "paper" what the paper has (saliency, similarity to neighbours, position),
+#: and "full" has all.
 FEATURE_SETS = {
     "picture": PICTURE_STATISTICS,
     "paper": (*_SALIENCY, *_CONTEXT),

@@ -44,7 +44,7 @@ class Rouge:
         Whether to compare the stems of English words.
     exceptions : mapping or None
         Base forms of irregular words, looked up before stemming; see
-        :func:`read_exceptions`.  ROUGE-1.5.5 has WordNet's.
+        :func:`~variegate.text.rouge.read_exceptions`.  ROUGE-1.5.5 has WordNet's.
     max_bytes, max_words : int or None
         Limit of summaries and references alike.
     references : "average" or "best"
@@ -162,7 +162,10 @@ class Rouge:
 
 
 class PreparedReferences:
-    """References that are read and counted; made by :meth:`Rouge.prepare`."""
+    """References that are read and counted.
+
+    Made by :meth:`variegate.text.Rouge.prepare`.
+    """
 
     def __init__(self, rouge: Rouge, references: Sequence[str]) -> None:
         self._reader = rouge.reader

@@ -1,0 +1,74 @@
+"""Write ``reference/cli.md`` from the help texts of the commands.
+
+``python docs/cli_reference.py`` writes the page; with ``--check`` it only says whether
+the page is that of the commands as they are, by its exit status.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from variegate.cli.app import app
+
+PAGE = Path(__file__).parent / "reference" / "cli.md"
+
+INTRODUCTION = """\
+# Command line
+
+What each command prints with `--help`. `pip install 'variegate[cli]'` brings the
+command; `text`, `video` and `tables` in the brackets bring what their commands need.
+
+Results go to standard output, everything else to standard error. Bad input ends with
+exit status 2 and one line that says what was wrong.
+"""
+
+
+def reference() -> str:
+    """Return the whole page."""
+    sections = [INTRODUCTION]
+    for depth, context in _commands(_context(app, "variegate", None)):
+        heading = "#" * (2 + max(depth - 1, 0))
+        sections.append(
+            f"{heading} {context.command_path}\n\n```text\n{_help(context)}\n```\n"
+        )
+    return "\n".join(sections)
+
+
+def _commands(
+    context: click.Context, depth: int = 0
+) -> Iterator[tuple[int, click.Context]]:
+    yield depth, context
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            if command is not None and not command.hidden:
+                yield from _commands(_context(command, name, context), depth + 1)
+
+
+def _context(
+    command: click.Command, name: str, parent: click.Context | None
+) -> click.Context:
+    settings = {"terminal_width": 80, **command.context_settings}
+    return command.context_class(command, info_name=name, parent=parent, **settings)
+
+
+def _help(context: click.Context) -> str:
+    text = context.command.get_help(context)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def main() -> None:
+    """Write the page, or check it."""
+    if "--check" not in sys.argv[1:]:
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(reference(), encoding="utf-8")
+    elif PAGE.read_text(encoding="utf-8") != reference():
+        sys.exit(f"{PAGE} is out of date: run python docs/cli_reference.py")
+
+
+if __name__ == "__main__":
+    main()

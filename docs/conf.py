@@ -1,0 +1,112 @@
+"""How Sphinx builds the documentation: ``make docs``."""
+
+import re
+import sys
+from pathlib import Path
+
+from docutils import nodes
+
+from variegate import __version__
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS / "_ext"))
+
+project = "Variegate"
+author = "The Variegate developers"
+project_copyright = author
+version = release = __version__
+
+extensions = [
+    "mathml",
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["_build", "_ext", "_static"]
+if not (DOCS / "tables.md").exists():
+    exclude_patterns.append("reference/api/tables.rst")
+nitpicky = True
+# Docstrings may name modules that are not part of the reference.
+nitpick_ignore_regex = [("py:mod", r"variegate\..*")]
+
+# Pages --------------------------------------------------------------------------------
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 4
+highlight_language = "text"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+# Reference ----------------------------------------------------------------------------
+# Docstrings say what arguments are, in words that annotations cannot say better.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True}
+napoleon_numpy_docstring = True
+napoleon_google_docstring = False
+napoleon_use_param = False
+napoleon_use_rtype = False
+# Types are words ("array of shape (N,)"), not names to link to.
+napoleon_custom_sections = [("Attributes", "params_style")]
+python_maximum_signature_line_length = 80
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+
+# Site ---------------------------------------------------------------------------------
+html_theme = "furo"
+html_title = "Variegate"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+
+
+# Hooks --------------------------------------------------------------------------------
+def link_to_model_cards(app, name, source):
+    """Lead links to the cards beside the models to the pages that show them.
+
+    In the repository these links lead to the files themselves.
+    """
+    for card in ("text/models/news.md", "video/models/videos.md"):
+        page = f"/reference/models/{Path(card).name}"
+        source[0] = source[0].replace(f"../src/variegate/{card}", page)
+
+
+def show_model_cards(app, name, parent, source):
+    """Lead links in the cards, which are written for where the files are, to pages."""
+    source[0] = source[0].replace("../../../../docs/", "/")
+
+
+def leave_out_unwritten_pages(app, name, source):
+    """Take lines out of tables of contents for which there is no page yet."""
+    unwritten = []
+    for line in ("start", "tables", "guides/*"):
+        if not list(DOCS.glob(f"{line}.md")):
+            unwritten.append(line)
+    if name in ("index", "reference/api/index"):
+        for line in unwritten:
+            source[0] = re.sub(rf"^ *{re.escape(line)}\n", "", source[0], flags=re.M)
+
+
+def mark_numbers(app, doctree):
+    """Keep cells such as "49.2 ± 0.1" on one line."""
+    for cell in doctree.findall(nodes.entry):
+        if re.fullmatch(r"[-+±×/%\d.,\[\] ]+", cell.astext().strip()):
+            cell["classes"].append("number")
+
+
+def skip_metadata_requests(app, what, name, member, skip, options):
+    """Leave out the methods about metadata that scikit-learn adds to estimators."""
+    return True if name.startswith("set_") and name.endswith("_request") else skip
+
+
+def setup(app):
+    """Put the hooks in place."""
+    app.connect("source-read", link_to_model_cards)
+    app.connect("include-read", show_model_cards)
+    app.connect("source-read", leave_out_unwritten_pages)
+    app.connect("doctree-read", mark_numbers)
+    app.connect("autodoc-skip-member", skip_metadata_requests)

@@ -1,0 +1,125 @@
+"""Running the examples of the documentation as a reader would type them.
+
+The tests run every page (``tests/test_docs.py``), and ``docs/pictures.py`` keeps the
+pictures that pages make.  Blocks of a page build on each other and run in one folder:
+
+- ```` ```python ```` blocks run in one namespace;
+- in ```` ```console ```` blocks the lines after ``$ `` are run by bash (and those
+  after ``> ``, which continue them).  They must succeed; the other lines are what they
+  print, and are not compared.  ``pip install`` is not run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+
+#: Pages that show a picture which their own code makes.
+ILLUSTRATED = ("start.md", "tables.md", "summaries.md", "keyframes.md", "guides/*.md")
+
+_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|^```\{(?:image|figure)\} (\S+)", re.M)
+#: Nothing that an example does takes longer, in seconds.
+_LONGEST = 600
+
+
+class Block(NamedTuple):
+    """A block of code: its language, its text and the line where the text begins."""
+
+    language: str
+    text: str
+    line: int
+
+
+def pages() -> list[Path]:
+    """Return the pages of the documentation, and the README."""
+    written = (
+        page
+        for page in DOCS.rglob("*.md")
+        if not any(part.startswith("_") for part in page.relative_to(DOCS).parts)
+    )
+    return sorted([ROOT / "README.md", *written])
+
+
+def illustrated_pages() -> list[Path]:
+    """Return those pages that must show a picture which their own code makes."""
+    return sorted(page for pattern in ILLUSTRATED for page in DOCS.glob(pattern))
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """Yield the blocks of a page that can be run, in order."""
+    text = page.read_text(encoding="utf-8")
+    for found in _BLOCK.finditer(text):
+        yield Block(found[1], found[2], text.count("\n", 0, found.start(2)) + 1)
+
+
+def pictures(page: Path) -> list[Path]:
+    """Return the paths of the pictures that a page shows."""
+    targets = _PICTURE.findall(page.read_text(encoding="utf-8"))
+    return [page.parent / (plain or directive) for plain, directive in targets]
+
+
+def run(page: Path, folder: Path) -> None:
+    """Run all blocks of a page in a folder."""
+    namespace: dict[str, Any] = {"__name__": page.stem}
+    with chdir(folder):
+        for block in blocks(page):
+            if block.language == "python":
+                # Empty lines before it: errors name the line of the page.
+                source = "\n" * (block.line - 1) + block.text
+                exec(compile(source, str(page), "exec"), namespace)
+            else:
+                _run_console(block, page, folder)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+def commands(block: Block) -> str:
+    """Return what is typed in a console block.
+
+    Installing is left out: the examples are about what is installed already.
+    """
+    typed = [line[2:] for line in block.text.splitlines() if line[:2] in ("$ ", "> ")]
+    return "".join(f"{line}\n" for line in typed if not line.startswith("pip install"))
+
+
+def _run_console(block: Block, page: Path, folder: Path) -> None:
+    environment = {
+        **os.environ,
+        # The commands that are installed beside this Python, wherever it is run from.
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "MPLBACKEND": "agg",
+    }
+    done = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", commands(block)],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_LONGEST,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(
+            f"{page}, line {block.line}: exit status {done.returncode}\n"
+            f"{commands(block)}{done.stdout}{done.stderr}"
+        )
+
+
+def made_pictures(page: Path, folder: Path) -> dict[Path, Path]:
+    """Return, of the pictures that a page shows, those that its code has made.
+
+    From where the page has it to the file of the same name in the folder.
+    """
+    made = {file.name: file for file in sorted(folder.rglob("*")) if file.is_file()}
+    shown = pictures(page)
+    return {picture: made[picture.name] for picture in shown if picture.name in made}
