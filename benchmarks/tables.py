@@ -37,9 +37,7 @@ def variegate(*arguments, quiet=False):
     command = [COMMAND, *map(str, arguments)]
     print("$ variegate", *arguments, flush=True)
     started = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL if quiet else None
-    )
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL if quiet else None)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
     if status:

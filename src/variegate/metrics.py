@@ -11,10 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from variegate._typing import BoolArray, FloatArray, SubsetLike
+from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 
 __all__ = [
     "f_score",
+    "mean_f_score",
     "mean_scores",
     "pairwise_f_score",
     "precision",
@@ -81,6 +82,38 @@ def pairwise_f_score(first: BoolArray, second: BoolArray) -> FloatArray:
     total = left.sum(axis=1)[:, None] + right.sum(axis=1)
     common = left @ right.T
     return np.where(total > 0, 2.0 * common / np.where(total > 0, total, 1.0), 1.0)
+
+
+def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> FloatArray:
+    r"""Return the mean F-score of every row of ``first`` against those of ``second``.
+
+    .. math:: \sum_b c_b \frac{2 |a \cap b|}{|a| + |b|}
+        = \sum_s \frac{2}{|a| + s} \sum_{i \in a} \sum_{b \ni i, |b| = s} c_b
+
+    so that rows of ``second`` count by item and size, and no pairs are formed.
+
+    Parameters
+    ----------
+    first : boolean array of shape (A, N)
+    second : boolean array of shape (B, N)
+    counts : array of shape (B,)
+        How often each row of ``second`` is there.
+
+    Returns
+    -------
+    array of shape (A,)
+    """
+    sizes, place = np.unique(second.sum(axis=1), return_inverse=True)
+    by_size = np.zeros((len(sizes), second.shape[1]))
+    np.add.at(by_size, place, second * counts[:, None])
+    own = first.sum(axis=1)
+    common = first.astype(np.float64) @ by_size.T
+    total = own[:, None] + sizes
+    gain = (2.0 * common / np.where(total > 0, total, 1)).sum(axis=1)
+    # Two empty sets agree.
+    gain += (own == 0) * counts[second.sum(axis=1) == 0].sum()
+    mean: FloatArray = gain / counts.sum()
+    return mean
 
 
 def mean_scores(

@@ -171,10 +171,10 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
             lam, omega = pair_for_target(trials, lams, *target)
         self.n_splits_ = len(folds)
         self._set_results(trials, lam, omega, target)
-        if hasattr(self, "best_model_"):
-            del self.best_model_
         if self.refit:
             self.best_model_ = self._refit(base, ground_sets, members, omegas)
+        elif hasattr(self, "best_model_"):
+            del self.best_model_
         return self
 
     def _set_results(

@@ -9,7 +9,7 @@ import click
 
 from variegate._version import __version__
 from variegate.cli.bench import bench
-
+from variegate.cli.describe import describe
 from variegate.cli.errors import Interrupted
 from variegate.cli.evaluate import evaluate
 from variegate.cli.evaluate_keyframes import evaluate_keyframes
@@ -29,7 +29,7 @@ def app() -> None:
 
 
 app.add_command(bench)
-
+app.add_command(describe)
 app.add_command(evaluate)
 app.add_command(evaluate_keyframes)
 app.add_command(fit)

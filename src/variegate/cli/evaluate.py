@@ -55,9 +55,7 @@ _SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
     "--empty-groups", type=click.Choice(["error", "keep", "drop"]), default="error",
     show_default=True, help="What to do with groups of which no row was chosen.",
 )  # fmt: skip
-@click.option(
-    "--label", metavar="COLUMN", help="By default that of the first model."
-)
+@click.option("--label", metavar="COLUMN", help="By default that of the first model.")
 @MEMORY
 @JOBS
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
@@ -115,7 +113,7 @@ def _count(k: str | None, training: dict[str, Any]) -> int | None:
     if k == "wanted":
         return None
     if k is None:
-        return max(1, round(training["chosen_sizes"]["mean"]))
+        return max(1, round(float(training["chosen_sizes"]["mean"])))
     if not k.isdecimal() or int(k) == 0:
         raise click.BadParameter(f"--k is a number of rows or 'wanted', not {k!r}")
     return int(k)

@@ -24,7 +24,6 @@ from variegate.cli.values import NAMES, Number
 
 if TYPE_CHECKING:
     from variegate.tables.report import Report
-    from variegate.tables.selector import TableSelector
 
 
 @click.command(
@@ -71,7 +70,7 @@ if TYPE_CHECKING:
     type=Number(min=0.0, min_open=True),
     multiple=True,
     help="What a missed row costs against a wrong one; repeat to learn for several. "
-    "By default 1/16, 1/4, 1, 4 and 16, and select takes any value between them.",
+    "By default 1/16, 1/4, 1, 2, 4, 8 and 16, and select takes any value between them.",
 )
 @click.option(
     "--tune",
@@ -97,7 +96,9 @@ if TYPE_CHECKING:
 )
 @click.option("--l2", type=Number(min=0.0), help="Penalty on weights.")
 @click.option(
-    "--max-iter", type=click.IntRange(min=1), help="When to stop learning at the latest."
+    "--max-iter",
+    type=click.IntRange(min=1),
+    help="When to stop at the latest.",
 )
 @click.option(
     "--epochs",
@@ -164,7 +165,7 @@ def fit(
     """
     need_tables()
     from variegate.tables import report as reports
-    from variegate.tables.reporting import make_report
+    from variegate.tables.report.gathering import make_report
     from variegate.tables.selector import TableSelector
     from variegate.tables.table import as_table
 
@@ -185,7 +186,7 @@ def fit(
     if settings["lam"] is not None and (
         settings["tune"] or settings["target_precision"] or settings["target_recall"]
     ):
-        raise click.UsageError("--lam is chosen by --tune and --target-...: leave it out")
+        raise click.UsageError("--tune and --target-... choose lambda: leave out --lam")
     selector = TableSelector(
         group=columns.group,
         label=columns.label,

@@ -47,9 +47,9 @@ def column_options(*parts: str) -> Callable[[_Command], _Command]:
         )(command)
         for part in reversed(parts):
             kind, metavar, text = _PARTS[part]
-            command = click.option(
-                f"--{part}", type=kind, metavar=metavar, help=text
-            )(command)
+            command = click.option(f"--{part}", type=kind, metavar=metavar, help=text)(
+                command
+            )
         return command
 
     return add

@@ -8,7 +8,6 @@ import click
 
 from variegate.cli.values import Number
 
-
 EVERY = click.option(
     "--every",
     type=Number(min=0.001),

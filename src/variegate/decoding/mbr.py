@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from variegate._typing import BoolArray, FloatArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
 from variegate.decoding.residuals import refuse_fewer
-from variegate.metrics import pairwise_f_score
+from variegate.metrics import mean_f_score
 from variegate.selection import Selection
 
 #: From candidates (A, N) and voters (B, N), boolean, to the gain (A, B) of choosing the
@@ -73,7 +73,7 @@ class MBR:
         if self.n_candidates is not None and len(candidates) > self.n_candidates:
             log_probs = [ensemble.log_prob(candidate) for candidate in candidates]
             candidates = candidates[np.argsort(log_probs)[-self.n_candidates :]]
-        consensus = self._gains(candidates, voters) @ votes / self.n_samples
+        consensus = self._consensus(candidates, voters, votes)
         tied = np.flatnonzero(consensus >= consensus.max() - 1e-12)
         members = [np.flatnonzero(candidates[row]) for row in tied]
         log_probs = [ensemble.log_prob(subset) for subset in members]
@@ -94,10 +94,18 @@ class MBR:
         # Given a number of items, the others are judged given that number too.
         return ensemble.sample_k(constraint.k, self.n_samples, random_state=generator)
 
-    def _gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
+    def _consensus(
+        self, candidates: BoolArray, voters: BoolArray, votes: IntArray
+    ) -> FloatArray:
+        """Return the mean gain of every candidate."""
         if self.gains is None:
-            return pairwise_f_score(candidates, voters)
-        gains = np.asarray(self.gains(candidates, voters), dtype=np.float64)
+            return mean_f_score(candidates, voters, votes)
+        return self._gains(self.gains, candidates, voters) @ votes / self.n_samples
+
+    def _gains(
+        self, compute: Gains, candidates: BoolArray, voters: BoolArray
+    ) -> FloatArray:
+        gains = np.asarray(compute(candidates, voters), dtype=np.float64)
         expected = (len(candidates), len(voters))
         if gains.shape != expected or not np.isfinite(gains).all():
             raise ValueError(

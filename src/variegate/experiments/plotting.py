@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,17 +17,25 @@ MARKERS = {"lme": "o", "mle": "s", "oracle": ""}
 
 
 def new_figure(
-    width: float = 5.6, height: float = 3.8, panels: int = 1
+    width: float = 5.6, height: float | Sequence[float] = 3.8, panels: int = 1
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with a row of axes, drawn without a window system."""
+    """Return a figure with a row of axes, drawn without a window system.
+
+    With several heights, the axes are below each other.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError(
             "figures need matplotlib: pip install 'variegate[plot]'"
         ) from error
-    figure = Figure(figsize=(width, height), layout="constrained")
-    row = [figure.add_subplot(1, panels, k + 1) for k in range(panels)]
+    if isinstance(height, Sequence):
+        figure = Figure(figsize=(width, sum(height)), layout="constrained")
+        grid = figure.add_gridspec(panels, 1, height_ratios=height)
+    else:
+        figure = Figure(figsize=(width, height), layout="constrained")
+        grid = figure.add_gridspec(1, panels)
+    row = [figure.add_subplot(grid[k]) for k in range(panels)]
     for axes in row:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#dddddd", linewidth=0.8)

@@ -120,7 +120,10 @@ def as_flags(
         numbers = as_numbers(column, name, first_row, is_untyped=False)
     elif is_untyped and _is_text(column.type):
         numbers = np.array(
-            [_FLAGS.get(cell.strip().lower(), -1.0) if cell else np.nan for cell in cells]
+            [
+                _FLAGS.get(cell.strip().lower(), -1.0) if cell else np.nan
+                for cell in cells
+            ]
         )
     else:
         numbers = np.full(len(cells), -1.0)
@@ -199,8 +202,8 @@ def as_vectors(
     if bad.any():
         row = int(np.argmax(bad))
         raise TableError(
-            f"column {name!r} holds NaN, infinity or an empty cell in the vector of row "
-            f"{first_row + row + 1}: every number must be finite"
+            f"column {name!r} holds NaN, infinity or an empty cell in the vector of "
+            f"row {first_row + row + 1}: every number must be finite"
         )
     return vectors
 

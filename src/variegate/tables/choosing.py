@@ -171,7 +171,8 @@ class ByMethod:
             return order
         if group.costs is None:
             raise TableError("a budget needs a column of costs")
-        left, taken = self.budget, []
+        left = self.budget
+        taken: list[int] = []
         for item in order.tolist():
             if len(taken) == self.k:
                 break
@@ -206,7 +207,7 @@ def choose(
     report: Callable[[int], None] | None = None,
 ) -> Choices:
     """Choose from every group."""
-    rank = np.zeros(n_rows, dtype=np.int32)
+    rank: IntArray = np.zeros(n_rows, dtype=np.int32)
     probability = np.zeros(n_rows)
     has_probability = False
     for done, (group, choice) in enumerate(in_turn(chooser, groups, n_jobs)):

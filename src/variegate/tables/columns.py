@@ -125,7 +125,7 @@ class Columns:
         for name in (self.group, self.label, self.item, self.relevance, self.cost):
             if name is not None:
                 check_there(name, names)
-        spelt = {
+        spelt: dict[str, Any] = {
             part: _matching(getattr(self, part), names, part, self._taken())
             for part in _LISTS
         }

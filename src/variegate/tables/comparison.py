@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from variegate._typing import IntArray
 from variegate.tables.choosing import ByMethod, Choice
@@ -32,10 +30,7 @@ class AsManyAsWanted:
 
     def __call__(self, group: Group) -> Choice:
         """Choose from one group."""
-        wanted = 0 if group.chosen is None else int(np.count_nonzero(group.chosen))
-        return ByMethod(
-            self.method.method, wanted, None, self.method.trade_off, self.method.seed
-        )(group)
+        return replace(self.method, k=len(group.wanted()))(group)
 
 
 def untrained_ways(

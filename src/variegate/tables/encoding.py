@@ -184,9 +184,7 @@ class Encoding:
         """Return all columns that features are made of."""
         return [*self.quality, *(c for block in self.blocks.values() for c in block)]
 
-    def quality_of(
-        self, batch: Any, first_row: int, *, is_untyped: bool
-    ) -> FloatArray:
+    def quality_of(self, batch: Any, first_row: int, *, is_untyped: bool) -> FloatArray:
         """Return the quality features of some rows."""
         return self._stacked(self.quality, batch, first_row, is_untyped)
 
@@ -317,9 +315,7 @@ class Surveyor:
     def _add_vectors(self, name: str, column: Any, first_row: int) -> None:
         # Directions need no more than their length, which every row must share.
         size = self._sizes.get(name) or None
-        vectors = as_vectors(
-            column, name, first_row, size, is_untyped=self.is_untyped
-        )
+        vectors = as_vectors(column, name, first_row, size, is_untyped=self.is_untyped)
         if len(vectors):
             self._sizes[name] = vectors.shape[1]
         if name in self.columns.quality:
@@ -331,7 +327,9 @@ class Surveyor:
         similarity = [self._column(n, "similarity") for n in self.columns.similarity]
         vectors = [column for column in similarity if column.kind == "direction"]
         numbers = tuple(column for column in similarity if column.kind != "direction")
-        blocks = {column.name: (column,) for column in vectors}
+        blocks: dict[str, tuple[FeatureColumn, ...]] = {
+            column.name: (column,) for column in vectors
+        }
         if numbers:
             name = NUMBERS if NUMBERS not in blocks else f"{NUMBERS} of numbers"
             blocks[name] = numbers

@@ -88,15 +88,13 @@ def evaluate(
     """Choose from every group in several ways, and compare with its labels."""
 
     def scored(group: Group) -> FloatArray:
-        if group.chosen is None:
-            raise TableError("there are no labels to compare with")
-        wanted = np.flatnonzero(group.chosen)
+        wanted = group.wanted()
         return np.array([score(way(group), wanted) for way in ways.values()])
 
     tables, sizes = [], []
     for done, (group, rows) in enumerate(in_turn(scored, groups, n_jobs)):
         tables.append(rows)
-        sizes.append(np.count_nonzero(group.chosen))
+        sizes.append(len(group.wanted()))
         if report is not None:
             report(done + 1)
     if not tables:

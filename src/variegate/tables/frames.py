@@ -62,7 +62,9 @@ def with_choices(frame: Any, choices: Choices, keep_all: bool) -> Any:
     added_fields(
         as_table(frame).schema, keep_all=keep_all, has_probability=has_probability
     )
-    rows = np.arange(len(choices.rank)) if keep_all else np.flatnonzero(choices.selected)
+    rows = (
+        np.arange(len(choices.rank)) if keep_all else np.flatnonzero(choices.selected)
+    )
     columns = added_columns(choices, rows, keep_all=keep_all)
     kept = native[rows]
     series = [

@@ -11,6 +11,7 @@ than a shard.
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,9 +67,16 @@ class Group:
     @cached_property
     def ground_set(self) -> GroundSet:
         """The group as a ground set; a single block goes without a name."""
-        blocks = list(self.blocks.values())
-        similarity = self.blocks if len(blocks) > 1 else (blocks or [None])[0]
+        similarity: Any = self.blocks
+        if len(self.blocks) < 2:
+            similarity = next(iter(self.blocks.values()), None)
         return GroundSet(self.quality, similarity, self.costs)
+
+    def wanted(self) -> IntArray:
+        """Return the rows that are labelled 1."""
+        if self.chosen is None:
+            raise TableError("there are no labels to compare with")
+        return np.flatnonzero(self.chosen)
 
     def embeddings(self) -> FloatArray:
         """Return all similarity features side by side, for methods without kernels."""
@@ -285,12 +293,12 @@ class _Spooled:
         ends = np.cumsum(sizes) * kind.itemsize
         #: The shard of every group: that in which its last byte would be.
         self._shard_of = (ends - 1) // _SHARD
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as self
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
         #: Where the pieces of each shard are: offsets and numbers of records.
         self._pieces: dict[int, list[tuple[int, int]]] = {}
         for piece in pieces:
             self._write(piece)
-        self._file.flush()
 
     def _write(self, records: AnyArray) -> None:
         shards = self._shard_of[records["group"]]

@@ -25,7 +25,9 @@ def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | 
     points = []
     for omega, rows in judged.scores.items():
         means = rows.mean(axis=0)
-        errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
+        # Of a single group nobody knows how much chance there is in it.
+        spread = rows.std(axis=0) * np.sqrt(len(rows) / max(len(rows) - 1, 1))
+        errors = spread / np.sqrt(len(rows)) if len(rows) > 1 else np.full(4, np.nan)
         points.append(PathPoint(float(omega), *means.tolist(), *errors.tolist()))
     return OmegaPath(learned.lam, tuple(points), chosen=learned.omega)
 
@@ -57,7 +59,7 @@ def training_record(
         "validation": None,
     }
     if judged is not None:
-        intervals = judged.intervals()[learned.omega]
+        intervals = judged.intervals()[str(learned.omega)]
         record["validation"] = {name: list(intervals[name]) for name in SCORES}
     return record
 
@@ -100,9 +102,7 @@ def path_of_record(record: dict[str, Any]) -> OmegaPath | None:
     if section is None:
         return None
     points = [
-        PathPoint(
-            **{k: np.nan if v is None else float(v) for k, v in point.items()}
-        )
+        PathPoint(**{k: np.nan if v is None else float(v) for k, v in point.items()})
         for point in section["points"]
     ]
     target = section.get("target")

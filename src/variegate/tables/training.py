@@ -21,7 +21,16 @@ from variegate.tables.survey import Survey
 from variegate.tables.table import TableError
 from variegate.tuning import LargeMarginDPPCV
 
-__all__ = ["EMPTY_GROUPS", "KERNELS", "Learned", "Lesson", "kernel_for", "only", "split", "usable_groups"]
+__all__ = [
+    "EMPTY_GROUPS",
+    "KERNELS",
+    "Learned",
+    "Lesson",
+    "kernel_for",
+    "only",
+    "split",
+    "usable_groups",
+]
 
 #: What to do with groups from which nothing was chosen.
 EMPTY_GROUPS = ("error", "keep", "drop")
@@ -29,10 +38,13 @@ EMPTY_GROUPS = ("error", "keep", "drop")
 KERNELS = ("multiple", "linear")
 
 #: The omegas that are learned where none is named.
-OMEGAS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+OMEGAS = (1 / 16, 1 / 4, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 #: Groups that lambda and omega are chosen on, at most.
-MAX_TUNING = 600
+MAX_TUNING = 500
+
+#: The tolerance that is fine enough to compare by.
+_TUNING_TOL = 1e-2
 
 #: Held-out groups that a stream is judged by while it is learned from.
 _MAX_JUDGED = 500
@@ -78,7 +90,7 @@ class Learned:
 
 
 def usable_groups(survey: Survey, empty_groups: str) -> IntArray:
-    """Return numbers of groups with chosen rows; ``empty_groups`` says what of others."""
+    """Return numbers of the groups with chosen rows, or of all of them."""
     n_chosen = survey.n_chosen
     if n_chosen is None:
         raise TableError("which rows were chosen? Name the label column")
@@ -105,8 +117,8 @@ def split(usable: IntArray, fraction: float, seed: int) -> tuple[IntArray, IntAr
     n_held_out = round(fraction * len(usable))
     if not 0 < n_held_out < len(usable):
         raise TableError(
-            f"{len(usable)} groups cannot be split into a share of {fraction:g} to hold "
-            "out and the rest to learn from: give more groups, or hold out none"
+            f"{len(usable)} groups cannot be split into a share of {fraction:g} to "
+            "hold out and the rest to learn from: give more groups, or hold out none"
         )
     shuffled = np.random.default_rng(seed).permutation(usable)
     return np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])
@@ -125,6 +137,7 @@ class Lesson:
     l2 : float
     decoder : name or Decoder
     max_iter : int
+    tol : float
     n_epochs : int or None
         Passes over groups that do not fit in memory; None: as many as make
         ``N_STEPS`` steps.
@@ -145,6 +158,7 @@ class Lesson:
     l2: float
     decoder: Any
     max_iter: int
+    tol: float
     n_epochs: int | None
     tune: bool
     lams: Sequence[float]
@@ -176,6 +190,7 @@ class Lesson:
             l2=self.l2,
             decoder=self.decoder,
             max_iter=self.max_iter,
+            tol=others.pop("tol", self.tol),
             random_state=self.seed,
             **others,
         )
@@ -217,7 +232,7 @@ class Lesson:
         rng = np.random.default_rng(self.seed)
         some = np.sort(rng.permutation(len(ground_sets))[:count])
         search = LargeMarginDPPCV(
-            self._model(),
+            self._model(tol=max(self.tol, _TUNING_TOL)),
             lams=self.lams,
             omegas=omegas,
             cv=min(3, count),
@@ -257,15 +272,14 @@ class Lesson:
             model.fit(_Stream(groups, numbers), validation=validation)
             models.append(model.set_params(callback=None, solver="lbfgs"))
         history = models[0].history_
-        return Learned(
-            lam, tuple(omegas), tuple(models), omega, history, path, n_tuned
-        )
+        return Learned(lam, tuple(omegas), tuple(models), omega, history, path, n_tuned)
 
     def _solver(self, groups: Groups, numbers: IntArray) -> MiniBatch:
         sizes = groups.survey.index.sizes[numbers].astype(np.float64)
         bytes_a_group = 8.0 * sizes.mean() * _width(groups.survey.encoding)
-        batch = int(np.clip(_BUFFER / bytes_a_group / 8, 8, 64))
-        n_epochs = self.n_epochs or -(-N_STEPS * batch // len(numbers))
+        most = min(64, len(numbers) // 16)
+        batch = int(np.clip(_BUFFER / bytes_a_group / 8, 1, max(most, 8)))
+        n_epochs = self.n_epochs or min(-(-N_STEPS * batch // len(numbers)), 100)
         return MiniBatch(
             batch_size=batch,
             n_epochs=n_epochs,
@@ -297,7 +311,7 @@ def examples(
     ground_sets, subsets = [], []
     for group in only(groups, numbers):
         ground_sets.append(group.ground_set)
-        subsets.append(np.flatnonzero(group.chosen))
+        subsets.append(group.wanted())
     return ground_sets, subsets
 
 
@@ -320,7 +334,7 @@ class _Stream:
 
     def __iter__(self) -> Iterator[tuple[GroundSet, IntArray]]:
         for group in only(self.groups, self.numbers):
-            yield group.ground_set, np.flatnonzero(group.chosen)
+            yield group.ground_set, group.wanted()
 
 
 def kernel_for(kernel: Any, encoding: Encoding) -> Kernel:

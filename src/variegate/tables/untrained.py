@@ -38,6 +38,4 @@ def untrained_groups(
     )
     report = progress or (lambda stage, done, total: None)
     found = survey(table, wanted, report=lambda done: report("reading", done, 0))
-    return Groups(
-        table, found, None, memory, lambda done: report("encoding", done, 0)
-    )
+    return Groups(table, found, None, memory, lambda done: report("encoding", done, 0))

@@ -22,7 +22,7 @@ from variegate.quality import log_quality
 from variegate.text.budget import Budget
 from variegate.text.decoding import TEXT_DECODERS, Task
 from variegate.text.documents import Cluster, Document
-from variegate.text.quality import FEATURE_SETS
+from variegate.text.quality import FEATURE_SETS, feature_names
 from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.tfidf import CorpusFrequencies
 from variegate.text.training import TrainingSet
@@ -188,6 +188,11 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         if rows is None:
             return GroundSet(quality, similarity)
         return GroundSet(quality[rows], similarity[rows])
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """Names of the quality features."""
+        return feature_names(self.features)
 
     # Summarizing ------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from variegate.video.reading import Frame, read_frames
 from variegate.video.screening import Screening
 from variegate.video.summary import Candidate, Keyframe, VideoSummary
 from variegate.video.training import TARGETS, TrainingVideo
-from variegate.video.view import BLOCKS, FEATURE_SETS, VideoView
+from variegate.video.view import BLOCKS, FEATURE_SETS, VideoView, feature_names
 
 __all__ = ["REACH", "KeyframePicker"]
 
@@ -229,6 +229,11 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         check_number("max_similarity", self.max_similarity, positive=True)
         check_number("default_omega", self.default_omega, positive=True)
         as_omegas(self.omega)
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """Names of the quality features."""
+        return list(feature_names(self.features))
 
     # Choosing ---------------------------------------------------------------------
 

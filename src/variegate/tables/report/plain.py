@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from variegate.description.parts import kernel_parts
 from variegate.tables.encoding import FeatureColumn
-from variegate.tables.report_facts import kernel_parts
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -48,7 +48,7 @@ def as_json(selector: TableSelector) -> dict[str, Any]:
         "intercept": selector.model_.intercept_,
         "kernel": {
             "name": type(selector.model_.kernel_).__name__,
-            "parts": [asdict(part) for part in kernel_parts(selector)],
+            "parts": [asdict(part) for part in kernel_parts(selector.model_)],
         },
         "history": record.get("history"),
         "training": {

@@ -7,9 +7,9 @@ import shlex
 from collections import Counter
 
 from variegate._html import count
+from variegate.description.parts import one_line
 from variegate.tables.evaluation import Evaluation, Interval
-from variegate.tables.examples import ExampleGroup, ExampleRow
-from variegate.tables.report_facts import one_line
+from variegate.tables.report.examples import ExampleGroup, ExampleRow
 
 __all__ = [
     "ABOUT_CURVE",

@@ -9,16 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from variegate._html import escape
+from variegate.description import figures
+from variegate.description.parts import kernel_parts
 from variegate.experiments.plotting import COLOURS, new_figure, to_png
-from variegate.tables.report_facts import (
-    kernel_parts,
-    path_points,
-    shortened,
-    strongest,
-)
+from variegate.tables.report.facts import path_points, weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,12 +30,6 @@ __all__ = [
     "weights_figure",
 ]
 
-#: Bars in one figure, at most.
-MAX_BARS = 30
-
-#: Inches: narrow enough to be read on a phone, where names are short.
-_WIDTH = 5.2
-
 #: Colours of the figures that follow the light or dark of a page.
 _ON_A_PAGE = {
     "#000000": "var(--ink)",
@@ -53,110 +42,15 @@ _ON_A_PAGE = {
     "#008060": "var(--green)",
 }
 
-#: The colour of vector columns, in which it is a length that is drawn.
-_VECTOR = "#008060"
-
 
 def weights_figure(selector: TableSelector) -> Figure:
-    """Draw the weight of every quality feature, the largest first.
-
-    Of a vector column of more than eight numbers, the length of its weights is drawn.
-    At most 30 bars are, and a line says how many are left out.
-    """
-    bars, note = strongest(selector, MAX_BARS)
-    values = [bar.value for bar in bars]
-    colours = [
-        _VECTOR
-        if bar.n_features > 1
-        else COLOURS["lme"]
-        if bar.value >= 0.0
-        else COLOURS["mle"]
-        for bar in bars
-    ]
-    names = [
-        shortened(bar.name, 34)
-        + (f" ({bar.n_features} numbers)" if bar.n_features > 1 else "")
-        for bar in bars
-    ]
-    numbers = [_short_number(value) for value in values]
-    figure, axes = _bars(names, values, numbers, colours)
-    axes.axvline(0.0, color="black", linewidth=0.8)
-    _widen(axes, values)
-    below = [f"weight (intercept {selector.model_.intercept_:.3g})"]
-    if any(bar.n_features > 1 for bar in bars):
-        below.append("green: the length of the weights of a vector")
-    axes.set_xlabel("\n".join([*below, *([note] if note else [])]))
-    return figure
+    """Draw the weight of every quality feature, the largest first."""
+    return figures.weights_figure(weights(selector), selector.model_.intercept_)
 
 
 def kernel_figure(selector: TableSelector) -> Figure | None:
     """Draw the coefficients of the kernel, or nothing if it has none."""
-    parts = kernel_parts(selector)
-    if not parts:
-        return None
-    left_out = 0
-    if len(parts) > MAX_BARS:
-        enough = sorted((part.weight for part in parts), reverse=True)[MAX_BARS - 1]
-        shown = [part for part in parts if part.weight >= enough][:MAX_BARS]
-        left_out, parts = len(parts) - len(shown), shown
-    values = [part.weight for part in parts]
-    colours = [
-        COLOURS["lme"] if part.bandwidth is not None else COLOURS["mle"]
-        for part in parts
-    ]
-    numbers = [f"{value:.2f}" if value >= 0.005 else "0" for value in values]
-    names = [part.label for part in parts]
-    figure, axes = _bars(names, values, numbers, colours)
-    _widen(axes, values)
-    note = f"\n{left_out} smaller ones are left out" if left_out else ""
-    axes.set_xlabel(f"share of the similarity{note}")
-    return figure
-
-
-def _bars(
-    names: Sequence[str],
-    values: Sequence[float],
-    numbers: Sequence[str],
-    colours: Sequence[str],
-) -> tuple[Figure, Axes]:
-    """Draw horizontal bars from the top, with their values as text beside them."""
-    longest = max(map(len, names))
-    width = _WIDTH + 0.06 * max(longest - 18, 0)  # long names take no room from bars
-    figure, (axes,) = new_figure(width, 0.9 + 0.25 * max(len(names), 2))
-    places = np.arange(len(names))
-    axes.barh(places, values, height=0.66, color=colours)
-    axes.set_yticks(places, names, parse_math=False)
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.grid(visible=False, axis="y")
-    axes.grid(axis="x", color="#dddddd", linewidth=0.8)
-    axes.spines["left"].set_visible(False)
-    for place, value, number in zip(places, values, numbers, strict=True):
-        axes.annotate(
-            number,
-            (value, place),
-            xytext=(4 if value >= 0.0 else -4, 0),
-            textcoords="offset points",
-            ha="left" if value >= 0.0 else "right",
-            va="center",
-            fontsize=8,
-        )
-    return figure, axes
-
-
-def _short_number(value: float) -> str:
-    text = f"{value:.2f}" if 0.005 <= abs(value) < 100.0 else f"{value:.2g}"
-    return text.replace("-", "−")
-
-
-def _widen(axes: Axes, values: Sequence[float]) -> None:
-    """Leave room for the numbers beside the bars."""
-    low, high = min(0.0, *values), max(0.0, *values)
-    span = (high - low) or 1.0
-    axes.set_xlim(
-        low - (0.2 * span if low < 0.0 else 0.0),
-        high + (0.2 * span if high > 0.0 or low == high else 0.0),
-    )
+    return figures.kernel_figure(kernel_parts(selector.model_))
 
 
 def learning_figure(record: Mapping[str, Any]) -> Figure:
@@ -171,7 +65,7 @@ def learning_figure(record: Mapping[str, Any]) -> Figure:
     is_stream = any(seen is not None for seen in history["n_seen"])
     steps = history["n_seen" if is_stream else "iteration"]
     has_f = any(f is not None for f in history["expected_f"])
-    figure, row = new_figure(9.4 if has_f else _WIDTH, 3.2, panels=1 + has_f)
+    figure, row = new_figure(9.4 if has_f else figures.WIDTH, 3.2, panels=1 + has_f)
     _curve(row[0], steps, history["objective"], COLOURS["lme"])
     held_out = " on held-out groups" if has_f else ""
     row[0].set_ylabel(f"objective{held_out}")

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from variegate._html import percent
-from variegate.tables import pictures
+from variegate.description.parts import one_line, strongest
 from variegate.tables.evaluation import Evaluation, Interval
-from variegate.tables.examples import ExampleGroup
-from variegate.tables.report_facts import (
+from variegate.tables.report import pictures
+from variegate.tables.report.examples import ExampleGroup
+from variegate.tables.report.facts import (
     about_columns,
     about_data,
     about_empty_cells,
@@ -19,13 +20,12 @@ from variegate.tables.report_facts import (
     has_history,
     has_validation,
     omega_name,
-    one_line,
     path_points,
     scores_in_words,
-    strongest,
+    weights,
     with_error,
 )
-from variegate.tables.report_words import (
+from variegate.tables.report.words import (
     ABOUT_CURVE,
     ABOUT_EXAMPLES,
     ABOUT_KERNEL,
@@ -210,7 +210,7 @@ def _path_table(selector: TableSelector) -> str:
 
 
 def _weights(selector: TableSelector) -> Iterator[str]:
-    shown, note = strongest(selector, _MOST)
+    shown, note = strongest(weights(selector), _MOST)
     rows = [
         (
             weight.name

@@ -9,9 +9,9 @@ from variegate.tables.choosing import Choice
 from variegate.tables.columns import is_vector
 from variegate.tables.comparison import untrained_ways
 from variegate.tables.evaluation import evaluate
-from variegate.tables.examples import example_groups
 from variegate.tables.groups import Group
 from variegate.tables.report import Report
+from variegate.tables.report.examples import example_groups
 from variegate.tables.selector import TableSelector
 from variegate.tables.table import Table
 from variegate.tables.training import Progress, only

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from variegate._html import count
-from variegate.kernels import Gaussian, Mixture, MultipleKernel
+from variegate.description.parts import Weight, named_weights, shortened
 from variegate.omega_path import PathPoint
 from variegate.omega_path import _omega_name as omega_name
 from variegate.tables.encoding import FeatureColumn
@@ -17,23 +16,16 @@ if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
 __all__ = [
-    "KernelPart",
-    "Weight",
     "about_columns",
     "about_data",
     "about_empty_cells",
     "about_path",
     "about_training",
-    "decimals",
     "has_history",
     "has_validation",
-    "kernel_parts",
     "omega_name",
-    "one_line",
     "path_points",
     "scores_in_words",
-    "shortened",
-    "strongest",
     "weights",
     "with_error",
 ]
@@ -54,112 +46,23 @@ _EMPTY_CELLS = {
 }
 
 
-@dataclass(frozen=True)
-class Weight:
-    """The weight of a feature, or the length of those of a vector column.
-
-    Attributes
-    ----------
-    name : str
-    value : float
-    n_features : int
-        More than one for a vector column.
-    """
-
-    name: str
-    value: float
-    n_features: int = 1
-
-
-@dataclass(frozen=True)
-class KernelPart:
-    """One similarity of a sum, and its weight.
-
-    Attributes
-    ----------
-    block : str or None
-        The columns that it looks at; None where there is only one block.
-    name : str
-        "Gaussian" or "linear", or what else the kernel is called.
-    bandwidth : float or None
-        Of a Gaussian: the distance at which items stop being alike.
-    weight : float
-        All of them sum to one.
-    """
-
-    block: str | None
-    name: str
-    bandwidth: float | None
-    weight: float
-
-    @property
-    def label(self) -> str:
-        """The name with the bandwidth and the block, as far as there are any."""
-        width = "" if self.bandwidth is None else f", σ = {self.bandwidth:.3g}"
-        block = "" if self.block is None else f"{shortened(self.block, 20)}: "
-        return f"{block}{self.name}{width}"
-
-
 def weights(selector: TableSelector) -> list[Weight]:
     """Return the weights of the quality, the largest first.
 
     Those of a vector column of more than eight numbers are taken together.
     """
-    named = list(selector.weights_.items())
+    named = named_weights(selector.encoding_.names, selector.model_)
     found: list[Weight] = []
     first = 0
     for column in selector.encoding_.quality:
         part = named[first : first + column.size]
         first += column.size
         if column.kind == "vector" and column.size > _LONG_VECTOR:
-            length = math.hypot(*(value for _, value in part))
+            length = math.hypot(*(weight.value for weight in part))
             found.append(Weight(column.name, length, column.size))
         else:
-            found += [Weight(name, value) for name, value in part]
+            found += part
     return sorted(found, key=lambda weight: -abs(weight.value))
-
-
-def strongest(selector: TableSelector, most: int) -> tuple[list[Weight], str]:
-    """Return the largest weights, and a line on those that are left out, if any are."""
-    found = weights(selector)
-    rest = found[most:]
-    note = ""
-    if rest:
-        verb = "is" if len(rest) == 1 else "are"
-        note = (
-            f"{count(len(rest), 'more feature')} {verb} left out, with weights of at "
-            f"most {abs(rest[0].value):.2g}."
-        )
-    return found[:most], note
-
-
-def kernel_parts(selector: TableSelector) -> list[KernelPart]:
-    """Return the similarities that the kernel is a sum of; none for other kernels."""
-    kernel = selector.model_.kernel_
-    values = selector.model_.kernel_parameters_.tolist()
-    if isinstance(kernel, MultipleKernel):
-        ladders = kernel.bandwidths_
-        names: list[tuple[str | None, str, float | None]] = [
-            (block, "Gaussian", sigma)
-            for block, ladder in ladders.items()
-            for sigma in ladder.tolist()
-        ]
-        names += [(block, "linear", None) for block in ladders if kernel.linear]
-        order = list(ladders)
-        parts = [KernelPart(*name, v) for name, v in zip(names, values, strict=True)]
-        # Block by block, each with its linear part last.
-        return sorted(parts, key=lambda part: order.index(part.block))
-    if isinstance(kernel, Mixture):
-        return [
-            KernelPart(
-                getattr(part, "block", None),
-                "linear" if type(part).__name__ == "Linear" else type(part).__name__,
-                float(part.bandwidth) if isinstance(part, Gaussian) else None,
-                value,
-            )
-            for part, value in zip(kernel.kernels, values, strict=True)
-        ]
-    return []
 
 
 def about_data(selector: TableSelector) -> dict[str, str]:
@@ -330,28 +233,3 @@ def with_error(mean: float, error: float, digits: int = 3) -> str:
     """Return a mean and, where it is known, its standard error."""
     text = f"{mean:.{digits}f}"
     return text if math.isnan(error) else f"{text} ± {error:.{digits}f}"
-
-
-def one_line(text: str) -> str:
-    """Return text without line breaks and characters that no page can show."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def shortened(text: str, longest: int) -> str:
-    """Return text in one line, its middle left out where it is too long.
-
-    What tells features apart is often at the end.
-    """
-    text = one_line(text)
-    if len(text) <= longest:
-        return text
-    head = (longest - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (longest - 1 - head) :]}"
-
-
-def decimals(values: Sequence[float]) -> int:
-    """Return after how many decimals the largest of some numbers has three digits."""
-    largest = max((abs(value) for value in values), default=0.0)
-    if largest == 0.0:
-        return 2
-    return min(max(2 - math.floor(math.log10(largest)), 0), 9)

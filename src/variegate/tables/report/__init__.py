@@ -1,8 +1,8 @@
 """The report of a fitted selector: one page, or Markdown with pictures, or plain text.
 
-Facts come from :mod:`~variegate.tables.report_facts`, sentences from
-:mod:`~variegate.tables.report_words` and figures from
-:mod:`~variegate.tables.pictures`.
+Facts come from :mod:`~variegate.tables.report.facts`, sentences from
+:mod:`~variegate.tables.report.words` and figures from
+:mod:`~variegate.tables.report.pictures`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from variegate._files import write_atomic
 from variegate.tables.evaluation import Evaluation
-from variegate.tables.examples import ExampleGroup
-from variegate.tables.report_json import as_json
-from variegate.tables.report_markdown import markdown
-from variegate.tables.report_page import html_page
-from variegate.tables.report_text import text
+from variegate.tables.report.examples import ExampleGroup
+from variegate.tables.report.markdown_file import markdown
+from variegate.tables.report.page import html_page
+from variegate.tables.report.plain import as_json
+from variegate.tables.report.terminal import text
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector

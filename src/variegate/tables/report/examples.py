@@ -59,6 +59,8 @@ def example_groups(
     Only rows that are chosen or wanted are in them, and next to these the most
     probable of the others.
     """
+    if not groups:
+        return []
     choices = [chooser(group) for group in groups]
     wanted_rows = np.concatenate([group.rows for group in groups])
     cells = _cells(table, np.sort(wanted_rows), show)

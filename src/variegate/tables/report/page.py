@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from variegate._html import escape, percent
+from variegate.description.parts import kernel_parts, one_line
 from variegate.omega_path import PathPoint
-from variegate.tables import pictures
 from variegate.tables.evaluation import Evaluation, Interval
-from variegate.tables.examples import ExampleGroup, ExampleRow
-from variegate.tables.report_facts import (
+from variegate.tables.report import pictures
+from variegate.tables.report.examples import ExampleGroup, ExampleRow
+from variegate.tables.report.facts import (
     about_columns,
     about_data,
     about_empty_cells,
@@ -18,14 +19,12 @@ from variegate.tables.report_facts import (
     about_training,
     has_history,
     has_validation,
-    kernel_parts,
     omega_name,
-    one_line,
     path_points,
     scores_in_words,
     with_error,
 )
-from variegate.tables.report_pieces import (
+from variegate.tables.report.pieces import (
     cell,
     fact_line,
     fact_list,
@@ -36,8 +35,8 @@ from variegate.tables.report_pieces import (
     section,
     table,
 )
-from variegate.tables.report_style import STYLE
-from variegate.tables.report_words import (
+from variegate.tables.report.style import STYLE
+from variegate.tables.report.words import (
     ABOUT_CURVE,
     ABOUT_EXAMPLES,
     ABOUT_KERNEL,
@@ -299,7 +298,7 @@ def _kernel(selector: TableSelector) -> str:
     if figure is None:
         return ""
     about = "; ".join(
-        f"{part.label}: {part.weight:.3f}" for part in kernel_parts(selector)
+        f"{part.label}: {part.weight:.3f}" for part in kernel_parts(selector.model_)
     )
     return section(
         "Weights of the similarity",

@@ -1,0 +1,1 @@
+"""What a learned model is like: its weights and its kernel, in words and pictures."""

@@ -1,0 +1,257 @@
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import variegate as vg  # noqa: E402
+from variegate.tables import TableError, TableSelector, make_table  # noqa: E402
+from variegate.tables.choosing import ByMethod, Choice  # noqa: E402
+from variegate.tables.comparison import (  # noqa: E402
+    Contest,
+    default_relevance,
+    untrained_ways,
+)
+from variegate.tables.evaluation import (  # noqa: E402
+    N_BOOTSTRAP,
+    SCORES,
+    Evaluation,
+    Interval,
+    evaluate,
+    score,
+)
+from variegate.tables.groups import Group  # noqa: E402
+from variegate.tables.table import MemoryTable  # noqa: E402
+
+
+def make_group(number, chosen):
+    n = len(chosen)
+    rng = np.random.default_rng(number)
+    return Group(
+        f"g{number}",
+        number,
+        np.arange(n),
+        rng.standard_normal((n, 2)),
+        {"v": rng.standard_normal((n, 2))},
+        None if chosen is None else np.array(chosen, dtype=bool),
+        None,
+        rng.standard_normal(n),
+    )
+
+
+GROUPS = [
+    make_group(0, [1, 0, 1, 0]),
+    make_group(1, [0, 0, 0]),
+    make_group(2, [1]),
+    make_group(3, [1, 1, 1, 1, 1]),
+    make_group(4, [0, 1]),
+]
+
+
+def nothing(group):
+    return Choice(np.zeros(0, dtype=np.intp), None)
+
+
+def first(group):
+    return Choice(np.array([0]), None)
+
+
+def everything(group):
+    return Choice(np.arange(len(group))[::-1], None)
+
+
+def sets(numbers):
+    return {int(number) for number in numbers}
+
+
+# Scores ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_scores_from_first_principles(n_jobs):
+    ways = {"nothing": nothing, "first": first, "everything": everything}
+    steps = []
+    found = evaluate(iter(GROUPS), ways, n_jobs, steps.append)
+    assert steps == [1, 2, 3, 4, 5]
+    assert found.n_groups == 5
+    assert found.wanted_size == (2 + 0 + 1 + 5 + 1) / 5
+    assert list(found.scores) == list(ways)
+    for name, way in ways.items():
+        for row, group in zip(found.scores[name], GROUPS, strict=True):
+            chosen, wanted = sets(way(group).order), sets(np.flatnonzero(group.chosen))
+            both = len(chosen & wanted)
+            empty = float(not chosen and not wanted)
+            expected = [
+                both / len(chosen) if chosen else empty,
+                both / len(wanted) if wanted else empty,
+                2 * both / (len(chosen) + len(wanted)) if chosen | wanted else 1.0,
+                len(chosen),
+            ]
+            np.testing.assert_allclose(row, expected)
+
+
+def test_nothing_chosen_and_nothing_wanted_is_right():
+    assert score(nothing(None), np.zeros(0, dtype=int)) == (1.0, 1.0, 1.0, 0.0)
+    assert score(nothing(None), [1]) == (0.0, 0.0, 0.0, 0.0)
+
+
+def test_there_must_be_groups_and_labels():
+    with pytest.raises(TableError, match="there are no groups to evaluate on"):
+        evaluate([], {"first": first})
+    group = Group("q", 0, np.arange(1), np.zeros((1, 1)), {}, None, None, None)
+    with pytest.raises(TableError, match="group 'q': there are no labels to compare"):
+        evaluate([group], {"first": first})
+
+
+# Intervals ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    rng = np.random.default_rng(0)
+    wide = rng.random((40, 4))
+    return Evaluation(
+        {"a": wide, "b": wide * 0.9, "c": rng.random((40, 4)), "d": np.ones((40, 4))},
+        3.0,
+    )
+
+
+def test_intervals_are_those_of_a_plain_bootstrap(evaluation):
+    rng = np.random.default_rng(123)
+    intervals = evaluation.intervals()
+    for name, rows in evaluation.scores.items():
+        means = np.array(
+            [rows[rng.integers(40, size=40)].mean(axis=0) for _ in range(N_BOOTSTRAP)]
+        )
+        low, high = np.quantile(means, [0.025, 0.975], axis=0)
+        # A quantile of 2000 samples has an error of about 0.06 standard deviations.
+        tolerance = 0.3 * means.std(axis=0).max() + 1e-12
+        for column, what in enumerate(SCORES):
+            interval = intervals[name][what]
+            assert interval.mean == pytest.approx(rows[:, column].mean(), abs=1e-12)
+            assert interval.low == pytest.approx(low[column], abs=tolerance)
+            assert interval.high == pytest.approx(high[column], abs=tolerance)
+            assert interval.low <= interval.mean <= interval.high
+
+
+def test_the_same_seed_gives_the_same_intervals(evaluation):
+    assert evaluation.intervals(3) == evaluation.intervals(3)
+    assert evaluation.intervals(3) != evaluation.intervals(4)
+    # All ways see the same groups: nine tenths of a score is that of the interval.
+    a, b = (evaluation.intervals()[name]["f"] for name in "ab")
+    np.testing.assert_allclose(b, 0.9 * np.array(a))
+
+
+def test_differences_are_in_pairs_and_antisymmetric(evaluation):
+    assert sorted(evaluation.differences("a")) == ["b", "c", "d"]
+    for name in "bcd":
+        there = evaluation.differences("a")[name]
+        back = evaluation.differences(name)["a"]
+        for what in SCORES:
+            mean, low, high = there[what]
+            np.testing.assert_allclose(back[what], [-mean, -high, -low], atol=1e-12)
+    gap = evaluation.differences("a")["b"]["f"]
+    alone = evaluation.intervals()["a"]["f"]
+    assert gap.high - gap.low < 0.2 * (alone.high - alone.low)
+
+
+def test_one_group_has_an_interval_of_no_width():
+    one = Evaluation({"a": np.array([[0.5, 1.0, 0.7, 3.0]])}, 1.0)
+    assert one.intervals()["a"]["f"] == (0.7, 0.7, 0.7)
+
+
+def test_overlaps():
+    assert Interval(0, -1, 1).overlaps(Interval(2, 1, 3))
+    assert Interval(0, -1, 1).overlaps(Interval(0, -9, 9))
+    assert not Interval(0, -1, 1).overlaps(Interval(2, 1.5, 3))
+    assert not Interval(2, 1.5, 3).overlaps(Interval(0, -1, 1))
+
+
+# A contest ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_table(n_groups=8, n_items=6, n_dimensions=4)
+
+
+@pytest.fixture(scope="module")
+def selector(table):
+    return TableSelector(
+        group="query",
+        label="chosen",
+        quality=["score", "freshness"],
+        similarity="embedding",
+        omega=1.0,
+        decoder="greedy",
+        kernel="linear",
+    ).fit(table)
+
+
+def test_the_stand_in_for_a_relevance(selector, table):
+    assert default_relevance(selector) == "score"
+    kinds = TableSelector(
+        group="query", label="chosen", quality="kind", categorical="kind", omega=1.0
+    ).fit(table)
+    assert default_relevance(kinds) is None
+
+
+def test_methods_are_named_by_how_many_they_choose():
+    group = GROUPS[0]
+    three = untrained_ways(["top", "random"], 3, 0.5)
+    assert list(three) == ["top (k = 3)", "random (k = 3)"]
+    order = three["top (k = 3)"](group).order
+    assert order.tolist() == np.argsort(-group.relevance)[:3].tolist()
+    wanted = untrained_ways(["dpp"], None, 0.2, seed=1)
+    ((name, way),) = wanted.items()
+    assert name == "dpp (as many as wanted)"
+    expected = vg.select(group.blocks["v"], group.relevance, k=2, trade_off=0.2)
+    assert way(group).order.tolist() == expected.tolist()
+    assert way(GROUPS[1]).order.tolist() == []
+
+
+def test_a_contest_scores_all_on_the_same_groups(selector, table):
+    ways = untrained_ways(["top"], 2, 0.5)
+    other = TableSelector(
+        group="query", label="chosen", quality="score", omega=1.0, decoder="greedy"
+    ).fit(table)
+    stages = set()
+    found = Contest(
+        MemoryTable(table), {"one": selector, "two": other}, ways, relevance="score"
+    ).judge(lambda stage, done, total: stages.add(stage))
+    assert list(found.scores) == ["one", "two", "top (k = 2)"]
+    assert found.n_groups == 8
+    assert "judging" in stages
+    f = found.scores["one"][:, SCORES.index("f")].mean()
+    assert f == pytest.approx(selector.score(table))
+    f = found.scores["two"][:, SCORES.index("f")].mean()
+    assert f == pytest.approx(other.score(table))
+    # The rows of a query are listed by their scores.
+    flags = table["chosen"].to_numpy(zero_copy_only=False).reshape(8, 6)
+    precision = found.scores["top (k = 2)"][:, SCORES.index("precision")]
+    np.testing.assert_allclose(precision, flags[:, :2].mean(axis=1))
+
+
+def test_a_contest_needs_two_groups(selector, table):
+    contest = Contest(MemoryTable(table.slice(0, 6)), {"one": selector}, {})
+    with pytest.raises(
+        TableError, match="the table has 1 group to judge by: intervals"
+    ):
+        contest.judge()
+
+
+def test_a_contest_on_groups_without_a_chosen_row(selector, table):
+    flags = table["chosen"].to_numpy(zero_copy_only=False).copy()
+    flags[:6] = False
+    changed = table.set_column(table.column_names.index("chosen"), "chosen", [flags])
+    for empty_groups, n_groups in (("keep", 8), ("drop", 7)):
+        contest = Contest(
+            MemoryTable(changed), {"a": selector}, {}, empty_groups=empty_groups
+        )
+        assert contest.judge().n_groups == n_groups
+    with pytest.raises(TableError, match="1 of 8 groups has no chosen row"):
+        Contest(MemoryTable(changed), {"a": selector}, {}).judge()
+
+
+def test_a_method_judged_alone():
+    found = evaluate(GROUPS, {"dpp": ByMethod("dpp", 1)})
+    assert (found.scores["dpp"][:, 3] == 1.0).all()

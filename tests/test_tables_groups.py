@@ -1,0 +1,405 @@
+import datetime
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pa = pytest.importorskip("pyarrow")
+
+from variegate.tables import Columns, TableError  # noqa: E402
+from variegate.tables import groups as module  # noqa: E402
+from variegate.tables.groups import DEFAULT_MEMORY, Groups  # noqa: E402
+from variegate.tables.survey import survey  # noqa: E402
+from variegate.tables.table import MemoryTable  # noqa: E402
+from variegate.tables.training import only, split, usable_groups  # noqa: E402
+from variegate.tables.untrained import untrained_groups  # noqa: E402
+
+
+def grouped(table, labels=None, memory=DEFAULT_MEMORY, **columns):
+    table = MemoryTable(table)
+    resolved = Columns.of(**columns).resolve(table.schema)
+    return Groups(table, survey(table, resolved, labels), labels, memory)
+
+
+def in_pieces(table, size):
+    return pa.Table.from_batches(table.to_batches(max_chunksize=size), table.schema)
+
+
+def same(first, second):
+    assert (first.name, first.number) == (second.name, second.number)
+    for field in ("rows", "quality", "chosen", "costs", "relevance"):
+        np.testing.assert_array_equal(getattr(first, field), getattr(second, field))
+    assert list(first.blocks) == list(second.blocks)
+    for block in first.blocks:
+        np.testing.assert_array_equal(first.blocks[block], second.blocks[block])
+
+
+@pytest.fixture(params=["held", "spooled", "one-shard"])
+def memory(request, monkeypatch):
+    if request.param == "spooled":
+        monkeypatch.setattr(module, "_SHARD", 300)
+    return DEFAULT_MEMORY if request.param == "held" else 1
+
+
+# Bringing rows together -----------------------------------------------------------
+
+
+@given(
+    st.lists(st.integers(0, 8), min_size=1, max_size=40),
+    st.integers(1, 12),
+    st.sampled_from([1, 70, 200, 10**6]),
+    st.sampled_from([1, DEFAULT_MEMORY]),
+)
+def test_scattered_rows_come_together_as_in_a_dict_of_lists(keys, size, shard, memory):
+    rng = np.random.default_rng(len(keys))
+    table = pa.table(
+        {
+            "g": [f"q{key}" for key in keys],
+            "x": rng.standard_normal(len(keys)),
+            "y": rng.random(len(keys)) < 0.5,
+            "c": rng.random(len(keys)) + 0.1,
+            "v": rng.standard_normal((len(keys), 2)).astype(np.float32).tolist(),
+        }
+    )
+    twin = defaultdict(list)
+    for row, key in enumerate(keys):
+        twin[f"q{key}"].append(row)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_SHARD", shard)
+        groups = grouped(
+            in_pieces(table, size),
+            memory=memory,
+            group="g",
+            label="y",
+            cost="c",
+            relevance="x",
+            quality="x",
+            similarity="v",
+        )
+        found = list(groups)
+    assert groups.fits_in_memory is (memory > 1)
+    assert [group.name for group in found] == list(twin)
+    assert [group.number for group in found] == list(range(len(twin)))
+    assert groups.survey.index.sizes.tolist() == [len(rows) for rows in twin.values()]
+    x = table["x"].to_numpy()
+    scaled = (x - x.mean()) / x.std() if x.std() > 0.0 else np.zeros(len(x))
+    v = np.array(table["v"].to_pylist())
+    v /= np.linalg.norm(v, axis=1, keepdims=True)
+    for group, rows in zip(found, twin.values(), strict=True):
+        assert group.rows.tolist() == rows
+        np.testing.assert_allclose(group.quality[:, 0], scaled[rows], atol=1e-9)
+        np.testing.assert_array_equal(group.chosen, table["y"].to_numpy()[rows])
+        np.testing.assert_array_equal(group.costs, table["c"].to_numpy()[rows])
+        np.testing.assert_array_equal(group.relevance, x[rows])
+        np.testing.assert_allclose(group.blocks["v"], v[rows], atol=1e-6)
+    for start in range(len(twin) + 2):
+        rest = list(groups.starting_at(start))
+        assert [group.number for group in rest] == list(range(start, len(twin)))
+
+
+def test_groups_can_be_read_again_and_in_between(memory):
+    table = pa.table({"g": list("abcabcabcd"), "x": np.arange(10.0)})
+    groups = grouped(table, memory=memory, group="g", quality="x")
+    whole = list(groups)
+    assert len(groups) == len(whole) == 4
+    for first, second in zip(groups, groups, strict=True):
+        same(first, second)
+    for inner, (group, other) in enumerate(zip(groups, whole, strict=True)):
+        same(group, other)
+        same(next(groups.starting_at(inner)), other)
+    numbers = np.array([3, 1])
+    assert [group.name for group in only(groups, numbers)] == ["b", "d"]
+
+
+def test_spooled_features_are_those_in_memory():
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "g": rng.integers(5, size=40),
+            "x": rng.standard_normal(40),
+            "kind": rng.choice(list("abc"), 40),
+            "v": rng.standard_normal((40, 3)).tolist(),
+            "w": rng.standard_normal((40, 2)).astype(np.float32).tolist(),
+        }
+    )
+    columns = {"group": "g", "quality": ["x", "kind"], "similarity": ["v", "w", "x"]}
+    held = grouped(table, **columns, categorical="kind")
+    spooled = grouped(table, memory=1, **columns, categorical="kind")
+    for first, second in zip(held, spooled, strict=True):
+        same(first, second)
+
+
+def test_a_temporary_file_is_closed_with_its_groups():
+    table = pa.table({"x": np.arange(10.0)})
+    groups = grouped(table, memory=1, quality="x")
+    file = groups._shards._file
+    assert not file.closed
+    del groups
+    assert file.closed
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3, 1, 3, -1],
+        ["b", "a", "b", "ä"],
+        [2.5, 0.5, 2.5, -0.5],
+        [True, False, True, False],
+        [datetime.date(2020, 1, day) for day in (2, 1, 2, 3)],
+        [datetime.datetime(2020, 1, day) for day in (2, 1, 2, 3)],
+        [b"b", b"a", b"b", b"c"],
+    ],
+    ids=lambda values: type(values[0]).__name__,
+)
+@pytest.mark.parametrize("coded", [False, True])
+def test_groups_of_every_type(values, coded, memory):
+    column = pa.array(values)
+    column = column.dictionary_encode() if coded else column
+    table = in_pieces(pa.table({"g": column, "x": np.arange(4.0)}), 1)
+    groups = list(grouped(table, memory=memory, group="g", quality="x"))
+    assert [group.name for group in groups] == list(dict.fromkeys(values))
+    assert groups[0].rows.tolist() == [0, 2]
+
+
+def test_groups_named_in_string_views():
+    column = pa.array(["b", "a", "b"], pa.string_view())
+    table = pa.table({"g": column, "x": np.arange(3.0)})
+    groups = grouped(table, group="g", quality="x")
+    assert [group.name for group in groups] == ["b", "a"]
+
+
+def test_without_a_group_column_all_rows_are_one_group(memory):
+    table = in_pieces(pa.table({"x": np.arange(5.0)}), 2)
+    (group,) = grouped(table, memory=memory, quality="x")
+    assert group.rows.tolist() == [0, 1, 2, 3, 4]
+    assert group.chosen is group.costs is group.relevance is None
+
+
+def test_a_group_must_have_a_name():
+    table = in_pieces(pa.table({"g": ["a", "b", None], "x": [1.0, 2.0, 3.0]}), 2)
+    with pytest.raises(TableError, match="column 'g' is empty in row 3: every row"):
+        grouped(table, group="g", quality="x")
+
+
+# Items ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("items", "rows"),
+    [
+        (["a", "b", "a", "b", "c", "b"], "rows 2 and 4 of group 'q'"),
+        ([1, 2, 1, 3, 4, 3], "rows 4 and 6 of group 'q'"),
+        ([1.5, 2.0, 1.5, 3.0, 4.0, 3.0], "rows 4 and 6 of group 'q'"),
+    ],
+)
+def test_the_same_item_twice_in_a_group(items, rows, memory):
+    table = pa.table({"g": list("pqrqqq"), "id": items, "x": np.arange(6.0)})
+    with pytest.raises(
+        TableError, match=f"{rows} have the same 'id': items of a group"
+    ):
+        list(grouped(table, memory=memory, group="g", item="id", quality="x"))
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [-1, -2],
+        [0, 2**61 - 1],
+        [-1.0, -2.0],
+        ["-1", "-2"],
+        [0.0, float(2**61 - 1)],
+        [datetime.timedelta(0), datetime.timedelta(1)],
+    ],
+)
+def test_different_items_differ(items):
+    """Python's hashes of some numbers are equal: those of -1 and -2."""
+    table = pa.table({"id": items, "x": [1.0, 2.0]})
+    (group,) = grouped(table, item="id", quality="x")
+    assert len(group) == 2
+
+
+def test_an_item_must_have_a_name():
+    table = pa.table({"id": ["a", ""], "x": [1.0, 2.0]})
+    with pytest.raises(TableError, match="column 'id' is empty in row 2"):
+        grouped(table, item="id", quality="x")
+
+
+# Labels, costs, relevance ---------------------------------------------------------
+
+
+def test_labels_beside_the_table_are_those_of_a_column(memory):
+    flags = np.array([True, False, True, True])
+    table = pa.table({"g": list("abab"), "x": np.arange(4.0), "y": flags})
+    columns = {"group": "g", "quality": "x", "memory": memory}
+    with_column = grouped(in_pieces(table, 3), label="y", **columns)
+    beside = grouped(in_pieces(table, 3), flags, **columns)
+    for first, second in zip(with_column, beside, strict=True):
+        same(first, second)
+    assert beside.survey.n_chosen.tolist() == [2, 1]
+    assert with_column.survey.n_chosen.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 5, 9])
+def test_as_many_labels_as_rows(count):
+    table = in_pieces(pa.table({"x": np.arange(4.0)}), 2)
+    with pytest.raises(TableError, match=f"{count} labels for a table of"):
+        grouped(table, np.zeros(count, dtype=bool), quality="x")
+
+
+def test_a_bad_label_in_a_later_batch():
+    table = in_pieces(pa.table({"x": np.arange(4.0), "y": [0, 1, 0, 2]}), 2)
+    with pytest.raises(TableError, match="'y' holds 2 in row 4: labels must be 1"):
+        grouped(table, label="y", quality="x")
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ([1.0, 2.0, 0.0], "'c', the cost, holds 0 in row 3: costs must be above zero"),
+        ([1.0, 2.0, -1.5], "'c', the cost, holds -1.5 in row 3: costs must be above"),
+        ([1.0, 2.0, None], "column 'c', the cost, has no value in row 3"),
+        ([1.0, 2.0, np.inf], "column 'c' holds inf in row 3: numbers must be finite"),
+        (["a", "b", "c"], "column 'c' holds text, not numbers"),
+    ],
+)
+def test_bad_costs(costs, message):
+    table = in_pieces(pa.table({"x": np.arange(3.0), "c": costs}), 2)
+    with pytest.raises(TableError, match=message):
+        grouped(table, cost="c", quality="x")
+
+
+def test_relevance_may_be_anything_finite():
+    table = pa.table({"x": np.arange(3.0), "r": [-1.0, 0.0, 1e9]})
+    (group,) = grouped(table, relevance="r", quality="x")
+    assert group.relevance.tolist() == [-1.0, 0.0, 1e9]
+    table = pa.table({"x": np.arange(3.0), "r": [-1.0, np.nan, 1e9]})
+    with pytest.raises(TableError, match="'r', the relevance, has no value in row 2"):
+        grouped(table, relevance="r", quality="x")
+
+
+def test_what_is_returned_can_be_written_to(memory):
+    table = pa.table({"g": list("ab"), "x": [1.0, 2.0], "c": [1.0, 2.0]})
+    groups = grouped(table, memory=memory, group="g", cost="c", quality="x")
+    for group in groups:
+        group.quality[:], group.costs[:], group.rows[:] = 9.0, 9.0, 9
+    assert [group.rows[0] for group in groups] == [0, 1]
+    assert [group.costs[0] for group in groups] == [1.0, 2.0]
+    assert [group.quality[0, 0] for group in groups] == [-1.0, 1.0]
+
+
+def test_a_table_that_changes_while_it_is_read():
+    class Changing(MemoryTable):
+        def __init__(self, first, second):
+            super().__init__(first)
+            self.tables = [first, second]
+
+        def batches(self, columns=None):
+            self.table = self.tables.pop(0)
+            return super().batches(columns)
+
+    first = pa.table({"g": ["a", "b"], "x": [1.0, 2.0]})
+    columns = Columns.of(group="g", quality="x").resolve(first.schema)
+    for second, message in [
+        (first.slice(0, 1), "the table changed while it was read"),
+        (pa.table({"g": ["a", "c"], "x": [1.0, 2.0]}), "changed .* group 'c' is new"),
+        (pa.concat_tables([first, first]), "the table changed while it was read"),
+    ]:
+        for memory in (1, DEFAULT_MEMORY):
+            table = Changing(first, second)
+            with pytest.raises(TableError, match=message):
+                Groups(table, survey(table, columns), memory=memory)
+
+
+# Which groups are learned from ----------------------------------------------------
+
+LABELS = {"g": list("aabbccd"), "x": np.arange(7.0), "y": [1, 0, 0, 0, 1, 1, 0]}
+
+
+def test_groups_without_a_chosen_row():
+    found = grouped(pa.table(LABELS), group="g", label="y", quality="x").survey
+    message = (
+        r"2 of 4 groups have no chosen row, the first is 'b': leave such groups out "
+        r"\(empty groups: drop\), or take it"
+    )
+    with pytest.raises(TableError, match=message):
+        usable_groups(found, "error")
+    assert usable_groups(found, "keep").tolist() == [0, 1, 2, 3]
+    assert usable_groups(found, "drop").tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("empty_groups", ["error", "keep", "drop"])
+def test_nothing_was_chosen_at_all(empty_groups):
+    table = pa.table(LABELS | {"y": [0] * 7})
+    found = grouped(table, group="g", label="y", quality="x").survey
+    with pytest.raises(TableError, match="no row is labelled 1 in column 'y': nothing"):
+        usable_groups(found, empty_groups)
+
+
+def test_one_group_has_no_chosen_row():
+    table = pa.table(LABELS).slice(0, 6)
+    found = grouped(table, group="g", label="y", quality="x").survey
+    with pytest.raises(TableError, match="1 of 3 groups has no chosen row"):
+        usable_groups(found, "error")
+
+
+def test_without_labels_nothing_can_be_used():
+    found = grouped(pa.table(LABELS), group="g", quality="x").survey
+    with pytest.raises(TableError, match=r"which rows were chosen\? Name the label"):
+        usable_groups(found, "keep")
+
+
+@given(st.integers(2, 60), st.floats(0.01, 0.99), st.integers(0, 9))
+def test_a_split_is_a_partition(count, fraction, seed):
+    usable = np.arange(count) * 3
+    wanted = round(fraction * count)
+    if not 0 < wanted < count:
+        with pytest.raises(TableError, match=f"{count} groups cannot be split into a"):
+            split(usable, fraction, seed)
+        return
+    kept, held_out = split(usable, fraction, seed)
+    assert len(held_out) == wanted
+    assert sorted([*kept, *held_out]) == usable.tolist()
+    again = split(usable, fraction, seed)
+    np.testing.assert_array_equal(again[0], kept)
+
+
+def test_no_split():
+    kept, held_out = split(np.arange(3), 0.0, 0)
+    assert kept.tolist() == [0, 1, 2]
+    assert len(held_out) == 0
+
+
+# Methods that learn nothing -------------------------------------------------------
+
+
+def test_untrained_groups_have_no_more_than_they_need():
+    table = pa.table(
+        {
+            "g": ["a", "a", "b"],
+            "y": ["no", "label", "here"],
+            "v": [[3.0, 4.0], [1.0, 0.0], [0.0, 1.0]],
+            "r": [1.0, 2.0, 3.0],
+        }
+    )
+    columns = Columns.of(group="g", label="y", similarity="v", relevance="r")
+    first, second = untrained_groups(MemoryTable(table), columns, "dpp")
+    np.testing.assert_allclose(first.embeddings(), [[0.6, 0.8], [1.0, 0.0]])
+    assert second.relevance.tolist() == [3.0]
+    assert first.chosen is None
+
+
+def test_untrained_methods_say_what_they_need():
+    table = MemoryTable(pa.table({"g": ["a", "b"], "x": [1.0, 2.0]}))
+    with pytest.raises(TableError, match="method 'dpp' needs to know whether rows are"):
+        untrained_groups(table, Columns(group="g"), "dpp")
+    with pytest.raises(TableError, match="method 'top' needs a column that says how"):
+        untrained_groups(table, Columns(group="g"), "top")
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+def test_random_choice_needs_no_column_at_all(group):
+    table = MemoryTable(pa.table({"g": ["a", "b"], "x": [1.0, 2.0]}))
+    groups = list(untrained_groups(table, Columns(group=group), "random"))
+    assert [len(g) for g in groups] == ([2] if group is None else [1, 1])
