@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     type=Number(min=0.0, min_open=True),
     multiple=True,
     help="What a missed row costs against a wrong one; repeat to learn for several. "
-    "By default 1/16, 1/4, 1, 2, 4, 8 and 16, and select takes any value between them.",
+    "By default 1/16, 1/4, 1, 4 and 16, and select takes any value between them.",
 )
 @click.option(
     "--tune",

@@ -83,7 +83,7 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
     omega : float or sequence of float, optional
         What a missed row costs against a wrong one.  Of several, a model is learned for
         each, and any value between them can be asked for later.  By default 1/16, 1/4,
-        1, 2, 4, 8 and 16; 1 alone for tables larger than ``memory``.
+        1, 4 and 16; 1 alone for tables larger than ``memory``.
     tune : bool, default=False
         Whether to choose ``lam`` among ``lams``, and ``omega``, by cross-validation
         on at most 500 of the groups.

@@ -38,7 +38,10 @@ EMPTY_GROUPS = ("error", "keep", "drop")
 KERNELS = ("multiple", "linear")
 
 #: The omegas that are learned where none is named.
-OMEGAS = (1 / 16, 1 / 4, 1.0, 2.0, 4.0, 8.0, 16.0)
+OMEGAS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+
+#: The omegas that the best is looked for among; below 1 are few that help the F-score.
+TUNING_OMEGAS = (1 / 4, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 #: Groups that lambda and omega are chosen on, at most.
 MAX_TUNING = 500
@@ -201,7 +204,7 @@ class Lesson:
         omegas = self.omegas or OMEGAS
         lam, omega, path, n_tuned = self.lam, _middle(omegas), None, 0
         if self.tune:
-            lam, omega, path, n_tuned = self._tune(ground_sets, subsets, omegas)
+            lam, omega, path, n_tuned = self._tune(ground_sets, subsets)
         omegas = tuple(sorted({*omegas, omega})) if lam > 0.0 else (omega,)
         done = 0
 
@@ -222,10 +225,7 @@ class Lesson:
         return Learned(lam, omegas, models, omega, history, path, n_tuned)
 
     def _tune(
-        self,
-        ground_sets: list[GroundSet],
-        subsets: list[IntArray],
-        omegas: Sequence[float],
+        self, ground_sets: list[GroundSet], subsets: list[IntArray]
     ) -> tuple[float, float, OmegaPath, int]:
         """Choose lambda and omega by cross-validation, on some of the groups."""
         count = min(len(ground_sets), MAX_TUNING)
@@ -234,7 +234,7 @@ class Lesson:
         search = LargeMarginDPPCV(
             self._model(tol=max(self.tol, _TUNING_TOL)),
             lams=self.lams,
-            omegas=omegas,
+            omegas=self.omegas or TUNING_OMEGAS,
             cv=min(3, count),
             target_precision=self.target_precision,
             target_recall=self.target_recall,
@@ -253,9 +253,7 @@ class Lesson:
         lam, omega, path, n_tuned = self.lam, _middle(omegas), None, 0
         if self.tune:
             head = self._sample(groups, numbers)
-            lam, omega, path, n_tuned = self._tune(
-                *examples(groups, head), self.omegas or OMEGAS
-            )
+            lam, omega, path, n_tuned = self._tune(*examples(groups, head))
             omegas = (omega,)
         solver = self._solver(groups, numbers)
         validation = examples(groups, judged) if len(judged) else None
