@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 import variegate as vg
+from variegate.description.parts import kernel_parts, shortened
+from variegate.description.terminal import with_bars
 from variegate.tables import TableSelector, make_table
 from variegate.tables.choosing import ByMethod, ByModel
 from variegate.tables.evaluation import evaluate
@@ -26,8 +28,6 @@ from variegate.tables.report import (
     write_markdown,
 )
 from variegate.tables.report.examples import ExampleGroup, ExampleRow, example_groups
-from variegate.description.parts import kernel_parts, shortened
-from variegate.description.terminal import with_bars
 from variegate.tables.report.words import commands
 from variegate.tables.table import as_table
 

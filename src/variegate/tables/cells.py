@@ -40,6 +40,8 @@ def as_numbers(
     column = _plain(column)
     if is_untyped and _is_text(column.type):
         column = _parsed(column, name, first_row)
+    if pa.types.is_null(column.type):  # a data frame knows no type of nothing
+        column = column.cast(pa.float64())
     if not is_number(column.type):
         raise TableError(f"column {name!r} {_why_no_number(column.type)}")
     if pa.types.is_boolean(column.type) or pa.types.is_decimal(column.type):
@@ -86,6 +88,8 @@ def _plain(column: Any) -> Any:
         column = column.storage
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())  # views lack most functions
     return column
 
 
@@ -143,8 +147,15 @@ def as_texts(column: Any) -> Any:
     column = _plain(column)
     if pa.types.is_nested(column.type):
         raise TableError(f"holds {column.type} values, which are no names of kinds")
-    text = column.cast(pa.string())
-    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+    try:
+        text = column.cast(pa.string())
+    except pa.ArrowInvalid:
+        raise TableError(
+            f"holds {column.type} values that are no text, and no names of kinds"
+        ) from None
+    # A float may be not a number, which no kind is.
+    empty = pc.or_(pc.is_null(column, nan_is_null=True), pc.equal(text, ""))
+    return pc.if_else(pc.fill_null(empty, True), pa.scalar(None, pa.string()), text)
 
 
 def as_keys(column: Any, name: str, first_row: int) -> Any:
@@ -216,8 +227,11 @@ def _vectors_in_text(column: Any, name: str, first_row: int) -> Any:
             vectors.append(None)
             continue
         try:
-            vectors.append([float(number) for number in json.loads(cell)])
-        except (TypeError, ValueError):
+            entries = json.loads(cell)
+            if not isinstance(entries, list):
+                raise TypeError
+            vectors.append([float(number) for number in entries])
+        except (TypeError, ValueError, OverflowError, RecursionError):
             raise TableError(
                 f"column {name!r} holds {_short(cell)} in row {first_row + row + 1}, "
                 "which is no vector: in text, vectors are written as [0.1, 0.2]"

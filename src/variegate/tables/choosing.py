@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy.linalg.lapack import dpstrf
 from threadpoolctl import threadpool_limits
 
 from variegate import baselines
@@ -87,6 +86,9 @@ class ByModel:
         if len(group) <= limit:
             return None
         u = log_quality(group.quality, self.model.theta_, self.model.intercept_)
+        if self.budget is not None and group.costs is not None:
+            # Rows that cannot be paid for leave their places to others.
+            u = np.where(group.costs <= self.budget, u, -np.inf)
         return np.sort(np.argsort(-u, kind="stable")[:limit])
 
     def _choose(self, ground_set: GroundSet) -> Choice:
@@ -97,7 +99,12 @@ class ByModel:
             costs = ground_set.costs
             if costs is None:
                 raise TableError("a budget needs a column of costs")
-            if costs.min() > self.budget:
+            n_affordable = int(
+                np.searchsorted(np.cumsum(np.sort(costs)), self.budget, side="right")
+            )
+            if k is not None:
+                k = min(k, n_affordable)
+            if n_affordable == 0:
                 return Choice(np.zeros(0, dtype=np.intp), ensemble.marginals())
         chosen = ensemble.decode(self.decoder, k, self.budget, costs, self.seed)
         return Choice(ranked(ensemble, chosen.indices), ensemble.marginals())
@@ -113,18 +120,29 @@ def _some(group: Group, rows: IntArray) -> GroundSet:
 def ranked(ensemble: LEnsemble, members: IntArray) -> IntArray:
     """Return members in the order in which each adds most to those before it.
 
-    These are the pivots of a pivoted Cholesky factorisation of ``L`` on the members.
+    These are the pivots of a Cholesky factorisation of ``L`` on the members.
     """
     if len(members) < 2:
         return members
     kernel = ensemble.representation
     u = kernel.log_scale[members]
-    # Quality first, for those that rounding makes equal to zero.
-    members = members[np.argsort(-u, kind="stable")]
-    scale = np.exp(np.sort(u)[::-1] - u.max())
-    L = kernel.submatrix(members) * scale[:, None] * scale
-    _, pivots, _, _ = dpstrf(L, lower=1, overwrite_a=True)
-    return np.asarray(members[pivots - 1])
+    S = kernel.submatrix(members)
+    left, factor = np.diag(S).copy(), np.zeros_like(S)
+    # What is left of a unit after so many subtractions is rounding below this.
+    floor = len(members) * np.finfo(np.float64).eps
+    is_left = np.ones(len(members), dtype=bool)
+    order: list[int] = []
+    for step in range(len(members)):
+        # In logarithms, as qualities differ by more than a number can hold.
+        gains = 2.0 * u + np.log(np.maximum(left, floor))
+        pivot = int(np.argmax(np.where(is_left, gains, -np.inf)))
+        order.append(pivot)
+        is_left[pivot] = False
+        if left[pivot] > floor:
+            column = S[:, pivot] - factor[:, :step] @ factor[pivot, :step]
+            factor[:, step] = column / np.sqrt(left[pivot])
+            left -= factor[:, step] ** 2
+    return np.asarray(members[order])
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
 
@@ -75,8 +75,9 @@ class Columns:
             if value is None:
                 continue
             if name in _LISTS:
-                value = (value,) if isinstance(value, str) else tuple(value)
-            expected = value if name in _LISTS else (value,)
+                value = (value,) if isinstance(value, str) else value
+                value = tuple(value) if isinstance(value, Iterable) else value
+            expected = value if isinstance(value, tuple) else (value,)
             if not all(isinstance(entry, str) for entry in expected):
                 what = "names of columns" if name in _LISTS else "the name of a column"
                 raise TableError(f"{name} must be {what}, got {value!r}")
@@ -125,6 +126,7 @@ class Columns:
         for name in (self.group, self.label, self.item, self.relevance, self.cost):
             if name is not None:
                 check_there(name, names)
+        self._check_parts()
         spelt: dict[str, Any] = {
             part: _matching(getattr(self, part), names, part, self._taken())
             for part in _LISTS
@@ -152,6 +154,15 @@ class Columns:
                 f"quality. The table has {', '.join(names)}"
             )
         return replace(self, **(spelt | {"quality": quality}))
+
+    def _check_parts(self) -> None:
+        """Refuse a column that has two parts of which one says all about it."""
+        pairs = [("group", "label"), ("group", "item"), ("label", "item")]
+        pairs += [("label", "cost"), ("label", "relevance")]
+        for one, other in pairs:
+            name = getattr(self, one)
+            if name is not None and name == getattr(self, other):
+                raise TableError(f"column {name!r} cannot be both {one} and {other}")
 
     def _taken(self) -> list[str]:
         # The relevance may be a quality too: it is one, given by somebody else.
@@ -193,7 +204,8 @@ def _matching(
         if pattern in names:
             found.append(pattern)
         elif "*" in pattern:
-            matches = [n for n in names if fnmatchcase(n, pattern) and n not in taken]
+            wanted = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.S)
+            matches = [n for n in names if wanted.fullmatch(n) and n not in taken]
             if not matches:
                 raise TableError(
                     f"no column matches {pattern!r}; the table has {_listed(names)}"

@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from variegate._typing import AnyArray, FloatArray
+from variegate._typing import AnyArray, FloatArray, IntArray
 from variegate.tables.cells import as_numbers, as_texts, as_vectors
 from variegate.tables.columns import Columns, is_vector
 from variegate.tables.table import TableError
@@ -218,11 +218,16 @@ class Encoding:
 
 @dataclass
 class _Moments:
-    """Mean and spread of numbers that come in pieces (Chan, Golub and LeVeque)."""
+    """Mean and spread of numbers that come in pieces (Chan, Golub and LeVeque).
+
+    They are kept in a unit, the power of two above the largest number so far, so that
+    no sum or square overflows or underflows.
+    """
 
     count: FloatArray | float = 0.0
     mean: FloatArray | float = 0.0
     squares: FloatArray | float = 0.0
+    exponent: IntArray | int = -1074
     has_empty: bool = False
 
     def add(self, values: FloatArray) -> None:
@@ -231,6 +236,14 @@ class _Moments:
         count = present.sum(axis=0)
         if not count.any():
             return
+        largest = np.where(present, np.abs(values), 0.0).max(axis=0)
+        exponent = np.maximum(self.exponent, np.frexp(largest)[1])
+        self.mean = np.ldexp(self.mean, self.exponent - exponent)
+        self.squares = np.ldexp(self.squares, 2 * (self.exponent - exponent))
+        self.exponent = exponent
+        # In two steps, as the whole power may not be a number.
+        half = exponent // 2
+        values = np.ldexp(np.ldexp(values, -half), half - exponent)
         safe = np.maximum(count, 1)
         mean = np.where(present, values, 0.0).sum(axis=0) / safe
         squares = (np.where(present, values - mean, 0.0) ** 2).sum(axis=0)
@@ -245,9 +258,11 @@ class _Moments:
         spread = np.sqrt(self.squares / np.maximum(self.count, 1))
         # A constant column says nothing, however its mean was rounded.
         is_constant = spread <= 1e-12 * np.abs(self.mean)
-        return np.atleast_1d(self.mean), np.atleast_1d(
-            np.where(is_constant, 1.0, spread)
+        mean, scale = (
+            np.ldexp(self.mean, self.exponent),
+            np.ldexp(spread, self.exponent),
         )
+        return np.atleast_1d(mean), np.atleast_1d(np.where(is_constant, 1.0, scale))
 
 
 @dataclass

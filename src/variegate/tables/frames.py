@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from variegate.tables.choosing import Choices
-from variegate.tables.table import TableError, as_table
+from variegate.tables.reading import TableFile
+from variegate.tables.table import MemoryTable, TableError, as_table
 
 __all__ = ["PROBABILITY", "RANK", "SELECTED", "added_fields", "with_choices"]
 
@@ -55,8 +56,11 @@ def with_choices(frame: Any, choices: Choices, keep_all: bool) -> Any:
     """Return chosen rows (or all) of a frame, with the columns of a selection."""
     import narwhals.stable.v2 as nw
 
-    if isinstance(frame, str | Path):
-        frame = pa.Table.from_batches(list(as_table(frame).batches()))
+    if isinstance(frame, MemoryTable):
+        frame = frame.table
+    elif isinstance(frame, str | Path | TableFile):
+        file = as_table(frame)
+        frame = pa.Table.from_batches(list(file.batches()), file.schema)
     native = nw.from_native(frame, eager_only=True)
     has_probability = choices.probability is not None
     added_fields(

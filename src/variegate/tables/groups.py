@@ -150,14 +150,17 @@ class Groups:
         features = [column.name for column in encoding.columns()]
         named = [name for name in (*parts, *features) if name is not None]
         first = 0
-        for batch in table.batches(list(dict.fromkeys(named))):
+        # Rows cannot be counted without a column.
+        to_read = list(dict.fromkeys(named)) or table.schema.names[:1]
+        for batch in table.batches(to_read):
             records = np.zeros(batch.num_rows, dtype=self._type)
             records["group"] = self.survey.index.numbers(batch, columns.group, first)
             records["row"] = np.arange(first, first + batch.num_rows)
             if columns.item is not None:
                 keys = as_keys(batch.column(columns.item), columns.item, first)
-                # Two items of a group share a hash of 64 bits once in ages.
-                records["item"] = [hash(key) for key in keys.to_pylist()]
+                # Of text: two items of a group share such a hash once in ages, while
+                # those of the numbers -1 and -2 are equal.
+                records["item"] = [hash(repr(key)) for key in keys.to_pylist()]
             if label is not None:
                 records["label"] = as_flags(
                     batch.column(label), label, first, is_untyped=text
@@ -175,7 +178,8 @@ class Groups:
                 records[_field(block)] = encoding.block_of(
                     block, batch, first, is_untyped=text
                 )
-            for column in encoding.columns():
+            once = {column.name: column for column in encoding.columns()}
+            for column in once.values():
                 unknown = column.n_unknown(batch.column(column.name))
                 if unknown:
                     before = self._unknown.get(column.name, 0)
@@ -222,7 +226,11 @@ def _record_type(survey: Survey) -> np.dtype[Any]:
     fields += [("relevance", "f8")] * (survey.columns.relevance is not None)
     fields.append(("quality", "f8", (width,)))
     for block, columns in encoding.blocks.items():
-        kind = "f4" if all(column.is_single for column in columns) else "f8"
+        # Directions are at most 1; other numbers may be larger than those learned from.
+        fits = all(
+            column.is_single and column.kind == "direction" for column in columns
+        )
+        kind = "f4" if fits else "f8"
         width = sum(column.size for column in columns)
         fields.append((_field(block), kind, (width,)))
     return np.dtype(fields)
@@ -274,13 +282,16 @@ class _Held:
         records = np.empty(n_rows, dtype=kind)
         first = 0
         for piece in pieces:
-            records[first : first + len(piece)] = piece
+            # A table that has grown is refused at its end.
+            records[first : first + len(piece)] = piece[: max(n_rows - first, 0)]
             first += len(piece)
         self._records = _sorted(records)
 
     def starting_at(self, group: int) -> Iterator[AnyArray]:
         """Yield sorted records that include all groups from ``group`` on."""
-        yield self._records[np.searchsorted(self._records["group"], group) :]
+        rest = self._records[np.searchsorted(self._records["group"], group) :]
+        if len(rest):
+            yield rest
 
 
 class _Spooled:

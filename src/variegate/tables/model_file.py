@@ -73,7 +73,12 @@ def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
     if kind not in _KINDS:
         raise ModelFileError(f"unknown kind of column {kind!r}")
     mean, scale = (np.array(section[k], dtype=np.float64) for k in ("mean", "scale"))
-    if mean.shape != scale.shape or mean.ndim != 1 or not (scale > 0.0).all():
+    if (
+        mean.shape != scale.shape
+        or mean.ndim != 1
+        or (kind == "number" and len(mean) != 1)
+        or not (np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)).all()
+    ):
         raise ModelFileError(f"the scale of column {section['name']!r} makes no sense")
     return FeatureColumn(
         str(section["name"]),
@@ -102,6 +107,13 @@ def decode(
         },
         columns.missing,
     )
+    similarity = [column for block in encoding.blocks.values() for column in block]
+    for features, wanted in (
+        (encoding.quality, columns.quality),
+        (similarity, columns.similarity),
+    ):
+        if sorted(column.name for column in features) != sorted(wanted):
+            raise ModelFileError('"encoding" and "columns" do not fit together')
     selector.columns_, selector.encoding_ = columns, encoding
     selector.omegas_, selector.models_ = decode_models(
         document, kernels, "the table", len(encoding.names)

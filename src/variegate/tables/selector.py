@@ -226,7 +226,10 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         report = progress or _ignore
         table = as_table(X)
         labels = None if y is None else _labels(y)
-        columns = self._columns().resolve(table.schema, is_untyped=table.is_untyped)
+        wanted = self._columns()
+        if y is not None and wanted.label not in table.schema.names:
+            wanted = replace(wanted, label=None)
+        columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
         if y is not None:
             columns = replace(columns, label=None)
         elif columns.label is None:
@@ -328,7 +331,8 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
     @property
     def weights_(self) -> dict[str, float]:
         """The weight of every quality feature, by its name."""
-        return dict(zip(self.encoding_.names, self.model_.theta_.tolist(), strict=True))
+        weights = self.model_.theta_.tolist()
+        return dict(zip(self.encoding_.names, weights, strict=True))
 
     # Choosing ---------------------------------------------------------------------
 
@@ -437,6 +441,8 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
             check_count("k", k)
         if budget is not None:
             check_number("budget", budget, positive=True)
+        if omega is not None:
+            check_number("omega", omega, positive=True)
         wanted = resolve_omega(self.omegas_, omega, self.omega_)
         model = model_at(self.omegas_, self.models_, wanted)
         return ByModel(model, as_decoder(self.decoder), k, budget, self._seed())
@@ -505,4 +511,8 @@ def _labels(y: Any) -> BoolArray:
     values: IntArray = np.asarray(y)
     if values.ndim != 1:
         raise TableError(f"y must have one label a row, got shape {values.shape}")
-    return as_flags(pa.array(values.tolist()), "y", 0)
+    try:
+        column = pa.array(values.tolist(), from_pandas=True)
+    except (pa.ArrowException, TypeError) as error:
+        raise TableError(f"y must be 1 or 0 for every row: {error}") from None
+    return as_flags(column, "y", 0)

@@ -165,6 +165,8 @@ def _flags(
     is_untyped: bool,
 ) -> BoolArray | None:
     if labels is not None:
+        if len(labels) < first_row + batch.num_rows:
+            raise TableError(f"{len(labels)} labels for a table of more rows")
         return labels[first_row : first_row + batch.num_rows]
     if label is None:
         return None

@@ -54,7 +54,9 @@ class MemoryTable:
         table = self.table if columns is None else self.table.select(list(columns))
         if table.num_columns == 0:
             return
-        yield from table.to_batches(max_chunksize=_ROWS)
+        for batch in table.to_batches(max_chunksize=_ROWS):
+            if batch.num_rows:
+                yield batch
 
 
 #: Rows that are looked at together.
@@ -78,6 +80,9 @@ def _arrow_of_frame(frame: Any) -> pa.Table:
 
     try:
         native = nw.from_native(frame, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        message = " ".join(str(error).split())
+        raise TableError(f"the table has columns of the same name: {message}") from None
     except TypeError:
         shape = getattr(frame, "shape", None)
         what = type(frame).__name__ + (f" of shape {shape}" if shape else "")
@@ -87,10 +92,10 @@ def _arrow_of_frame(frame: Any) -> pa.Table:
             "a Pipeline keeps them after .set_output(transform='pandas')"
         ) from None
     try:
-        table = native.to_arrow()
+        if native.implementation.is_pandas():
+            # The row labels of pandas are not data, named or not.
+            return pa.Table.from_pandas(native.to_native(), preserve_index=False)
+        return native.to_arrow()
     except (pa.ArrowException, TypeError) as error:
         message = " ".join(str(error).split())
         raise TableError(f"a column of the table cannot be read: {message}") from None
-    # The row labels of pandas are not data.
-    keep = [name for name in table.column_names if not name.startswith("__index_level")]
-    return table.select(keep)

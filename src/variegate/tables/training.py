@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -175,7 +177,8 @@ class Lesson:
     def learn(self, groups: Groups, numbers: IntArray, judged: IntArray) -> Learned:
         """Learn from some groups; ``judged`` are others, to watch progress by."""
         if self._bytes(groups, numbers) <= self.memory:
-            return self._learn_in_memory(*examples(groups, numbers))
+            names = [groups.survey.index.names[number] for number in numbers]
+            return self._learn_in_memory(*examples(groups, numbers), names)
         return self._learn_from_stream(groups, numbers, judged[:_MAX_JUDGED])
 
     def _bytes(self, groups: Groups, numbers: IntArray) -> int:
@@ -199,7 +202,7 @@ class Lesson:
         )
 
     def _learn_in_memory(
-        self, ground_sets: list[GroundSet], subsets: list[IntArray]
+        self, ground_sets: list[GroundSet], subsets: list[IntArray], names: list[Any]
     ) -> Learned:
         omegas = self.omegas or OMEGAS
         lam, omega, path, n_tuned = self.lam, _middle(omegas), None, 0
@@ -217,10 +220,13 @@ class Lesson:
         model = self._model(callback=step, n_jobs=self.n_jobs)
         fitted = {}
         history: list[Step] = []
-        for (_, here), one in walk(model, ground_sets, subsets, [lam], omegas):
-            history = history or one.history_
-            fitted[here] = one.set_params(callback=None, warm_start=False, n_jobs=None)
+        with _named(names):
+            for (_, here), one in walk(model, ground_sets, subsets, [lam], omegas):
+                history = history or one.history_
+                fitted[here] = one
         models = tuple(fitted[omega] for omega in omegas)
+        for one in models:
+            one.set_params(callback=None, warm_start=False, n_jobs=None)
         self.progress("learning", 1, 1)
         return Learned(lam, omegas, models, omega, history, path, n_tuned)
 
@@ -229,6 +235,11 @@ class Lesson:
     ) -> tuple[float, float, OmegaPath, int]:
         """Choose lambda and omega by cross-validation, on some of the groups."""
         count = min(len(ground_sets), MAX_TUNING)
+        if count < 2:
+            raise TableError(
+                "one group is not enough to choose lambda and omega by: give more "
+                "groups, or do not tune"
+            )
         rng = np.random.default_rng(self.seed)
         some = np.sort(rng.permutation(len(ground_sets))[:count])
         search = LargeMarginDPPCV(
@@ -291,6 +302,18 @@ class Lesson:
         while len(some) > 10 and self._bytes(groups, some) > self.memory // 2:
             some = some[: len(some) // 2]
         return np.sort(some)
+
+
+@contextmanager
+def _named(names: Sequence[Any]) -> Iterator[None]:
+    """Call ground sets by the names of their groups in messages."""
+    try:
+        yield
+    except ValueError as error:
+        message = re.sub(
+            r"ground set (\d+)", lambda m: f"group {names[int(m[1])]!r}", str(error)
+        )
+        raise TableError(message) from error
 
 
 def _middle(omegas: Sequence[float]) -> float:
