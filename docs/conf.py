@@ -24,8 +24,6 @@ extensions = [
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_build", "_ext", "_static"]
-if not (DOCS / "tables.md").exists():
-    exclude_patterns.append("reference/api/tables.rst")
 nitpicky = True
 # Docstrings may name modules that are not part of the reference.
 nitpick_ignore_regex = [("py:mod", r"variegate\..*")]
@@ -80,17 +78,6 @@ def show_model_cards(app, name, parent, source):
     source[0] = source[0].replace("../../../../docs/", "/")
 
 
-def leave_out_unwritten_pages(app, name, source):
-    """Take lines out of tables of contents for which there is no page yet."""
-    unwritten = []
-    for line in ("start", "tables", "guides/*"):
-        if not list(DOCS.glob(f"{line}.md")):
-            unwritten.append(line)
-    if name in ("index", "reference/api/index"):
-        for line in unwritten:
-            source[0] = re.sub(rf"^ *{re.escape(line)}\n", "", source[0], flags=re.M)
-
-
 def mark_numbers(app, doctree):
     """Keep cells such as "49.2 ± 0.1" on one line."""
     for cell in doctree.findall(nodes.entry):
@@ -107,6 +94,5 @@ def setup(app):
     """Put the hooks in place."""
     app.connect("source-read", link_to_model_cards)
     app.connect("include-read", show_model_cards)
-    app.connect("source-read", leave_out_unwritten_pages)
     app.connect("doctree-read", mark_numbers)
     app.connect("autodoc-skip-member", skip_metadata_requests)

@@ -102,7 +102,7 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         more, often with a somewhat better F-score.
     max_iter : int, default=200
         Most iterations of L-BFGS.
-    tol : float, default=1e-3
+    tol : float, default=1e-2
         Its tolerance on the gradient.
     n_epochs : int, optional
         Passes over a table that is too large for memory; by default as many as make
@@ -172,7 +172,7 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         l2: float = 1e-4,
         decoder: Any = "greedy",
         max_iter: int = 200,
-        tol: float = 1e-3,
+        tol: float = 1e-2,
         n_epochs: int | None = None,
         validation_fraction: float = 0.0,
         memory: int = DEFAULT_MEMORY,

@@ -48,9 +48,6 @@ TUNING_OMEGAS = (1 / 4, 1.0, 2.0, 4.0, 8.0, 16.0)
 #: Groups that lambda and omega are chosen on, at most.
 MAX_TUNING = 500
 
-#: The tolerance that is fine enough to compare by.
-_TUNING_TOL = 1e-2
-
 #: Held-out groups that a stream is judged by while it is learned from.
 _MAX_JUDGED = 500
 
@@ -196,7 +193,7 @@ class Lesson:
             l2=self.l2,
             decoder=self.decoder,
             max_iter=self.max_iter,
-            tol=others.pop("tol", self.tol),
+            tol=self.tol,
             random_state=self.seed,
             **others,
         )
@@ -243,7 +240,7 @@ class Lesson:
         rng = np.random.default_rng(self.seed)
         some = np.sort(rng.permutation(len(ground_sets))[:count])
         search = LargeMarginDPPCV(
-            self._model(tol=max(self.tol, _TUNING_TOL)),
+            self._model(),
             lams=self.lams,
             omegas=self.omegas or TUNING_OMEGAS,
             cv=min(3, count),
