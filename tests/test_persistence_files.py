@@ -47,7 +47,7 @@ def similarity(section, blocks):
 
 
 def greedy(section, quality, blocks, k=None):
-    """Add the item that raises ``det L_y`` most: ``k`` times, or while one raises it."""
+    """Add what raises ``det L_y`` most: ``k`` times, or while anything raises it."""
     fitted = section["fitted"]
     q = np.exp(quality @ np.array(fitted["theta"]) + fitted["intercept"])
     S = similarity(section, blocks)
@@ -109,8 +109,8 @@ def items(n_features, blocks, n_items=7):
 #: File, sizes of the blocks, and what is chosen for each omega: as many items as raise
 #: the determinant, and three.
 CASES = {
-    "plain": ("model-version-1.json", {None: 2}, []),
-    "summarizer": ("summarizer-v1.json", {None: 5}, []),
+    "plain": ("model-version-1.json", {None: 2}, [[1, 3], [1, 3, 5]]),
+    "summarizer": ("summarizer-v1.json", {None: 5}, [[2], [1, 2, 6], [2], [2, 4, 6]]),
 }
 
 

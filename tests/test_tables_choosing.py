@@ -6,14 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import variegate as vg
-
-pa = pytest.importorskip("pyarrow")
-
-from variegate.baselines import METHODS  # noqa: E402
-from variegate.decoding import DECODERS, as_decoder  # noqa: E402
-from variegate.tables import TableError, choosing  # noqa: E402
-from variegate.tables.choosing import ByMethod, ByModel, choose, ranked  # noqa: E402
-from variegate.tables.groups import Group  # noqa: E402
+from variegate.baselines import METHODS
+from variegate.decoding import DECODERS, as_decoder
+from variegate.tables import TableError, choosing
+from variegate.tables.choosing import ByMethod, ByModel, choose, ranked
+from variegate.tables.groups import Group
 
 
 def make_group(rng, n, number=0, costs=False, rows=None, blocks=1):

@@ -1,9 +1,8 @@
+import pyarrow as pa
 import pytest
 
-pa = pytest.importorskip("pyarrow")
-
-from variegate.tables import Columns, TableError  # noqa: E402
-from variegate.tables.columns import is_number, is_vector, nearest  # noqa: E402
+from variegate.tables import Columns, TableError
+from variegate.tables.columns import is_number, is_vector, nearest
 
 SCHEMA = pa.schema(
     [

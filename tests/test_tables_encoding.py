@@ -4,18 +4,17 @@ import json
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pa = pytest.importorskip("pyarrow")
-
-from variegate.tables import Columns, TableError, TableFile  # noqa: E402
-from variegate.tables.cells import as_flags, as_keys, as_numbers  # noqa: E402
-from variegate.tables.encoding import MAX_LEVELS  # noqa: E402
-from variegate.tables.groups import Groups  # noqa: E402
-from variegate.tables.survey import survey  # noqa: E402
-from variegate.tables.table import MemoryTable  # noqa: E402
+from variegate.tables import Columns, TableError, TableFile
+from variegate.tables.cells import as_flags, as_keys, as_numbers
+from variegate.tables.encoding import MAX_LEVELS
+from variegate.tables.groups import Groups
+from variegate.tables.survey import survey
+from variegate.tables.table import MemoryTable
 
 NAN = float("nan")
 

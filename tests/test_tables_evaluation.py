@@ -1,17 +1,15 @@
 import numpy as np
 import pytest
 
-pa = pytest.importorskip("pyarrow")
-
-import variegate as vg  # noqa: E402
-from variegate.tables import TableError, TableSelector, make_table  # noqa: E402
-from variegate.tables.choosing import ByMethod, Choice  # noqa: E402
-from variegate.tables.comparison import (  # noqa: E402
+import variegate as vg
+from variegate.tables import TableError, TableSelector, make_table
+from variegate.tables.choosing import ByMethod, Choice
+from variegate.tables.comparison import (
     Contest,
     default_relevance,
     untrained_ways,
 )
-from variegate.tables.evaluation import (  # noqa: E402
+from variegate.tables.evaluation import (
     N_BOOTSTRAP,
     SCORES,
     Evaluation,
@@ -19,8 +17,8 @@ from variegate.tables.evaluation import (  # noqa: E402
     evaluate,
     score,
 )
-from variegate.tables.groups import Group  # noqa: E402
-from variegate.tables.table import MemoryTable  # noqa: E402
+from variegate.tables.groups import Group
+from variegate.tables.table import MemoryTable
 
 
 def make_group(number, chosen):

@@ -2,19 +2,18 @@ import datetime
 from collections import defaultdict
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pa = pytest.importorskip("pyarrow")
-
-from variegate.tables import Columns, TableError  # noqa: E402
-from variegate.tables import groups as module  # noqa: E402
-from variegate.tables.groups import DEFAULT_MEMORY, Groups  # noqa: E402
-from variegate.tables.survey import survey  # noqa: E402
-from variegate.tables.table import MemoryTable  # noqa: E402
-from variegate.tables.training import only, split, usable_groups  # noqa: E402
-from variegate.tables.untrained import untrained_groups  # noqa: E402
+from variegate.tables import Columns, TableError
+from variegate.tables import groups as module
+from variegate.tables.groups import DEFAULT_MEMORY, Groups
+from variegate.tables.survey import survey
+from variegate.tables.table import MemoryTable
+from variegate.tables.training import only, split, usable_groups
+from variegate.tables.untrained import untrained_groups
 
 
 def grouped(table, labels=None, memory=DEFAULT_MEMORY, **columns):

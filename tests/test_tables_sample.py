@@ -3,8 +3,6 @@ import pytest
 
 from variegate.tables.sample import make_table
 
-pa = pytest.importorskip("pyarrow")
-
 TYPES = {
     "query": "string",
     "item": "string",

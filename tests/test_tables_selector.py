@@ -2,6 +2,10 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -13,21 +17,14 @@ from sklearn.preprocessing import StandardScaler
 
 import variegate as vg
 from variegate.persistence import ModelFileError
-
-pa = pytest.importorskip("pyarrow")
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
-
-import pyarrow.parquet as parquet  # noqa: E402
-
-from variegate.tables import (  # noqa: E402
+from variegate.tables import (
     TableError,
     TableFile,
     TableSelector,
     make_table,
 )
-from variegate.tables.table import MemoryTable  # noqa: E402
-from variegate.tables.training import OMEGAS  # noqa: E402
+from variegate.tables.table import MemoryTable
+from variegate.tables.training import OMEGAS
 
 COLUMNS = {
     "group": "query",
@@ -757,6 +754,7 @@ def test_groups_of_one_row():
         "empty_groups": "keep",
         "lam": 0.0,
         "l2": 0.0,
+        "tol": 1e-6,
     }
     selector = TableSelector(**parameters, kernel="linear").fit(table)
     # A row alone is there with probability q² / (1 + q²): a logistic regression.

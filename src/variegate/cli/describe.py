@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variegate.cli.paths import MODEL, OUTPUT, output
+from variegate.cli.paths import MODEL, OUTPUT, output, refuse_to_replace
 from variegate.cli.table_options import FORCE, refuse_existing
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
     from variegate.persistence import load
 
     refuse_existing(force, png)
+    if png is not None:
+        refuse_to_replace(png, "--png", [model])
     loaded = load(model)
     if _is_about_tables(loaded):
         from variegate.tables.report import as_json as plain

@@ -86,6 +86,8 @@ def evaluate(
 
     source = as_table(table)
     selectors = {str(path): load_selector(path) for path in models}
+    if len(selectors) < len(models):
+        raise click.UsageError("a model cannot be compared with itself: name each once")
     for selector in selectors.values():
         selector.set_params(memory=memory, n_jobs=jobs or -1)
         selector.use_columns(label=label)
@@ -93,14 +95,20 @@ def evaluate(
     methods = () if methods == ("none",) else methods
     for method in methods:
         check_choice("method", method, METHODS)
-    if methods and relevance is None:
-        relevance = default_relevance(first)
-        if relevance is not None:
-            note(f"untrained methods go by {relevance!r}; --relevance names another")
+    guessed = default_relevance(first) if methods and relevance is None else None
+    if "top" in methods and relevance is None and guessed is None:
+        raise click.UsageError(
+            "'top' needs --relevance: no quality column of the model is a number"
+        )
     ways = untrained_ways(methods, _count(k, first.training_), trade_off)
-    contest = Contest(source, selectors, ways, relevance, omega, empty_groups)
+    contest = Contest(
+        source, selectors, ways, relevance or guessed, omega, empty_groups
+    )
     with notes(), stage_progress() as progress:
         result = contest.judge(progress)
+    if guessed is not None:
+        # Not before, so that what is wrong is said in one line.
+        note(f"untrained methods go by {guessed!r}; --relevance names another")
     click.echo(
         json.dumps(_as_json(result), indent=1, ensure_ascii=False)
         if as_json

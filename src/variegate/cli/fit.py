@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variegate.cli.notes import notes
-from variegate.cli.paths import OUTPUT, PATH, output
+from variegate.cli.paths import OUTPUT, PATH, output, refuse_to_replace
 from variegate.cli.progress import stage_progress
 from variegate.cli.table_options import (
     FORCE,
@@ -94,6 +94,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="The similarity: Gaussians and a linear part with learned weights, or linear.",
 )
+@click.option(
+    "--decoder",
+    type=click.Choice(["greedy", "local", "mbr"]),
+    default="greedy",
+    show_default=True,
+    help="How rows are chosen: one after the other, then with exchanges, or by the "
+    "agreement of samples, which takes longer and chooses more.",
+)
 @click.option("--l2", type=Number(min=0.0), help="Penalty on weights.")
 @click.option(
     "--max-iter",
@@ -165,11 +173,16 @@ def fit(
     """
     need_tables()
     from variegate.tables import report as reports
-    from variegate.tables.report.gathering import make_report
+    from variegate.tables.report.gathering import check_report_columns, make_report
     from variegate.tables.selector import TableSelector
     from variegate.tables.table import as_table
 
     refuse_existing(force, out, html)
+    refuse_to_replace(out, "-o", [table])
+    if html is not None:
+        refuse_to_replace(html, "--html", [table])
+        if html.resolve() == out.resolve():
+            raise click.UsageError(f"{out} is for the model: name another for --html")
     columns = columns_of(
         columns_file,
         group=group,
@@ -183,6 +196,7 @@ def fit(
         missing=missing,
     )
     source = as_table(table)
+    check_report_columns(source, columns.relevance, show)
     if settings["lam"] is not None and (
         settings["tune"] or settings["target_precision"] or settings["target_recall"]
     ):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variegate.cli.notes import note, notes
-from variegate.cli.paths import MODEL, OUTPUT, PATH, output
+from variegate.cli.paths import MODEL, OUTPUT, PATH, output, refuse_to_replace
 from variegate.cli.progress import Stage, stage_progress
 from variegate.cli.table_options import (
     FORCE,
@@ -112,6 +112,7 @@ def select(
     if (model is None) == (method is None):
         raise click.UsageError("choose with --model or with --method, one of the two")
     refuse_existing(force, out)
+    refuse_to_replace(out, "-o", [table])
     columns = columns_of(columns_file, **parts)
     if budget is not None and columns.cost is None and model is None:
         raise click.UsageError("--budget needs --cost, the column of costs")

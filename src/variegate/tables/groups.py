@@ -244,7 +244,10 @@ def _whole_numbers(
     bad = np.isnan(numbers)
     if bad.any():
         row = first_row + int(np.argmax(bad)) + 1
-        raise TableError(f"column {name!r}, the {part}, has no value in row {row}")
+        raise TableError(
+            f"column {name!r}, the {part}, has no value in row {row}: "
+            "correct it, or name another column"
+        )
     if part == "cost" and (numbers <= 0.0).any():
         place = int(np.argmax(numbers <= 0.0))
         raise TableError(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from variegate._html import count
 from variegate._tuning_folds import walk
 from variegate._typing import IntArray
 from variegate.estimator import LargeMarginDPP
@@ -119,8 +120,9 @@ def split(usable: IntArray, fraction: float, seed: int) -> tuple[IntArray, IntAr
     n_held_out = round(fraction * len(usable))
     if not 0 < n_held_out < len(usable):
         raise TableError(
-            f"{len(usable)} groups cannot be split into a share of {fraction:g} to "
-            "hold out and the rest to learn from: give more groups, or hold out none"
+            f"{count(len(usable), 'group')} cannot be split into a share of "
+            f"{fraction:g} to hold out and the rest to learn from: give more groups, "
+            "or hold out none"
         )
     shuffled = np.random.default_rng(seed).permutation(usable)
     return np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])

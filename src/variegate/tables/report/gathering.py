@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import islice
 
+import pyarrow as pa
+
+from variegate.tables.cells import as_numbers
 from variegate.tables.choosing import Choice
-from variegate.tables.columns import is_vector
+from variegate.tables.columns import check_there, is_vector
 from variegate.tables.comparison import untrained_ways
 from variegate.tables.evaluation import evaluate
 from variegate.tables.groups import Group
@@ -16,7 +19,7 @@ from variegate.tables.selector import TableSelector
 from variegate.tables.table import Table
 from variegate.tables.training import Progress, only
 
-__all__ = ["make_report"]
+__all__ = ["check_report_columns", "make_report"]
 
 #: Groups that are shown row by row.
 _N_EXAMPLES = 4
@@ -26,6 +29,19 @@ _N_SHOWN = 4
 
 #: Held-out groups that untrained methods are compared on, at most.
 _MAX_COMPARED = 2000
+
+
+def check_report_columns(
+    table: Table, relevance: str | None, show: Sequence[str] | None
+) -> None:
+    """Refuse, before the work, columns that a report could not be made of."""
+    for name in (relevance, *(show or ())):
+        if name is not None:
+            check_there(name, table.schema.names)
+    if relevance is not None and not table.is_untyped:
+        # No rows are read: what is wrong with a type is wrong with none of them.
+        nothing = pa.array([], table.schema.field(relevance).type)
+        as_numbers(nothing, relevance, 0, is_untyped=False)
 
 
 def make_report(
