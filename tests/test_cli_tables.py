@@ -63,7 +63,7 @@ def samples(tmp_path_factory):
         quality=["score", "freshness"],
         similarity="embedding",
         omega=(0.25, 8.0),
-        max_iter=40,
+        lam=1.0,
     )
     selector.fit(train).save(folder / "model.json")
     return folder
@@ -167,7 +167,7 @@ def test_in_processes_of_their_own(samples, tmp_path):
 
 def fitted(variegate, *options, table="train.parquet", columns=COLUMNS):
     """Return the model and what was printed as JSON."""
-    arguments = [*columns, "-o", "fitted.json", "--max-iter", "20", "--json", *options]
+    arguments = [*columns, "-o", "fitted.json", "--json", *options]
     output = succeeds(variegate("fit", table, *arguments))
     return vg.load("fitted.json"), json.loads(output)
 
@@ -500,7 +500,7 @@ def selected(variegate, *options, table="new.parquet", out="out.parquet"):
     told = json.loads(
         succeeds(variegate("select", table, "-o", out, "--json", "--force", *options))
     )
-    assert set(told) == {"rows", "groups", "chosen", "file"}
+    assert set(told) == {"rows", "groups", "empty_groups", "chosen", "file"}
     assert told["file"] == out
     return read(out)
 
@@ -682,7 +682,7 @@ def test_labels_are_not_needed(variegate):
         selected(variegate, table="bare.parquet")
     succeeds(
         variegate("fit", "train.parquet", *COLUMNS[:4], *COLUMNS[6:], "--omega", "1",
-                  "--max-iter", "20", "-o", "bare.json")
+                  "-o", "bare.json")
     )  # fmt: skip
     chosen = variegate("select", "bare.parquet", "--model", "bare.json", "-o", "o.csv",
                        "--drop", "embedding")  # fmt: skip

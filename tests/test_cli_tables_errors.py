@@ -53,7 +53,7 @@ def samples(tmp_path_factory):
         quality=["score", "freshness"],
         similarity="embedding",
         omega=(0.5, 2.0),
-        max_iter=20,
+        lam=1.0,
     ).fit(table).save(folder / "model.json")
     (folder / "cut.json").write_bytes((folder / "model.json").read_bytes()[:900])
     data = vg.datasets.make_synthetic(n_sets=5, random_state=0)

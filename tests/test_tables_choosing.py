@@ -167,11 +167,12 @@ def test_of_a_large_group_the_best_rows_are_looked_at(model, monkeypatch):
     ensemble = model.ensemble(few)
     wanted = best[ensemble.decode("greedy").indices]
     assert sorted(choice.order.tolist()) == wanted.tolist()
-    expected = np.zeros(30)
+    # Of the others nothing is known.
+    expected = np.full(30, np.nan)
     expected[best] = ensemble.marginals()
     np.testing.assert_allclose(choice.probability, expected)
-    # More are looked at where more are wanted.
-    assert len(ByModel(model, as_decoder("greedy"), k=12)(group).order) == 12
+    with pytest.raises(TableError, match="chooses at most 8 rows of a group as large"):
+        ByModel(model, as_decoder("greedy"), k=12)(group)
 
 
 def test_rows_that_cannot_be_afforded_leave_their_places_to_others(model, monkeypatch):
@@ -256,17 +257,33 @@ def test_a_method_without_a_number_ranks_all(groups, method):
         assert sorted(order.tolist()) == list(range(len(group)))
 
 
+@pytest.mark.parametrize("method", ["dpp", "mmr", "max-min", "top"])
 @pytest.mark.parametrize("budget", [0.1, 0.7, 2.0, 100.0])
 @pytest.mark.parametrize("k", [None, 2])
-def test_a_method_takes_what_fits(groups, budget, k):
+def test_a_method_takes_what_fits(groups, method, budget, k):
     for group in groups:
-        order = vg.select(group.blocks["v0"], group.relevance, k=len(group))
+        # Rows that cost more than the whole budget are as good as not there.
+        rows = np.flatnonzero(group.costs <= budget)
         taken, spent = [], 0.0
-        for item in order:
-            if len(taken) != k and spent + group.costs[item] <= budget:
-                taken.append(int(item))
-                spent += group.costs[item]
-        assert ByMethod("dpp", k, budget)(group).order.tolist() == taken
+        if len(rows):
+            order = vg.select(
+                group.blocks["v0"][rows], group.relevance[rows], len(rows), method
+            )
+            for item in rows[order]:
+                if len(taken) != k and spent + group.costs[item] <= budget:
+                    taken.append(int(item))
+                    spent += group.costs[item]
+        assert ByMethod(method, k, budget)(group).order.tolist() == taken
+
+
+@pytest.mark.parametrize("method", ["facility-location", "k-medoids", "random"])
+@pytest.mark.parametrize("budget", [0.1, 0.7, 2.0, 100.0])
+def test_a_method_of_a_given_number_keeps_to_a_budget(groups, method, budget):
+    for group in groups:
+        order = ByMethod(method, None, budget)(group).order
+        assert group.costs[order].sum() <= budget
+        assert len(order) > 0 or (group.costs > budget).all()
+        assert len(set(order.tolist())) == len(order)
 
 
 def test_a_method_told_to_choose_nothing(groups):

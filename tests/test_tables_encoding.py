@@ -13,7 +13,7 @@ from variegate.tables import Columns, TableError, TableFile
 from variegate.tables.cells import as_flags, as_keys, as_numbers
 from variegate.tables.encoding import MAX_LEVELS
 from variegate.tables.groups import Groups
-from variegate.tables.survey import survey
+from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import MemoryTable
 
 NAN = float("nan")
@@ -35,15 +35,16 @@ def learned(table, **columns):
     table = table if isinstance(table, TableFile) else MemoryTable(table)
     resolved = Columns.of(**columns).resolve(table.schema, is_untyped=table.is_untyped)
     found = survey(table, resolved)
-    (group,) = Groups(table, found)
-    return found.encoding, group
+    encoding = learn_encoding(table, found)
+    (group,) = Groups(table, found, encoding)
+    return encoding, group
 
 
 def encoded(table, encoding, **columns):
     """Return another table, encoded by what was learned before."""
     table = MemoryTable(table)
     resolved = Columns.of(**columns).resolve(table.schema)
-    groups = Groups(table, survey(table, resolved, encoding=encoding))
+    groups = Groups(table, survey(table, resolved), encoding)
     (group,) = groups
     return group, groups.unknown_levels()
 

@@ -13,7 +13,6 @@ from variegate.tables.evaluation import (
     N_BOOTSTRAP,
     SCORES,
     Evaluation,
-    Interval,
     evaluate,
     score,
 )
@@ -155,13 +154,6 @@ def test_differences_are_in_pairs_and_antisymmetric(evaluation):
 def test_one_group_has_an_interval_of_no_width():
     one = Evaluation({"a": np.array([[0.5, 1.0, 0.7, 3.0]])}, 1.0)
     assert one.intervals()["a"]["f"] == (0.7, 0.7, 0.7)
-
-
-def test_overlaps():
-    assert Interval(0, -1, 1).overlaps(Interval(2, 1, 3))
-    assert Interval(0, -1, 1).overlaps(Interval(0, -9, 9))
-    assert not Interval(0, -1, 1).overlaps(Interval(2, 1.5, 3))
-    assert not Interval(2, 1.5, 3).overlaps(Interval(0, -1, 1))
 
 
 # A contest ------------------------------------------------------------------------

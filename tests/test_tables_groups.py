@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from variegate.tables import Columns, TableError
 from variegate.tables import groups as module
 from variegate.tables.groups import DEFAULT_MEMORY, Groups
-from variegate.tables.survey import survey
+from variegate.tables.splitting import only, split, usable_groups
+from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import MemoryTable
-from variegate.tables.training import only, split, usable_groups
 from variegate.tables.untrained import untrained_groups
 
 
 def grouped(table, labels=None, memory=DEFAULT_MEMORY, **columns):
     table = MemoryTable(table)
     resolved = Columns.of(**columns).resolve(table.schema)
-    return Groups(table, survey(table, resolved, labels), labels, memory)
+    found = survey(table, resolved, labels)
+    return Groups(table, found, learn_encoding(table, found), labels, memory)
 
 
 def in_pieces(table, size):
@@ -78,7 +79,7 @@ def test_scattered_rows_come_together_as_in_a_dict_of_lists(keys, size, shard, m
             similarity="v",
         )
         found = list(groups)
-    assert groups.fits_in_memory is (memory > 1)
+    assert isinstance(groups._shards, module._Held) is (memory > 1)
     assert [group.name for group in found] == list(twin)
     assert [group.number for group in found] == list(range(len(twin)))
     assert groups.survey.index.sizes.tolist() == [len(rows) for rows in twin.values()]
@@ -292,7 +293,8 @@ def test_a_table_that_changes_while_it_is_read():
     class Changing(MemoryTable):
         def __init__(self, first, second):
             super().__init__(first)
-            self.tables = [first, second]
+            # Groups and columns are read first, then the records.
+            self.tables = [first, first, second]
 
         def batches(self, columns=None):
             self.table = self.tables.pop(0)
@@ -307,8 +309,10 @@ def test_a_table_that_changes_while_it_is_read():
     ]:
         for memory in (1, DEFAULT_MEMORY):
             table = Changing(first, second)
+            found = survey(table, columns)
+            encoding = learn_encoding(table, found)
             with pytest.raises(TableError, match=message):
-                Groups(table, survey(table, columns), memory=memory)
+                Groups(table, found, encoding, memory=memory)
 
 
 # Which groups are learned from ----------------------------------------------------

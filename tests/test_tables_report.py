@@ -30,6 +30,7 @@ from variegate.tables.report import (
 from variegate.tables.report.examples import ExampleGroup, ExampleRow, example_groups
 from variegate.tables.report.words import commands
 from variegate.tables.table import as_table
+from variegate.tables.using import groups_of
 
 PNG = b"\x89PNG\r\n"
 SHOWN = ("item", "kind", "score")
@@ -102,7 +103,7 @@ def chooser(selector):
 
 def report_of(selector, table, n_examples=2):
     source = as_table(table)
-    groups = list(selector.groups(source, use_labels=True, relevance="score"))
+    groups = list(groups_of(selector, source, use_labels=True, relevance="score"))
     examples = example_groups(source, groups[:n_examples], chooser(selector), SHOWN)
     ways = {"model": chooser(selector), "top 3": ByMethod("top", 3)}
     ways["random 3"] = ByMethod("random", 3)
@@ -299,8 +300,10 @@ def test_scores_are_only_promised_where_they_are_known(table):
     assert "held-out" not in text(selector)
 
 
-def test_a_stream_shows_what_was_seen(table):
-    selector = fitted(table, memory=1, n_epochs=2, validation_fraction=0.25)
+def test_a_stream_shows_what_was_seen():
+    # Of so many groups, some are set aside to watch learning by.
+    table = make_table(300, 5, 3, random_state=0)
+    selector = fitted(table, memory=2**16, n_epochs=2, validation_fraction=0.25)
     history = selector.training_["history"]
     assert history["n_seen"][-1] > 0
     figure = pictures.learning_figure(selector.training_)
@@ -356,7 +359,7 @@ def test_names_cannot_break_out(tmp_path):
         validation_fraction=0.25,
     )
     source = as_table(table)
-    groups = list(selector.groups(source, use_labels=True))
+    groups = list(groups_of(selector, source, use_labels=True))
     shown = tuple(names.values())
     examples = example_groups(source, groups[:2], chooser(selector), shown)
     comparison = evaluate(

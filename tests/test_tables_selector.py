@@ -9,7 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import Pipeline
@@ -23,8 +23,10 @@ from variegate.tables import (
     TableSelector,
     make_table,
 )
+from variegate.tables.survey import survey
 from variegate.tables.table import MemoryTable
 from variegate.tables.training import OMEGAS
+from variegate.tables.using import split_of, with_columns
 
 COLUMNS = {
     "group": "query",
@@ -102,7 +104,6 @@ def test_fit_changes_no_parameter_and_returns_itself(table):
         lambda s, t: s.score(t),
         lambda s, t: s.inclusion_probability(t),
         lambda s, t: s.save("nowhere.json"),
-        lambda s, t: s.use_columns(group="a"),
         lambda s, t: s.model_,
         lambda s, t: s.weights_,
     ],
@@ -119,7 +120,7 @@ def test_attributes(selector, table):
     assert list(selector.weights_) == ["score", "freshness"]
     assert selector.omegas_ == (1.0,)
     assert selector.omega_ == 1.0
-    assert selector.lam_ == 1.0
+    assert selector.lam_ == 4.0
     assert selector.path_ is None
     json.dumps(selector.training_, allow_nan=False)
     assert selector.training_["n_rows"] == 84
@@ -297,7 +298,7 @@ def test_bad_labels_beside_the_table(table, y, message):
 def test_a_score_needs_labels(table):
     flags = flags_of(table)
     selector = TableSelector(**QUICK | {"label": None}).fit(table, flags)
-    with pytest.raises(TableError, match="there are no labels to compare with"):
+    with pytest.raises(TableError, match="which rows were chosen"):
         selector.score(table)
 
 
@@ -507,7 +508,7 @@ def test_other_names_for_columns_that_are_no_features(table):
     names = {"query": "q", "chosen": "y"}
     other = table.rename_columns([names.get(n, n) for n in table.column_names])
     other = other.append_column("price", pa.array(np.full(84, 2.0)))
-    selector.use_columns(group="q", label="y", cost="price")
+    selector = with_columns(selector, group="q", label="y", cost="price")
     same_choices(selector.choose(other), expected)
     assert 0.0 < selector.score(other) <= 1.0
     assert selector.choose(other, budget=2.5).selected.sum() <= 12
@@ -716,7 +717,13 @@ def test_progress(table):
     stages = []
     selector = TableSelector(**QUICK, validation_fraction=0.25)
     selector.fit(table, progress=lambda stage, done, total: stages.append(stage))
-    assert list(dict.fromkeys(stages)) == ["reading", "encoding", "learning", "judging"]
+    assert list(dict.fromkeys(stages)) == [
+        "reading",
+        "looking at columns",
+        "encoding",
+        "learning",
+        "judging",
+    ]
     stages.clear()
     selector.choose(table, progress=lambda stage, done, total: stages.append(stage))
     assert list(dict.fromkeys(stages)) == ["reading", "encoding", "choosing"]
@@ -942,3 +949,75 @@ def test_a_file_without_a_training_record(selector, table, tmp_path):
     loaded = vg.load(path)
     assert loaded.path_ is None
     same_choices(loaded.choose(table), selector.choose(table))
+
+
+# What is held out -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", [2**29, 2000])
+def test_held_out_groups_have_no_part_in_learning(memory):
+    table = make_table(40, 8, 4, random_state=2)
+    parameters = QUICK | {"memory": memory, "validation_fraction": 0.25}
+    parameters |= {"n_epochs": 2, "categorical": "kind"}
+    first = TableSelector(**parameters).fit(table)
+    found = survey(MemoryTable(table), first.columns_)
+    _, held_out = split_of(first, found)
+    assert len(held_out) == 10
+    names = {found.index.names[number] for number in held_out}
+    is_held_out = np.array([name in names for name in table["query"].to_pylist()])
+    # Other labels, other numbers and new kinds, in groups that are held out.
+    flipped = np.where(is_held_out, ~np.array(table["chosen"]), table["chosen"])
+    score = np.where(is_held_out, 100.0, 1.0) * np.array(table["score"])
+    kind = np.where(is_held_out, "new", np.array(table["kind"]))
+    other = table
+    for name, values in {"chosen": flipped, "score": score, "kind": kind}.items():
+        other = replaced(other, name, values)
+    second = TableSelector(**parameters).fit(other)
+    assert second.weights_ == first.weights_
+    assert second.training_["validation"] != first.training_["validation"]
+
+
+def test_a_column_of_labels_is_no_feature(table):
+    frame = table.to_pandas()
+    y = frame["chosen"]
+    parameters = {"group": "query", "similarity": "embedding", "omega": 1.0}
+    named = TableSelector(**parameters).fit(frame, y)
+    assert "chosen" not in named.weights_
+    with pytest.raises(TableError, match="column 'chosen' holds the labels: name it"):
+        TableSelector(**parameters).fit(frame, y.to_numpy())
+
+
+def test_the_groups_held_out_are_remembered(table, tmp_path):
+    rng = np.random.default_rng(0)
+    parameters = QUICK | {"random_state": rng, "validation_fraction": 0.25}
+    selector = TableSelector(**parameters).fit(table)
+    found = survey(MemoryTable(table), selector.columns_)
+    first, second = split_of(selector, found), split_of(selector, found)
+    assert first[1].tolist() == second[1].tolist()
+    selector.save(tmp_path / "model.json")
+    again = split_of(vg.load(tmp_path / "model.json"), found)
+    assert first[1].tolist() == again[1].tolist()
+    same_choices(vg.load(tmp_path / "model.json").choose(table), selector.choose(table))
+
+
+def test_stopping_early_is_said(table):
+    with pytest.warns(ConvergenceWarning, match="for omega 1, learning stopped at max"):
+        TableSelector(**QUICK | {"max_iter": 1, "tol": 1e-9}).fit(table)
+
+
+def test_the_score_leaves_out_what_learning_leaves_out(table):
+    query = np.array(table["query"])
+    label = np.array(table["chosen"]) & (query != query[0])
+    empty = replaced(table, "chosen", label)
+    selector = TableSelector(**QUICK | {"empty_groups": "drop"}).fit(empty)
+    rest = empty.filter(pa.array(query != query[0]))
+    assert selector.score(empty) == selector.score(rest)
+    with pytest.raises(TableError, match="1 of 12 groups has no chosen row"):
+        TableSelector(**QUICK).fit(table).score(empty)
+
+
+def test_a_group_too_large_for_pairs(table, monkeypatch):
+    monkeypatch.setattr("variegate.tables.training.MAX_ROWS", 6)
+    with pytest.raises(TableError, match="has 7 rows, and learning compares all pairs"):
+        TableSelector(**QUICK | {"kernel": "multiple"}).fit(table)
+    TableSelector(**QUICK | {"kernel": "linear"}).fit(table)

@@ -332,6 +332,8 @@ def _facility_location(
 
 
 #: The names that :func:`select` takes.
+#:
+#: :meta hide-value:
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "dpp": _dpp,

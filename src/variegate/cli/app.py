@@ -61,6 +61,8 @@ def run() -> None:
         _fail(message + hint)
     except (KeyboardInterrupt, click.Abort) as error:
         _fail(f"interrupted; {_what_remains(error)}", status=130)
+    except MemoryError as error:
+        _fail(f"there is not enough memory ({' '.join(str(error).split())})")
     except (OSError, ValueError, ImportError) as error:
         _fail(" ".join(str(error).split()))
 

@@ -83,14 +83,18 @@ def evaluate(
     from variegate.baselines import METHODS
     from variegate.tables.comparison import Contest, default_relevance, untrained_ways
     from variegate.tables.table import as_table
+    from variegate.tables.using import with_columns
 
     source = as_table(table)
     selectors = {str(path): load_selector(path) for path in models}
     if len(selectors) < len(models):
         raise click.UsageError("a model cannot be compared with itself: name each once")
-    for selector in selectors.values():
+    first = next(iter(selectors.values()))
+    for name, selector in selectors.items():
         selector.set_params(memory=memory, n_jobs=jobs or -1)
-        selector.use_columns(label=label)
+        selectors[name] = with_columns(
+            selector, first.columns_.group, label or first.columns_.label
+        )
     first = next(iter(selectors.values()))
     methods = () if methods == ("none",) else methods
     for method in methods:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 @click.option(
     "--lam",
     type=Number(min=0.0),
-    help="Weight of the margin; 0 is maximum likelihood.  [default: 1]",
+    help="Weight of the margin; 0 is maximum likelihood.  [default: 4]",
 )
 @click.option(
     "--omega",
@@ -177,7 +177,8 @@ def fit(
     from variegate.tables.selector import TableSelector
     from variegate.tables.table import as_table
 
-    refuse_existing(force, out, html)
+    written = None if report is None else report / "report.md"
+    refuse_existing(force, out, html, written)
     refuse_to_replace(out, "-o", [table])
     if html is not None:
         refuse_to_replace(html, "--html", [table])

@@ -139,9 +139,13 @@ def select(
             source, choices, out, keep_all=keep_all, drop=drop, progress=progress
         )
     chosen = int(choices.selected.sum())
+    # One row of every group that has any is the first.
+    n_empty = n_groups - int((choices.rank == 1).sum())
+    none = f", none from {n_empty:,} of them" if n_empty else ""
     result = {
         "rows": len(choices.selected),
         "groups": n_groups,
+        "empty_groups": n_empty,
         "chosen": chosen,
         "file": str(out),
     }
@@ -149,7 +153,7 @@ def select(
         json.dumps(result, ensure_ascii=False)
         if as_json
         else f"{chosen:,} of {len(choices.selected):,} rows chosen from "
-        f"{n_groups:,} group{'s' * (n_groups != 1)}"
+        f"{n_groups:,} group{'s' * (n_groups != 1)}{none}"
     )
     click.echo(f"written: {out}", err=True)
 
@@ -162,14 +166,26 @@ def _by_model(
     machine: tuple[int | None, int, int | None],
     progress: Stage | None,
 ) -> tuple[Choices, int]:
+    from variegate.tables.using import choose_from, with_columns
+
+    ignored = [
+        f"--{part}"
+        for part in ("similarity", "categorical", "relevance")
+        if getattr(columns, part)
+    ]
+    if ignored:
+        raise click.UsageError(
+            f"{' and '.join(ignored)} cannot be used with --model, which knows its "
+            "columns"
+        )
     selector = load_selector(path)
     k, budget, omega = how
     seed, memory, jobs = machine
     selector.set_params(memory=memory, n_jobs=jobs or -1)
-    selector.use_columns(group=columns.group, cost=columns.cost)
+    selector = with_columns(selector, group=columns.group, cost=columns.cost)
     if seed is not None:
-        selector.set_params(random_state=seed)
-    chosen, groups = selector.choose_from(source, k, budget, omega, progress)
+        selector.seed_ = seed
+    chosen, groups = choose_from(selector, source, k, budget, omega, progress)
     for name, count in groups.unknown_levels().items():
         note(
             f"{count:,} rows have a value of {name!r} that was not there in training: "

@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 #: The names that ``decode`` and the estimator take.
+#:
+#: :meta hide-value:
 DECODERS: Mapping[str, type[Decoder]] = MappingProxyType(
     {
         "greedy": Greedy,

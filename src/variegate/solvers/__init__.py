@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 #: The names that the estimator takes.
+#:
+#: :meta hide-value:
 SOLVERS: Mapping[str, type[Any]] = MappingProxyType(
     {
         "lbfgs": LBFGS,

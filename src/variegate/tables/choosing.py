@@ -38,7 +38,8 @@ class Choice(NamedTuple):
     order : array of int
         Positions in the group, best first.
     probability : array of shape (N,), or None
-        That each row of the group is chosen, where a model tells.
+        That each row of the group is chosen, where a model tells; NaN for rows of a
+        large group that are no candidates.
     """
 
     order: IntArray
@@ -77,19 +78,23 @@ class ByModel:
             return self._choose(group.ground_set)
         ground_set = _some(group, candidates)
         order, inner = self._choose(ground_set)
-        probability = np.zeros(len(group))
+        probability = np.full(len(group), np.nan)
         probability[candidates] = inner
         return Choice(candidates[order], probability)
 
     def _candidates(self, group: Group) -> IntArray | None:
-        limit = max(MAX_CANDIDATES, self.k or 0)
-        if len(group) <= limit:
+        if len(group) <= MAX_CANDIDATES:
             return None
+        if self.k is not None and self.k > MAX_CANDIDATES:
+            raise TableError(
+                f"a model chooses at most {MAX_CANDIDATES:,} rows of a group as large "
+                f"as this ({len(group):,} rows), not {self.k:,}: choose by a method"
+            )
         u = log_quality(group.quality, self.model.theta_, self.model.intercept_)
         if self.budget is not None and group.costs is not None:
             # Rows that cannot be paid for leave their places to others.
             u = np.where(group.costs <= self.budget, u, -np.inf)
-        return np.sort(np.argsort(-u, kind="stable")[:limit])
+        return np.sort(np.argsort(-u, kind="stable")[:MAX_CANDIDATES])
 
     def _choose(self, ground_set: GroundSet) -> Choice:
         ensemble = self.model.ensemble(ground_set)
@@ -168,36 +173,69 @@ class ByMethod:
 
     def __call__(self, group: Group) -> Choice:
         """Choose from one group."""
-        k = len(group) if self.k is None else min(self.k, len(group))
-        return Choice(self._affordable(group, self._order(group, k)), None)
+        if self.budget is None:
+            k = len(group) if self.k is None else min(self.k, len(group))
+            return Choice(self._order(group, np.arange(len(group)), k), None)
+        if group.costs is None:
+            raise TableError("a budget needs a column of costs")
+        return Choice(self._affordable(group, group.costs, self.budget), None)
 
-    def _order(self, group: Group, k: int) -> IntArray:
+    def _order(self, group: Group, rows: IntArray, k: int) -> IntArray:
+        """Return ``k`` of the rows, in the order of the method."""
         if k == 0:
             return np.zeros(0, dtype=np.intp)
-        return baselines.select(
-            group.embeddings(),
-            group.relevance,
-            # A budget may pass over some, so that others come in.
-            len(group) if self.budget is not None else k,
+        relevance = None if group.relevance is None else group.relevance[rows]
+        chosen = baselines.select(
+            group.embeddings()[rows],
+            relevance,
+            k,
             self.method,
             trade_off=self.trade_off,
             random_state=self.seed,
         )
+        return rows[chosen]
 
-    def _affordable(self, group: Group, order: IntArray) -> IntArray:
-        if self.budget is None:
-            return order
-        if group.costs is None:
-            raise TableError("a budget needs a column of costs")
-        left = self.budget
-        taken: list[int] = []
-        for item in order.tolist():
-            if len(taken) == self.k:
-                break
-            if group.costs[item] <= left:
-                left -= group.costs[item]
-                taken.append(item)
-        return np.array(taken, dtype=np.intp)
+    def _affordable(self, group: Group, costs: FloatArray, budget: float) -> IntArray:
+        """Return rows that can be paid for together, in the order of the method.
+
+        As many are asked for as the budget has room for on average; methods that only
+        go on where they stopped are asked for more, while any would fit.
+        """
+        rows = np.flatnonzero(costs <= budget)
+        if len(rows) == 0:
+            return rows
+        count = int(np.clip(budget / costs[rows].mean(), 1, len(rows)))
+        while True:
+            order = self._order(group, rows, count)
+            taken, left = _filled(order, costs, budget, self.k)
+            rest = np.setdiff1d(rows, order)
+            if (
+                self.method in _ONE_BY_ONE
+                and len(taken) != self.k
+                and len(rest)
+                and costs[rest].min() <= left
+            ):
+                count = min(2 * count, len(rows))
+            else:
+                return taken
+
+
+#: Methods whose first choices do not depend on how many are asked for.
+_ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
+
+
+def _filled(
+    order: IntArray, costs: FloatArray, budget: float, k: int | None
+) -> tuple[IntArray, float]:
+    """Take rows in turn while they fit; return them and what is left."""
+    taken: list[int] = []
+    for item in order.tolist():
+        if len(taken) == k:
+            break
+        if costs[item] <= budget:
+            budget -= float(costs[item])
+            taken.append(item)
+    return np.array(taken, dtype=np.intp), budget
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,10 @@ from variegate.tables.choosing import ByMethod, Choice
 from variegate.tables.evaluation import Evaluation, evaluate
 from variegate.tables.groups import Group, Groups
 from variegate.tables.selector import TableSelector
+from variegate.tables.splitting import only, usable_groups
 from variegate.tables.table import Table, TableError
-from variegate.tables.training import Progress, only, usable_groups
+from variegate.tables.training import Progress
+from variegate.tables.using import chooser_of, groups_of, ignore
 
 __all__ = ["Contest", "default_relevance", "untrained_ways"]
 
@@ -78,15 +80,17 @@ class Contest:
 
     def judge(self, progress: Progress | None = None) -> Evaluation:
         """Return the scores of all."""
-        report = progress or (lambda stage, done, total: None)
+        report = progress or ignore
+        self._check_alike()
         parts: list[Evaluation] = []
         for number, (name, selector) in enumerate(self.selectors.items()):
             ways: dict[str, Callable[[Group], Choice]] = {
-                name: selector.chooser(self.omega)
+                name: chooser_of(selector, self.omega)
             }
             if number == 0:
                 ways |= self.ways
-            groups = selector.groups(
+            groups = groups_of(
+                selector,
                 self.table,
                 use_labels=True,
                 relevance=self.relevance if number == 0 else None,
@@ -101,6 +105,18 @@ class Contest:
         names = [*self.selectors, *self.ways]
         scores = {name: s for part in parts for name, s in part.scores.items()}
         return Evaluation({name: scores[name] for name in names}, parts[0].wanted_size)
+
+    def _check_alike(self) -> None:
+        """Refuse models of other groups or labels: nothing could be compared."""
+        parts = {
+            (selector.columns_.group, selector.columns_.label)
+            for selector in self.selectors.values()
+        }
+        if len(parts) > 1:
+            raise TableError(
+                "the models go by different columns of groups or labels, so that "
+                "there is nothing to compare"
+            )
 
     def _used(self, groups: Groups) -> IntArray:
         used = usable_groups(groups.survey, self.empty_groups)

@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from variegate._typing import AnyArray, FloatArray, IntArray
+from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.tables.cells import as_numbers, as_texts, as_vectors
 from variegate.tables.columns import Columns, is_vector
 from variegate.tables.table import TableError
@@ -293,21 +293,21 @@ class Surveyor:
             return "direction" if part == "similarity" else "vector"
         return "number"
 
-    def add(self, batch: Any, first_row: int) -> None:
-        """Take in some rows."""
+    def add(self, batch: Any, first_row: int, is_wanted: BoolArray) -> None:
+        """Take in some rows, and learn from those that are wanted."""
         for name in self.columns.features():
             column = batch.column(name)
             if first_row == 0 and self._is_vector_in_text(column, name):
                 self._sizes[name] = 0
             if name in self.columns.categorical:
-                self._add_categories(name, column)
+                self._add_categories(name, column, is_wanted)
             elif self.kind_of(name, "quality") == "vector":
-                self._add_vectors(name, column, first_row)
+                self._add_vectors(name, column, first_row, is_wanted)
             else:
                 numbers = as_numbers(
                     column, name, first_row, is_untyped=self.is_untyped
                 )
-                self._moments.setdefault(name, _Moments()).add(numbers)
+                self._moments.setdefault(name, _Moments()).add(numbers[is_wanted])
 
     def _is_vector_in_text(self, column: Any, name: str) -> bool:
         if not self.is_untyped or name in self.columns.categorical:
@@ -315,8 +315,8 @@ class Surveyor:
         cells = (cell for cell in column.to_pylist() if cell and cell.strip())
         return next(cells, "").lstrip().startswith("[")
 
-    def _add_categories(self, name: str, column: Any) -> None:
-        text = _texts(column, name)
+    def _add_categories(self, name: str, column: Any, is_wanted: BoolArray) -> None:
+        text = _texts(column, name).filter(pa.array(is_wanted))
         levels = self._levels.setdefault(name, set())
         levels.update(value for value in text.unique().to_pylist() if value is not None)
         if text.null_count:
@@ -327,14 +327,16 @@ class Surveyor:
                 "many for a category"
             )
 
-    def _add_vectors(self, name: str, column: Any, first_row: int) -> None:
+    def _add_vectors(
+        self, name: str, column: Any, first_row: int, is_wanted: BoolArray
+    ) -> None:
         # Directions need no more than their length, which every row must share.
         size = self._sizes.get(name) or None
         vectors = as_vectors(column, name, first_row, size, is_untyped=self.is_untyped)
         if len(vectors):
             self._sizes[name] = vectors.shape[1]
         if name in self.columns.quality:
-            self._moments.setdefault(name, _Moments()).add(vectors)
+            self._moments.setdefault(name, _Moments()).add(vectors[is_wanted])
 
     def encoding(self) -> Encoding:
         """Return what was learned."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,10 +31,6 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def overlaps(self, other: Interval) -> bool:
-        """Tell whether two intervals have anything in common."""
-        return self.low <= other.high and other.low <= self.high
-
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -56,27 +52,42 @@ class Evaluation:
         """The number of groups."""
         return len(next(iter(self.scores.values())))
 
-    def intervals(self, seed: int = 0) -> dict[str, dict[str, Interval]]:
-        """Return the mean of every score of every way, with a 95 % interval.
+    def intervals(
+        self, seed: int = 0, names: Sequence[str] | None = None
+    ) -> dict[str, dict[str, Interval]]:
+        """Return the mean of every score of some ways, with a 95 % interval.
 
         All ways see the same samples of groups.
         """
-        return {name: _intervals(rows, seed) for name, rows in self.scores.items()}
+        rows = {name: self.scores[name] for name in names or self.scores}
+        return _intervals(rows, seed)
 
     def differences(self, first: str, seed: int = 0) -> dict[str, dict[str, Interval]]:
         """Return by how much ``first`` is above each of the others, in pairs."""
-        return {
-            name: _intervals(self.scores[first] - rows, seed)
+        rows = {
+            name: self.scores[first] - rows
             for name, rows in self.scores.items()
             if name != first
         }
+        return _intervals(rows, seed)
 
 
-def _intervals(rows: FloatArray, seed: int) -> dict[str, Interval]:
-    means = bootstrap_means(rows, N_BOOTSTRAP, seed)
+def _intervals(
+    rows: Mapping[str, FloatArray], seed: int
+) -> dict[str, dict[str, Interval]]:
+    if not rows:
+        return {}
+    table = np.column_stack(list(rows.values()))
+    means = bootstrap_means(table, N_BOOTSTRAP, seed)
     low, high = np.quantile(means, [0.025, 0.975], axis=0)
-    columns = zip(SCORES, rows.mean(axis=0), low, high, strict=True)
-    return {name: Interval(*map(float, numbers)) for name, *numbers in columns}
+    numbers = np.array([table.mean(axis=0), low, high]).T.reshape(len(rows), -1, 3)
+    return {
+        name: {
+            score: Interval(*map(float, triple))
+            for score, triple in zip(SCORES, here, strict=True)
+        }
+        for name, here in zip(rows, numbers, strict=True)
+    }
 
 
 def evaluate(

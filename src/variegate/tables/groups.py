@@ -1,4 +1,4 @@
-"""The second reading: rows as records of numbers, brought together group by group.
+"""The last reading: rows as records of numbers, brought together group by group.
 
 A row is one fixed-size record (group, row, item, label, cost, relevance, quality,
 similarity).  Where all of them take little memory they are held in it.  Where they do
@@ -10,11 +10,13 @@ than a shard.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ import numpy as np
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.tables.cells import as_flags, as_keys, as_numbers
+from variegate.tables.encoding import Encoding
 from variegate.tables.survey import Rows, Survey
 from variegate.tables.table import Table, TableError
 
@@ -92,6 +95,7 @@ class Groups:
     table : Table
     survey : Survey
         What the first reading of the same table found.
+    encoding : Encoding
     labels : array of bool, optional
         The label of every row, in place of a column.
     memory : int
@@ -104,19 +108,21 @@ class Groups:
         self,
         table: Table,
         survey: Survey,
+        encoding: Encoding,
         labels: BoolArray | None = None,
         memory: int = DEFAULT_MEMORY,
         report: Rows | None = None,
     ) -> None:
         self.survey = survey
+        self.encoding = encoding
         self._labels = labels
-        self._type = _record_type(survey)
+        self._type = _record_type(survey, encoding)
         self._unknown: dict[str, int] = {}
-        self.fits_in_memory = survey.n_rows * self._type.itemsize <= memory
+        fits_in_memory = survey.n_rows * self._type.itemsize <= memory
         records = self._records(table, report)
         self._shards: _Held | _Spooled = (
             _Held(records, survey.n_rows, self._type)
-            if self.fits_in_memory
+            if fits_in_memory
             else _Spooled(records, survey.index.sizes, self._type)
         )
 
@@ -143,7 +149,7 @@ class Groups:
 
     def _records(self, table: Table, report: Rows | None) -> Iterator[AnyArray]:
         """Read the table as records, in the order of its rows."""
-        columns, encoding = self.survey.columns, self.survey.encoding
+        columns, encoding = self.survey.columns, self.encoding
         text = table.is_untyped
         label = columns.label if self._labels is None else None
         parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
@@ -205,7 +211,7 @@ class Groups:
             records["quality"].astype(np.float64),
             {
                 block: records[_field(block)].astype(np.float64)
-                for block in self.survey.encoding.blocks
+                for block in self.encoding.blocks
             },
             records["label"].astype(bool) if has_labels else None,
             records["cost"].copy() if columns.cost is not None else None,
@@ -217,8 +223,7 @@ def _field(block: str) -> str:
     return f"similarity {block}"
 
 
-def _record_type(survey: Survey) -> np.dtype[Any]:
-    encoding = survey.encoding
+def _record_type(survey: Survey, encoding: Encoding) -> np.dtype[Any]:
     width = sum(column.size for column in encoding.quality)
     fields: list[Any] = [("group", "i8"), ("row", "i8"), ("label", "?")]
     fields += [("item", "i8")] * (survey.columns.item is not None)
@@ -297,6 +302,19 @@ class _Held:
             yield rest
 
 
+def _no_room() -> str:
+    return (
+        f"there is no room for temporary files in {tempfile.gettempdir()}: set TMPDIR "
+        "to a folder on another disk, or allow more memory"
+    )
+
+
+def _check_room(n_bytes: int) -> None:
+    """Refuse, before the work, what a disk has no room for."""
+    if n_bytes > shutil.disk_usage(tempfile.gettempdir()).free:
+        raise OSError(f"{n_bytes / 1e9:.1f} GB are needed, but {_no_room()}")
+
+
 class _Spooled:
     """Records on a temporary file, in shards of consecutive groups."""
 
@@ -305,8 +323,11 @@ class _Spooled:
     ) -> None:
         self._type = kind
         ends = np.cumsum(sizes) * kind.itemsize
+        # No more than about a thousand shards, so that their pieces are not tiny.
+        size = max(_SHARD, int(ends[-1]) // 1000)
         #: The shard of every group: that in which its last byte would be.
-        self._shard_of = (ends - 1) // _SHARD
+        self._shard_of = (ends - 1) // size
+        _check_room(int(ends[-1]))
         self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         #: Where the pieces of each shard are: offsets and numbers of records.
@@ -316,11 +337,17 @@ class _Spooled:
 
     def _write(self, records: AnyArray) -> None:
         shards = self._shard_of[records["group"]]
-        for shard in np.unique(shards).tolist():
-            part = records[shards == shard]
-            place = (self._file.tell(), len(part))
-            self._pieces.setdefault(shard, []).append(place)
-            part.tofile(self._file)
+        if (np.diff(shards) < 0).any():
+            order = np.argsort(shards, kind="stable")
+            records, shards = records[order], shards[order]
+        bounds = [0, *(np.flatnonzero(np.diff(shards)) + 1).tolist(), len(records)]
+        for first, end in pairwise(bounds):
+            place = (self._file.tell(), end - first)
+            self._pieces.setdefault(int(shards[first]), []).append(place)
+            try:
+                records[first:end].tofile(self._file)
+            except OSError as error:
+                raise OSError(_no_room()) from error
 
     def starting_at(self, group: int) -> Iterator[AnyArray]:
         """Yield shards of sorted records that include all groups from ``group`` on."""

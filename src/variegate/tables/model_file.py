@@ -49,6 +49,7 @@ def save(selector: TableSelector, path: str | Path) -> None:
             },
         },
         "omega": selector.omega_,
+        "seed": selector.seed_,
         "table": [str(name) for name in selector.feature_names_in_],
         "models": encode_models(selector.omegas_, selector.models_),
         "training": selector.training_,
@@ -122,6 +123,7 @@ def decode(
     selector.lam_, selector.decoder = model.lam, model.decoder
     selector.set_params(kernel=model.kernel)
     selector.omega_ = resolve_omega(selector.omegas_, float(document["omega"]))
+    selector.seed_ = int(document.get("seed", 0))
     selector._check_parameters()
     names = [str(name) for name in document["table"]]
     selector.feature_names_in_ = np.array(names, dtype=object)

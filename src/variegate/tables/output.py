@@ -88,7 +88,8 @@ def write_choices(
             if len(rows):
                 added = added_columns(choices, rows, keep_all=keep_all)
                 arrays = [
-                    pa.array(values, schema.field(name).type)
+                    # What is not known is left empty.
+                    pa.array(values, schema.field(name).type, from_pandas=True)
                     for name, values in added.items()
                 ]
                 write(pa.record_batch([*batch.columns, *arrays], schema=schema))

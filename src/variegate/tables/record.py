@@ -59,7 +59,7 @@ def training_record(
         "validation": None,
     }
     if judged is not None:
-        intervals = judged.intervals()[str(learned.omega)]
+        intervals = judged.intervals(names=[str(learned.omega)])[str(learned.omega)]
         record["validation"] = {name: list(intervals[name]) for name in SCORES}
     return record
 

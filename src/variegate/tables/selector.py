@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -12,37 +12,35 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._random import generator
-from variegate._typing import BoolArray, FloatArray, IntArray, RandomState
+from variegate._typing import BoolArray, FloatArray, RandomState
 from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.decoding import as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
-from variegate.omega import as_omegas, model_at, resolve_omega
-from variegate.tables.choosing import ByModel, Choices, choose
+from variegate.omega import as_omegas, model_at
+from variegate.tables.choosing import Choices
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding
-from variegate.tables.evaluation import evaluate
+from variegate.tables.evaluation import SCORES, evaluate
 from variegate.tables.frames import with_choices
 from variegate.tables.groups import DEFAULT_MEMORY, Groups
 from variegate.tables.record import training_record, validation_path
-from variegate.tables.survey import Survey, survey
+from variegate.tables.splitting import EMPTY_GROUPS, only, usable_groups
+from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import Table, TableError, as_table
-from variegate.tables.training import (
-    EMPTY_GROUPS,
-    KERNELS,
-    Lesson,
-    Progress,
-    kernel_for,
-    only,
-    split,
-    usable_groups,
+from variegate.tables.training import KERNELS, Lesson, Progress, kernel_for
+from variegate.tables.using import (
+    as_labels,
+    choose_from,
+    chooser_of,
+    groups_of,
+    ignore,
+    refuse_labels_among,
+    rows_of,
+    split_of,
 )
 
 __all__ = ["TableSelector"]
-
-
-def _ignore(stage: str, done: int, total: int) -> None:
-    """Report nothing."""
 
 
 class TableSelector(BaseEstimator):  # type: ignore[misc]
@@ -78,8 +76,9 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         What to do where a cell is empty.
     empty_groups : {"error", "keep", "drop"}, default="error"
         What to do with groups of which no row was chosen.
-    lam : float, default=1.0
-        Weight of the margin; 0 is maximum likelihood.
+    lam : float, default=4.0
+        Weight of the margin; 0 is maximum likelihood.  The larger it is, the more
+        ``omega`` acts: with 1 hardly, with 16 so much that a small one chooses nothing.
     omega : float or sequence of float, optional
         What a missed row costs against a wrong one.  Of several, a model is learned for
         each, and any value between them can be asked for later.  By default 1/16, 1/4,
@@ -134,6 +133,8 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         groups held out.
     training_ : dict
         What was learned from, and how it went, as plain values.
+    seed_ : int
+        For the groups held out, and for choosing.
     feature_names_in_ : array of str
         All columns of the training table.
     n_features_in_ : int
@@ -162,7 +163,7 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         cost: str | None = None,
         missing: str = "error",
         empty_groups: str = "error",
-        lam: float = 1.0,
+        lam: float = 4.0,
         omega: float | Sequence[float] | None = None,
         tune: bool = False,
         lams: Sequence[float] = (0.0, 4.0, 16.0),
@@ -223,32 +224,30 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        report = progress or _ignore
+        report = progress or ignore
         table = as_table(X)
-        labels = None if y is None else _labels(y)
-        wanted = self._columns()
-        if y is not None and wanted.label not in table.schema.names:
-            wanted = replace(wanted, label=None)
-        columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
-        if y is not None:
-            columns = replace(columns, label=None)
-        elif columns.label is None:
-            raise TableError(
-                "which rows were chosen? Name the label column, or give y to fit"
-            )
-        found = survey(table, columns, labels, report=_rows(report, "reading"))
-        learned_from, held_out = self.split(found)
-        groups = Groups(table, found, labels, self.memory, _rows(report, "encoding"))
-        lesson = self._lesson(found.encoding, report)
-        learned = lesson.learn(groups, learned_from, held_out)
-        self.columns_, self.encoding_ = columns, found.encoding
+        labels = None if y is None else as_labels(y)
+        columns = self._columns_of(table, y)
+        if labels is not None and not self.quality:
+            refuse_labels_among(columns.quality, table, labels)
+        self.seed_ = int(generator(self.random_state).integers(2**31))
+        found = survey(table, columns, labels, rows_of(report, "reading"))
+        learned_from, held_out = split_of(self, found)
+        encoding = learn_encoding(
+            table, found, learned_from, rows_of(report, "looking at columns")
+        )
+        groups = Groups(
+            table, found, encoding, labels, self.memory, rows_of(report, "encoding")
+        )
+        learned = self._lesson(encoding, report).learn(groups, learned_from)
+        self.columns_, self.encoding_ = columns, encoding
         self.lam_, self.omega_ = learned.lam, learned.omega
         self.omegas_, self.models_ = learned.omegas, learned.models
         self.feature_names_in_ = np.array(table.schema.names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         judged = None
         if len(held_out):
-            ways = {str(omega): self.chooser(omega) for omega in self.omegas_}
+            ways = {str(omega): chooser_of(self, omega) for omega in self.omegas_}
             judged = evaluate(
                 only(groups, held_out),
                 ways,
@@ -261,6 +260,22 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         )
         return self
 
+    def _columns_of(self, table: Table, y: Any) -> Columns:
+        """Return what the columns of a training table are."""
+        wanted = self._columns()
+        if y is not None and wanted.label not in table.schema.names:
+            wanted = replace(wanted, label=getattr(y, "name", None))
+            if wanted.label not in table.schema.names:
+                wanted = replace(wanted, label=None)
+        columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
+        if y is not None:
+            return replace(columns, label=None)
+        if columns.label is None:
+            raise TableError(
+                "which rows were chosen? Name the label column, or give y to fit"
+            )
+        return columns
+
     def _columns(self) -> Columns:
         return Columns.of(
             group=self.group,
@@ -272,14 +287,6 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
             cost=self.cost,
             missing=self.missing,
         )
-
-    def split(self, found: Survey) -> tuple[IntArray, IntArray]:
-        """Return numbers of the groups to learn from, and of those to hold out."""
-        usable = usable_groups(found, self.empty_groups)
-        return split(usable, self.validation_fraction, self._seed())
-
-    def _seed(self) -> int:
-        return int(generator(self.random_state).integers(2**31))
 
     def _lesson(self, encoding: Encoding, report: Progress) -> Lesson:
         has_target = (self.target_precision, self.target_recall) != (None, None)
@@ -298,7 +305,7 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
             target_recall=self.target_recall,
             memory=self.memory,
             n_jobs=self.n_jobs,
-            seed=self._seed(),
+            seed=self.seed_,
             progress=report,
         )
 
@@ -366,86 +373,8 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
             Arrays with a value for each row: whether it is selected, its rank in its
             group, and the probability with which the model includes it.
         """
-        return self.choose_from(as_table(X), k, budget, omega, progress)[0]
-
-    def choose_from(
-        self,
-        table: Table,
-        k: int | None = None,
-        budget: float | None = None,
-        omega: float | None = None,
-        progress: Progress | None = None,
-    ) -> tuple[Choices, Groups]:
-        """Choose as :meth:`choose` does, and return the groups as well."""
         check_is_fitted(self, "models_")
-        report = progress or _ignore
-        chooser = self.chooser(omega, k, budget)
-        groups = self.groups(table, use_costs=budget is not None, progress=report)
-        choices = choose(
-            groups,
-            groups.survey.n_rows,
-            chooser,
-            self.n_jobs,
-            lambda done: report("choosing", done, len(groups)),
-        )
-        return choices, groups
-
-    def use_columns(
-        self,
-        group: str | None = None,
-        label: str | None = None,
-        cost: str | None = None,
-    ) -> None:
-        """Take other names for columns that are no features, where given."""
-        check_is_fitted(self, "models_")
-        given = {"group": group, "label": label, "cost": cost}
-        self.columns_ = self.columns_.updated(given)
-
-    def groups(
-        self,
-        table: Table,
-        *,
-        labels: BoolArray | None = None,
-        use_labels: bool = False,
-        use_costs: bool = False,
-        relevance: str | None = None,
-        progress: Progress = _ignore,
-    ) -> Groups:
-        """Return the groups of another table, its columns encoded as in training."""
-        columns = replace(
-            self.columns_,
-            label=self.columns_.label if use_labels else None,
-            cost=self.columns_.cost if use_costs else None,
-            relevance=relevance,
-        )
-        if use_costs and columns.cost is None:
-            raise TableError("a budget needs a column of costs: name it with cost")
-        self._check_columns(table, columns)
-        found = survey(
-            table, columns, labels, self.encoding_, _rows(progress, "reading")
-        )
-        return Groups(table, found, labels, self.memory, _rows(progress, "encoding"))
-
-    def _check_columns(self, table: Table, columns: Columns) -> None:
-        """Refuse a table without the columns that the model was learned with."""
-        try:
-            columns.resolve(table.schema, is_untyped=table.is_untyped)
-        except TableError as error:
-            raise TableError(f"{table.name} does not fit the model: {error}") from None
-
-    def chooser(
-        self, omega: float | None, k: int | None = None, budget: float | None = None
-    ) -> ByModel:
-        """Return what chooses from a group."""
-        if k is not None:
-            check_count("k", k)
-        if budget is not None:
-            check_number("budget", budget, positive=True)
-        if omega is not None:
-            check_number("omega", omega, positive=True)
-        wanted = resolve_omega(self.omegas_, omega, self.omega_)
-        model = model_at(self.omegas_, self.models_, wanted)
-        return ByModel(model, as_decoder(self.decoder), k, budget, self._seed())
+        return choose_from(self, as_table(X), k, budget, omega, progress)[0]
 
     def predict(self, X: Any) -> BoolArray:
         """Return, for every row, whether it is chosen."""
@@ -482,11 +411,12 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean F-score over groups."""
         check_is_fitted(self, "models_")
-        table = as_table(X)
-        labels = None if y is None else _labels(y)
-        groups = self.groups(table, labels=labels, use_labels=y is None)
-        found = evaluate(groups, {"model": self.chooser(None)}, self.n_jobs)
-        return float(found.scores["model"][:, 2].mean())
+        labels = None if y is None else as_labels(y)
+        groups = groups_of(self, as_table(X), labels=labels, use_labels=y is None)
+        used = usable_groups(groups.survey, self.empty_groups)
+        ways = {"model": chooser_of(self)}
+        found = evaluate(only(groups, used), ways, self.n_jobs)
+        return float(found.scores["model"][:, SCORES.index("f")].mean())
 
     # Keeping ----------------------------------------------------------------------
 
@@ -496,23 +426,3 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self, "models_")
         model_file.save(self, path)
-
-
-def _rows(report: Progress, stage: str) -> Callable[[int], None]:
-    # How many rows there are is not known before they have been read.
-    return lambda done: report(stage, done, 0)
-
-
-def _labels(y: Any) -> BoolArray:
-    import pyarrow as pa
-
-    from variegate.tables.cells import as_flags
-
-    values: IntArray = np.asarray(y)
-    if values.ndim != 1:
-        raise TableError(f"y must have one label a row, got shape {values.shape}")
-    try:
-        column = pa.array(values.tolist(), from_pandas=True)
-    except (pa.ArrowException, TypeError) as error:
-        raise TableError(f"y must be 1 or 0 for every row: {error}") from None
-    return as_flags(column, "y", 0)

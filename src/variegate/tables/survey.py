@@ -1,4 +1,8 @@
-"""The first reading of a table: its groups, its labels, how its columns are encoded."""
+"""The first readings of a table: its groups and labels, then what its columns hold.
+
+How columns become features is learned from some of the groups only, so that those which
+are held out have no part in it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, Surveyor
 from variegate.tables.table import Table, TableError
 
-__all__ = ["GroupIndex", "Survey", "survey"]
+__all__ = ["GroupIndex", "Survey", "learn_encoding", "survey"]
 
 #: Called with the number of rows that have been read.
 Rows = Callable[[int], None]
@@ -88,7 +92,6 @@ class Survey:
     ----------
     columns : Columns
         Resolved.
-    encoding : Encoding
     index : GroupIndex
     n_rows : int
     n_chosen : array of int, or None
@@ -96,7 +99,6 @@ class Survey:
     """
 
     columns: Columns
-    encoding: Encoding
     index: GroupIndex
     n_rows: int
     n_chosen: IntArray | None
@@ -106,10 +108,9 @@ def survey(
     table: Table,
     columns: Columns,
     labels: BoolArray | None = None,
-    encoding: Encoding | None = None,
     report: Rows | None = None,
 ) -> Survey:
-    """Read a table once.
+    """Read the groups and the labels of a table.
 
     Parameters
     ----------
@@ -118,28 +119,22 @@ def survey(
         Resolved.
     labels : array of bool, optional
         The label of every row, in place of a column.
-    encoding : Encoding, optional
-        One that was learned before; nothing is learned then.
     report : callable, optional
         Told the number of rows after every batch.
     """
     index = GroupIndex()
-    surveyor = Surveyor(columns, table.schema, table.is_untyped)
-    to_read = list(columns.features()) if encoding is None else []
     label = columns.label if labels is None else None
     parts = [name for name in (columns.group, label) if name is not None]
-    to_read = list(dict.fromkeys([*parts, *to_read])) or table.schema.names[:1]
     n_rows = 0
     n_chosen = np.zeros(0, dtype=np.int64)
-    for batch in table.batches(to_read):
+    # Rows cannot be counted without a column.
+    for batch in table.batches(parts or table.schema.names[:1]):
         numbers = index.add(batch, columns.group, n_rows)
         flags = _flags(batch, label, labels, n_rows, is_untyped=table.is_untyped)
         if flags is not None:
             here = np.bincount(numbers[flags], minlength=len(index))
             here[: len(n_chosen)] += n_chosen
             n_chosen = here
-        if encoding is None:
-            surveyor.add(batch, n_rows)
         n_rows += batch.num_rows
         if report is not None:
             report(n_rows)
@@ -147,13 +142,41 @@ def survey(
         raise TableError(f"{table.name} has no rows")
     if labels is not None and len(labels) != n_rows:
         raise TableError(f"{len(labels)} labels for a table of {n_rows} rows")
-    return Survey(
-        columns,
-        surveyor.encoding() if encoding is None else encoding,
-        index,
-        n_rows,
-        n_chosen if label is not None or labels is not None else None,
-    )
+    has_labels = label is not None or labels is not None
+    return Survey(columns, index, n_rows, n_chosen if has_labels else None)
+
+
+def learn_encoding(
+    table: Table,
+    found: Survey,
+    numbers: IntArray | None = None,
+    report: Rows | None = None,
+) -> Encoding:
+    """Learn how columns become features, from the rows of some groups.
+
+    Parameters
+    ----------
+    table : Table
+    found : Survey
+        Of the same table.
+    numbers : array of int, optional
+        The groups; all of them by default.
+    report : callable, optional
+        Told the number of rows after every batch.
+    """
+    columns = found.columns
+    surveyor = Surveyor(columns, table.schema, table.is_untyped)
+    is_wanted = np.full(len(found.index), numbers is None)
+    is_wanted[numbers if numbers is not None else []] = True
+    names = [name for name in (columns.group, *columns.features()) if name is not None]
+    n_rows = 0
+    for batch in table.batches(list(dict.fromkeys(names))) if names else ():
+        groups = found.index.numbers(batch, columns.group, n_rows)
+        surveyor.add(batch, n_rows, is_wanted[groups])
+        n_rows += batch.num_rows
+        if report is not None:
+            report(n_rows)
+    return surveyor.encoding()
 
 
 def _flags(

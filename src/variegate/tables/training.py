@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from variegate._html import count
 from variegate._tuning_folds import walk
 from variegate._typing import IntArray
 from variegate.estimator import LargeMarginDPP
@@ -19,24 +20,12 @@ from variegate.kernels import Kernel, Linear, Mixture, MultipleKernel
 from variegate.omega_path import OmegaPath
 from variegate.solvers import MiniBatch, Step
 from variegate.tables.encoding import Encoding
-from variegate.tables.groups import Group, Groups
-from variegate.tables.survey import Survey
+from variegate.tables.groups import Groups
+from variegate.tables.splitting import examples, only
 from variegate.tables.table import TableError
 from variegate.tuning import LargeMarginDPPCV
 
-__all__ = [
-    "EMPTY_GROUPS",
-    "KERNELS",
-    "Learned",
-    "Lesson",
-    "kernel_for",
-    "only",
-    "split",
-    "usable_groups",
-]
-
-#: What to do with groups from which nothing was chosen.
-EMPTY_GROUPS = ("error", "keep", "drop")
+__all__ = ["KERNELS", "Learned", "Lesson", "Progress", "kernel_for"]
 
 KERNELS = ("multiple", "linear")
 
@@ -49,8 +38,11 @@ TUNING_OMEGAS = (1 / 4, 1.0, 2.0, 4.0, 8.0, 16.0)
 #: Groups that lambda and omega are chosen on, at most.
 MAX_TUNING = 500
 
-#: Held-out groups that a stream is judged by while it is learned from.
-_MAX_JUDGED = 500
+#: Groups that learning from a stream is watched by, at most.
+_MAX_WATCHED = 500
+
+#: Rows of a group whose pairs can be learned from.
+MAX_ROWS = 10_000
 
 #: Steps of stochastic gradients that are enough, as a rule.
 N_STEPS = 1000
@@ -90,42 +82,6 @@ class Learned:
     history: list[Step]
     path: OmegaPath | None = None
     n_tuned: int = 0
-
-
-def usable_groups(survey: Survey, empty_groups: str) -> IntArray:
-    """Return numbers of the groups with chosen rows, or of all of them."""
-    n_chosen = survey.n_chosen
-    if n_chosen is None:
-        raise TableError("which rows were chosen? Name the label column")
-    names = survey.index.names
-    if not n_chosen.any():
-        where = f" in column {survey.columns.label!r}" if survey.columns.label else ""
-        raise TableError(f"no row is labelled 1{where}: nothing was chosen")
-    empty = n_chosen == 0
-    if empty.any() and empty_groups == "error":
-        count = int(empty.sum())
-        raise TableError(
-            f"{count:,} of {len(names):,} groups {'has' if count == 1 else 'have'} no "
-            f"chosen row, the first is {names[int(np.argmax(empty))]!r}: leave such "
-            "groups out (empty groups: drop), or take it that nothing was to be chosen "
-            "there (empty groups: keep)"
-        )
-    return np.flatnonzero(~empty) if empty_groups == "drop" else np.arange(len(names))
-
-
-def split(usable: IntArray, fraction: float, seed: int) -> tuple[IntArray, IntArray]:
-    """Return numbers of the groups to learn from, and of those to hold out."""
-    if fraction == 0.0:
-        return usable, usable[:0]
-    n_held_out = round(fraction * len(usable))
-    if not 0 < n_held_out < len(usable):
-        raise TableError(
-            f"{count(len(usable), 'group')} cannot be split into a share of "
-            f"{fraction:g} to hold out and the rest to learn from: give more groups, "
-            "or hold out none"
-        )
-    shuffled = np.random.default_rng(seed).permutation(usable)
-    return np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,17 +129,44 @@ class Lesson:
     seed: int
     progress: Progress = field(default=lambda stage, done, total: None)
 
-    def learn(self, groups: Groups, numbers: IntArray, judged: IntArray) -> Learned:
-        """Learn from some groups; ``judged`` are others, to watch progress by."""
+    def learn(self, groups: Groups, numbers: IntArray) -> Learned:
+        """Learn from the groups with these numbers."""
+        self._refuse_large(groups, numbers)
         if self._bytes(groups, numbers) <= self.memory:
             names = [groups.survey.index.names[number] for number in numbers]
-            return self._learn_in_memory(*examples(groups, numbers), names)
-        return self._learn_from_stream(groups, numbers, judged[:_MAX_JUDGED])
+            learned = self._learn_in_memory(*examples(groups, numbers), names)
+        else:
+            learned = self._learn_from_stream(groups, numbers)
+        for omega, model in zip(learned.omegas, learned.models, strict=True):
+            result = model.solver_result_
+            if result.remedy:
+                warnings.warn(
+                    f"for omega {omega:g}, learning {result.status}. {result.remedy}",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+        return learned
+
+    def _refuse_large(self, groups: Groups, numbers: IntArray) -> None:
+        """Refuse groups whose pairs of rows would not fit in memory."""
+        if getattr(self.kernel, "approximation", None) or isinstance(
+            self.kernel, Linear
+        ):
+            return
+        sizes = groups.survey.index.sizes[numbers]
+        largest = int(np.argmax(sizes))
+        if sizes[largest] > MAX_ROWS:
+            raise TableError(
+                f"group {groups.survey.index.names[numbers[largest]]!r} has "
+                f"{sizes[largest]:,} rows, and learning compares all pairs of rows in "
+                f"a group: divide groups of more than {MAX_ROWS:,} rows, or use a "
+                "linear kernel"
+            )
 
     def _bytes(self, groups: Groups, numbers: IntArray) -> int:
         """Return about how much memory L-BFGS takes."""
         sizes = groups.survey.index.sizes[numbers].astype(np.float64)
-        features = sizes.sum() * _width(groups.survey.encoding)
+        features = sizes.sum() * _width(groups.encoding)
         # Squared distances, two chains of Gaussians, and the linear part: triangles.
         pairs = 2.0 * (sizes**2).sum()
         return int(8.0 * (features + pairs))
@@ -199,6 +182,8 @@ class Lesson:
             random_state=self.seed,
             **others,
         )
+
+    # In memory --------------------------------------------------------------------
 
     def _learn_in_memory(
         self, ground_sets: list[GroundSet], subsets: list[IntArray], names: list[Any]
@@ -233,19 +218,19 @@ class Lesson:
         self, ground_sets: list[GroundSet], subsets: list[IntArray]
     ) -> tuple[float, float, OmegaPath, int]:
         """Choose lambda and omega by cross-validation, on some of the groups."""
-        count = min(len(ground_sets), MAX_TUNING)
-        if count < 2:
+        n_tuned = min(len(ground_sets), MAX_TUNING)
+        if n_tuned < 2:
             raise TableError(
                 "one group is not enough to choose lambda and omega by: give more "
                 "groups, or do not tune"
             )
         rng = np.random.default_rng(self.seed)
-        some = np.sort(rng.permutation(len(ground_sets))[:count])
+        some = np.sort(rng.permutation(len(ground_sets))[:n_tuned])
         search = LargeMarginDPPCV(
             self._model(),
             lams=self.lams,
             omegas=self.omegas or TUNING_OMEGAS,
-            cv=min(3, count),
+            cv=min(3, n_tuned),
             target_precision=self.target_precision,
             target_recall=self.target_recall,
             n_jobs=self.n_jobs,
@@ -254,19 +239,25 @@ class Lesson:
             callback=lambda done, total: self.progress("tuning", done, total),
         )
         search.fit([ground_sets[i] for i in some], [subsets[i] for i in some])
-        return search.best_lam_, search.best_omega_, search.path_, count
+        return search.best_lam_, search.best_omega_, search.path_, n_tuned
 
-    def _learn_from_stream(
-        self, groups: Groups, numbers: IntArray, judged: IntArray
-    ) -> Learned:
+    # From a stream ----------------------------------------------------------------
+
+    def _learn_from_stream(self, groups: Groups, numbers: IntArray) -> Learned:
         omegas = self.omegas or (1.0,)
         lam, omega, path, n_tuned = self.lam, _middle(omegas), None, 0
         if self.tune:
-            head = self._sample(groups, numbers)
+            head = self._within(groups, numbers, MAX_TUNING, self.memory // 2)
             lam, omega, path, n_tuned = self._tune(*examples(groups, head))
-            omegas = (omega,)
+            omegas = tuple(sorted({*(self.omegas or ()), omega}))
+        # The best of the steps is told by groups that are not learned from.
+        n_watched = min(_MAX_WATCHED, len(numbers) // 20)
+        watched = self._within(
+            groups, numbers, n_watched if n_watched >= 10 else 0, self.memory // 8
+        )
+        numbers = np.setdiff1d(numbers, watched)
+        validation = examples(groups, watched) if len(watched) else None
         solver = self._solver(groups, numbers)
-        validation = examples(groups, judged) if len(judged) else None
         n_seen = len(numbers) * solver.n_epochs
         models: list[LargeMarginDPP] = []
         for position, here in enumerate(omegas):
@@ -280,13 +271,17 @@ class Lesson:
             model.fit(_Stream(groups, numbers), validation=validation)
             models.append(model.set_params(callback=None, solver="lbfgs"))
         history = models[0].history_
-        return Learned(lam, tuple(omegas), tuple(models), omega, history, path, n_tuned)
+        return Learned(lam, omegas, tuple(models), omega, history, path, n_tuned)
 
     def _solver(self, groups: Groups, numbers: IntArray) -> MiniBatch:
+        """Return a solver whose buffer and batches are of bounded size."""
         sizes = groups.survey.index.sizes[numbers].astype(np.float64)
-        bytes_a_group = 8.0 * sizes.mean() * _width(groups.survey.encoding)
-        most = min(64, len(numbers) // 16)
-        batch = int(np.clip(_BUFFER / bytes_a_group / 8, 1, max(most, 8)))
+        features = 8.0 * sizes.mean() * _width(groups.encoding)
+        # Of the larger groups, as one batch may hold many of them.
+        pairs = 8.0 * 4.0 * float(np.quantile(sizes, 0.95)) ** 2
+        room = min(_BUFFER / (8.0 * features), self.memory / 4.0 / pairs)
+        most = max(8, min(64, len(numbers) // 16))
+        batch = int(np.clip(room, 1, most))
         n_epochs = self.n_epochs or min(-(-N_STEPS * batch // len(numbers)), 100)
         return MiniBatch(
             batch_size=batch,
@@ -294,12 +289,13 @@ class Lesson:
             report_every=max(1, len(numbers) * n_epochs // batch // 50),
         )
 
-    def _sample(self, groups: Groups, numbers: IntArray) -> IntArray:
-        """Return groups to choose lambda and omega on that fit in memory."""
-        rng = np.random.default_rng(self.seed)
-        some = rng.permutation(numbers)[:MAX_TUNING]
-        while len(some) > 10 and self._bytes(groups, some) > self.memory // 2:
-            some = some[: len(some) // 2]
+    def _within(
+        self, groups: Groups, numbers: IntArray, most: int, n_bytes: int
+    ) -> IntArray:
+        """Return some groups, drawn at random, that fit into so many bytes."""
+        some = np.random.default_rng(self.seed).permutation(numbers)[:most]
+        while len(some) > 2 and self._bytes(groups, some) > n_bytes:
+            some = some[: max(2, len(some) // 2)]
         return np.sort(some)
 
 
@@ -322,24 +318,6 @@ def _middle(omegas: Sequence[float]) -> float:
 
 def _width(encoding: Encoding) -> int:
     return sum(column.size for column in encoding.columns())
-
-
-def examples(
-    groups: Groups, numbers: IntArray
-) -> tuple[list[GroundSet], list[IntArray]]:
-    """Return some groups as ground sets and subsets."""
-    ground_sets, subsets = [], []
-    for group in only(groups, numbers):
-        ground_sets.append(group.ground_set)
-        subsets.append(group.wanted())
-    return ground_sets, subsets
-
-
-def only(groups: Groups, numbers: IntArray) -> Iterator[Group]:
-    """Yield the groups with these numbers."""
-    wanted = np.zeros(len(groups), dtype=bool)
-    wanted[numbers] = True
-    return (group for group in groups if wanted[group.number])
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from variegate.tables.columns import Columns
 from variegate.tables.groups import DEFAULT_MEMORY, Groups
-from variegate.tables.survey import survey
+from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import Table, TableError
 from variegate.tables.training import Progress
+from variegate.tables.using import ignore, rows_of
 
 __all__ = ["untrained_groups"]
 
@@ -36,6 +37,7 @@ def untrained_groups(
     wanted = wanted.resolve(
         table.schema, is_untyped=table.is_untyped, needs_quality=False
     )
-    report = progress or (lambda stage, done, total: None)
-    found = survey(table, wanted, report=lambda done: report("reading", done, 0))
-    return Groups(table, found, None, memory, lambda done: report("encoding", done, 0))
+    report = progress or ignore
+    found = survey(table, wanted, report=rows_of(report, "reading"))
+    encoding = learn_encoding(table, found, report=rows_of(report, "encoding"))
+    return Groups(table, found, encoding, None, memory, rows_of(report, "encoding"))

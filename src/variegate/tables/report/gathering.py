@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import islice
 
+import numpy as np
 import pyarrow as pa
 
 from variegate.tables.cells import as_numbers
@@ -16,8 +17,10 @@ from variegate.tables.groups import Group
 from variegate.tables.report import Report
 from variegate.tables.report.examples import example_groups
 from variegate.tables.selector import TableSelector
+from variegate.tables.splitting import only
 from variegate.tables.table import Table
-from variegate.tables.training import Progress, only
+from variegate.tables.training import Progress
+from variegate.tables.using import chooser_of, groups_of, ignore, split_of
 
 __all__ = ["check_report_columns", "make_report"]
 
@@ -66,20 +69,21 @@ def make_report(
         The name of the file that the model is in.
     progress : callable, optional
     """
-    report = progress or (lambda stage, done, total: None)
-    groups = selector.groups(
-        table, use_labels=True, relevance=relevance, progress=report
+    report = progress or ignore
+    groups = groups_of(
+        selector, table, use_labels=True, relevance=relevance, progress=report
     )
-    learned_from, held_out = selector.split(groups.survey)
+    learned_from, held_out = split_of(selector, groups.survey)
     shown = tuple(show) if show else _shown(selector, table)
     looked_at = held_out if len(held_out) else learned_from
     few = list(islice(only(groups, looked_at), _N_EXAMPLES))
-    examples = example_groups(table, few, selector.chooser(None), shown)
+    examples = example_groups(table, few, chooser_of(selector), shown)
     comparison = None
     if relevance is not None and len(held_out) > 1:
-        compared = held_out[:_MAX_COMPARED]
+        rng = np.random.default_rng(selector.seed_)
+        compared = np.sort(rng.permutation(held_out)[:_MAX_COMPARED])
         k = max(1, round(selector.training_["chosen_sizes"]["mean"]))
-        ways: dict[str, Callable[[Group], Choice]] = {"learned": selector.chooser(None)}
+        ways: dict[str, Callable[[Group], Choice]] = {"learned": chooser_of(selector)}
         ways |= untrained_ways(("dpp", "mmr", "top"), k, 0.5)
         comparison = evaluate(
             only(groups, compared),

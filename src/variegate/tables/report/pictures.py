@@ -67,7 +67,7 @@ def learning_figure(record: Mapping[str, Any]) -> Figure:
     has_f = any(f is not None for f in history["expected_f"])
     figure, row = new_figure(9.4 if has_f else figures.WIDTH, 3.2, panels=1 + has_f)
     _curve(row[0], steps, history["objective"], COLOURS["lme"])
-    held_out = " on held-out groups" if has_f else ""
+    held_out = " on groups set aside" if has_f else ""
     row[0].set_ylabel(f"objective{held_out}")
     if has_f:
         _curve(row[1], steps, history["expected_f"], COLOURS["mle"])

@@ -40,7 +40,9 @@ ABOUT_SCORES = (
     "from these groups with replacement."
 )
 
-ABOUT_CURVE = "This is the first of the models; those for other ω start from it."
+ABOUT_CURVE = (
+    "This is the first of the models; those for other ω have curves of their own."
+)
 
 ABOUT_WEIGHTS = (
     "A row has the quality exp(weights · features + intercept). Numbers are "
