@@ -85,9 +85,11 @@ def mark_numbers(app, doctree):
             cell["classes"].append("number")
 
 
-def skip_metadata_requests(app, what, name, member, skip, options):
-    """Leave out the methods about metadata that scikit-learn adds to estimators."""
-    return True if name.startswith("set_") and name.endswith("_request") else skip
+def skip_what_others_add(app, what, name, member, skip, options):
+    """Leave out scikit-learn's methods about metadata, and fields of named tuples."""
+    request = name.startswith("set_") and name.endswith("_request")
+    field = str(getattr(member, "__doc__", "")).startswith("Alias for field number")
+    return True if request or field else skip
 
 
 def setup(app):
@@ -95,4 +97,4 @@ def setup(app):
     app.connect("source-read", link_to_model_cards)
     app.connect("include-read", show_model_cards)
     app.connect("doctree-read", mark_numbers)
-    app.connect("autodoc-skip-member", skip_metadata_requests)
+    app.connect("autodoc-skip-member", skip_what_others_add)

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from variegate.baselines import METHODS, select
-from variegate.experiments.plotting import new_figure, to_png
+from variegate.experiments.plotting import to_png
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "which-method.png"
 K = 8
@@ -37,8 +38,9 @@ def embed(points, width=0.7):
 
 
 def draw(points, relevance, picks):
-    figure, row = new_figure(width=13.2, height=2.35, panels=len(picks))
-    for axes, (method, chosen) in zip(row, picks.items(), strict=True):
+    figure = Figure(figsize=(9.2, 4.9), layout="constrained")
+    *panels, key = figure.subplots(2, 4).ravel()  # the last place is for the key
+    for axes, (method, chosen) in zip(panels, picks.items(), strict=True):
         dots = axes.scatter(
             *points.T, c=relevance, s=9, linewidths=0, cmap="GnBu", vmin=-0.35, vmax=1
         )
@@ -51,7 +53,8 @@ def draw(points, relevance, picks):
         axes.set_ylim(-3.3, 2.9)
         axes.grid(visible=False)
         axes.spines[:].set(visible=True, color="#cccccc")
-    bar = figure.colorbar(dots, ax=row, aspect=14, pad=0.01, shrink=0.8)
+    key.set_axis_off()
+    bar = figure.colorbar(dots, cax=key.inset_axes([0.1, 0.1, 0.08, 0.8]))
     bar.ax.set_ylim(0.0, 1.0)
     bar.set_ticks([0.0, 0.5, 1.0])
     bar.set_label("relevance", fontsize=9)
