@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import variegate as vg
-from variegate.experiments.plotting import COLOURS, new_figure, to_png
+from variegate.figures import COLOURS, new_figure, to_png
 from variegate.objective import LargeMarginLoss
 from variegate.problem import TrainingProblem
 

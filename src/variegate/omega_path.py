@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Crossing", "OmegaPath", "PathPoint"]
+__all__ = ["Crossing", "OmegaPath", "PathPoint", "omega_name"]
 
 #: The score that omega raises, and the one that it lowers.
 _OTHER = {"recall": "precision", "precision": "recall"}
@@ -161,7 +161,7 @@ class OmegaPath:
                 )
             )
             mark = "  <- chosen" if point.omega == self.chosen else ""
-            omega = _omega_name(point.omega)
+            omega = omega_name(point.omega)
             lines.append(f"{omega:>10}  {scores}  {point.size:5.2f}{mark}")
         return "\n".join(lines)
 
@@ -179,7 +179,7 @@ class OmegaPath:
             ``figure.savefig("path.png")`` keeps it.
         """
         # matplotlib is loaded only when something is drawn.
-        from variegate.experiments.plotting import new_figure
+        from variegate.figures import new_figure
 
         figure, (left, right) = new_figure(width=9.4, height=4.0, panels=2)
         _draw_curve(left, self, list((others or {}).values()))
@@ -187,7 +187,7 @@ class OmegaPath:
         return figure
 
 
-def _omega_name(omega: float) -> str:
+def omega_name(omega: float) -> str:
     """Write powers of two below one as fractions, and the rest short."""
     inverse = 1.0 / omega
     if omega < 1.0 and inverse == round(inverse) and inverse <= 4096:
@@ -196,7 +196,7 @@ def _omega_name(omega: float) -> str:
 
 
 def _draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath]) -> None:
-    from variegate.experiments.plotting import COLOURS
+    from variegate.figures import COLOURS
 
     colour = COLOURS["lme"]
     for other in others:
@@ -257,7 +257,7 @@ def _name_points(axes: Axes, path: OmegaPath) -> None:
         named.append(place)
         is_chosen = point.omega == path.chosen
         axes.annotate(
-            ("chosen: " if is_chosen else "") + f"ω = {_omega_name(point.omega)}",
+            ("chosen: " if is_chosen else "") + f"ω = {omega_name(point.omega)}",
             (point.recall, point.precision),
             xytext=(8, 5),
             textcoords="offset points",
@@ -285,7 +285,7 @@ def _mark_target(axes: Axes, path: OmegaPath, along: str | None) -> None:
 
 
 def _draw_against_omega(axes: Axes, path: OmegaPath) -> None:
-    from variegate.experiments.plotting import COLOURS
+    from variegate.figures import COLOURS
 
     looks = {
         "precision": ("s", COLOURS["mle"]),
@@ -310,7 +310,7 @@ def _draw_against_omega(axes: Axes, path: OmegaPath) -> None:
     powers = np.round(np.log2(path.omega[[0, -1]])).astype(int)
     step = 2 if powers[1] - powers[0] > 6 else 1
     ticks = 2.0 ** np.arange(powers[0], powers[1] + 1, step)
-    axes.set_xticks(ticks, [_omega_name(tick) for tick in ticks])
+    axes.set_xticks(ticks, [omega_name(tick) for tick in ticks])
     axes.minorticks_off()
     axes.set_ylabel("mean over held-out ground sets")
     axes.set_xlabel("ω: what a missed item costs against a wrong one")

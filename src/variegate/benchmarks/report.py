@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from variegate.benchmarks.timing import Row
-from variegate.experiments.plotting import new_figure
 from variegate.experiments.tables import markdown_table
+from variegate.figures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

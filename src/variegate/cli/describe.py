@@ -52,7 +52,7 @@ def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
         from variegate._files import write_atomic
         from variegate.description.figures import model_figure
         from variegate.description.parts import kernel_parts
-        from variegate.experiments.plotting import to_png
+        from variegate.figures import to_png
 
         figure = model_figure(shown, inner.intercept_, kernel_parts(inner))
         write_atomic(png, to_png(figure))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from variegate.description.parts import KernelPart, Weight, shortened, strongest
-from variegate.experiments.plotting import COLOURS, new_figure
+from variegate.figures import COLOURS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,13 +25,13 @@ from variegate.experiments.documents.rows import (
 )
 from variegate.experiments.documents.settings import Settings
 from variegate.experiments.outcome import Outcome
-from variegate.experiments.plotting import to_png
 from variegate.experiments.runner import (
     Progress,
     discard_pieces,
     fingerprint,
     run_pieces,
 )
+from variegate.figures import to_png
 
 __all__ = ["Outcome", "Settings", "reproduce"]
 

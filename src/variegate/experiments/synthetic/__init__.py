@@ -12,7 +12,6 @@ from pathlib import Path
 
 from variegate._files import write_atomic
 from variegate.experiments.outcome import Outcome
-from variegate.experiments.plotting import to_png
 from variegate.experiments.runner import (
     Progress,
     discard_pieces,
@@ -23,6 +22,7 @@ from variegate.experiments.synthetic import figures, pieces, report
 from variegate.experiments.synthetic.claims import claims
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import summarize
+from variegate.figures import to_png
 
 __all__ = ["Outcome", "Settings", "reproduce"]
 

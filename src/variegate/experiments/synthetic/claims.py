@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from variegate.experiments.outcome import Claim
-from variegate.experiments.plotting import NAMES
 from variegate.experiments.synthetic.gap import ANCHORED
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import paired, row_of
+from variegate.figures import NAMES
 
 _CLOSE = 0.02
 _MATCH = 0.01

@@ -6,11 +6,11 @@ from typing import Any
 
 from variegate._version import __version__
 from variegate.experiments.outcome import Claim
-from variegate.experiments.plotting import NAMES
 from variegate.experiments.synthetic.claims import number, signed
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import AXES
 from variegate.experiments.tables import markdown_table
+from variegate.figures import NAMES
 
 CLAIM_HEADER = ("what the paper says", "what we measured", "does it hold")
 

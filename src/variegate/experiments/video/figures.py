@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from variegate.experiments.plotting import COLOURS, new_figure
 from variegate.experiments.video.claims import fraction
 from variegate.experiments.video.rows import HERO
+from variegate.figures import COLOURS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

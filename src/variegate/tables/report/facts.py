@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from variegate._html import count
 from variegate.description.parts import Weight, named_weights, shortened
-from variegate.omega_path import PathPoint
-from variegate.omega_path import _omega_name as omega_name
+from variegate.omega_path import PathPoint, omega_name
 from variegate.tables.encoding import FeatureColumn
 
 if TYPE_CHECKING:

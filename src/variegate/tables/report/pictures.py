@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from variegate._html import escape
 from variegate.description import figures
 from variegate.description.parts import kernel_parts
-from variegate.experiments.plotting import COLOURS, new_figure, to_png
+from variegate.figures import COLOURS, new_figure, to_png
 from variegate.tables.report.facts import path_points, weights
 
 if TYPE_CHECKING:
