@@ -20,7 +20,7 @@ from variegate._typing import FloatArray, IntArray
 
 #: Up to this size a stack of matrices goes through one compiled loop; above it, one
 #: LAPACK call a matrix is faster.
-STACK_LIMIT = 48
+STACK_LIMIT = 64
 
 #: A squared residual below this share of the item's own diagonal is rounding error:
 #: the item lies in the span of those before it, and the determinant is zero.

@@ -39,8 +39,10 @@ __all__ = ["TrainingProblem"]
 
 _T = TypeVar("_T")
 
-#: Ground sets in a stack: enough to make overheads small, few enough to stay in cache.
+#: Ground sets in a stack, and entries of their similarities: enough to make overheads
+#: small, few enough to stay in cache and to share among threads.
 _LARGEST_STACK = 1000
+_LARGEST_ENTRIES = 250_000
 
 
 class TrainingProblem:
@@ -245,7 +247,9 @@ def _groups_of_equal_size(
         by_size[len(ground_set)].append(position)
     groups: list[list[int]] = []
     for size, positions in by_size.items():
-        step = _LARGEST_STACK if stackable and size <= STACK_LIMIT else 1
+        step = 1
+        if stackable and size <= STACK_LIMIT:
+            step = min(_LARGEST_STACK, max(1, _LARGEST_ENTRIES // size**2))
         groups += [positions[k : k + step] for k in range(0, len(positions), step)]
     return groups
 
