@@ -136,7 +136,10 @@ def kill(out):
         is_running = process.poll() is None
         process.send_signal(signal.SIGKILL)
         process.wait()
-        left = sorted(entry.name for entry in folder.iterdir())
+        left = [
+            f"{entry.name}, whole, of {pq.read_table(entry).num_rows:,} rows"
+            for entry in folder.iterdir()
+        ]
         print(f"killed after {wait:g} s (running: {is_running}): {left or 'nothing'}")
         for entry in folder.iterdir():
             entry.unlink()
