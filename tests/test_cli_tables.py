@@ -11,6 +11,7 @@ import sys
 import time
 from decimal import Decimal
 from importlib.resources import files
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -598,6 +599,17 @@ def test_cells_of_csv_stay_as_they_are(variegate, tmp_path):
         assert int(row.pop("selection_rank")) >= 1
         assert 0.0 < float(row.pop("inclusion_probability")) <= 1.0
         assert row == known[row["query"], row["item"]]
+
+
+def test_the_file_of_columns_of_fit_serves_select_too(variegate):
+    Path("columns.toml").write_text(
+        'group = "query"\nlabel = "chosen"\nquality = ["score", "freshness"]\n'
+        'similarity = "embedding"\ncost = "tokens"\n'
+    )
+    plain = selected(variegate)
+    assert selected(variegate, "--columns", "columns.toml").equals(plain)
+    chosen = selected(variegate, "--columns", "columns.toml", "--budget", 300)
+    assert 0 < chosen.num_rows < plain.num_rows
 
 
 def test_k(variegate):

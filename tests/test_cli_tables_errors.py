@@ -625,6 +625,10 @@ def test_files_of_columns(refused, tmp_path, content, message):
         (fit("train.parquet", "--memory", "lots"), "'lots' is no amount of memory"),
         (fit("train.parquet", "--memory", "0MB"), "'0MB' is no amount of memory such"),
         (fit("train.parquet", "--memory", "1.2.3GB"), "is no amount of memory such as"),
+        (
+            select("train.parquet", "--similarity", "a", "--relevance", "score"),
+            "--similarity and --relevance cannot be used with --model",
+        ),
         (select("train.parquet", "--memory", "5 XB"), "'5 XB' is no amount of memory"),
         (evaluate("train.parquet", "--memory", "-1MB"), "is no amount of memory such"),
         (fit()[:-2], "Missing option '-o'"),

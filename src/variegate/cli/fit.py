@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,9 @@ from variegate.cli.table_options import (
 from variegate.cli.values import NAMES, Number
 
 if TYPE_CHECKING:
+    from variegate.tables.columns import Columns
     from variegate.tables.report import Report
+    from variegate.tables.selector import TableSelector
 
 
 @click.command(
@@ -144,27 +148,12 @@ def fit(
     table: Path,
     out: Path,
     columns_file: Path | None,
-    group: str | None,
-    label: str | None,
-    item: str | None,
-    quality: tuple[str, ...] | None,
-    categorical: tuple[str, ...] | None,
-    similarity: tuple[str, ...] | None,
-    relevance: str | None,
-    cost: str | None,
-    missing: str | None,
-    omegas: tuple[float, ...],
-    validation: float,
-    epochs: int | None,
-    seed: int,
-    memory: int,
-    jobs: int | None,
     html: Path | None,
     report: Path | None,
     show: tuple[str, ...] | None,
     force: bool,
     as_json: bool,
-    **settings: Any,
+    **given: Any,
 ) -> None:
     """Learn from a table which rows of each group to choose.
 
@@ -174,51 +163,13 @@ def fit(
     need_tables()
     from variegate.tables import report as reports
     from variegate.tables.report.gathering import check_report_columns, make_report
-    from variegate.tables.selector import TableSelector
     from variegate.tables.table import as_table
 
-    written = None if report is None else report / "report.md"
-    refuse_existing(force, out, html, written)
-    refuse_to_replace(out, "-o", [table])
-    if html is not None:
-        refuse_to_replace(html, "--html", [table])
-        if html.resolve() == out.resolve():
-            raise click.UsageError(f"{out} is for the model: name another for --html")
-    columns = columns_of(
-        columns_file,
-        group=group,
-        label=label,
-        item=item,
-        quality=quality,
-        categorical=categorical,
-        similarity=similarity,
-        relevance=relevance,
-        cost=cost,
-        missing=missing,
-    )
+    _refuse_outputs(table, out, html, report, force)
+    columns = columns_of(columns_file, **{part: given.pop(part) for part in _COLUMNS})
     source = as_table(table)
     check_report_columns(source, columns.relevance, show)
-    if settings["lam"] is not None and (
-        settings["tune"] or settings["target_precision"] or settings["target_recall"]
-    ):
-        raise click.UsageError("--tune and --target-... choose lambda: leave out --lam")
-    selector = TableSelector(
-        group=columns.group,
-        label=columns.label,
-        quality=columns.quality or None,
-        similarity=columns.similarity or None,
-        categorical=columns.categorical or None,
-        item=columns.item,
-        cost=columns.cost,
-        missing=columns.missing,
-        omega=omegas or None,
-        validation_fraction=validation,
-        memory=memory,
-        n_jobs=jobs or -1,
-        random_state=seed,
-    )
-    given = settings | {"n_epochs": epochs}
-    selector.set_params(**{n: v for n, v in given.items() if v is not None})
+    selector = _selector(columns, given)
     with notes(), stage_progress() as progress:
         selector.fit(source, progress=progress)
         selector.save(out)
@@ -237,6 +188,52 @@ def fit(
     for path in (out, html, report):
         if path is not None:
             click.echo(f"written: {path}", err=True)
+
+
+#: Options that are about columns.
+_COLUMNS = (
+    "group", "label", "item", "quality", "categorical", "similarity", "relevance",
+    "cost", "missing",
+)  # fmt: skip
+
+#: Options that a selector calls something else.
+_RENAMED = {
+    "omegas": "omega",
+    "validation": "validation_fraction",
+    "epochs": "n_epochs",
+    "seed": "random_state",
+    "jobs": "n_jobs",
+}
+
+
+def _refuse_outputs(
+    table: Path, out: Path, html: Path | None, report: Path | None, force: bool
+) -> None:
+    """Refuse files that must not be written, before the work."""
+    refuse_existing(force, out, html, report and report / "report.md")
+    refuse_to_replace(out, "-o", [table])
+    if html is not None:
+        refuse_to_replace(html, "--html", [table])
+        if html.resolve() == out.resolve():
+            raise click.UsageError(f"{out} is for the model: name another for --html")
+
+
+def _selector(columns: Columns, given: Mapping[str, Any]) -> TableSelector:
+    """Return a selector with the settings that were given, all others by default."""
+    from variegate.tables.selector import TableSelector
+
+    is_tuned = given["tune"] or given["target_precision"] or given["target_recall"]
+    if given["lam"] is not None and is_tuned:
+        raise click.UsageError("--tune and --target-... choose lambda: leave out --lam")
+    parts = asdict(columns)
+    del parts["relevance"]
+    settings = {_RENAMED.get(name, name): value for name, value in given.items()}
+    settings["omega"] = settings["omega"] or None
+    settings["n_jobs"] = settings["n_jobs"] or -1
+    known = {**parts, **settings}
+    return TableSelector(
+        **{name: value for name, value in known.items() if value not in (None, ())}
+    )
 
 
 def _write(made: Report, html: Path | None, folder: Path | None) -> None:

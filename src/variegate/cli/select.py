@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from variegate._html import count
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, OUTPUT, PATH, output, refuse_to_replace
 from variegate.cli.progress import Stage, stage_progress
@@ -24,8 +26,9 @@ from variegate.cli.table_options import (
 from variegate.cli.values import NAMES, Number
 
 if TYPE_CHECKING:
-    from variegate.tables.choosing import Choices
+    from variegate.tables.choosing import Choice, Choices
     from variegate.tables.columns import Columns
+    from variegate.tables.groups import Group, Groups
     from variegate.tables.table import Table
 
 
@@ -106,113 +109,122 @@ def select(
     next to which stand "selection_rank" and, from a model, "inclusion_probability".
     """
     need_tables()
+    from variegate.tables.choosing import choose
     from variegate.tables.output import check_output, write_choices
     from variegate.tables.table import as_table
+    from variegate.tables.untrained import untrained_groups
 
     if (model is None) == (method is None):
         raise click.UsageError("choose with --model or with --method, one of the two")
     refuse_existing(force, out)
     refuse_to_replace(out, "-o", [table])
     columns = columns_of(columns_file, **parts)
-    if budget is not None and columns.cost is None and model is None:
-        raise click.UsageError("--budget needs --cost, the column of costs")
     source = as_table(table)
     check_output(
         source, out, keep_all=keep_all, has_probability=model is not None, drop=drop
     )
     with notes(), stage_progress() as progress:
+        report = progress or (lambda stage, done, total: None)
         if model is not None:
-            choices, n_groups = _by_model(
-                source, model, columns, (k, budget, omega), (seed, memory, jobs),
-                progress,
-            )  # fmt: skip
+            _refuse_parts(parts)
+            limits = (k, budget, omega)
+            groups, way = _by_model(
+                source, model, columns, limits, seed, memory, report
+            )
         else:
             if omega is not None:
                 raise click.UsageError("--omega is for a --model")
-            if k is None and budget is None:
-                raise click.UsageError("say how many rows to choose: --k or --budget")
-            choices, n_groups = _by_method(
-                source, str(method), columns, (k, budget, trade_off),
-                (seed or 0, memory, jobs), progress,
-            )  # fmt: skip
+            way = _method(str(method), columns, k, budget, trade_off, seed or 0)
+            groups = untrained_groups(source, columns, str(method), memory, report)
+        choices = choose(
+            groups,
+            groups.survey.n_rows,
+            way,
+            jobs or -1,
+            lambda done: report("choosing", done, len(groups)),
+        )
         write_choices(
             source, choices, out, keep_all=keep_all, drop=drop, progress=progress
         )
-    chosen = int(choices.selected.sum())
-    # One row of every group that has any is the first.
-    n_empty = n_groups - int((choices.rank == 1).sum())
-    none = f", none from {n_empty:,} of them" if n_empty else ""
-    result = {
-        "rows": len(choices.selected),
-        "groups": n_groups,
-        "empty_groups": n_empty,
-        "chosen": chosen,
-        "file": str(out),
-    }
-    click.echo(
-        json.dumps(result, ensure_ascii=False)
-        if as_json
-        else f"{chosen:,} of {len(choices.selected):,} rows chosen from "
-        f"{n_groups:,} group{'s' * (n_groups != 1)}{none}"
-    )
+    _note_unknown(groups)
+    click.echo(_summary(choices, len(groups), out, as_json=as_json))
     click.echo(f"written: {out}", err=True)
+
+
+def _refuse_parts(parts: Mapping[str, Any]) -> None:
+    """Refuse options that a model has no use for; a file of columns may have them."""
+    unused = [f"--{part}" for part in _OF_A_MODEL if parts[part]]
+    if unused:
+        raise click.UsageError(
+            f"{' and '.join(unused)} cannot be used with --model, which knows its "
+            "columns"
+        )
+
+
+#: Columns that a model knows.
+_OF_A_MODEL = ("similarity", "categorical", "relevance")
 
 
 def _by_model(
     source: Table,
     path: Path,
     columns: Columns,
-    how: tuple[int | None, float | None, float | None],
-    machine: tuple[int | None, int, int | None],
-    progress: Stage | None,
-) -> tuple[Choices, int]:
-    from variegate.tables.using import choose_from, with_columns
+    limits: tuple[int | None, float | None, float | None],
+    seed: int | None,
+    memory: int,
+    report: Stage,
+) -> tuple[Groups, Callable[[Group], Choice]]:
+    """Return groups, and what a model chooses from each within ``k`` and a budget."""
+    from variegate.tables.using import chooser_of, groups_of, with_columns
 
-    ignored = [
-        f"--{part}"
-        for part in ("similarity", "categorical", "relevance")
-        if getattr(columns, part)
-    ]
-    if ignored:
-        raise click.UsageError(
-            f"{' and '.join(ignored)} cannot be used with --model, which knows its "
-            "columns"
-        )
-    selector = load_selector(path)
-    k, budget, omega = how
-    seed, memory, jobs = machine
-    selector.set_params(memory=memory, n_jobs=jobs or -1)
+    k, budget, omega = limits
+    selector = load_selector(path).set_params(memory=memory)
     selector = with_columns(selector, group=columns.group, cost=columns.cost)
     if seed is not None:
         selector.seed_ = seed
-    chosen, groups = choose_from(selector, source, k, budget, omega, progress)
-    for name, count in groups.unknown_levels().items():
-        note(
-            f"{count:,} rows have a value of {name!r} that was not there in training: "
-            "they count as none of its kinds"
-        )
-    return chosen, len(groups)
+    way = chooser_of(selector, omega, k, budget)
+    return groups_of(
+        selector, source, use_costs=budget is not None, progress=report
+    ), way
 
 
-def _by_method(
-    source: Table,
+def _method(
     method: str,
     columns: Columns,
-    how: tuple[int | None, float | None, float],
-    machine: tuple[int, int, int | None],
-    progress: Stage | None,
-) -> tuple[Choices, int]:
-    from variegate.tables.choosing import ByMethod, choose
-    from variegate.tables.untrained import untrained_groups
+    k: int | None,
+    budget: float | None,
+    trade_off: float,
+    seed: int,
+) -> Callable[[Group], Choice]:
+    from variegate.tables.choosing import ByMethod
 
-    k, budget, trade_off = how
-    seed, memory, jobs = machine
-    groups = untrained_groups(source, columns, method, memory, progress)
-    chooser = ByMethod(method, k, budget, trade_off, seed)
+    if k is None and budget is None:
+        raise click.UsageError("say how many rows to choose: --k or --budget")
+    if budget is not None and columns.cost is None:
+        raise click.UsageError("--budget needs --cost, the column of costs")
+    return ByMethod(method, k, budget, trade_off, seed)
 
-    def report(done: int) -> None:
-        if progress is not None:
-            progress("choosing", done, len(groups))
 
-    choices = choose(groups, groups.survey.n_rows, chooser, jobs or -1, report)
-    return choices, len(groups)
+def _note_unknown(groups: Groups) -> None:
+    for name, number in groups.unknown_levels().items():
+        note(
+            f"{number:,} rows have a value of {name!r} that was not there in training: "
+            "they count as none of its kinds"
+        )
+
+
+def _summary(choices: Choices, n_groups: int, out: Path, *, as_json: bool) -> str:
+    n_rows, chosen = len(choices.selected), int(choices.selected.sum())
+    # One row of every group that has any is the first.
+    n_empty = n_groups - int((choices.rank == 1).sum())
+    if as_json:
+        result = {
+            "rows": n_rows,
+            "groups": n_groups,
+            "empty_groups": n_empty,
+            "chosen": chosen,
+            "file": str(out),
+        }
+        return json.dumps(result, ensure_ascii=False)
+    none = f", none from {n_empty:,} of them" if n_empty else ""
+    return f"{chosen:,} of {n_rows:,} rows chosen from {count(n_groups, 'group')}{none}"
