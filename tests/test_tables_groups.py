@@ -406,3 +406,16 @@ def test_random_choice_needs_no_column_at_all(group):
     table = MemoryTable(pa.table({"g": ["a", "b"], "x": [1.0, 2.0]}))
     groups = list(untrained_groups(table, Columns(group=group), "random"))
     assert [len(g) for g in groups] == ([2] if group is None else [1, 1])
+
+
+@pytest.mark.parametrize("missing", ["mean", "indicator"])
+def test_a_relevance_is_filled_as_the_quality_that_it_is(missing):
+    table = pa.table({"g": ["a"] * 4, "x": [1.0, None, 3.0, 5.0], "r": [1, 2, 3, None]})
+    parts = {"group": "g", "quality": "x", "missing": missing}
+    (group,) = grouped(table, **parts, relevance="x")
+    assert group.relevance.tolist() == [1.0, 3.0, 3.0, 5.0]
+    # What is no quality has no mean to take.
+    with pytest.raises(TableError, match="column 'r', the relevance, has no value"):
+        grouped(table, **parts, relevance="r")
+    with pytest.raises(TableError, match="'x', the relevance, has no value in row 2"):
+        grouped(table, **parts | {"missing": "error"}, relevance="x")

@@ -184,6 +184,13 @@ class Encoding:
         """Return all columns that features are made of."""
         return [*self.quality, *(c for block in self.blocks.values() for c in block)]
 
+    def filled(self, name: str, numbers: FloatArray) -> FloatArray:
+        """Return numbers of a column with the mean where a cell may be empty."""
+        for column in self.quality if self.missing != "error" else ():
+            if column.name == name and column.kind == "number":
+                return np.where(np.isnan(numbers), column.mean, numbers)
+        return numbers
+
     def quality_of(self, batch: Any, first_row: int, *, is_untyped: bool) -> FloatArray:
         """Return the quality features of some rows."""
         return self._stacked(self.quality, batch, first_row, is_untyped)

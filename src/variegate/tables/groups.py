@@ -176,9 +176,12 @@ class Groups:
             for part in ("cost", "relevance"):
                 name = getattr(columns, part)
                 if name is not None:
-                    records[part] = _whole_numbers(
-                        batch.column(name), name, part, first, is_untyped=text
+                    numbers = as_numbers(
+                        batch.column(name), name, first, is_untyped=text
                     )
+                    if part == "relevance":
+                        numbers = encoding.filled(name, numbers)
+                    records[part] = _checked(numbers, name, part, first)
             records["quality"] = encoding.quality_of(batch, first, is_untyped=text)
             for block in encoding.blocks:
                 records[_field(block)] = encoding.block_of(
@@ -241,11 +244,8 @@ def _record_type(survey: Survey, encoding: Encoding) -> np.dtype[Any]:
     return np.dtype(fields)
 
 
-def _whole_numbers(
-    column: Any, name: str, part: str, first_row: int, *, is_untyped: bool
-) -> FloatArray:
+def _checked(numbers: FloatArray, name: str, part: str, first_row: int) -> FloatArray:
     """Return costs or relevances, all of them there."""
-    numbers = as_numbers(column, name, first_row, is_untyped=is_untyped)
     bad = np.isnan(numbers)
     if bad.any():
         row = first_row + int(np.argmax(bad)) + 1
