@@ -40,7 +40,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from variegate._cosine import chunks, rounded
+from variegate._cosine import chunks, rounded, unit_rows
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.linalg import RANK_TOLERANCE
@@ -164,11 +164,7 @@ def _unit_rows(embeddings: Any) -> FloatArray:
                 f"embeddings holds NaN or infinite values in row "
                 f"{rows.start + int(np.argmax(bad))}: drop or fill such rows"
             )
-        # By the largest entry first, so that no square overflows or underflows.
-        largest = np.abs(part).max(axis=1, initial=0.0)
-        part = part / np.where(largest > 0.0, largest, 1.0)[:, None]
-        norms = np.sqrt(np.einsum("ij,ij->i", part, part))
-        F[rows] = part / np.where(norms > 0.0, norms, 1.0)[:, None]
+        F[rows] = unit_rows(part)
     return F
 
 

@@ -112,6 +112,7 @@ def select(
     from variegate.tables.choosing import choose
     from variegate.tables.output import check_output, write_choices
     from variegate.tables.table import as_table
+    from variegate.tables.training import ignore
     from variegate.tables.untrained import untrained_groups
 
     if (model is None) == (method is None):
@@ -124,7 +125,7 @@ def select(
         source, out, keep_all=keep_all, has_probability=model is not None, drop=drop
     )
     with notes(), stage_progress() as progress:
-        report = progress or (lambda stage, done, total: None)
+        report = progress or ignore
         if model is not None:
             _refuse_parts(parts)
             limits = (k, budget, omega)

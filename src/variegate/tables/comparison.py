@@ -12,8 +12,8 @@ from variegate.tables.groups import Group, Groups
 from variegate.tables.selector import TableSelector
 from variegate.tables.splitting import only, usable_groups
 from variegate.tables.table import Table, TableError
-from variegate.tables.training import Progress
-from variegate.tables.using import chooser_of, groups_of, ignore
+from variegate.tables.training import Progress, ignore
+from variegate.tables.using import chooser_of, groups_of
 
 __all__ = ["Contest", "default_relevance", "untrained_ways"]
 

@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from variegate._cosine import unit_rows
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.tables.cells import as_numbers, as_texts, as_vectors
 from variegate.tables.columns import Columns, is_vector
@@ -104,7 +105,7 @@ class FeatureColumn:
             )
             self._check_size(vectors)
             if self.kind == "direction":
-                return _unit_rows(vectors)
+                return unit_rows(vectors)
             values = (vectors - self.mean) / self.scale
             empty = np.zeros(len(values), dtype=bool)
         if missing == "error" and empty.any():
@@ -148,14 +149,6 @@ def _texts(column: Any, name: str) -> Any:
         return as_texts(column)
     except TableError as error:
         raise TableError(f"column {name!r} {error}") from None
-
-
-def _unit_rows(vectors: FloatArray) -> FloatArray:
-    # By the largest entry first, so that no square overflows or underflows.
-    largest = np.abs(vectors).max(axis=1, initial=0.0, keepdims=True)
-    vectors = vectors / np.where(largest > 0.0, largest, 1.0)
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
-    return np.asarray(vectors / np.where(lengths > 0.0, lengths, 1.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,13 +28,12 @@ from variegate.tables.record import training_record, validation_path
 from variegate.tables.splitting import EMPTY_GROUPS, only, usable_groups
 from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import Table, TableError, as_table
-from variegate.tables.training import KERNELS, Lesson, Progress, kernel_for
+from variegate.tables.training import KERNELS, Lesson, Progress, ignore, kernel_for
 from variegate.tables.using import (
     as_labels,
     choose_from,
     chooser_of,
     groups_of,
-    ignore,
     refuse_labels_among,
     rows_of,
     split_of,

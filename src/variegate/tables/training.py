@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from variegate.tables.splitting import examples, only
 from variegate.tables.table import TableError
 from variegate.tuning import LargeMarginDPPCV
 
-__all__ = ["KERNELS", "Learned", "Lesson", "Progress", "kernel_for"]
+__all__ = ["KERNELS", "Learned", "Lesson", "Progress", "ignore", "kernel_for"]
 
 KERNELS = ("multiple", "linear")
 
@@ -52,6 +52,10 @@ _BUFFER = 64 * 2**20
 
 #: Called with what is being done, and (finished, all) steps of it.
 Progress = Callable[[str, int, int], None]
+
+
+def ignore(stage: str, done: int, total: int) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +131,7 @@ class Lesson:
     memory: int
     n_jobs: int | None
     seed: int
-    progress: Progress = field(default=lambda stage, done, total: None)
+    progress: Progress = ignore
 
     def learn(self, groups: Groups, numbers: IntArray) -> Learned:
         """Learn from the groups with these numbers."""

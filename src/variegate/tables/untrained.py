@@ -8,8 +8,8 @@ from variegate.tables.columns import Columns
 from variegate.tables.groups import DEFAULT_MEMORY, Groups
 from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import Table, TableError
-from variegate.tables.training import Progress
-from variegate.tables.using import ignore, rows_of
+from variegate.tables.training import Progress, ignore
+from variegate.tables.using import rows_of
 
 __all__ = ["untrained_groups"]
 

@@ -25,7 +25,7 @@ from variegate.tables.groups import Groups
 from variegate.tables.splitting import split, usable_groups
 from variegate.tables.survey import Survey, survey
 from variegate.tables.table import Table, TableError
-from variegate.tables.training import Progress
+from variegate.tables.training import Progress, ignore
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -35,16 +35,11 @@ __all__ = [
     "choose_from",
     "chooser_of",
     "groups_of",
-    "ignore",
     "refuse_labels_among",
     "rows_of",
     "split_of",
     "with_columns",
 ]
-
-
-def ignore(stage: str, done: int, total: int) -> None:
-    """Report nothing."""
 
 
 def rows_of(report: Progress, stage: str) -> Callable[[int], None]:

@@ -19,8 +19,8 @@ from variegate.tables.report.examples import example_groups
 from variegate.tables.selector import TableSelector
 from variegate.tables.splitting import only
 from variegate.tables.table import Table
-from variegate.tables.training import Progress
-from variegate.tables.using import chooser_of, groups_of, ignore, split_of
+from variegate.tables.training import Progress, ignore
+from variegate.tables.using import chooser_of, groups_of, split_of
 
 __all__ = ["check_report_columns", "make_report"]
 
