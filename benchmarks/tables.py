@@ -22,7 +22,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import variegate as vg
 from variegate.tables import make_table, write_table
+from variegate.tables.evaluation import Evaluation, evaluate
+from variegate.tables.table import as_table
+from variegate.tables.using import chooser_of, groups_of
 
 COMMAND = Path(sys.executable).with_name("variegate")
 COLUMNS = [
@@ -50,14 +54,38 @@ def contest(out):
     train, test = out / "contest-train.parquet", out / "contest-test.parquet"
     write_table(make_table(2000, 50, random_state=0), train)
     write_table(make_table(500, 50, random_state=1), test)
-    settings = {"mle": ["--lam", "0"], "lme": [], "tuned": ["--tune"]}
-    models = []
+    mle = ["--lam", "0"]
+    settings = {"mle": mle, "lme": [], "tuned": ["--tune"]}
+    settings |= {"mbr-mle": [*mle, "--decoder", "mbr"]}
+    settings |= {"mbr-tuned": ["--tune", "--decoder", "mbr"]}
+    models = {name: out / f"contest-{name}.json" for name in settings}
     for name, how in settings.items():
-        model = out / f"contest-{name}.json"
-        variegate("fit", train, *COLUMNS, *how, "-o", model, "--force", quiet=True)
-        models = ["--model", model, *models]
-    variegate("evaluate", test, *models, "--relevance", "score")
-    variegate("evaluate", test, *models[:2], "--relevance", "score", "--k", "wanted")
+        variegate(
+            "fit", train, *COLUMNS, *how, "-o", models[name], "--force", quiet=True
+        )
+    named = {name: ["--model", path] for name, path in models.items()}
+    greedy = [*named["tuned"], *named["lme"], *named["mle"]]
+    mbr = [*named["mbr-tuned"], *named["mbr-mle"]]
+    variegate("evaluate", test, *greedy, "--relevance", "score")
+    variegate(
+        "evaluate", test, *named["tuned"], "--relevance", "score", "--k", "wanted"
+    )
+    variegate("evaluate", test, *mbr, "--methods", "none")
+    _eight_rows(test, {name: vg.load(models[name]) for name in ("tuned", "mle")})
+
+
+def _eight_rows(path, selectors):
+    """Compare models that are told how many rows to choose."""
+    scores = {}
+    for name, selector in selectors.items():
+        groups = groups_of(selector, as_table(path), use_labels=True)
+        found = evaluate(groups, {name: chooser_of(selector, k=8)})
+        scores |= found.scores
+    result = Evaluation(scores, found.wanted_size)
+    for name, of in result.intervals().items():
+        print(f"{name}, 8 rows of each group: F {of['f'].mean:.3f}")
+    less = result.differences("tuned")["mle"]["f"]
+    print(f"tuned less mle: {less.mean:+.4f} [{less.low:+.4f}, {less.high:+.4f}]")
 
 
 def large(out, n_groups=20_000, n_items=50, size=512):
