@@ -23,8 +23,8 @@ import numpy as np
 
 import variegate as vg
 from variegate.benchmarks.timing import measure_time
-from variegate.objective import LargeMarginLoss
-from variegate.problem import TrainingProblem
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.problem import TrainingProblem
 
 SIZES = (10_000, 100_000, 1_000_000)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 import variegate as vg
-from variegate.figures import COLOURS, new_figure, to_png
-from variegate.objective import LargeMarginLoss
-from variegate.problem import TrainingProblem
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.problem import TrainingProblem
+from variegate.report.figures import COLOURS, new_figure, to_png
 
 N_ITEMS = 600
 RANKS = (10, 20, 40, 80, 160, 320)

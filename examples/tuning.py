@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import variegate as vg
-from variegate.figures import to_png
+from variegate.report.figures import to_png
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "tuning-path.png"
 

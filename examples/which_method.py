@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from variegate.baselines import METHODS, select
-from variegate.figures import to_png
+from variegate.report.figures import to_png
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "which-method.png"
 K = 8

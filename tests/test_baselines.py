@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from variegate import _cosine, baselines, medoids
-from variegate.baselines import METHODS, select
+from variegate.baselines import METHODS, medoids, select
+from variegate.baselines import selecting as baselines
+from variegate.linalg import cosine as _cosine
 
 #: Those that weigh relevance against diversity item by item.
 WEIGHING = ["dpp", "mmr", "facility-location"]

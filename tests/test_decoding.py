@@ -16,7 +16,7 @@ from variegate.decoding import (
     as_decoder,
 )
 from variegate.decoding import exact as exact_module
-from variegate.linalg import log_principal_minors, split_scale
+from variegate.linalg.determinants import log_principal_minors, split_scale
 
 
 def best_by_brute_force(L, k=None, budget=None, costs=None):

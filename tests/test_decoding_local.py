@@ -10,7 +10,7 @@ import variegate as vg
 from instances import random_kernel_matrix
 from variegate.decoding import Constraint, local
 from variegate.decoding.local import Local, _Neighbourhood
-from variegate.representations import Dense, Factored
+from variegate.linalg.representations import Dense, Factored
 
 
 def neighbours(n, y, k=None, budget=None, costs=None):

@@ -9,7 +9,7 @@ import reference
 import variegate as vg
 from instances import random_kernel_matrix
 from variegate.decoding.relaxed import MARGIN, Relaxed, rounded, softmax_extension
-from variegate.representations import Dense
+from variegate.linalg.representations import Dense
 
 
 def extension_by_subsets(L, x):

@@ -27,7 +27,7 @@ PUBLIC = [
     "variegate.baselines",
     "variegate.datasets",
     "variegate.decoding",
-    "variegate.domains",
+    "variegate.kernels.domains",
     "variegate.kernels",
     "variegate.metrics",
     "variegate.persistence",

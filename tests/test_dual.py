@@ -10,13 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 import variegate as vg
-from variegate.dual import DualStack, Factors, dual_loss, low_rank_factors
-from variegate.linalg import NotPositiveDefiniteError, with_jitter
-from variegate.objective import LargeMarginLoss, Targets, ZeroProbabilityError
-from variegate.parameters import InfeasibleError
+from variegate.learning.dual import DualStack, Factors, dual_loss, low_rank_factors
+from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
+from variegate.learning.parameters import InfeasibleError
+from variegate.learning.problem import TrainingProblem
+from variegate.linalg.determinants import NotPositiveDefiniteError, with_jitter
+from variegate.linalg.representations import Dense, Factored
 from variegate.persistence import ModelFileError
-from variegate.problem import TrainingProblem
-from variegate.representations import Dense, Factored
 
 N = 40
 RANKS = {"one": [3], "three": [2, 1, 4], "wide": [30, 25]}
@@ -134,7 +134,7 @@ def test_many_chunks_equal_one(monkeypatch):
     u = rng.standard_normal(N)
     loss = LargeMarginLoss(2.0, hinge=False)
     whole = dual_loss(loss, Factors.of(parts), weights, u, targets, 1e-6)
-    monkeypatch.setattr("variegate.dual._ROWS", 7)
+    monkeypatch.setattr("variegate.learning.dual._ROWS", 7)
     chunked = dual_loss(loss, Factors.of(parts), weights, u, targets, 1e-6)
     for one, other in zip(whole, chunked, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10)
@@ -173,7 +173,9 @@ def ground_sets_of(kind, n_sets=2, n_items=160):
 
 def problem_of(kernel, sets, subsets, lam, monkeypatch=None):
     if monkeypatch is not None:
-        monkeypatch.setattr("variegate.problem.low_rank_factors", lambda *_: None)
+        monkeypatch.setattr(
+            "variegate.learning.problem.low_rank_factors", lambda *_: None
+        )
     return TrainingProblem(
         sets,
         subsets,

@@ -5,7 +5,7 @@ import reference
 import variegate as vg
 from instances import random_kernel_matrix
 from variegate.decoding import all_subsets
-from variegate.linalg import log_principal_minors, split_scale
+from variegate.linalg.determinants import log_principal_minors, split_scale
 
 #: Factors B of the kernels L = B Bᵀ that every test here runs on.
 FACTORS = {

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from variegate.lapack import add_product, cholesky, inverse_from_cholesky
+from variegate.linalg.lapack import add_product, cholesky, inverse_from_cholesky
 
 
 def definite(n, seed=0):

@@ -4,7 +4,7 @@ import pytest
 import reference
 from instances import random_kernel_matrix
 from variegate.compiled.spd import invert_stack
-from variegate.linalg import (
+from variegate.linalg.determinants import (
     STACK_LIMIT,
     NotPositiveDefiniteError,
     log_det_and_inverse,

@@ -6,9 +6,13 @@ from hypothesis import strategies as st
 import reference
 import variegate as vg
 from instances import KERNELS, random_ground_set, random_kernel_matrix
-from variegate.linalg import NotPositiveDefiniteError, Resolvent, with_jitter
-from variegate.objective import LargeMarginLoss, Targets
-from variegate.problem import TrainingProblem
+from variegate.learning.objective import LargeMarginLoss, Targets
+from variegate.learning.problem import TrainingProblem
+from variegate.linalg.determinants import (
+    NotPositiveDefiniteError,
+    Resolvent,
+    with_jitter,
+)
 
 N = 6
 SUBSETS = {
@@ -334,7 +338,7 @@ def test_large_and_small_sets_are_the_same_loss(monkeypatch, lam, hinge, scale):
         targets = Targets.of(subsets, n, costs[0], costs[1])
         loss = LargeMarginLoss(lam, hinge)
         small = loss.value_and_gradient(S, u, targets)
-        monkeypatch.setattr("variegate.objective.STACK_LIMIT", 0)
+        monkeypatch.setattr("variegate.learning.objective.STACK_LIMIT", 0)
         large = loss.value_and_gradient(S, u, targets)
         monkeypatch.undo()
         np.testing.assert_allclose(small.value, large.value, rtol=1e-10, atol=1e-10)
@@ -357,7 +361,7 @@ def test_large_sets_against_the_appendix(lam):
 
 @pytest.mark.parametrize("limit", [0, 48])
 def test_failures_name_their_set(monkeypatch, limit):
-    monkeypatch.setattr("variegate.objective.STACK_LIMIT", limit)
+    monkeypatch.setattr("variegate.learning.objective.STACK_LIMIT", limit)
     S = np.stack([np.eye(3), np.ones((3, 3)), np.eye(3)])
     targets = Targets.of([np.array([0, 1])] * 3, 3)
     with pytest.raises(NotPositiveDefiniteError) as caught:

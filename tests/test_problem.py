@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import variegate as vg
-from variegate.objective import LargeMarginLoss
-from variegate.parameters import InfeasibleError
-from variegate.problem import TrainingProblem
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.parameters import InfeasibleError
+from variegate.learning.problem import TrainingProblem
 
 KERNELS = [vg.Gaussian(2.0), vg.MultipleKernel(bandwidths=[1.0, 2.0, 4.0], linear=True)]
 

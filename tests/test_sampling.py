@@ -15,9 +15,9 @@ import variegate as vg
 from instances import random_kernel_matrix
 from variegate.compiled.elementary import sample_elementary
 from variegate.compiled.symmetric import choose_eigenvectors, fill_log_polynomials
+from variegate.linalg.spectrum import Eigenvectors
 from variegate.sampling import sample_spectral
 from variegate.sampling.chain import effective_sample_size, sample_chain
-from variegate.spectrum import Eigenvectors
 
 DRAWS = 20_000
 P_VALUE = 1e-4

@@ -5,10 +5,10 @@ import pytest
 from scipy.optimize import minimize
 
 import variegate as vg
-from variegate.domains import Free, Simplex
-from variegate.objective import LargeMarginLoss
-from variegate.parameters import InfeasibleError, ParameterSpace
-from variegate.problem import TrainingProblem
+from variegate.kernels.domains import Free, Simplex
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.parameters import InfeasibleError, ParameterSpace
+from variegate.learning.problem import TrainingProblem
 from variegate.solvers import LBFGS, AlternatingSubgradient, Stop, as_solver
 
 SOLVERS = [LBFGS(tol=1e-7), AlternatingSubgradient(max_iter=2000, tol=1e-7)]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from instances import random_kernel_matrix
-from variegate.linalg import log_principal_minors, split_scale
-from variegate.spectrum import eigenpairs, symmetric_eigenpairs
+from variegate.linalg.determinants import log_principal_minors, split_scale
+from variegate.linalg.spectrum import eigenpairs, symmetric_eigenpairs
 
 
 @pytest.mark.parametrize("spread", [0.0, 3.0, 30.0, 200.0])

@@ -17,8 +17,9 @@ from scipy import sparse
 
 import variegate as vg
 from instances import KERNELS, random_ground_set
-from variegate.objective import LargeMarginLoss
-from variegate.problem import TrainingProblem
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.problem import TrainingProblem
+from variegate.learning.streamed_problem import StreamedProblem, n_to_hold_out
 from variegate.solvers import (
     LBFGS,
     CheckpointError,
@@ -28,7 +29,6 @@ from variegate.solvers import (
     as_solver,
 )
 from variegate.solvers.adam import Adam
-from variegate.streamed_problem import StreamedProblem, n_to_hold_out
 from variegate.streaming import Examples, PairFolder, write_pairs
 
 
@@ -397,13 +397,13 @@ class Walled:
     is_smooth = True
 
     def __init__(self):
-        from variegate.domains import Free
-        from variegate.parameters import ParameterSpace
+        from variegate.kernels.domains import Free
+        from variegate.learning.parameters import ParameterSpace
 
         self.space = ParameterSpace({"theta": Free(1)}, groups=[["theta"]])
 
     def value_and_gradient(self, flat):
-        from variegate.parameters import InfeasibleError
+        from variegate.learning.parameters import InfeasibleError
 
         if flat[0] >= 0.04:
             raise InfeasibleError("too far")

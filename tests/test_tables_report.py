@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import variegate as vg
-from variegate.description.parts import kernel_parts, shortened
-from variegate.description.terminal import with_bars
+from variegate.application.description.parts import kernel_parts, shortened
+from variegate.application.description.terminal import with_bars
 from variegate.tables import TableSelector, make_table
 from variegate.tables.choosing import ByMethod, ByModel
 from variegate.tables.evaluation import evaluate

@@ -6,9 +6,9 @@ from sklearn.base import clone
 
 import variegate as vg
 from text_instances import BAKERY, CLUSTERS, STORM, STORM_AGAIN
-from variegate.omega import model_at
 from variegate.persistence import ModelFileError
 from variegate.text import Budget, Cluster, Document, Summarizer
+from variegate.tuning.omega import model_at
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, KFold
 
 import variegate as vg
-from variegate import tuning
-from variegate._tuning_choice import MAX_REFINEMENTS, refine
-from variegate._tuning_folds import Trial, outwards
 from variegate.decoding import MBR
 from variegate.metrics import mean_scores
-from variegate.omega_path import OmegaPath, PathPoint
 from variegate.tuning import LargeMarginDPPCV, TargetNotReachedWarning
+from variegate.tuning import cross_validation as tuning
+from variegate.tuning.choice import MAX_REFINEMENTS, refine
+from variegate.tuning.folds import Trial, outwards
+from variegate.tuning.path import OmegaPath, PathPoint
 
 LINEAR = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="exact")
 GRID = {"lams": (0.0, 4.0), "omegas": (1 / 16, 1 / 4, 1.0, 4.0), "cv": 3}

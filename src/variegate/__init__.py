@@ -1,6 +1,6 @@
 """Learn, from examples of good selections, to pick relevant and diverse subsets."""
 
-from variegate import datasets, decoding, domains, metrics, sampling, solvers
+from variegate import datasets, decoding, metrics, sampling, solvers
 from variegate._version import __version__
 from variegate.baselines import select
 from variegate.ensemble import LEnsemble
@@ -14,10 +14,11 @@ from variegate.kernels import (
     Mixture,
     MultipleKernel,
     Precomputed,
+    domains,
 )
-from variegate.objective import large_margin_loss
+from variegate.learning.objective import large_margin_loss
+from variegate.linalg.psd import SimilarityRepairWarning, nearest_psd
 from variegate.persistence import load
-from variegate.psd import SimilarityRepairWarning, nearest_psd
 from variegate.selection import Selection
 from variegate.tuning import LargeMarginDPPCV
 

@@ -9,7 +9,7 @@ import numpy as np
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.ground_set import GroundSet
-from variegate.linalg import log_principal_minors, split_scale
+from variegate.linalg.determinants import log_principal_minors, split_scale
 
 __all__ = ["SyntheticData", "make_synthetic"]
 

@@ -10,9 +10,9 @@ from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate.decoding import Constraint, Decoder, as_decoder
 from variegate.ground_set import as_members
-from variegate.psd import check_semidefinite, check_symmetric
-from variegate.representations import Dense, Factored, Representation
-from variegate.representations.factored import refuse_large_matrix
+from variegate.linalg.psd import check_semidefinite, check_symmetric
+from variegate.linalg.representations import Dense, Factored, Representation
+from variegate.linalg.representations.factored import refuse_large_matrix
 from variegate.sampling import sample_spectral, sample_spectral_k
 from variegate.selection import Selection
 

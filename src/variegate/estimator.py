@@ -18,17 +18,18 @@ from variegate._random import check_random_state, generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.decoding import Decoder, as_decoder
-from variegate.dual import low_rank_factors
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.linalg import with_jitter
-from variegate.objective import LargeMarginLoss, check_error_costs
-from variegate.parameters import ParameterSpace
-from variegate.problem import TrainingProblem
-from variegate.quality import log_quality
-from variegate.representations import Factored
-from variegate.representations.factored import MAX_MATRIX
+from variegate.learning.dual import low_rank_factors
+from variegate.learning.objective import LargeMarginLoss, check_error_costs
+from variegate.learning.parameters import ParameterSpace
+from variegate.learning.problem import TrainingProblem
+from variegate.learning.quality import log_quality
+from variegate.learning.streamed_problem import StreamedProblem, n_to_hold_out
+from variegate.linalg.determinants import with_jitter
+from variegate.linalg.representations import Factored
+from variegate.linalg.representations.factored import MAX_MATRIX
 from variegate.solvers import (
     Callback,
     MiniBatch,
@@ -38,7 +39,6 @@ from variegate.solvers import (
     as_solver,
 )
 from variegate.solvers.adam import Adam
-from variegate.streamed_problem import StreamedProblem, n_to_hold_out
 from variegate.streaming import Example, Examples, ListedExamples
 
 __all__ = ["LargeMarginDPP"]

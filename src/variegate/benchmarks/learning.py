@@ -36,8 +36,8 @@ from variegate._typing import FloatArray, IntArray
 from variegate.benchmarks.timing import Row, optional, row
 from variegate.ground_set import GroundSet
 from variegate.kernels import Gaussian, Kernel, MultipleKernel
-from variegate.objective import LargeMarginLoss
-from variegate.problem import TrainingProblem
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.problem import TrainingProblem
 
 _FLOOR = "potrf + potri"
 _JITTER = 1e-6

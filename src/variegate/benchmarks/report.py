@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from variegate.benchmarks.timing import Row
 from variegate.experiments.tables import markdown_table
-from variegate.figures import new_figure
+from variegate.report.figures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

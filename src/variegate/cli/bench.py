@@ -30,7 +30,7 @@ def bench(names: tuple[str, ...], out: Path, quick: bool) -> None:
 
     from variegate.benchmarks import BENCHMARKS, load_benchmark
     from variegate.benchmarks.report import plot, table
-    from variegate.figures import new_figure, to_png
+    from variegate.report.figures import new_figure, to_png
 
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:

@@ -13,7 +13,7 @@ from variegate.cli.paths import MODEL, OUTPUT, output, refuse_to_replace
 from variegate.cli.table_options import FORCE, refuse_existing
 
 if TYPE_CHECKING:
-    from variegate.description.parts import Weight
+    from variegate.application.description.parts import Weight
     from variegate.estimator import LargeMarginDPP
 
 
@@ -50,9 +50,9 @@ def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
     click.echo(json.dumps(numbers, indent=1, ensure_ascii=False) if as_json else words)
     if png is not None:
         from variegate._files import write_atomic
-        from variegate.description.figures import model_figure
-        from variegate.description.parts import kernel_parts
-        from variegate.figures import to_png
+        from variegate.application.description.figures import model_figure
+        from variegate.application.description.parts import kernel_parts
+        from variegate.report.figures import to_png
 
         figure = model_figure(shown, inner.intercept_, kernel_parts(inner))
         write_atomic(png, to_png(figure))
@@ -66,9 +66,9 @@ def _is_about_tables(model: Any) -> bool:
 
 def _weights(model: Any) -> tuple[list[Weight], LargeMarginDPP]:
     """Return the weights of a model by name, and the model that they are of."""
-    from variegate.description.parts import named_weights
+    from variegate.application.description.parts import named_weights
     from variegate.estimator import LargeMarginDPP
-    from variegate.omega import model_at, resolve_omega
+    from variegate.tuning.omega import model_at, resolve_omega
 
     if isinstance(model, LargeMarginDPP):
         names = [f"feature {number}" for number in range(len(model.theta_))]
@@ -78,8 +78,12 @@ def _weights(model: Any) -> tuple[list[Weight], LargeMarginDPP]:
 
 
 def _text(model: Any, inner: LargeMarginDPP, shown: list[Weight]) -> str:
-    from variegate.description.parts import kernel_parts
-    from variegate.description.terminal import aligned, kernel_lines, weight_lines
+    from variegate.application.description.parts import kernel_parts
+    from variegate.application.description.terminal import (
+        aligned,
+        kernel_lines,
+        weight_lines,
+    )
 
     facts = {
         "model": type(model).__name__,
@@ -111,7 +115,7 @@ def _record(model: Any) -> dict[str, int | float]:
 
 
 def _plain(model: Any, inner: LargeMarginDPP, shown: list[Weight]) -> dict[str, Any]:
-    from variegate.description.parts import kernel_parts
+    from variegate.application.description.parts import kernel_parts
 
     return {
         "model": type(model).__name__,

@@ -140,7 +140,7 @@ def _load(model: Path | None) -> KeyframePicker:
 
 def _check_omega(picker: KeyframePicker, omega: float | None) -> None:
     """Say once what every video would fail by."""
-    from variegate.omega import resolve_omega
+    from variegate.tuning.omega import resolve_omega
 
     resolve_omega(picker.omegas_, omega, picker.default_omega)
 

@@ -63,7 +63,7 @@ def synthetic(out: Path, quick: bool, jobs: int | None) -> None:
     # Imported here: the figures need packages that other commands do not.
     from variegate.experiments.synthetic import Settings, report
     from variegate.experiments.synthetic import reproduce as run
-    from variegate.figures import new_figure
+    from variegate.report.figures import new_figure
 
     new_figure()  # better to learn now than after the fits that matplotlib is missing
     settings = Settings.quick() if quick else Settings()
@@ -102,7 +102,7 @@ def documents(
     """
     from variegate.experiments.documents import Settings, report
     from variegate.experiments.documents import reproduce as run
-    from variegate.figures import new_figure
+    from variegate.report.figures import new_figure
 
     new_figure()
     settings = Settings.quick() if quick else Settings()
@@ -145,7 +145,7 @@ def video(
     """
     from variegate.experiments.video import Settings, report
     from variegate.experiments.video import reproduce as run
-    from variegate.figures import new_figure
+    from variegate.report.figures import new_figure
 
     new_figure()
     settings = Settings.quick() if quick else Settings()

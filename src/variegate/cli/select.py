@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variegate._html import count
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, OUTPUT, PATH, output, refuse_to_replace
 from variegate.cli.progress import Stage, stage_progress
@@ -24,6 +23,7 @@ from variegate.cli.table_options import (
     refuse_existing,
 )
 from variegate.cli.values import NAMES, Number
+from variegate.report.html import count
 
 if TYPE_CHECKING:
     from variegate.tables.choosing import Choice, Choices

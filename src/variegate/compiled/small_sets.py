@@ -1,7 +1,8 @@
 """The loss of many small ground sets and its gradient, one set after the other.
 
 Everything about a set stays in the innermost cache.  Formulas are those of
-:mod:`variegate.objective` and :class:`variegate.linalg.Resolvent`.
+:mod:`variegate.learning.objective` and of
+:class:`variegate.linalg.determinants.Resolvent`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate._validation import check_number
-from variegate.representations import Representation
+from variegate.linalg.representations import Representation
 from variegate.selection import Selection
 
 #: Costs add up with rounding; a budget is not broken by less than this share of it.

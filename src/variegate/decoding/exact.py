@@ -11,8 +11,8 @@ from variegate._typing import BoolArray, IntArray
 from variegate._validation import check_number
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
-from variegate.linalg import RANK_TOLERANCE, log_principal_minors
-from variegate.representations import Representation
+from variegate.linalg.determinants import RANK_TOLERANCE, log_principal_minors
+from variegate.linalg.representations import Representation
 from variegate.selection import Selection
 
 #: Up to this many items all subsets are looked at, in a millisecond.

@@ -17,8 +17,8 @@ from variegate.decoding.residuals import (
     nothing_left,
     score_for_cost,
 )
-from variegate.linalg import RANK_TOLERANCE
-from variegate.representations import Factored, Representation
+from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.representations import Factored, Representation
 from variegate.selection import Selection
 
 

@@ -12,8 +12,8 @@ from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
 from variegate.decoding.residuals import refuse_fewer
-from variegate.linalg import RANK_TOLERANCE
-from variegate.representations import Representation
+from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.representations import Representation
 from variegate.selection import Selection
 
 #: A move must raise the log-probability by more than this, and two moves whose gains

@@ -16,8 +16,8 @@ from variegate.decoding.residuals import (
     refuse_fewer,
     score_for_cost,
 )
-from variegate.linalg import normalizer_and_marginal_kernel
-from variegate.representations import Dense
+from variegate.linalg.determinants import normalizer_and_marginal_kernel
+from variegate.linalg.representations import Dense
 from variegate.selection import Selection
 
 #: Every step inverts a matrix of all items: at this size, half a second.

@@ -6,8 +6,8 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate.decoding.base import Constraint
-from variegate.linalg import RANK_TOLERANCE
-from variegate.representations import Representation
+from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.representations import Representation
 
 #: Gains that differ by no more than this are equal.
 TIE = 1e-10

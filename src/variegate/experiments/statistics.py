@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from variegate._bootstrap import bootstrap_means
 from variegate._typing import FloatArray
+from variegate.application.intervals import bootstrap_means
 
 __all__ = ["named", "paired_bootstrap", "standard_errors"]
 

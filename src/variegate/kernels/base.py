@@ -34,9 +34,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from variegate._typing import FloatArray
-from variegate.domains import Domain, Free
 from variegate.ground_set import GroundSet
-from variegate.psd import check_semidefinite, check_symmetric
+from variegate.kernels.domains import Domain, Free
+from variegate.linalg.psd import check_semidefinite, check_symmetric
 
 
 class Kernel(BaseEstimator, ABC):  # type: ignore[misc]

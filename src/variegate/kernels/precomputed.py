@@ -9,7 +9,7 @@ from scipy import sparse
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel, check_block
-from variegate.psd import (
+from variegate.linalg.psd import (
     NotSemidefiniteError,
     SimilarityRepairWarning,
     check_semidefinite,

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.domains import Simplex
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Kernel
+from variegate.kernels.domains import Simplex
 from variegate.kernels.ladder import Chains, PackedSimilarities, unchained
 
 

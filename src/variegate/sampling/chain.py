@@ -18,8 +18,8 @@ from variegate._validation import check_count
 from variegate.decoding import Constraint, Greedy
 from variegate.decoding.base import Ensemble
 from variegate.decoding.residuals import refuse_fewer
-from variegate.linalg import RANK_TOLERANCE
-from variegate.representations import Dense, Factored
+from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.representations import Dense, Factored
 
 __all__ = ["ChainSamples", "sample_chain"]
 

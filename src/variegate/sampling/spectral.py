@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.spectrum import Eigenvectors
+from variegate.linalg.spectrum import Eigenvectors
 
 
 def sample_spectral(

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.parameters import InfeasibleError, ParameterSpace
+from variegate.learning.parameters import InfeasibleError, ParameterSpace
 from variegate.solvers.result import Problem
 
 _FIRST_DECAY = 0.9

@@ -16,7 +16,7 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count, check_number
-from variegate.parameters import InfeasibleError
+from variegate.learning.parameters import InfeasibleError
 from variegate.solvers.result import (
     Callback,
     Problem,

@@ -20,7 +20,7 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
-from variegate.parameters import ParameterSpace
+from variegate.learning.parameters import ParameterSpace
 from variegate.solvers.adam import Adam
 from variegate.solvers.checkpoint import (
     CheckpointError,

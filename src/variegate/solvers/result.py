@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from variegate._typing import FloatArray
-from variegate.parameters import ParameterSpace
+from variegate.learning.parameters import ParameterSpace
 
 
 class Problem(Protocol):

@@ -12,13 +12,13 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from variegate import baselines
 from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.baselines import selecting as baselines
 from variegate.decoding import Decoder
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
-from variegate.quality import log_quality
+from variegate.learning.quality import log_quality
 from variegate.tables.groups import Group
 from variegate.tables.table import TableError
 

@@ -29,8 +29,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from variegate._cosine import unit_rows
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
+from variegate.linalg.cosine import unit_rows
 from variegate.tables.cells import as_numbers, as_texts, as_vectors
 from variegate.tables.columns import Columns, is_vector
 from variegate.tables.table import TableError

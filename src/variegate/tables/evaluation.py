@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from variegate import metrics
-from variegate._bootstrap import bootstrap_means
 from variegate._typing import FloatArray
+from variegate.application.intervals import bootstrap_means
 from variegate.tables.choosing import Choice, in_turn
 from variegate.tables.groups import Group
 from variegate.tables.table import TableError

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from variegate import persistence
-from variegate.application_file import (
+from variegate.application.model_file import (
     decode_models,
     decode_settings,
     encode_models,
     encode_settings,
 )
 from variegate.kernels import Kernel
-from variegate.omega import resolve_omega
 from variegate.persistence import ModelFileError
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, FeatureColumn
 from variegate.tables.record import path_of_record
 from variegate.tables.selector import TableSelector
+from variegate.tuning.omega import resolve_omega
 
 __all__ = ["decode", "save"]
 

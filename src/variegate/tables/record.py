@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import IntArray
-from variegate.omega_path import OmegaPath, PathPoint
 from variegate.tables.evaluation import SCORES, Evaluation
 from variegate.tables.survey import Survey
 from variegate.tables.training import Learned
+from variegate.tuning.path import OmegaPath, PathPoint
 
 __all__ = ["path_of_record", "training_record", "validation_path"]
 

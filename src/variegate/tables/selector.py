@@ -17,7 +17,6 @@ from variegate._validation import check_choice, check_count, check_flag, check_n
 from variegate.decoding import as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
-from variegate.omega import as_omegas, model_at
 from variegate.tables.choosing import Choices
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding
@@ -38,6 +37,7 @@ from variegate.tables.using import (
     rows_of,
     split_of,
 )
+from variegate.tuning.omega import as_omegas, model_at
 
 __all__ = ["TableSelector"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from variegate._html import count
 from variegate._typing import IntArray
 from variegate.ground_set import GroundSet
+from variegate.report.html import count
 from variegate.tables.groups import Group, Groups
 from variegate.tables.survey import Survey
 from variegate.tables.table import TableError

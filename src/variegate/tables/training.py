@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from variegate._tuning_folds import walk
 from variegate._typing import IntArray
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, Mixture, MultipleKernel
-from variegate.omega_path import OmegaPath
 from variegate.solvers import MiniBatch, Step
 from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
 from variegate.tables.splitting import examples, only
 from variegate.tables.table import TableError
-from variegate.tuning import LargeMarginDPPCV
+from variegate.tuning.cross_validation import LargeMarginDPPCV
+from variegate.tuning.folds import walk
+from variegate.tuning.path import OmegaPath
 
 __all__ = ["KERNELS", "Learned", "Lesson", "Progress", "ignore", "kernel_for"]
 

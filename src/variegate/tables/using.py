@@ -17,7 +17,6 @@ import pyarrow as pa
 from variegate._typing import BoolArray, IntArray
 from variegate._validation import check_count, check_number
 from variegate.decoding import as_decoder
-from variegate.omega import model_at, resolve_omega
 from variegate.tables.cells import as_flags
 from variegate.tables.choosing import ByModel, Choices, choose
 from variegate.tables.columns import Columns
@@ -26,6 +25,7 @@ from variegate.tables.splitting import split, usable_groups
 from variegate.tables.survey import Survey, survey
 from variegate.tables.table import Table, TableError
 from variegate.tables.training import Progress, ignore
+from variegate.tuning.omega import model_at, resolve_omega
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector

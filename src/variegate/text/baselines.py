@@ -44,8 +44,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 
-from variegate._cosine import rounded
 from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.linalg.cosine import rounded
 from variegate.text.budget import Budget
 from variegate.text.lexrank import lexrank
 from variegate.text.view import ClusterView

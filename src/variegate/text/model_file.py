@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from variegate import persistence
-from variegate.application_file import (
+from variegate.application.model_file import (
     decode_models,
     decode_settings,
     encode_models,

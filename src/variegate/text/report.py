@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from variegate._html import count, escape, percent
+from variegate.report.html import count, escape, percent
 from variegate.text.budget import Budget
 from variegate.text.documents import Document
 from variegate.text.languages import as_language

@@ -17,8 +17,7 @@ from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
-from variegate.omega import as_omegas, model_at, resolve_omega
-from variegate.quality import log_quality
+from variegate.learning.quality import log_quality
 from variegate.text.budget import Budget
 from variegate.text.decoding import TEXT_DECODERS, Task
 from variegate.text.documents import Cluster, Document
@@ -28,6 +27,7 @@ from variegate.text.tfidf import CorpusFrequencies
 from variegate.text.training import TrainingSet
 from variegate.text.view import ClusterView, Embed
 from variegate.text.words import used_only
+from variegate.tuning.omega import as_omegas, model_at, resolve_omega
 
 __all__ = ["Summarizer"]
 

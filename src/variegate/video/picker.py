@@ -18,7 +18,7 @@ from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import MultipleKernel
-from variegate.omega import as_omegas, model_at, resolve_omega
+from variegate.tuning.omega import as_omegas, model_at, resolve_omega
 from variegate.video.candidates import ReadVideo, read_candidates
 from variegate.video.decoding import VIDEO_DECODERS, Task
 from variegate.video.fisher import FisherEncoder

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from variegate._html import count, escape, percent
+from variegate.report.html import count, escape, percent
 from variegate.video.reading import require_cv2
 from variegate.video.screening import BEST, Decision
 from variegate.video.storyboard import encode_jpeg, fitted, time_label, usual_aspect

@@ -31,7 +31,7 @@ from variegate.experiments.runner import (
     fingerprint,
     run_pieces,
 )
-from variegate.figures import to_png
+from variegate.report.figures import to_png
 
 __all__ = ["Outcome", "Settings", "reproduce"]
 

@@ -22,7 +22,7 @@ from variegate.experiments.synthetic import figures, pieces, report
 from variegate.experiments.synthetic.claims import claims
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import summarize
-from variegate.figures import to_png
+from variegate.report.figures import to_png
 
 __all__ = ["Outcome", "Settings", "reproduce"]
 

@@ -12,7 +12,7 @@ from variegate.experiments.outcome import Claim
 from variegate.experiments.synthetic.gap import ANCHORED
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import paired, row_of
-from variegate.figures import NAMES
+from variegate.report.figures import NAMES
 
 _CLOSE = 0.02
 _MATCH = 0.01

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import AXES
-from variegate.figures import COLOURS, MARKERS, NAMES, new_figure
+from variegate.report.figures import COLOURS, MARKERS, NAMES, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from variegate.experiments.synthetic.claims import number, signed
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import AXES
 from variegate.experiments.tables import markdown_table
-from variegate.figures import NAMES
+from variegate.report.figures import NAMES
 
 CLAIM_HEADER = ("what the paper says", "what we measured", "does it hold")
 

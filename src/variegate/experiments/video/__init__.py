@@ -25,7 +25,7 @@ from variegate.experiments.video.claims import claims, fraction
 from variegate.experiments.video.pool import find_pool, read_pool
 from variegate.experiments.video.rows import choices, comparisons, rows_of
 from variegate.experiments.video.settings import Settings
-from variegate.figures import to_png
+from variegate.report.figures import to_png
 from variegate.video import Keyframe
 from variegate.video.storyboard import encode_png, storyboard_rows
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from variegate.experiments.video.claims import fraction
 from variegate.experiments.video.rows import HERO
-from variegate.figures import COLOURS, new_figure
+from variegate.report.figures import COLOURS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from variegate._html import count
-from variegate.description.parts import Weight, named_weights, shortened
-from variegate.omega_path import PathPoint, omega_name
+from variegate.application.description.parts import Weight, named_weights, shortened
+from variegate.report.html import count
 from variegate.tables.encoding import FeatureColumn
+from variegate.tuning.path import PathPoint, omega_name
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from variegate._html import percent
-from variegate.description.parts import one_line, strongest
+from variegate.application.description.parts import one_line, strongest
+from variegate.report.html import percent
 from variegate.tables.evaluation import Evaluation, Interval
 from variegate.tables.report import pictures
 from variegate.tables.report.examples import ExampleGroup

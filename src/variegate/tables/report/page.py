@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from variegate._html import escape, percent
-from variegate.description.parts import kernel_parts, one_line
-from variegate.omega_path import PathPoint
+from variegate.application.description.parts import kernel_parts, one_line
+from variegate.report.html import escape, percent
 from variegate.tables.evaluation import Evaluation, Interval
 from variegate.tables.report import pictures
 from variegate.tables.report.examples import ExampleGroup, ExampleRow
@@ -51,6 +50,7 @@ from variegate.tables.report.words import (
     title,
     verdict,
 )
+from variegate.tuning.path import PathPoint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from variegate._html import escape
-from variegate.description import figures
-from variegate.description.parts import kernel_parts
-from variegate.figures import COLOURS, new_figure, to_png
+from variegate.application.description import figures
+from variegate.application.description.parts import kernel_parts
+from variegate.report.figures import COLOURS, new_figure, to_png
+from variegate.report.html import escape
 from variegate.tables.report.facts import path_points, weights
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from variegate._html import escape
+from variegate.report.html import escape
 
 __all__ = [
     "cell",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from variegate.description.parts import kernel_parts
+from variegate.application.description.parts import kernel_parts
 from variegate.tables.encoding import FeatureColumn
 
 if TYPE_CHECKING:

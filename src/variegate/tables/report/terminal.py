@@ -6,8 +6,12 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from variegate.description.parts import kernel_parts, shortened
-from variegate.description.terminal import aligned, kernel_lines, weight_lines
+from variegate.application.description.parts import kernel_parts, shortened
+from variegate.application.description.terminal import (
+    aligned,
+    kernel_lines,
+    weight_lines,
+)
 from variegate.tables.report.facts import (
     about_columns,
     about_data,

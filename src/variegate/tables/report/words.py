@@ -6,8 +6,8 @@ import json
 import shlex
 from collections import Counter
 
-from variegate._html import count
-from variegate.description.parts import one_line
+from variegate.application.description.parts import one_line
+from variegate.report.html import count
 from variegate.tables.evaluation import Evaluation, Interval
 from variegate.tables.report.examples import ExampleGroup, ExampleRow
 

@@ -179,7 +179,7 @@ class OmegaPath:
             ``figure.savefig("path.png")`` keeps it.
         """
         # matplotlib is loaded only when something is drawn.
-        from variegate.figures import new_figure
+        from variegate.report.figures import new_figure
 
         figure, (left, right) = new_figure(width=9.4, height=4.0, panels=2)
         _draw_curve(left, self, list((others or {}).values()))
@@ -196,7 +196,7 @@ def omega_name(omega: float) -> str:
 
 
 def _draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath]) -> None:
-    from variegate.figures import COLOURS
+    from variegate.report.figures import COLOURS
 
     colour = COLOURS["lme"]
     for other in others:
@@ -285,7 +285,7 @@ def _mark_target(axes: Axes, path: OmegaPath, along: str | None) -> None:
 
 
 def _draw_against_omega(axes: Axes, path: OmegaPath) -> None:
-    from variegate.figures import COLOURS
+    from variegate.report.figures import COLOURS
 
     looks = {
         "precision": ("s", COLOURS["mle"]),

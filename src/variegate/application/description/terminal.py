@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from variegate.description.parts import (
+from variegate.application.description.parts import (
     KernelPart,
     Weight,
     decimals,

@@ -6,17 +6,17 @@ product: with ``X = P M⁻¹ C |W|^{1/2}``,
 .. math:: P M^{-1} C W C M^{-1} P = X X^T - 2 X_y X_y^T,
 
 because ``W`` is negative at the wanted items ``y`` alone.  All else are single passes
-over a triangle.  Formulas are those of :mod:`variegate.objective`.
+over a triangle.  Formulas are those of :mod:`variegate.learning.objective`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from variegate import lapack
-from variegate._scratch import scratch
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg import NotPositiveDefiniteError
+from variegate.linalg import lapack
+from variegate.linalg.determinants import NotPositiveDefiniteError
+from variegate.linalg.scratch import scratch
 
 __all__ = ["large_set_loss"]
 

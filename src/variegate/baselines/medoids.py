@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from variegate._cosine import chunks, rounded
 from variegate._typing import FloatArray, IntArray
+from variegate.linalg.cosine import chunks, rounded
 
 __all__ = ["k_medoids"]
 
@@ -22,7 +22,7 @@ def k_medoids(
     """Return the best item of each of ``k`` clusters, the largest cluster first.
 
     ``F`` has rows of unit length, ``z`` is the standardized relevance; what is best is
-    written in :mod:`variegate.baselines`.
+    written in :mod:`variegate.baselines.selecting`.
     """
     best_cost, best_labels = np.inf, np.zeros(len(F), dtype=np.intp)
     for _ in range(_RESTARTS):

@@ -18,22 +18,22 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from variegate import quality
-from variegate._scratch import scratch
 from variegate._typing import FloatArray, IntArray
-from variegate.domains import Free
-from variegate.dual import DualStack, low_rank_factors
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
+from variegate.kernels.domains import Free
 from variegate.kernels.ladder import PackedSimilarities
-from variegate.linalg import (
+from variegate.learning import quality
+from variegate.learning.dual import DualStack, low_rank_factors
+from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
+from variegate.learning.parameters import InfeasibleError, ParameterSpace
+from variegate.linalg.determinants import (
     STACK_LIMIT,
     NotPositiveDefiniteError,
     add_jitter,
     with_jitter,
 )
-from variegate.objective import LargeMarginLoss, Targets, ZeroProbabilityError
-from variegate.parameters import InfeasibleError, ParameterSpace
+from variegate.linalg.scratch import scratch
 
 __all__ = ["TrainingProblem"]
 
@@ -51,8 +51,8 @@ class TrainingProblem:
     .. math:: F(\theta, b, p) = \frac{1}{n} \sum_n f_n(\theta, b, p)
         + \frac{l_2}{2} \|\theta\|^2
 
-    with ``f_n`` the loss of :mod:`variegate.objective` at ``u = X_n θ + b`` and
-    ``S = S_n(p)``, its diagonal raised by ``jitter``.
+    with ``f_n`` the loss of :mod:`variegate.learning.objective` at ``u = X_n θ + b``
+    and ``S = S_n(p)``, its diagonal raised by ``jitter``.
 
     With an intercept the features are centred, which changes neither the model nor
     the penalty but takes away the correlation of ``θ`` and ``b`` that solvers suffer

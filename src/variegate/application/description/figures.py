@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from variegate.description.parts import KernelPart, Weight, shortened, strongest
-from variegate.figures import COLOURS, new_figure
+from variegate.application.description.parts import (
+    KernelPart,
+    Weight,
+    shortened,
+    strongest,
+)
+from variegate.report.figures import COLOURS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,13 +8,13 @@ from typing import Self
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg import (
+from variegate.linalg.determinants import (
     normalizer_and_marginal_kernel,
     schur_complement,
     split_scale,
 )
-from variegate.representations.base import Representation
-from variegate.spectrum import Eigenvectors, eigenpairs, symmetric_eigenpairs
+from variegate.linalg.representations.base import Representation
+from variegate.linalg.spectrum import Eigenvectors, eigenpairs, symmetric_eigenpairs
 
 #: Errors of 1e-16 of the largest eigenvalue are then at most 1e-10 in a probability.
 _LARGEST_TAME = 1e6

@@ -15,18 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate import metrics
 from variegate._random import check_random_state, generator
-from variegate._tuning_choice import (
-    TargetNotReachedWarning,
-    best_pair,
-    pair_for_target,
-)
-from variegate._tuning_folds import CrossValidation, Fold, fit_next, outwards
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
-from variegate.omega_path import OmegaPath
+from variegate.tuning.choice import (
+    TargetNotReachedWarning,
+    best_pair,
+    pair_for_target,
+)
+from variegate.tuning.folds import CrossValidation, Fold, fit_next, outwards
+from variegate.tuning.path import OmegaPath
 
 __all__ = ["LargeMarginDPPCV", "TargetNotReachedWarning"]
 

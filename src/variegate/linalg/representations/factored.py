@@ -14,9 +14,9 @@ import numpy as np
 from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg import RANK_TOLERANCE
-from variegate.representations.base import Representation
-from variegate.spectrum import Eigenvectors
+from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.representations.base import Representation
+from variegate.linalg.spectrum import Eigenvectors
 
 #: Rows that are worked on at a time.
 _CHUNK = 16_384

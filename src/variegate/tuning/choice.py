@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from variegate._tuning_folds import CrossValidation, outwards
-from variegate.omega_path import Crossing
+from variegate.tuning.folds import CrossValidation, outwards
+from variegate.tuning.path import Crossing
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from typing import Self
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg import log_det_of_correlation
-from variegate.spectrum import Eigenvectors
+from variegate.linalg.determinants import log_det_of_correlation
+from variegate.linalg.spectrum import Eigenvectors
 
 
 class Representation(ABC):

@@ -10,7 +10,8 @@ __all__ = ["log_quality", "pull_back"]
 def log_quality(X: FloatArray, theta: FloatArray, intercept: float) -> FloatArray:
     r"""Return ``u_i = θᵀ x_i + b``, so that ``q_i = exp(u_i)``.
 
-    The library passes ``u`` around and never ``q``: see :mod:`variegate.linalg`.
+    The library passes ``u`` around and never ``q``: see
+    :mod:`variegate.linalg.determinants`.
 
     Parameters
     ----------

@@ -40,11 +40,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from variegate._cosine import chunks, rounded, unit_rows
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
-from variegate.linalg import RANK_TOLERANCE
-from variegate.medoids import k_medoids
+from variegate.baselines.medoids import k_medoids
+from variegate.linalg.cosine import chunks, rounded, unit_rows
+from variegate.linalg.determinants import RANK_TOLERANCE
 
 __all__ = ["METHODS", "select"]
 
@@ -114,7 +114,7 @@ def select(
     Examples
     --------
     >>> import numpy as np
-    >>> from variegate.baselines import select
+    >>> from variegate.baselines.selecting import select
     >>> articles = np.array([[1.0, 0.1], [1.0, 0.0], [0.1, 1.0]])
     >>> select(articles, [3.0, 2.9, 1.0], k=2, method="top")
     array([0, 1])

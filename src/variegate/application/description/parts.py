@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from variegate._html import count
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Gaussian, Mixture, MultipleKernel
+from variegate.report.html import count
 
 __all__ = [
     "KernelPart",

@@ -1,8 +1,8 @@
 """Learning as one function of one vector for each batch of a stream.
 
 :class:`StreamedProblem` is to :class:`~variegate.solvers.MiniBatch` what a
-:class:`~variegate.problem.TrainingProblem` is to the other solvers; it makes one of
-those for every batch.
+:class:`~variegate.learning.problem.TrainingProblem` is to the other solvers; it makes
+one of those for every batch.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from variegate import quality
 from variegate._typing import AnyArray, FloatArray
 from variegate.ground_set import GroundSet, as_indicator
 from variegate.kernels import Kernel
-from variegate.linalg import STACK_LIMIT, Resolvent, with_jitter
-from variegate.objective import LargeMarginLoss
-from variegate.parameters import InfeasibleError
-from variegate.problem import TrainingProblem
+from variegate.learning import quality
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.parameters import InfeasibleError
+from variegate.learning.problem import TrainingProblem
+from variegate.linalg.determinants import STACK_LIMIT, Resolvent, with_jitter
 from variegate.solvers import MiniBatch, Problem
 from variegate.streaming import Example, Examples, ListedExamples
 
@@ -72,8 +72,8 @@ class StreamedProblem:
     """The objective of learning, one batch at a time.
 
     ``intercept`` in a point of ``space`` is ``b + θᵀ center``, as in a
-    :class:`~variegate.problem.TrainingProblem`, but with one ``center`` for all
-    batches: the mean of the features at the head of the stream.
+    :class:`~variegate.learning.problem.TrainingProblem`, but with one ``center`` for
+    all batches: the mean of the features at the head of the stream.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.domains import Domain
+from variegate.kernels.domains import Domain
 
 __all__ = ["InfeasibleError", "ParameterSpace"]
 

@@ -29,7 +29,7 @@ where ``⟨·⟩`` puts a submatrix back in its place.
 
 The kernel is always ``L = diag(q) S diag(q)`` with ``q = exp(u)``, and derivatives are
 taken in ``S`` and ``u`` rather than in ``L``, because those stay finite when ``q``
-does not (see :class:`variegate.linalg.Resolvent` for ``p``, ``c``, ``M``):
+does not (see :class:`variegate.linalg.determinants.Resolvent` for ``p``, ``c``, ``M``):
 
 .. math::
 
@@ -58,8 +58,8 @@ import numpy as np
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
 from variegate.ground_set import as_indicator, as_members
-from variegate.large_set import large_set_loss
-from variegate.linalg import (
+from variegate.learning.large_set import large_set_loss
+from variegate.linalg.determinants import (
     RANK_TOLERANCE,
     STACK_LIMIT,
     NotPositiveDefiniteError,
@@ -67,7 +67,7 @@ from variegate.linalg import (
     log_det_and_inverse,
     split_scale,
 )
-from variegate.psd import check_semidefinite, check_symmetric
+from variegate.linalg.psd import check_semidefinite, check_symmetric
 
 __all__ = ["LargeMarginLoss", "LossTerms", "Targets", "large_margin_loss"]
 

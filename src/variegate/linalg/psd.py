@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from variegate._typing import FloatArray
-from variegate.linalg import add_to_diagonal, split_scale
+from variegate.linalg.determinants import add_to_diagonal, split_scale
 
 __all__ = [
     "NotSemidefiniteError",

@@ -3,10 +3,11 @@ r"""The large-margin loss of a similarity of low rank, no N x N matrix ever made
 Where the similarity comes as factors, ``S = Σ_k w_k F_k F_kᵀ``, write
 ``Φ = [F_1 ... F_K]`` with ``D`` columns in all, ``φ_i`` for its rows, and ``w`` for the
 weights repeated for the columns of each factor.  The loss of
-:mod:`variegate.objective`, with the same ridge ``ε`` (the ``jitter``), then takes
-``O(N D²)`` time and ``O(N D)`` memory.
+:mod:`variegate.learning.objective`, with the same ridge ``ε`` (the ``jitter``), then
+takes ``O(N D²)`` time and ``O(N D)`` memory.
 
-With ``p``, ``c`` as in :class:`variegate.linalg.Resolvent` and ``s_i = S_ii``,
+With ``p``, ``c`` as in :class:`variegate.linalg.determinants.Resolvent` and
+``s_i = S_ii``,
 
 .. math::
 
@@ -49,20 +50,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from variegate import quality
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
-from variegate.linalg import (
-    RANK_TOLERANCE,
-    NotPositiveDefiniteError,
-    log_det_and_inverse,
-)
-from variegate.objective import (
+from variegate.learning import quality
+from variegate.learning.objective import (
     SMALLEST_ERROR,
     LargeMarginLoss,
     Targets,
     ZeroProbabilityError,
+)
+from variegate.linalg.determinants import (
+    RANK_TOLERANCE,
+    NotPositiveDefiniteError,
+    log_det_and_inverse,
 )
 
 __all__ = ["DualStack", "DualTerms", "Factors", "dual_loss", "low_rank_factors"]

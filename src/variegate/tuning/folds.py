@@ -24,7 +24,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.decoding import MBR, Decoder, as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
-from variegate.omega_path import OmegaPath, PathPoint
+from variegate.tuning.path import OmegaPath, PathPoint
 
 #: From a chosen and a wanted subset to a number; larger is better.
 Scoring = Callable[[Any, Any], float]

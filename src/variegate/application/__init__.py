@@ -1,0 +1,1 @@
+"""What text, video and tables share: models over omega, files, descriptions."""

@@ -1,0 +1,5 @@
+"""Choosing without training data."""
+
+from variegate.baselines.selecting import METHODS, select
+
+__all__ = ["METHODS", "select"]

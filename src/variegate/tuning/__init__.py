@@ -1,0 +1,7 @@
+"""Choosing lambda and omega on held-out data, and what omega trades for what."""
+
+from variegate.tuning.choice import TargetNotReachedWarning
+from variegate.tuning.cross_validation import LargeMarginDPPCV
+from variegate.tuning.path import OmegaPath, PathPoint
+
+__all__ = ["LargeMarginDPPCV", "OmegaPath", "PathPoint", "TargetNotReachedWarning"]
