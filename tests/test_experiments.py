@@ -10,7 +10,7 @@ from variegate.experiments.synthetic import Settings, reproduce
 from variegate.experiments.synthetic.gap import AnchoredGaussian, CentredGaussian
 from variegate.experiments.synthetic.pieces import best_on_holdout, fit_path
 from variegate.experiments.synthetic.summary import mean_and_error, paired, row_of
-from variegate.experiments.tables import markdown_table, terminal_table
+from variegate.report.markdown import markdown_table, terminal_table
 
 SMALL = Settings(
     n_draws=2,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from variegate.benchmarks.timing import Row
-from variegate.experiments.tables import markdown_table
 from variegate.report.figures import new_figure
+from variegate.report.markdown import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

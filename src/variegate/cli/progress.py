@@ -12,7 +12,8 @@ from pathlib import Path
 
 import click
 
-from variegate.experiments.runner import Progress
+#: Called with the numbers of finished and of all pieces.
+Progress = Callable[[int, int], None]
 
 #: Called with the number and the time of each frame.
 Position = Callable[[int, float], None]

@@ -169,7 +169,7 @@ def video(
 
 def _say(outcome: Outcome, header: Sequence[str]) -> None:
     """Print the claims beside what was measured, and say what was written."""
-    from variegate.experiments.tables import terminal_table
+    from variegate.report.markdown import terminal_table
 
     rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
     click.echo(terminal_table(header, rows, widths=(36, 48, 14)))

@@ -9,7 +9,7 @@ from variegate.experiments.documents.claims import PAPER
 from variegate.experiments.documents.rows import SCORES
 from variegate.experiments.documents.settings import Settings
 from variegate.experiments.outcome import Claim
-from variegate.experiments.tables import markdown_table
+from variegate.report.markdown import markdown_table
 
 CLAIM_HEADER = ("what the paper says", "what we measured", "does it hold")
 

@@ -9,8 +9,8 @@ from variegate.experiments.outcome import Claim
 from variegate.experiments.synthetic.claims import number, signed
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import AXES
-from variegate.experiments.tables import markdown_table
 from variegate.report.figures import NAMES
+from variegate.report.markdown import markdown_table
 
 CLAIM_HEADER = ("what the paper says", "what we measured", "does it hold")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from variegate._version import __version__
 from variegate.experiments.outcome import Claim
-from variegate.experiments.tables import markdown_table
 from variegate.experiments.video.claims import PAPER, interval
 from variegate.experiments.video.figures import label
 from variegate.experiments.video.rows import HERO, SCORES
 from variegate.experiments.video.settings import Settings
+from variegate.report.markdown import markdown_table
 
 __all__ = ["CLAIM_HEADER", "report"]
 
