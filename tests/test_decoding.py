@@ -196,6 +196,18 @@ def test_mbr_takes_the_sample_with_most_agreement():
     assert not selection.is_optimal
 
 
+def test_a_selection_says_how_its_search_ended():
+    ensemble = vg.LEnsemble(np.diag([4.0, 3.0, 0.5]))
+    sampled = ensemble.decode("mbr", random_state=0)
+    assert sampled.ending() == {
+        "stop_reason": sampled.stop_reason,
+        "gap": None,
+        "is_optimal": False,
+    }
+    proven = ensemble.decode("exact").ending()
+    assert (proven["gap"], proven["is_optimal"]) == (0.0, True)
+
+
 class Fixed:
     """An ensemble whose samples are given."""
 

@@ -63,6 +63,15 @@ class Selection:
         """Whether no feasible subset is known to be able to do better."""
         return self.gap == 0.0
 
+    def ending(self) -> dict[str, str | float | bool | None]:
+        """Return how the search ended, as plain values; an unknown gap is None."""
+        gap = self.gap
+        return {
+            "stop_reason": self.stop_reason,
+            "gap": None if gap == np.inf else gap,
+            "is_optimal": gap == 0.0,
+        }
+
     def __len__(self) -> int:
         return len(self.indices)
 
