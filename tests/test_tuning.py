@@ -14,7 +14,8 @@ from variegate.metrics import mean_scores
 from variegate.tuning import LargeMarginDPPCV, TargetNotReachedWarning
 from variegate.tuning import cross_validation as tuning
 from variegate.tuning.choice import MAX_REFINEMENTS, refine
-from variegate.tuning.folds import Trial, outwards
+from variegate.tuning.family import outwards
+from variegate.tuning.folds import Trial
 from variegate.tuning.path import OmegaPath, PathPoint
 
 LINEAR = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="exact")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from variegate import metrics
+from variegate import metrics, persistence
 from variegate._random import check_random_state, generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
@@ -595,11 +596,11 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
-        # Files know about models, not models about files.
-        from variegate import persistence
-
         check_is_fitted(self, "theta_")
         persistence.save(self, path)
+
+
+persistence.register(None, partial(persistence.decode, LargeMarginDPP))
 
 
 def _error_costs(

@@ -29,9 +29,9 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -40,11 +40,12 @@ from variegate._files import write_atomic
 from variegate._typing import FloatArray
 from variegate._version import __version__
 from variegate.decoding import DECODERS
-from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
 from variegate.solvers import SOLVERS, SolverResult, Stop
 
 __all__ = ["ModelFileError", "load", "save"]
+
+_Model = TypeVar("_Model")
 
 FORMAT = "variegate-model"
 VERSION = 1
@@ -56,12 +57,12 @@ _KERNELS: dict[str, type[Kernel]] = {
 _TOOLS: dict[str, type[Any]] = {
     cls.__name__: cls for cls in (*DECODERS.values(), *SOLVERS.values())
 }
-#: Where models of applications are read: nothing is imported that a file names.
-_APPLICATIONS = {
-    "keyframe-picker": "variegate.video.model_file",
-    "summarizer": "variegate.text.model_file",
-    "table-selector": "variegate.tables.model_file",
-}
+#: From a document and kernels of the user's own to a model.
+Reader = Callable[[Mapping[str, Any], Sequence[type[Kernel]]], Any]
+#: What reads each type of model; plain models have none.
+_readers: dict[str | None, Reader] = {}
+#: The entry points by which applications register readers of their types of models.
+_APPLICATIONS = "variegate.applications"
 #: Marks a kernel among the parameters of another.
 _NESTED = "$kernel"
 #: Settings that are code or live state, and so are not stored.
@@ -72,10 +73,15 @@ class ModelFileError(ValueError):
     """A file is not a model that this version can load."""
 
 
+def register(kind: str | None, reader: Reader) -> None:
+    """Let ``reader`` read files of a type: those of applications are entry points."""
+    _readers[kind] = reader
+
+
 # Writing --------------------------------------------------------------------------
 
 
-def save(model: LargeMarginDPP, path: str | Path) -> None:
+def save(model: Any, path: str | Path) -> None:
     """Write a fitted model."""
     write_document(encode(model), path)
 
@@ -95,8 +101,8 @@ def write_document(content: Mapping[str, Any], path: str | Path) -> None:
     write_atomic(path, text + "\n")
 
 
-def encode(model: LargeMarginDPP) -> dict[str, Any]:
-    """Return a fitted model as plain values."""
+def encode(model: Any) -> dict[str, Any]:
+    """Return a fitted :class:`~variegate.LargeMarginDPP` as plain values."""
     model._check_parameters()
     settings = {
         name: _encode_setting(name, value)
@@ -205,7 +211,7 @@ def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> Any:
         ) from None
     try:
         _check_head(document)
-        return _decoder(document.get("type"))(document, kernels)
+        return _reader(document.get("type"))(document, kernels)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except (
@@ -238,26 +244,28 @@ def _check_head(document: Any) -> None:
         )
 
 
-def _decoder(kind: Any) -> Callable[[Any, Sequence[type[Kernel]]], Any]:
-    """Return what reads a type of model; plain ones have none."""
-    if kind is None:
-        return decode
-    if kind not in _APPLICATIONS:
-        raise ModelFileError(
-            f"unknown type of model {kind!r}; known are {', '.join(_APPLICATIONS)}"
-        )
-    module = import_module(_APPLICATIONS[str(kind)])
-    return module.decode  # type: ignore[no-any-return]
+def _reader(kind: Any) -> Reader:
+    """Return what reads a type of model; a file can name no other code."""
+    if kind not in _readers:
+        known = {point.name: point for point in entry_points(group=_APPLICATIONS)}
+        if kind not in known:
+            raise ModelFileError(
+                f"unknown type of model {kind!r}; known are {', '.join(sorted(known))}"
+            )
+        register(kind, known[kind].load())
+    return _readers[kind]
 
 
 def decode(
-    document: Mapping[str, Any], kernels: Sequence[type[Kernel]] = ()
-) -> LargeMarginDPP:
-    """Return the model that :func:`encode` turned into plain values."""
+    cls: Callable[..., _Model],
+    document: Mapping[str, Any],
+    kernels: Sequence[type[Kernel]] = (),
+) -> _Model:
+    """Return the ``LargeMarginDPP`` that :func:`encode` turned into plain values."""
     section = _section(document, "kernel")
     kernel = _decode_kernel(section, {k.__name__: k for k in kernels} | _KERNELS)
-    model = LargeMarginDPP(
-        **_decode_settings(_section(document, "settings")),
+    model: Any = cls(
+        **_decode_settings(cls(), _section(document, "settings")),
         kernel=kernel if section.get("given", True) else None,
     )
     model._check_parameters()
@@ -290,7 +298,8 @@ def decode(
         int(training.get("n_evaluations", 0)),
     )
     model._set_fitted(kernel, parts, result)
-    return model
+    fitted_model: _Model = model
+    return fitted_model
 
 
 def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -314,8 +323,8 @@ def _vector(section: Mapping[str, Any], name: str) -> FloatArray:
     return vector
 
 
-def _decode_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    known = set(LargeMarginDPP().get_params(deep=False)) - set(_NOT_STORED)
+def _decode_settings(model: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    known = set(model.get_params(deep=False)) - set(_NOT_STORED)
     unknown = sorted(set(settings) - known)
     if unknown:
         raise ModelFileError(f"unknown settings: {', '.join(unknown)}")

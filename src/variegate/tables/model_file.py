@@ -10,18 +10,14 @@ from typing import Any
 import numpy as np
 
 from variegate import persistence
-from variegate.application.model_file import (
-    decode_models,
-    decode_settings,
-    encode_models,
-    encode_settings,
-)
+from variegate.application.settings import decode_settings, encode_settings
 from variegate.kernels import Kernel
 from variegate.persistence import ModelFileError
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, FeatureColumn
 from variegate.tables.record import path_of_record
 from variegate.tables.selector import TableSelector
+from variegate.tuning import OmegaFamily
 from variegate.tuning.omega import resolve_omega
 
 __all__ = ["decode", "save"]
@@ -51,7 +47,7 @@ def save(selector: TableSelector, path: str | Path) -> None:
         "omega": selector.omega_,
         "seed": selector.seed_,
         "table": [str(name) for name in selector.feature_names_in_],
-        "models": encode_models(selector.omegas_, selector.models_),
+        "models": OmegaFamily(selector.omegas_, selector.models_).encode(),
         "training": selector.training_,
     }
     persistence.write_document(content, path)
@@ -116,9 +112,8 @@ def decode(
         if sorted(column.name for column in features) != sorted(wanted):
             raise ModelFileError('"encoding" and "columns" do not fit together')
     selector.columns_, selector.encoding_ = columns, encoding
-    selector.omegas_, selector.models_ = decode_models(
-        document, kernels, "the table", len(encoding.names)
-    )
+    family = OmegaFamily.decode(document, kernels, "the table", len(encoding.names))
+    selector.omegas_, selector.models_ = family.omegas, family.models
     model = selector.models_[0]
     selector.lam_, selector.decoder = model.lam, model.decoder
     selector.set_params(kernel=model.kernel)

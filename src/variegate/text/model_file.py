@@ -7,18 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from variegate import persistence
-from variegate.application.model_file import (
-    decode_models,
-    decode_settings,
-    encode_models,
-    encode_settings,
-)
+from variegate.application.settings import decode_settings, encode_settings
 from variegate.kernels import Kernel
 from variegate.persistence import ModelFileError
 from variegate.text.quality import feature_names
 from variegate.text.summarizer import Summarizer
 from variegate.text.tfidf import CorpusFrequencies
 from variegate.text.view import Embed
+from variegate.tuning import OmegaFamily
 
 __all__ = ["decode", "load", "save"]
 
@@ -36,7 +32,7 @@ def save(model: Summarizer, path: str | Path) -> None:
         "settings": encode_settings(model.get_params(deep=False), _NOT_STORED),
         "embedded": model.embedded_,
         "corpus": corpus and {"n_texts": corpus.n_texts, "counts": dict(corpus.counts)},
-        "models": encode_models(model.omegas_, model.models_),
+        "models": OmegaFamily(model.omegas_, model.models_).encode(),
         "training": model.training_,
     }
     persistence.write_document(content, path)
@@ -59,9 +55,10 @@ def decode(
     summarizer = Summarizer(**decode_settings(document, sorted(known)))
     summarizer._check_parameters()
     features = summarizer.features
-    summarizer.omegas_, summarizer.models_ = decode_models(
+    family = OmegaFamily.decode(
         document, kernels, features, len(feature_names(features))
     )
+    summarizer.omegas_, summarizer.models_ = family.omegas, family.models
     corpus = document.get("corpus")
     summarizer.corpus_ = None if corpus is None else _corpus(corpus)
     summarizer.embedded_ = bool(document.get("embedded", False))

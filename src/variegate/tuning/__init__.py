@@ -2,6 +2,13 @@
 
 from variegate.tuning.choice import TargetNotReachedWarning
 from variegate.tuning.cross_validation import LargeMarginDPPCV
+from variegate.tuning.family import OmegaFamily
 from variegate.tuning.path import OmegaPath, PathPoint
 
-__all__ = ["LargeMarginDPPCV", "OmegaPath", "PathPoint", "TargetNotReachedWarning"]
+__all__ = [
+    "LargeMarginDPPCV",
+    "OmegaFamily",
+    "OmegaPath",
+    "PathPoint",
+    "TargetNotReachedWarning",
+]

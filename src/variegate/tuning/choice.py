@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from variegate.tuning.folds import CrossValidation, outwards
+from variegate.tuning.family import outwards
+from variegate.tuning.folds import CrossValidation
 from variegate.tuning.path import Crossing
 
 logger = logging.getLogger(__name__)

@@ -25,7 +25,8 @@ from variegate.tuning.choice import (
     best_pair,
     pair_for_target,
 )
-from variegate.tuning.folds import CrossValidation, Fold, fit_next, outwards
+from variegate.tuning.family import fit_next, outwards
+from variegate.tuning.folds import CrossValidation, Fold
 from variegate.tuning.path import OmegaPath
 
 __all__ = ["LargeMarginDPPCV", "TargetNotReachedWarning"]

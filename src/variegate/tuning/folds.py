@@ -9,14 +9,12 @@ it ends in the same minimum as the models it was chosen by.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from variegate import metrics
@@ -24,6 +22,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.decoding import MBR, Decoder, as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
+from variegate.tuning.family import fit_next, outwards
 from variegate.tuning.path import OmegaPath, PathPoint
 
 #: From a chosen and a wanted subset to a number; larger is better.
@@ -85,32 +84,6 @@ class Trial:
     def n_unconverged(self) -> int:
         """Return on how many folds the solver did not finish."""
         return sum(bool(model.solver_result_.remedy) for model in self.models)
-
-
-def fit_next(
-    model: LargeMarginDPP,
-    ground_sets: Sequence[GroundSet],
-    subsets: Sequence[Any],
-    lam: float,
-    omega: float,
-) -> LargeMarginDPP:
-    """Return ``model`` fitted for ``lam`` and ``omega`` from where it is."""
-    following = copy.copy(model)
-    # Only the first fit of a walk has nothing to start from.
-    starts = 1 if hasattr(model, "theta_") else model.n_starts
-    following.set_params(lam=lam, omega=omega, warm_start=True, n_starts=starts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        following.fit(ground_sets, subsets)
-    following.set_params(n_starts=model.n_starts)
-    return following
-
-
-def outwards(omegas: Sequence[float]) -> tuple[float, list[list[float]]]:
-    """Return the omega nearest to 1, and those on either side, going away from it."""
-    ordered = sorted(omegas)
-    start = int(np.argmin(np.abs(np.log(ordered))))
-    return ordered[start], [ordered[:start][::-1], ordered[start + 1 :]]
 
 
 def walk(

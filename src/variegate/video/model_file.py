@@ -7,14 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from variegate import persistence
-from variegate.application.model_file import (
-    decode_models,
-    decode_settings,
-    encode_models,
-    encode_settings,
-)
+from variegate.application.settings import decode_settings, encode_settings
 from variegate.kernels import Kernel
 from variegate.persistence import ModelFileError
+from variegate.tuning import OmegaFamily
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picker import KeyframePicker
 from variegate.video.view import feature_names
@@ -30,7 +26,7 @@ def save(model: KeyframePicker, path: str | Path) -> None:
         "type": _TYPE,
         "settings": encode_settings(model.get_params(deep=False)),
         "patterns": model.encoder_.to_dict(),
-        "models": encode_models(model.omegas_, model.models_),
+        "models": OmegaFamily(model.omegas_, model.models_).encode(),
         "training": model.training_,
     }
     persistence.write_document(content, path)
@@ -52,9 +48,10 @@ def decode(
     picker = KeyframePicker(**decode_settings(document, known))
     picker._check_parameters()
     features = picker.features
-    picker.omegas_, picker.models_ = decode_models(
+    family = OmegaFamily.decode(
         document, kernels, features, len(feature_names(features))
     )
+    picker.omegas_, picker.models_ = family.omegas, family.models
     patterns = document.get("patterns")
     if not isinstance(patterns, dict):
         raise ModelFileError('the section "patterns" is missing')

@@ -1,0 +1,117 @@
+"""The skeleton of an application: fit a family, choose at an omega, save, load."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from variegate import persistence
+from variegate.application.settings import decode_settings, encode_settings
+from variegate.estimator import LargeMarginDPP
+from variegate.kernels import Kernel
+from variegate.persistence import ModelFileError
+from variegate.tuning import OmegaFamily
+
+__all__ = ["Application"]
+
+
+class Application(BaseEstimator):  # type: ignore[misc]
+    """An estimator that has learned a family of models over omega.
+
+    A file holds the settings, what the application adds (``_encode_rest``), the models,
+    and ``training_``.  A subclass names its type of file, which an entry point in the
+    group ``variegate.applications`` leads back to its ``decode``.
+
+    Attributes
+    ----------
+    family_ : OmegaFamily
+    omegas_ : tuple of float
+        Sorted.
+    models_ : tuple of LargeMarginDPP
+        One for each of ``omegas_``.
+    training_ : dict
+        What was learned from, as plain values.
+    """
+
+    #: The type of its model files.
+    _type: ClassVar[str]
+    #: What it is called in messages.
+    _noun: ClassVar[str]
+    #: Settings that are code or data, and so are not in its files.
+    _not_stored: ClassVar[tuple[str, ...]] = ()
+
+    family_: OmegaFamily
+    training_: dict[str, Any]
+
+    @property
+    def omegas_(self) -> tuple[float, ...]:
+        """The values of omega that were learned, sorted."""
+        return self.family_.omegas
+
+    @property
+    def models_(self) -> tuple[LargeMarginDPP, ...]:
+        """The model for each of ``omegas_``."""
+        return self.family_.models
+
+    @property
+    @abstractmethod
+    def feature_names_(self) -> list[str]:
+        """Names of the quality features."""
+
+    @property
+    def _feature_set(self) -> str:
+        """What the quality features are of, in messages about files."""
+        return self._noun
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse settings that cannot be."""
+
+    def _encode_rest(self) -> dict[str, Any]:
+        """Return what else a file holds, as plain values."""
+        return {}
+
+    def _decode_rest(self, document: Mapping[str, Any]) -> None:
+        """Take what else a file holds, before the models."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
+        check_is_fitted(self, "family_")
+        content = {
+            "type": self._type,
+            "settings": encode_settings(self.get_params(deep=False), self._not_stored),
+            **self._encode_rest(),
+            "models": self.family_.encode(),
+            "training": self.training_,
+        }
+        persistence.write_document(content, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote."""
+        model = persistence.load(path)
+        if not isinstance(model, cls):
+            raise ModelFileError(
+                f"{path} holds a {type(model).__name__}, no {cls._noun}"
+            )
+        return model
+
+    @classmethod
+    def decode(
+        cls, document: Mapping[str, Any], kernels: Sequence[type[Kernel]] = ()
+    ) -> Self:
+        """Return the model that a file describes."""
+        known = set(cls().get_params(deep=False)) - set(cls._not_stored)
+        model = cls(**decode_settings(document, sorted(known)))
+        model._decode_rest(document)
+        model._check_parameters()
+        model.family_ = OmegaFamily.decode(
+            document, kernels, model._feature_set, len(model.feature_names_)
+        )
+        model.training_ = dict(document.get("training", {}))
+        return model

@@ -1,0 +1,29 @@
+"""Which items are looked at where there are too many to compare all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.estimator import LargeMarginDPP
+from variegate.learning.quality import log_quality
+
+__all__ = ["best_by_quality"]
+
+
+def best_by_quality(
+    model: LargeMarginDPP,
+    features: FloatArray,
+    most: int,
+    allowed: BoolArray | None = None,
+) -> IntArray:
+    """Return the rows of the highest quality in a model, at most so many, sorted.
+
+    Rows that are not allowed leave their places to others.
+    """
+    if len(features) <= most:
+        return np.arange(len(features))
+    u = log_quality(features, model.theta_, model.intercept_)
+    if allowed is not None:
+        u = np.where(allowed, u, -np.inf)
+    return np.sort(np.argsort(-u, kind="stable")[:most])

@@ -1,0 +1,231 @@
+"""Models for several values of omega, and those between them."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from variegate import persistence
+from variegate.estimator import LargeMarginDPP
+from variegate.kernels import Kernel
+from variegate.persistence import ModelFileError
+
+__all__ = ["OmegaFamily", "as_omegas", "fit_next", "outwards"]
+
+
+def as_omegas(omega: Any) -> tuple[float, ...]:
+    """Return one or several values of omega, checked and sorted."""
+    omegas = np.atleast_1d(omega)
+    if (
+        omegas.dtype.kind not in "iuf"
+        or omegas.ndim > 1
+        or omegas.size == 0
+        or not (np.isfinite(omegas) & (omegas > 0.0)).all()
+    ):
+        raise ValueError(f"omega must be one or more positive numbers, got {omega!r}")
+    return tuple(sorted({float(value) for value in omegas}))
+
+
+def outwards(omegas: Sequence[float]) -> tuple[float, list[list[float]]]:
+    """Return the omega nearest to 1, and those on either side, going away from it."""
+    ordered = sorted(omegas)
+    start = int(np.argmin(np.abs(np.log(ordered))))
+    return ordered[start], [ordered[:start][::-1], ordered[start + 1 :]]
+
+
+def fit_next(
+    model: LargeMarginDPP,
+    ground_sets: Any,
+    subsets: Any,
+    lam: float,
+    omega: float,
+    **fit_arguments: Any,
+) -> LargeMarginDPP:
+    """Return ``model`` fitted for ``lam`` and ``omega`` from where it is."""
+    following = copy.copy(model)
+    # Only the first fit of a walk has nothing to start from.
+    starts = 1 if hasattr(model, "theta_") else model.n_starts
+    following.set_params(lam=lam, omega=omega, warm_start=True, n_starts=starts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        following.fit(ground_sets, subsets, **fit_arguments)
+    following.set_params(n_starts=model.n_starts)
+    return following
+
+
+@dataclass(frozen=True, eq=False)
+class OmegaFamily:
+    """One model for each of several values of omega, and for any between them.
+
+    The first is fitted at the omega nearest to 1, where the problem is mildest; each
+    of the others starts from its neighbour on that side.  So neighbours lie in the
+    same valley of the objective, and what is between them may be interpolated.
+
+    Attributes
+    ----------
+    omegas : tuple of float
+        Sorted.
+    models : tuple of LargeMarginDPP
+        One for each.
+
+    Examples
+    --------
+    >>> import variegate as vg
+    >>> from variegate.tuning import OmegaFamily
+    >>> data = vg.datasets.make_synthetic(n_sets=60, random_state=0)
+    >>> estimator = vg.LargeMarginDPP(lam=4.0, kernel=vg.Linear(), l2=0.01)
+    >>> family = OmegaFamily.fit(
+    ...     estimator, (0.25, 1.0, 4.0), data.ground_sets, data.subsets
+    ... )
+    >>> sizes = [
+    ...     family.at(omega).ensemble(data.ground_sets[0]).expected_size()
+    ...     for omega in (0.25, 0.5, 4.0)
+    ... ]
+    >>> sizes == sorted(sizes)
+    True
+    """
+
+    omegas: tuple[float, ...]
+    models: tuple[LargeMarginDPP, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        estimator: LargeMarginDPP,
+        omegas: Any,
+        ground_sets: Any,
+        subsets: Any = None,
+        *,
+        progress: Callable[[int, int], object] | None = None,
+        **fit_arguments: Any,
+    ) -> OmegaFamily:
+        """Learn a model for each omega.
+
+        Parameters
+        ----------
+        estimator : LargeMarginDPP
+            All settings but ``omega``.  Its ``callback`` sees the steps of every fit.
+        omegas : float or sequence of float
+        ground_sets, subsets
+            As for :meth:`LargeMarginDPP.fit`: two lists, or a stream of pairs.
+        progress : callable, optional
+            Called with the numbers of fits that are done and of all.
+        **fit_arguments
+            What else :meth:`LargeMarginDPP.fit` takes.
+        """
+        omegas = as_omegas(omegas)
+        first, sides = outwards(omegas)
+        fitted: dict[float, LargeMarginDPP] = {}
+
+        def learn(model: LargeMarginDPP, omega: float) -> LargeMarginDPP:
+            if model.lam == 0.0 and fitted:  # omega plays no part: one fit is all
+                learned = copy.copy(model)
+                learned.set_params(omega=omega)
+            else:
+                learned = fit_next(
+                    model, ground_sets, subsets, model.lam, omega, **fit_arguments
+                )
+            fitted[omega] = learned
+            if progress is not None:
+                progress(len(fitted), len(omegas))
+            return learned
+
+        middle = learn(clone(estimator), first)
+        for side in sides:
+            here = middle
+            for omega in side:
+                here = learn(here, omega)
+        models = tuple(fitted[omega] for omega in omegas)
+        for model in models:
+            model.set_params(warm_start=estimator.warm_start, callback=None)
+        family = cls(omegas, models)
+        family._warn_of_unfinished()
+        return family
+
+    def _warn_of_unfinished(self) -> None:
+        for omega, model in zip(self.omegas, self.models, strict=True):
+            result = model.solver_result_
+            if result.remedy:
+                warnings.warn(
+                    f"for omega {omega:g}, learning {result.status}. {result.remedy}",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+
+    def resolve(self, omega: float | None, default: float = 1.0) -> float:
+        """Return ``omega`` if it is in the range that was learned.
+
+        ``None`` is the default, or the nearest to it.
+        """
+        low, high = self.omegas[0], self.omegas[-1]
+        if omega is None:
+            return float(np.clip(default, low, high))
+        if not low <= omega <= high:
+            known = f"{low:g} to {high:g}"
+            if len(self.omegas) == 1:
+                known = f"{low:g} only; learn several to choose between"
+            raise ValueError(f"omega={omega:g}, but this model was learned for {known}")
+        return float(omega)
+
+    def at(self, omega: float) -> LargeMarginDPP:
+        """Return the model for an omega in the range that was learned.
+
+        Between two that were learned, their parameters are mixed in proportion to the
+        distance in ``log(omega)``.
+        """
+        omega = self.resolve(omega)
+        if omega in self.omegas:
+            return self.models[self.omegas.index(omega)]
+        after = int(np.searchsorted(self.omegas, omega))
+        low, high = np.log(self.omegas[after - 1 : after + 1])
+        share = (np.log(omega) - low) / (high - low)
+        one, other = self.models[after - 1 : after + 1]
+        mixed = copy.copy(one)
+        for name in ("theta_", "intercept_", "kernel_parameters_"):
+            value = (1.0 - share) * getattr(one, name) + share * getattr(other, name)
+            setattr(mixed, name, value)
+        return mixed
+
+    # Keeping ----------------------------------------------------------------------
+
+    def encode(self) -> list[dict[str, Any]]:
+        """Return the models as plain values."""
+        return [
+            {"omega": omega, **persistence.encode(model)}
+            for omega, model in zip(self.omegas, self.models, strict=True)
+        ]
+
+    @classmethod
+    def decode(
+        cls,
+        document: Mapping[str, Any],
+        kernels: Sequence[type[Kernel]],
+        features: str,
+        n_features: int,
+    ) -> OmegaFamily:
+        """Return the models of a file; ``features`` says what their weights are of."""
+        entries = document.get("models")
+        if not isinstance(entries, list) or not entries:
+            raise ModelFileError('the section "models" is missing')
+        entries = sorted(entries, key=lambda entry: float(entry["omega"]))
+        decode = partial(persistence.decode, LargeMarginDPP, kernels=kernels)
+        models = tuple(map(decode, entries))
+        for entry, model in zip(entries, models, strict=True):
+            if not np.isfinite(entry["omega"]) or entry["omega"] <= 0.0:
+                raise ModelFileError(
+                    f'"omega" is {entry["omega"]!r}, not a positive number'
+                )
+            if len(model.theta_) != n_features:
+                raise ModelFileError(
+                    f"{len(model.theta_)} weights for the {n_features} features of "
+                    f"{features!r}"
+                )
+        return cls(tuple(float(entry["omega"]) for entry in entries), models)
