@@ -157,7 +157,7 @@ class OmegaFamily:
                 warnings.warn(
                     f"for omega {omega:g}, learning {result.status}. {result.remedy}",
                     ConvergenceWarning,
-                    stacklevel=4,
+                    stacklevel=3,
                 )
 
     def resolve(self, omega: float | None, default: float = 1.0) -> float:
