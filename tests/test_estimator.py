@@ -406,7 +406,7 @@ TWO = [vg.GroundSet(X), vg.GroundSet(X)]
         ({}, TWO, [[0]], "1 subsets for 2 ground sets"),
         ({}, TWO, [[0], [9]], "ground set 1: item 9 is out of range"),
         ({}, TWO, [[0], [1, 1]], "ground set 1: item 1 is repeated"),
-        ({}, [X, X[:, :1]], [[0], [0]], "ground set 1 has 1 quality features"),
+        ({}, [X, X[:, :1]], [[0], [0]], "ground set 1: it has 1 quality features"),
         ({}, [X, X * np.nan], [[0], [0]], "ground set 1: quality holds nan"),
         ({}, [X, X * np.inf], [[0], [0]], "ground set 1: quality holds -?inf"),
         ({}, [X, X[:0]], [[0], []], "ground set 1: a ground set needs at least one"),

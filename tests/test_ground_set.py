@@ -1,9 +1,19 @@
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import variegate as vg
-from variegate.ground_set import as_members, check_ground_sets, check_subsets
+from variegate.ground_set import (
+    GroundSetError,
+    as_members,
+    check_ground_sets,
+    check_subsets,
+    naming,
+    renumbering,
+)
+from variegate.learning.parameters import InfeasibleError
 
 
 def test_quality_features_serve_both_purposes():
@@ -92,10 +102,10 @@ def test_bad_ground_sets(arguments, message):
         (vg.GroundSet(ONES), "got a single one: wrap it in a list"),
         (3, "expected a list of ground sets, got 3"),
         ([ONES, [[1.0, NAN]]], "ground set 1: quality holds nan at row 0, column 1"),
-        ([ONES, np.ones((3, 5))], "ground set 1 has 5 quality features but .* 0 has 2"),
+        ([ONES, np.ones((3, 5))], "ground set 1: it has 5 quality .* the first has 2"),
         (
             [vg.GroundSet(ONES), vg.GroundSet(ONES, {"a": ONES})],
-            "ground set 1 has the similarity blocks 'a'",
+            "ground set 1: it has the similarity blocks 'a'",
         ),
     ],
 )
@@ -144,3 +154,21 @@ def test_block_that_is_not_there():
         ground_set.features("c")
     with pytest.raises(ValueError, match="given without a name"):
         vg.GroundSet(ONES).features("c")
+
+
+def test_an_error_knows_its_place():
+    with pytest.raises(GroundSetError) as caught:
+        check_subsets([[0], [5]], check_ground_sets([np.ones((3, 1))] * 2))
+    error = caught.value
+    assert (error.position, error.problem[:22]) == (1, "item 5 is out of range")
+    assert str(error) == f"ground set 1: {error.problem}"
+    assert str(error.at(7)) == f"ground set 7: {error.problem}"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_places_among_some_are_places_among_all():
+    error = InfeasibleError(1, "too large")
+    with pytest.raises(InfeasibleError, match="set 9: too large"), renumbering([4, 9]):
+        raise error
+    with pytest.raises(InfeasibleError, match=r"^ground set 3: too"), naming(3):
+        raise error

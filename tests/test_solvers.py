@@ -185,7 +185,7 @@ class Walled(Quadratic):
 
     def value_and_gradient(self, flat):
         if flat[2] <= 0.0:
-            raise InfeasibleError("zero weight")
+            raise InfeasibleError(0, "zero weight")
         return super().value_and_gradient(flat)
 
 

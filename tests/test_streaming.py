@@ -275,11 +275,11 @@ def test_reading_a_folder_takes_no_memory(tmp_path):
         (vg.GroundSet(np.eye(2)), "must be an iterable of"),
         ([], "the stream is empty"),
         ([vg.GroundSet(np.eye(2))], "pair 0 of the stream is a GroundSet, not a"),
-        ([(np.eye(2), [0]), (np.eye(2), [2])], "pair 1 of the stream: item 2 is out"),
-        ([(np.eye(2), [0]), ([[np.nan]], [0])], "pair 1 of the stream: quality holds"),
+        ([(np.eye(2), [0]), (np.eye(2), [2])], "ground set 1: item 2 is out"),
+        ([(np.eye(2), [0]), ([[np.nan]], [0])], "ground set 1: quality holds"),
         (
             [(np.eye(2), [0]), (np.eye(3), [0])],
-            "pair 1 of the stream is <GroundSet: 3 items.*all need the same features",
+            "ground set 1: it has 3 quality features but the first has 2: all",
         ),
     ],
 )
@@ -406,7 +406,7 @@ class Walled:
         from variegate.learning.parameters import InfeasibleError
 
         if flat[0] >= 0.04:
-            raise InfeasibleError("too far")
+            raise InfeasibleError(0, "too far")
         return float((flat[0] - 3.0) ** 2), 2.0 * (flat - 3.0)
 
 
@@ -818,7 +818,7 @@ def test_half_precision_halves_the_files(tmp_path):
     [
         ([], {}, "there are no pairs to write"),
         (3, {}, r"expected \(ground set, subset\) pairs, got 3"),
-        ([(np.eye(2), [5])], {}, "pair 0 of the stream: item 5 is out of range"),
+        ([(np.eye(2), [5])], {}, "ground set 0: item 5 is out of range"),
         ([(np.eye(2), [0])], {"shard_size": 0}, "shard_size must be a whole number"),
         ([(np.eye(2), [0])], {"dtype": "int8"}, "dtype must be 'float64' or 'float32'"),
         (

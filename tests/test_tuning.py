@@ -10,6 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 import variegate as vg
 from variegate.decoding import MBR
+from variegate.ground_set import GroundSetError
 from variegate.metrics import mean_scores
 from variegate.tuning import LargeMarginDPPCV, TargetNotReachedWarning
 from variegate.tuning import cross_validation as tuning
@@ -92,6 +93,16 @@ def test_the_best_model_is_that_of_a_fit_on_all_data(aimed, data):
     plain.fit(data.ground_sets, data.subsets)
     assert aimed.best_model_.theta_ == pytest.approx(plain.theta_, abs=0.02)
     assert aimed.best_model_.get_params()["omega"] == aimed.best_omega_
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_errors_in_a_fold_name_the_place_in_all_data(data, n_jobs):
+    subsets = [subset[:2] for subset in data.subsets]
+    subsets[60] = np.arange(7)  # more items than the similarity has rank
+    model = LargeMarginDPPCV(LINEAR, **GRID, n_jobs=n_jobs, random_state=0)
+    model.set_params(estimator=clone(LINEAR).set_params(jitter=0.0))
+    with pytest.raises(GroundSetError, match="ground set 60: its subset has prob"):
+        model.fit(data.ground_sets, subsets)
 
 
 def test_a_score_of_ones_own(data):

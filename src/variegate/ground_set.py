@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -13,10 +13,13 @@ from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray, SubsetL
 
 __all__ = [
     "GroundSet",
+    "GroundSetError",
     "as_members",
     "check_ground_sets",
+    "check_same_features",
     "check_subsets",
     "naming",
+    "renumbering",
 ]
 
 
@@ -192,13 +195,48 @@ def _costs(values: Any, n_items: int) -> FloatArray:
     return costs
 
 
+class GroundSetError(ValueError):
+    """Something is wrong with one ground set of several.
+
+    Parameters
+    ----------
+    position : int
+        Its place among the ground sets that were given.
+    problem : str
+        What is wrong, for whoever knows the ground set by a name.
+    """
+
+    def __init__(self, position: int, problem: str) -> None:
+        super().__init__(int(position), problem)
+        self.position = int(position)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"ground set {self.position}: {self.problem}"
+
+    def at(self, position: int) -> Self:
+        """Return the same problem of the ground set at another position."""
+        return type(self)(position, self.problem)
+
+
 @contextmanager
 def naming(position: int) -> Iterator[None]:
-    """Put the position of a ground set before any message about it."""
+    """Give any problem with one ground set its position."""
     try:
         yield
+    except GroundSetError as error:
+        raise error.at(position) from error
     except ValueError as error:
-        raise ValueError(f"ground set {position}: {error}") from error
+        raise GroundSetError(position, str(error)) from error
+
+
+@contextmanager
+def renumbering(positions: Sequence[int] | IntArray) -> Iterator[None]:
+    """Turn places among some ground sets into the ``positions`` they have in all."""
+    try:
+        yield
+    except GroundSetError as error:
+        raise error.at(positions[error.position]) from error
 
 
 def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
@@ -218,25 +256,25 @@ def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
             with naming(position):
                 ground_set = GroundSet(ground_set)
         if checked:
-            _check_same_features(ground_set, checked[0], position)
+            with naming(position):
+                check_same_features(ground_set, checked[0])
         checked.append(ground_set)
     if not checked:
         raise ValueError("the list of ground sets is empty")
     return checked
 
 
-def _check_same_features(
-    ground_set: GroundSet, first: GroundSet, position: int
-) -> None:
+def check_same_features(ground_set: GroundSet, first: GroundSet) -> None:
+    """Refuse a ground set whose features are not those of the first."""
     if ground_set.n_features != first.n_features:
         raise ValueError(
-            f"ground set {position} has {ground_set.n_features} quality features but "
-            f"ground set 0 has {first.n_features}: all ground sets need the same ones"
+            f"it has {ground_set.n_features} quality features but the first has "
+            f"{first.n_features}: all ground sets need the same ones"
         )
     if ground_set.blocks.keys() != first.blocks.keys():
         raise ValueError(
-            f"ground set {position} has the similarity blocks "
-            f"{_names(ground_set.blocks)} but ground set 0 has {_names(first.blocks)}"
+            f"it has the similarity blocks {_names(ground_set.blocks)} but the first "
+            f"has {_names(first.blocks)}"
         )
 
 

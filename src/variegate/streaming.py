@@ -32,7 +32,13 @@ from scipy import sparse
 from variegate._files import write_atomic
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate._validation import check_count
-from variegate.ground_set import GroundSet, as_indicator, as_members
+from variegate.ground_set import (
+    GroundSet,
+    as_indicator,
+    as_members,
+    check_same_features,
+    naming,
+)
 
 __all__ = [
     "Example",
@@ -113,21 +119,12 @@ class Examples:
                 "(ground set, subset) pair; to learn from two lists, give both"
             )
         ground_set, subset = pair
-        try:
+        with naming(position):
             if not isinstance(ground_set, GroundSet):
                 ground_set = GroundSet(ground_set)
             members = as_members(subset, len(ground_set))
-        except ValueError as error:
-            raise ValueError(f"pair {position} of the stream: {error}") from error
-        first = self._first = self._first or ground_set
-        if (
-            ground_set.n_features != first.n_features
-            or ground_set.blocks.keys() != first.blocks.keys()
-        ):
-            raise ValueError(
-                f"pair {position} of the stream is {ground_set!r}, but the first is "
-                f"{first!r}: all need the same features"
-            )
+            self._first = self._first or ground_set
+            check_same_features(ground_set, self._first)
         return Example(position, ground_set, members, 1.0, self._omega)
 
 

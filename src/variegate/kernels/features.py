@@ -213,13 +213,13 @@ def _n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
     for position, ground_set in enumerate(ground_sets):
         with naming(position):
             found = int(ground_set.features(block).shape[1])
-        if position == 0:
-            n_features = found
-        elif found != n_features:
-            raise ValueError(
-                f"ground set {position} has {found} similarity features but ground set "
-                f"0 has {n_features}: an approximation needs the same ones"
-            )
+            if position == 0:
+                n_features = found
+            elif found != n_features:
+                raise ValueError(
+                    f"it has {found} similarity features but the first has "
+                    f"{n_features}: an approximation needs the same ones"
+                )
     return n_features
 
 

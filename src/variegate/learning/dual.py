@@ -59,6 +59,7 @@ from variegate.learning.objective import (
     LargeMarginLoss,
     Targets,
     ZeroProbabilityError,
+    impossible_item,
 )
 from variegate.linalg.determinants import (
     RANK_TOLERANCE,
@@ -414,11 +415,7 @@ class DualStack:
         members = targets.members[0][targets.present[0]]
         impossible = members[(factors.squared[members] <= 0.0).all(axis=1)]
         if len(impossible):
-            raise ValueError(
-                f"ground set {positions[0]}: item {impossible[0]} is in the subset, "
-                "but its similarity to itself is zero (its features are all zero), so "
-                "it can never be chosen: drop it, or give it features"
-            )
+            raise impossible_item(positions[0], impossible[0])
         if not learned:  # say now what would fail later
             _Target.of(factors, factors.weights(np.zeros(0)), members, jitter)
 

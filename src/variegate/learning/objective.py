@@ -57,7 +57,7 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
-from variegate.ground_set import as_indicator, as_members
+from variegate.ground_set import GroundSetError, as_indicator, as_members
 from variegate.learning.large_set import large_set_loss
 from variegate.linalg.determinants import (
     RANK_TOLERANCE,
@@ -78,6 +78,16 @@ SMALLEST_ERROR = 1e-280
 
 class ZeroProbabilityError(NotPositiveDefiniteError):
     """The target subset has probability zero under a singular similarity."""
+
+
+def impossible_item(position: int, item: int) -> GroundSetError:
+    """Return what to raise for a wanted item that no jitter can help."""
+    return GroundSetError(
+        position,
+        f"item {item} is in the subset, but its similarity to itself is zero (its "
+        "features are all zero), so it can never be chosen: drop it, or give it "
+        "features",
+    )
 
 
 @dataclass(frozen=True, eq=False)

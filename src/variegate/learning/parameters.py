@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from variegate._typing import FloatArray
+from variegate.ground_set import GroundSetError
 from variegate.kernels.domains import Domain
 
 __all__ = ["InfeasibleError", "ParameterSpace"]
 
 
-class InfeasibleError(ValueError):
-    """The objective is infinite at a point; a line search may step back from it."""
+class InfeasibleError(GroundSetError):
+    """A ground set's loss is infinite at a point; a search may step back from it."""
 
 
 class ParameterSpace:

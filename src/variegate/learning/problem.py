@@ -25,7 +25,12 @@ from variegate.kernels.domains import Free
 from variegate.kernels.ladder import PackedSimilarities
 from variegate.learning import quality
 from variegate.learning.dual import DualStack, low_rank_factors
-from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
+from variegate.learning.objective import (
+    LargeMarginLoss,
+    Targets,
+    ZeroProbabilityError,
+    impossible_item,
+)
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
 from variegate.linalg.determinants import (
     STACK_LIMIT,
@@ -224,17 +229,18 @@ class TrainingProblem:
             return compute()
         except ZeroProbabilityError as error:
             raise InfeasibleError(
-                f"ground set {positions[error.index]}: its subset has probability "
-                "zero, because the similarity of its items is singular (more items "
-                "than the similarity has rank, or an item twice). "
-                f"Raise jitter (now {self.jitter:g}), a ridge on the similarity, or "
-                "drop items from the subset"
+                positions[error.index],
+                "its subset has probability zero, because the similarity of its items "
+                "is singular (more items than the similarity has rank, or an item "
+                f"twice). Raise jitter (now {self.jitter:g}), a ridge on the "
+                "similarity, or drop items from the subset",
             ) from None
         except NotPositiveDefiniteError as error:
             raise InfeasibleError(
-                f"ground set {positions[error.index]}: L + I is not positive definite. "
-                "The similarity is singular or not positive semidefinite, or the "
-                f"qualities are extreme; raise jitter (now {self.jitter:g})"
+                positions[error.index],
+                "L + I is not positive definite. The similarity is singular or not "
+                "positive semidefinite, or the qualities are extreme; raise jitter "
+                f"(now {self.jitter:g})",
             ) from None
 
 
@@ -285,11 +291,7 @@ class _Stack:
         impossible = self.targets.indicator & (own <= 0.0)
         if impossible.any():
             stack, item = np.argwhere(impossible)[0]
-            raise ValueError(
-                f"ground set {self.positions[stack]}: item {item} is in the subset, "
-                "but its similarity to itself is zero (its features are all zero), so "
-                "it can never be chosen: drop it, or give it features"
-            )
+            raise impossible_item(self.positions[stack], item)
 
     def _similarity(self, parameters: FloatArray) -> FloatArray:
         if isinstance(self.prepared, PackedSimilarities):

@@ -8,9 +8,8 @@ one of those for every batch.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
@@ -18,11 +17,10 @@ import numpy as np
 from scipy import sparse
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.ground_set import GroundSet, as_indicator
+from variegate.ground_set import GroundSet, as_indicator, renumbering
 from variegate.kernels import Kernel
 from variegate.learning import quality
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
 from variegate.linalg.determinants import STACK_LIMIT, Resolvent, with_jitter
 from variegate.solvers import MiniBatch, Problem
@@ -220,19 +218,8 @@ def _check_alike(ground_set: GroundSet, first: GroundSet) -> None:
         )
 
 
-@contextmanager
-def _by_place_in_stream(examples: Sequence[Example]) -> Iterator[None]:
-    """Turn places in a batch, in messages, into places in the stream."""
-    try:
-        yield
-    except ValueError as error:
-        words = re.sub(
-            r"\bground set (\d+)\b",
-            lambda found: f"ground set {examples[int(found[1])].position}",
-            str(error),
-        )
-        known = InfeasibleError if isinstance(error, InfeasibleError) else ValueError
-        raise known(words) from error
+def _by_place_in_stream(examples: Sequence[Example]) -> AbstractContextManager[None]:
+    return renumbering([example.position for example in examples])
 
 
 class _Recentred:

@@ -244,6 +244,8 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
                     [members[i] for i in train],
                     [ground_sets[i] for i in held_out],
                     [members[i] for i in held_out],
+                    train,
+                    held_out,
                     labels[held_out],
                 )
             )

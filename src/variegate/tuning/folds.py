@@ -21,7 +21,7 @@ from variegate import metrics
 from variegate._typing import FloatArray, IntArray
 from variegate.decoding import MBR, Decoder, as_decoder
 from variegate.estimator import LargeMarginDPP
-from variegate.ground_set import GroundSet
+from variegate.ground_set import GroundSet, renumbering
 from variegate.tuning.family import fit_next, outwards
 from variegate.tuning.path import OmegaPath, PathPoint
 
@@ -36,6 +36,7 @@ COLUMNS = ("precision", "recall", "f", "size", "score")
 class Fold:
     """What to learn from, and what to judge by.
 
+    ``learned`` and ``judged`` are the positions of both among all ground sets.
     ``units`` numbers what counts as independent in ``held_out``: the ground sets, or
     the groups that they belong to.
     """
@@ -44,6 +45,8 @@ class Fold:
     subsets: list[IntArray]
     held_out: list[GroundSet]
     wanted: list[IntArray]
+    learned: IntArray
+    judged: IntArray
     units: IntArray
 
 
@@ -107,6 +110,8 @@ def walk(
 
 def judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
     """Return a row of ``COLUMNS`` for every held-out ground set."""
+    with renumbering(fold.judged):
+        predicted = model.predict(fold.held_out)
     rows = [
         (
             metrics.precision(chosen, wanted),
@@ -115,11 +120,16 @@ def judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
             len(chosen),
             scoring(chosen, wanted),
         )
-        for chosen, wanted in zip(
-            model.predict(fold.held_out), fold.wanted, strict=True
-        )
+        for chosen, wanted in zip(predicted, fold.wanted, strict=True)
     ]
     return np.array(rows, dtype=np.float64)
+
+
+def _walk_of_fold(
+    model: LargeMarginDPP, fold: Fold, lams: Sequence[float], omegas: Sequence[float]
+) -> Iterator[tuple[tuple[float, float], LargeMarginDPP]]:
+    with renumbering(fold.learned):
+        yield from walk(model, fold.ground_sets, fold.subsets, lams, omegas)
 
 
 def _grid_of_fold(
@@ -132,9 +142,7 @@ def _grid_of_fold(
     with threadpool_limits(limits=1):
         return [
             (place, fitted, judge(fitted, fold, scoring))
-            for place, fitted in walk(
-                model, fold.ground_sets, fold.subsets, lams, omegas
-            )
+            for place, fitted in _walk_of_fold(model, fold, lams, omegas)
         ]
 
 
@@ -142,7 +150,8 @@ def _step_of_fold(
     model: LargeMarginDPP, fold: Fold, lam: float, omega: float, scoring: Scoring
 ) -> tuple[LargeMarginDPP, FloatArray]:
     with threadpool_limits(limits=1):
-        fitted = fit_next(model, fold.ground_sets, fold.subsets, lam, omega)
+        with renumbering(fold.learned):
+            fitted = fit_next(model, fold.ground_sets, fold.subsets, lam, omega)
         return fitted, judge(fitted, fold, scoring)
 
 
