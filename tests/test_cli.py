@@ -137,7 +137,7 @@ def test_an_interrupted_experiment_says_that_it_can_go_on(experiment, tmp_path):
     code = (
         "import time\n"
         f"import variegate.experiments.{experiment} as experiment\n"
-        "def work(*arguments):\n"
+        "def work(*arguments, **options):\n"
         "    signal.raise_signal(signal.SIGINT)\n"
         "    time.sleep(60)\n"
         "experiment.reproduce = work\n"

@@ -109,7 +109,7 @@ def test_test_data_are_judged_and_not_learned_from(tmp_path):
 def record(cluster, method, runs, language="english"):
     return {
         "kind": "long",
-        "cluster": cluster,
+        "judged": cluster,
         "language": language,
         "method": method,
         "runs": [[value] * 6 for value in runs],

@@ -9,6 +9,7 @@ from variegate.experiments.video import Settings, pieces, reproduce
 from variegate.experiments.video.pieces import STEPS
 from variegate.experiments.video.pool import read_pool
 from variegate.experiments.video.rows import HERO, comparisons
+from variegate.experiments.video.settings import Setup
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 
@@ -149,10 +150,10 @@ def test_learning_from_all_and_judging_on_another_folder(tmp_path):
 
 
 def test_held_out_videos_are_not_learned_from(tmp_path):
-    data = str(write_films(tmp_path / "data", 6))
+    setup = Setup(TINY, str(write_films(tmp_path / "data", 6)), None)
     seen = []
     for fold in range(3):
-        learn, judge = pieces._split(TINY, data, None, fold)
+        learn, judge = pieces.split(setup, fold)
         names = {video.name for video, _ in judge}
         assert len(learn) + len(judge) == 6
         assert not names & {video.name for video, _ in learn}
@@ -167,7 +168,7 @@ def test_differences_are_paired_by_video():
             "kind": "table",
             "method": method,
             "omega": omega,
-            "video": video,
+            "judged": video,
             "runs": run,
             "n_frames": 1.0,
         }

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from variegate.cli.errors import Interrupted
 from variegate.cli.progress import progress_bar
-
-if TYPE_CHECKING:
-    from variegate.experiments.outcome import Outcome
 
 
 @click.group()
@@ -55,25 +52,12 @@ _test_data = click.option(
 @_out
 @_quick
 @_jobs
-def synthetic(out: Path, quick: bool, jobs: int | None) -> None:
+def synthetic(**options: Any) -> None:
     """Section 4.1: figures 1a, 1b and 1c on synthetic ground sets.
 
     Interrupted runs go on where they stopped when repeated with the same options.
     """
-    # Imported here: the figures need packages that other commands do not.
-    from variegate.experiments.synthetic import Settings, report
-    from variegate.experiments.synthetic import reproduce as run
-    from variegate.report.figures import new_figure
-
-    new_figure()  # better to learn now than after the fits that matplotlib is missing
-    settings = Settings.quick() if quick else Settings()
-    command = f"variegate reproduce synthetic --out DIR{' --quick' * quick}"
-    with progress_bar("fitting") as progress:
-        try:
-            outcome = run(out, settings, jobs or os.cpu_count() or 1, progress, command)
-        except KeyboardInterrupt:
-            raise Interrupted("the same command goes on where it stopped") from None
-    _say(outcome, report.CLAIM_HEADER)
+    _run("synthetic", "fitting", **options)
 
 
 @reproduce.command()
@@ -88,42 +72,12 @@ def synthetic(out: Path, quick: bool, jobs: int | None) -> None:
 )
 @_quick
 @_jobs
-def documents(
-    out: Path,
-    data: Path | None,
-    test_data: Path | None,
-    duc: Path | None,
-    quick: bool,
-    jobs: int | None,
-) -> None:
+def documents(**options: Any) -> None:
     """Section 4.2: summaries of clusters of documents, table 1.
 
     Interrupted runs go on where they stopped when repeated with the same options.
     """
-    from variegate.experiments.documents import Settings, report
-    from variegate.experiments.documents import reproduce as run
-    from variegate.report.figures import new_figure
-
-    new_figure()
-    settings = Settings.quick() if quick else Settings()
-    command = "variegate reproduce documents --out DIR --data DIR"
-    command += " --test-data DIR" * (test_data is not None)
-    command += " --duc DIR" * (duc is not None) + " --quick" * quick
-    with progress_bar("learning") as progress:
-        try:
-            outcome = run(
-                out,
-                settings,
-                data,
-                test_data,
-                duc,
-                jobs or os.cpu_count() or 1,
-                progress,
-                command,
-            )
-        except KeyboardInterrupt:
-            raise Interrupted("the same command goes on where it stopped") from None
-    _say(outcome, report.CLAIM_HEADER)
+    _run("documents", "learning", **options)
 
 
 @reproduce.command()
@@ -132,45 +86,41 @@ def documents(
 @_test_data
 @_quick
 @_jobs
-def video(
-    out: Path,
-    data: Path | None,
-    test_data: Path | None,
-    quick: bool,
-    jobs: int | None,
-) -> None:
+def video(**options: Any) -> None:
     """Section 4.3: key frames of videos, table 2 and figures 2 and 3.
 
     Interrupted runs go on where they stopped when repeated with the same options.
     """
-    from variegate.experiments.video import Settings, report
-    from variegate.experiments.video import reproduce as run
-    from variegate.report.figures import new_figure
+    _run("video", "learning", **options)
 
-    new_figure()
-    settings = Settings.quick() if quick else Settings()
-    command = "variegate reproduce video --out DIR --data DIR"
-    command += " --test-data DIR" * (test_data is not None) + " --quick" * quick
-    with progress_bar("learning") as progress:
+
+def _run(
+    name: str, label: str, out: Path, quick: bool, jobs: int | None, **folders: Any
+) -> None:
+    """Run an experiment; print its claims beside what was measured."""
+    # Imported here: the figures need packages that other commands do not.
+    from variegate.report.figures import new_figure
+    from variegate.report.markdown import terminal_table
+
+    experiment = import_module(f"variegate.experiments.{name}")
+    new_figure()  # better to learn now than after the fits that matplotlib is missing
+    command = f"variegate reproduce {name} --out DIR"
+    for option, folder in folders.items():
+        command += f" --{option.replace('_', '-')} DIR" * bool(
+            folder or option == "data"
+        )
+    with progress_bar(label) as progress:
         try:
-            outcome = run(
+            outcome = experiment.reproduce(
                 out,
-                settings,
-                data,
-                test_data,
-                jobs or os.cpu_count() or 1,
-                progress,
-                command,
+                experiment.Settings.quick() if quick else experiment.Settings(),
+                command=command + " --quick" * quick,
+                jobs=jobs or os.cpu_count() or 1,
+                progress=progress,
+                **folders,
             )
         except KeyboardInterrupt:
             raise Interrupted("the same command goes on where it stopped") from None
-    _say(outcome, report.CLAIM_HEADER)
-
-
-def _say(outcome: Outcome, header: Sequence[str]) -> None:
-    """Print the claims beside what was measured, and say what was written."""
-    from variegate.report.markdown import terminal_table
-
     rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
-    click.echo(terminal_table(header, rows, widths=(36, 48, 14)))
+    click.echo(terminal_table(outcome.claims_header, rows, widths=(36, 48, 14)))
     click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from variegate.experiments.outcome import Claim
+from variegate.experiments.documents.settings import Setup
+from variegate.experiments.frame import Claim, Results
+from variegate.experiments.wording import interval, verdict
 
 __all__ = ["ORDERS", "PAPER", "claims"]
 
@@ -17,6 +19,9 @@ PAPER = {
 }
 
 _SETS = ("duc 2004 665b", "multiling english 665b", "multiling all languages 250w")
+
+#: The score that decides.
+_JUDGED = "rouge_1_f"
 
 #: The official system that sees the references.
 _TOPLINE = "official ID10"
@@ -32,33 +37,27 @@ _SAID = (
 ORDERS = tuple((first, second) for _, first, second in _SAID)
 
 
-def claims(results: dict[str, Any]) -> list[Claim]:
+def claims(setup: Setup, results: Results) -> list[Claim]:
     """Return the claims of section 4.2 in the order of its table."""
     found = []
-    rows = {(row["set"], row["method"]): row for row in results["rows"]}
     pairs = {(c["set"], c["first"], c["second"]): c for c in results["paired"]}
     for text, first, second in _SAID:
-        (paper_1, paper_2), (other_1, other_2) = PAPER[first], PAPER[second]
-        said = (
-            f"{text}: {paper_1 - other_1:+.2f} ROUGE-1 F, "
-            f"{paper_2 - other_2:+.2f} ROUGE-2 F"
-        )
-        measured, verdicts = [], []
-        for name in _SETS:
-            if (name, first, second) not in pairs:
-                continue
-            c = pairs[name, first, second]
-            measured.append(f"{name}: {_interval(c, 'rouge_1_f')}")
-            verdicts.append(_verdict(c["low"]["rouge_1_f"], c["high"]["rouge_1_f"]))
+        gains = (a - b for a, b in zip(PAPER[first], PAPER[second], strict=True))
+        said = "{}: {:+.2f} ROUGE-1 F, {:+.2f} ROUGE-2 F".format(text, *gains)
+        keys = [key for name in _SETS if (key := (name, first, second)) in pairs]
+        measured = [f"{key[0]}: {interval(pairs[key], _JUDGED, 2)}" for key in keys]
+        verdicts = [verdict(pairs[key], _JUDGED) for key in keys]
         if measured:
-            found.append(Claim(said, "; ".join(measured), _together(verdicts)))
+            holds = verdicts[:1] if len(set(verdicts)) == 1 else verdicts
+            found.append(Claim(said, "; ".join(measured), " / ".join(holds)))
+    rows = {(row["set"], row["method"]): row for row in results["rows"]}
     for name in ("multiling english 250w", "multiling english 665b"):
         if (name, "LME+MKR") in rows:
-            found.append(_systems(name, results, rows))
+            found.append(_systems(name, rows))
     return found
 
 
-def _systems(name: str, results: dict[str, Any], rows: dict[Any, Any]) -> Claim:
+def _systems(name: str, rows: dict[Any, Any]) -> Claim:
     hero = rows[name, "LME+MKR"]
     others = {
         method: row
@@ -77,20 +76,3 @@ def _systems(name: str, results: dict[str, Any], rows: dict[Any, Any]) -> Claim:
         "which sees the references)",
         "yes" if set(others) - {f"official {b}" for b in below} <= {_TOPLINE} else "no",
     )
-
-
-def _interval(c: dict[str, Any], score: str) -> str:
-    return (
-        f"{100 * c['difference'][score]:+.2f} "
-        f"[{100 * c['low'][score]:+.2f}, {100 * c['high'][score]:+.2f}]"
-    )
-
-
-def _verdict(low: float, high: float) -> str:
-    if low > 0.0:
-        return "yes"
-    return "no" if high < 0.0 else "not told apart"
-
-
-def _together(verdicts: list[str]) -> str:
-    return verdicts[0] if len(set(verdicts)) == 1 else " / ".join(verdicts)

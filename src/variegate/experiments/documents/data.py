@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
+from variegate.experiments.holding_out import find_folder
 from variegate.text import Cluster, Rouge, read_clusters
 from variegate.text.rouge import read_exceptions
 
-__all__ = ["Corpus", "find_data", "load_corpus", "rouge_for"]
+__all__ = [
+    "Corpus",
+    "find_data",
+    "held_out_parts",
+    "load_corpus",
+    "rouge_for",
+    "topic_of",
+]
 
 _MULTILING = "multiling2011.jsonl"
 _SYSTEMS = "multiling2011_systems.jsonl"
@@ -36,28 +44,18 @@ class Corpus:
 
     def topics(self) -> list[str]:
         """Return the topics of the news."""
-        return sorted({cluster.group or cluster.id for cluster in self.news})
+        return sorted({topic_of(cluster) for cluster in self.news})
 
 
 def find_data(given: Path | None, option: str = "--data") -> Path:
-    """Return the folder of texts: given, ``$VARIEGATE_DATA``, or beside a checkout."""
-    places = [given] if given else []
-    if not given and os.environ.get("VARIEGATE_DATA"):
-        places.append(Path(os.environ["VARIEGATE_DATA"]))
-    if not places:
-        places.append(Path("..") / "shared" / "data")
-    for place in places:
-        for folder in (place, place / "text"):
-            if (folder / _MULTILING).is_file():
-                return folder
-    raise ValueError(
-        f"no {_MULTILING} in {places[0]} or its folder text: say where the data are "
-        f"with {option} DIR{' or $VARIEGATE_DATA' if option == '--data' else ''}"
-    )
+    """Return the folder of texts: see :func:`find_folder`."""
+    return find_folder(given, _MULTILING, ["text"], option)
 
 
-def load_corpus(folder: Path) -> Corpus:
+@lru_cache(maxsize=4)
+def load_corpus(name: str) -> Corpus:
     """Read all that a folder holds; the systems and the reviews may be missing."""
+    folder = Path(name)
     systems: dict[str, dict[str, str]] = {}
     if (folder / _SYSTEMS).is_file():
         for line in (folder / _SYSTEMS).read_text(encoding="utf-8").splitlines():
@@ -86,19 +84,24 @@ def rouge_for(kind: str, cluster: Cluster, folder: Path) -> Rouge:
         Where the table of irregular forms is, if it is.
     """
     english = cluster.language in (None, "english")
-    table = folder / _EXCEPTIONS
-    exceptions = read_exceptions(table) if table.is_file() else None
     if kind == "long":
         return Rouge(n=(1, 2), unicode=not english)
-    if kind == "short":
-        return Rouge(
-            n=(1, 2),
-            stem=english,
-            exceptions=exceptions,
-            max_bytes=665,
-            unicode=not english,
-        )
-    return Rouge(n=(1, 2), stem=True, exceptions=exceptions)
+    table = folder / _EXCEPTIONS
+    exceptions = read_exceptions(table) if table.is_file() else None
+    if kind == "reviews":
+        return Rouge(n=(1, 2), stem=True, exceptions=exceptions)
+    return Rouge(
+        n=(1, 2),
+        stem=english,
+        exceptions=exceptions,
+        max_bytes=665,
+        unicode=not english,
+    )
+
+
+def topic_of(cluster: Cluster) -> str:
+    """Return what is held out together: the texts of a topic in all languages."""
+    return cluster.group or cluster.id
 
 
 def held_out_parts(topics: Sequence[str], n_parts: int) -> list[list[str]]:

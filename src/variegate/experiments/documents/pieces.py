@@ -3,173 +3,137 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from variegate.experiments.documents.data import (
-    Corpus,
     held_out_parts,
     load_corpus,
     rouge_for,
+    topic_of,
 )
-from variegate.experiments.documents.settings import Settings
-from variegate.text import Budget, Cluster, ClusterView, Rouge, Summarizer
-from variegate.text.baselines import BASELINES
-from variegate.text.oracle import oracle_summary
-from variegate.text.rouge import Score
+from variegate.experiments.documents.duc import read_year
+from variegate.experiments.documents.methods import all_methods, new_summarizer
+from variegate.experiments.documents.settings import Settings, Setup
+from variegate.experiments.frame import Record
+from variegate.experiments.holding_out import Choice, choose
+from variegate.text import Budget, Cluster, ClusterView, Rouge
 from variegate.text.summarizer import CONSENSUS
 from variegate.text.training import TrainingSet
 
-__all__ = [
-    "METHODS",
-    "choices",
-    "choose_on_training",
-    "compute_piece",
-    "table",
-    "work_list",
-]
+__all__ = ["compute_piece", "work_list"]
 
-#: The four rows of the paper's table 1.
-METHODS = {
-    "MLE+COS": ("cos", "MLE"),
-    "LME+COS": ("cos", "LME"),
-    "MLE+MKR": ("mkr", "MLE"),
-    "LME+MKR": ("mkr", "LME"),
-}
-
-#: Other decoders of the last of them.
-_DECODERS = ("mbr-samples", "greedy")
-
-Record = dict[str, Any]
+Clusters = Sequence[Cluster]
 
 
-def work_list(train: Corpus, test: Corpus | None) -> list[tuple[str, str]]:
+def work_list(setup: Setup) -> list[tuple[str, str]]:
     """Return the pieces: a kind of summary, and the topic that is held out.
 
     With test data there is one fold, called "all": learn on everything.
     """
+    train = load_corpus(setup.data)
+    test = load_corpus(setup.test_data) if setup.test_data else None
     folds = ["all"] if test is not None else train.topics()
     work = [(kind, fold) for fold in folds for kind in ("news", "omega")]
     judged = test.reviews if test else train.reviews.get("val")
     if train.reviews.get("train") and judged:
         work.append(("reviews", "all"))
+    if setup.duc:
+        work.append(("duc", "all"))
     return work
 
 
-def compute_piece(
-    settings: Settings, data: str, test_data: str | None, kind: str, fold: str
-) -> list[Record]:
+def compute_piece(setup: Setup, kind: str, fold: str) -> list[Record]:
     """Return the scores of every method on every cluster that is held out."""
     with warnings.catch_warnings():
         # What stops a fit at its limit of steps is the same for all methods.
         warnings.simplefilter("ignore")
-        learn, judge, systems = _split(settings, data, test_data, kind, fold)
+        learn, judge, systems = _split(setup, kind, fold)
         if kind == "omega":
-            return _along_omega(settings, learn, judge, Path(data))
-        if kind == "reviews":
-            budget = _budget(settings, kind)
-            chosen = choose_on_training(settings, TrainingSet.of(learn, budget), budget)
-            return table(settings, kind, learn, judge, chosen, {}, Path(data))
-        # What is chosen for long summaries serves the short ones too.
-        budget = _budget(settings, "long")
-        chosen = choose_on_training(settings, TrainingSet.of(learn, budget), budget)
-        records = table(settings, "long", learn, judge, chosen, systems, Path(data))
+            return list(_along_omega(setup, learn, judge))
+        length = {"news": "long", "duc": "short"}.get(kind, kind)
+        chosen = _choose_on_training(setup.settings, learn, length)
+        table = partial(_table, setup, learn=learn, chosen=chosen, systems=systems)
+        records = table(length, judge=judge)
         english = [cluster for cluster in judge if cluster.language == "english"]
-        if english:
-            records += table(
-                settings, "short", learn, english, chosen, systems, Path(data)
-            )
-        return records
-
-
-@lru_cache(maxsize=4)
-def _corpus(folder: str) -> Corpus:
-    return load_corpus(Path(folder))
+        if kind == "news" and english:
+            # What is chosen for long summaries serves the short ones too.
+            records += table("short", judge=english)
+        return [r | {"kind": "duc"} for r in records] if kind == "duc" else records
 
 
 def _split(
-    settings: Settings, data: str, test_data: str | None, kind: str, fold: str
-) -> tuple[list[Cluster], list[Cluster], dict[str, dict[str, str]]]:
-    train = _corpus(data)
-    test = _corpus(test_data) if test_data else None
+    setup: Setup, kind: str, fold: str
+) -> tuple[Clusters, Clusters, dict[str, dict[str, str]]]:
+    """Return what to learn from, what to judge, and the official summaries of it."""
+    if kind == "duc":
+        assert setup.duc is not None
+        return read_year(setup.duc, "duc2003"), read_year(setup.duc, "duc2004"), {}
+    train = load_corpus(setup.data)
+    test = load_corpus(setup.test_data) if setup.test_data else None
     if kind == "reviews":
         if test is None:
             return train.reviews["train"], train.reviews["val"], {}
-        everything = [c for split in train.reviews.values() for c in split]
-        return everything, [c for s in test.reviews.values() for c in s], {}
-    learn = train.news if test else [c for c in train.news if _group(c) != fold]
-    judge = test.news if test else [c for c in train.news if _group(c) == fold]
-    if settings.only_english:
+        learn = list(chain.from_iterable(train.reviews.values()))
+        return learn, list(chain.from_iterable(test.reviews.values())), {}
+    learn = train.news if test else [c for c in train.news if topic_of(c) != fold]
+    judge = test.news if test else [c for c in train.news if topic_of(c) == fold]
+    if setup.settings.only_english:
         learn = [c for c in learn if c.language == "english"]
         judge = [c for c in judge if c.language == "english"]
     return learn, judge, (test or train).systems
 
 
-def _budget(settings: Settings, kind: str) -> Budget:
+def _budget(settings: Settings, length: str) -> Budget:
     budgets = {
         "long": settings.long_budget,
-        "omega": settings.long_budget,
         "short": settings.short_budget,
         "reviews": settings.review_budget,
     }
-    return Budget.parse(budgets[kind])
+    return Budget.parse(budgets[length])
 
 
-# The table ------------------------------------------------------------------------
-
-
-def table(
-    settings: Settings,
-    kind: str,
-    learn: Sequence[Cluster],
-    judge: Sequence[Cluster],
-    chosen: dict[str, dict[str, Any]],
+def _table(
+    setup: Setup,
+    length: str,
+    learn: Clusters,
+    judge: Clusters,
+    chosen: dict[str, Choice],
     systems: dict[str, dict[str, str]],
-    folder: Path,
 ) -> list[Record]:
-    """Learn the four models and score them and everybody else on each cluster."""
-    budget = _budget(settings, kind)
+    """Score every method, people and the official systems on each cluster."""
+    settings, budget = setup.settings, _budget(setup.settings, length)
     training = TrainingSet.of(learn, budget)
-    models = {}
-    for name, (similarity, learner) in METHODS.items():
-        model = _summarizer(settings, budget, similarity)
-        models[name] = model.set_params(**chosen[learner]).fit_prepared(training)
-    records: list[Record] = []
+    methods = list(all_methods(settings, training, budget, chosen))
+    seeds = range(settings.seed, settings.seed + settings.n_runs)
+    records = []
     for cluster in judge:
-        rouge = rouge_for(kind, cluster, folder)
-        for method, texts in _summaries(settings, models, cluster, budget).items():
+        view = ClusterView.of(cluster)
+        rouge = rouge_for(length, cluster, Path(setup.data))
+        record = partial(_record, length, cluster)
+        for method in methods:
+            texts = [method.write(view, s) for s in seeds[: method.n_runs(settings)]]
             runs = [_scores(rouge, text, cluster.references) for text in texts]
-            records.append(_record(kind, cluster, method, runs) | {"chosen": chosen})
-        records.append(_record(kind, cluster, "human", [_human(rouge, cluster)]))
-        if cluster.language == "english" and kind != "reviews":
-            for peer, of_topic in systems.items():
-                if _group(cluster) in of_topic:
-                    scores = _scores(
-                        rouge, of_topic[_group(cluster)], cluster.references
-                    )
-                    records.append(_record(kind, cluster, f"official {peer}", [scores]))
+            records.append(record(method.name, runs) | {"chosen": chosen})
+        records.append(record("human", [_human(rouge, cluster)]))
+        for peer, of_topic in systems.items():
+            text = of_topic.get(topic_of(cluster))
+            if text is not None and cluster.language == "english":
+                scores = _scores(rouge, text, cluster.references)
+                records.append(record(f"official {peer}", [scores]))
     return records
 
 
-def _summarizer(settings: Settings, budget: Budget, similarity: str) -> Summarizer:
-    return Summarizer(
-        similarity=similarity,
-        budget=budget,
-        n_samples=settings.n_samples,
-        max_iter=settings.max_iter,
-    )
-
-
-def choose_on_training(
-    settings: Settings, training: TrainingSet, budget: Budget
-) -> dict[str, dict[str, Any]]:
+def _choose_on_training(
+    settings: Settings, learn: Clusters, length: str
+) -> dict[str, Choice]:
     """Choose settings on the topics that are learned from, parts held out in turn.
 
-    For large margins λ, ridge and consensus; for maximum likelihood (λ = 0) ridge and
+    For large margins λ, l2 and consensus; for maximum likelihood (λ = 0) l2 and
     consensus.  With the cosine similarity, which is fitted in a fraction of the time,
     for both similarities.
     """
@@ -179,110 +143,62 @@ def choose_on_training(
         for l2 in settings.ridges
         for consensus in CONSENSUS
     ]
-    groups = sorted({_group(view.cluster) for view in training.views})
-    if len(groups) < 2:
+    budget = _budget(settings, length)
+    training = TrainingSet.of(learn, budget)
+    topics = sorted({topic_of(view.cluster) for view in training.views})
+    if len(topics) < 2:
         raise ValueError("learning and choosing settings take at least 3 topics")
-    total = np.zeros(len(choices))
-    for part in held_out_parts(groups, settings.n_inner):
-        outside = training.only(partial(_is_among, part))
-        inside = training.only(partial(_is_among, sorted(set(groups) - set(part))))
-        model = _summarizer(settings, budget, "cos")
-        model.set_params(n_samples=settings.n_inner_samples)
-        fitted: tuple[Any, Any] | None = None
-        for number, choice in enumerate(choices):
-            model.set_params(**choice)
-            if fitted != (choice["lam"], choice["l2"]):
-                fitted = (choice["lam"], choice["l2"])
-                model.fit_prepared(inside)
-            for view in outside.views:
-                total[number] += _agreement(model, view, budget)
-    is_margin = np.array([choice["lam"] != 0.0 for choice in choices])
-    return {
-        name: choices[int(np.argmax(np.where(is_margin == margin, total, -np.inf)))]
-        for name, margin in (("LME", True), ("MLE", False))
-    }
+    parts = held_out_parts(topics, settings.n_inner)
+    return choose(choices, parts, partial(_held_out_scores, settings, training, budget))
 
 
-def _group(cluster: Cluster) -> str:
-    return cluster.group or cluster.id
-
-
-def _is_among(groups: Sequence[str], cluster: Cluster) -> bool:
-    return _group(cluster) in groups
-
-
-def _agreement(model: Summarizer, view: ClusterView, budget: Budget) -> float:
-    summary = model.summarize_view(view, budget)
-    rouge = Rouge(n=(1, 2), unicode=True, digits=None)
-    scores = rouge.score(summary.text, list(view.cluster.references))
-    return scores["rouge-1"].f + scores["rouge-2"].f
-
-
-def _summaries(
+def _held_out_scores(
     settings: Settings,
-    models: dict[str, Summarizer],
-    cluster: Cluster,
+    training: TrainingSet,
     budget: Budget,
-) -> dict[str, list[str]]:
-    """Return the summaries of every method, one for each of its runs."""
-    seeds = range(settings.seed, settings.seed + settings.n_runs)
-    view = ClusterView.of(cluster)
-
-    def run(model: Summarizer, seed: int) -> str:
-        return model.summarize_view(view, budget, random_state=seed).text
-
-    summaries = {
-        name: [run(model, seed) for seed in seeds] for name, model in models.items()
-    }
-    last = models["LME+MKR"]
-    decoder = last.decoder
-    for other in _DECODERS:
-        last.set_params(decoder=other)
-        runs = seeds if other == "mbr-samples" else seeds[:1]
-        summaries[f"LME+MKR, {other}"] = [run(last, seed) for seed in runs]
-    last.set_params(decoder=decoder)
-    summaries["oracle"] = [_text(view, oracle_summary(view, budget))]
-    for name, baseline in BASELINES.items():
-        runs = seeds if name in ("random", "k-means") else seeds[:1]
-        summaries[name] = [
-            _text(view, baseline(view, budget, np.random.default_rng(seed)))
-            for seed in runs
-        ]
-    return summaries
+    part: Sequence[str],
+    choices: Sequence[Choice],
+) -> Iterator[float]:
+    """Yield how well each choice agrees with the references of the held-out topics."""
+    outside = training.only(lambda cluster: topic_of(cluster) in part)
+    inside = training.only(lambda cluster: topic_of(cluster) not in part)
+    model = new_summarizer(
+        settings, budget=budget, similarity="cos", n_samples=settings.n_inner_samples
+    )
+    rouge = Rouge(n=(1, 2), unicode=True, digits=None)
+    fitted = None
+    for choice in choices:
+        model.set_params(**choice)
+        if fitted != (choice["lam"], choice["l2"]):
+            fitted = (choice["lam"], choice["l2"])
+            model.fit_prepared(inside)
+        total = 0.0
+        for view in outside.views:
+            summary = model.summarize_view(view, budget)
+            scores = _scores(rouge, summary.text, view.cluster.references)
+            total += scores[0] + scores[3]  # F of ROUGE-1 and of ROUGE-2
+        yield total
 
 
-def _text(view: ClusterView, chosen: Any) -> str:
-    return "\n".join(view.texts[i] for i in chosen)
-
-
-# Omega ----------------------------------------------------------------------------
-
-
-def _along_omega(
-    settings: Settings,
-    learn: Sequence[Cluster],
-    judge: Sequence[Cluster],
-    folder: Path,
-) -> list[Record]:
+def _along_omega(setup: Setup, learn: Clusters, judge: Clusters) -> Iterator[Record]:
     """Let each model decide how much is worth saying, without a budget."""
-    budget = _budget(settings, "omega")
-    model = _summarizer(settings, budget, "mkr")
-    model.set_params(lam=settings.omega_lam, omega=settings.omegas).fit(learn)
-    records = []
+    settings = setup.settings
+    model = new_summarizer(
+        settings,
+        budget=_budget(settings, "long"),
+        similarity="mkr",
+        lam=settings.omega_lam,
+        omega=settings.omegas,
+    ).fit(learn)
     for cluster in judge:
-        rouge = rouge_for("long", cluster, folder)
+        rouge = rouge_for("long", cluster, Path(setup.data))
         for omega in settings.omegas:
-            summary = model.summarize(
+            text = model.summarize(
                 cluster.documents, omega=omega, language=cluster.language
-            )
-            scores = _scores(rouge, summary.text, cluster.references)
-            record = _record("omega", cluster, "LME+MKR", [scores])
-            words = len(summary.text.split())
-            records.append(record | {"omega": omega, "words": words})
-    return records
-
-
-# Scores ---------------------------------------------------------------------------
+            ).text
+            scores = _scores(rouge, text, cluster.references)
+            words = {"omega": omega, "words": len(text.split())}
+            yield _record("omega", cluster, "LME+MKR", [scores]) | words
 
 
 def _record(
@@ -290,7 +206,7 @@ def _record(
 ) -> Record:
     return {
         "kind": kind,
-        "cluster": cluster.id,
+        "judged": cluster.id,
         "language": cluster.language,
         "method": method,
         "runs": runs,
@@ -300,11 +216,10 @@ def _record(
 def _scores(rouge: Rouge, text: str, references: Sequence[str]) -> list[float]:
     """Return F, precision and recall of ROUGE-1, then of ROUGE-2."""
     scores = rouge.score(text, list(references))
-    return [*_fpr(scores["rouge-1"]), *_fpr(scores["rouge-2"])]
-
-
-def _fpr(score: Score) -> tuple[float, float, float]:
-    return score.f, score.precision, score.recall
+    both = (scores["rouge-1"], scores["rouge-2"])
+    return [
+        value for score in both for value in (score.f, score.precision, score.recall)
+    ]
 
 
 def _human(rouge: Rouge, cluster: Cluster) -> list[float]:
@@ -316,19 +231,3 @@ def _human(rouge: Rouge, cluster: Cluster) -> list[float]:
         _scores(rouge, text, every[:k] + every[k + 1 :]) for k, text in enumerate(every)
     ]
     return [float(value) for value in np.mean(rows, axis=0)]
-
-
-def choices(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return what was chosen on the training topics of each held-out cluster."""
-    chosen = {
-        (r["kind"], "" if r["kind"] == "reviews" else r["cluster"].split(".")[0]): r[
-            "chosen"
-        ]
-        for r in records
-        if r["method"] == "LME+MKR" and "chosen" in r
-    }
-    return [
-        {"kind": kind, "held_out": held_out, "learner": learner, **choice}
-        for (kind, held_out), both in sorted(chosen.items())
-        for learner, choice in both.items()
-    ]

@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from variegate._version import __version__
 from variegate.experiments.documents.claims import PAPER
-from variegate.experiments.documents.rows import SCORES
-from variegate.experiments.documents.settings import Settings
-from variegate.experiments.outcome import Claim
+from variegate.experiments.documents.rows import ABOUT, SCORES
+from variegate.experiments.documents.settings import Settings, Setup
+from variegate.experiments.frame import Results
+from variegate.experiments.wording import interval, numbers, with_error
 from variegate.report.markdown import markdown_table
-
-CLAIM_HEADER = ("what the paper says", "what we measured", "does it hold")
 
 _HEADER = ("method", *(f"R{name[6]} {name[8].upper()}" for name in SCORES))
 
-_ABOUT = {
-    "duc 2004 665b": "The paper's own protocol: learned on DUC 2003, judged on 2004.",
-    "multiling english 250w": "ROUGE-1.5.5 without stemming, as published.",
-    "multiling english 665b": "ROUGE-1.5.5 with stemming, 665 bytes, as for DUC 2004.",
-    "multiling all languages 250w": "ROUGE in Unicode where ROUGE-1.5.5 cannot read.",
-    "fewsum 300c": "Reviews: learned on the training part, judged on the other.",
-}
 
-
-def report(
-    settings: Settings, results: dict[str, Any], claims: list[Claim], command: str
-) -> str:
-    """Return the whole report."""
+def report(setup: Setup, results: Results, claims: str, made_by: str) -> list[str]:
+    """Return the parts of the report."""
     parts = [
         "# Document summarization (section 4.2 of the paper)",
-        f"Made by `{command}` with variegate {__version__}.",
-        "The paper's data (DUC 2003 and 2004) are licensed and not used here; these "
-        "are the clusters of the MultiLing pilot of 2011 and of FewSum. Topics are "
-        "left out one at a time, in all their languages at once, unless test data "
-        f"were given. λ from {_numbers(settings.lambdas)}, l2 from "
-        f"{_numbers(settings.ridges)} and the consensus of decoding are chosen on the "
-        f"training topics ({settings.n_inner} parts held out in turn, cosine "
-        f"similarity). Rows of the DPP are means ± standard errors of "
-        f"{settings.n_runs} runs of MBR decoding with {settings.n_samples} samples.",
+        made_by,
+        _how(setup.settings),
     ]
     for name in dict.fromkeys(row["set"] for row in results["rows"]):
         parts.append(f"## {name}")
-        if name in _ABOUT:
-            parts += [_ABOUT[name], f"![{name}]({name.replace(' ', '-')}.png)"]
+        if name in ABOUT:
+            parts += [ABOUT[name], f"![{name}]({name.replace(' ', '-')}.png)"]
         parts.append(_rows(results, name))
-        if name in _ABOUT:
+        if name in ABOUT:
             parts += [
                 "LME+MKR less the other, with 95% intervals of a paired bootstrap over "
                 "clusters:",
@@ -53,72 +32,80 @@ def report(
             ]
     if results["omega"]:
         parts += ["## Precision and recall by ω", "![ω](omega.png)", _omega(results)]
-    parts += [
+    paper = (f"{name} {one:.2f} / {two:.2f}" for name, (one, two) in PAPER.items())
+    return [
+        *parts,
         "## What the paper says and what we measured",
         "Table 1 of the paper, ROUGE-1 F and ROUGE-2 F on DUC 2004: "
-        + ", ".join(f"{k} {one:.2f} / {two:.2f}" for k, (one, two) in PAPER.items())
-        + ".",
-        markdown_table(CLAIM_HEADER, [(c.paper, c.measured, c.holds) for c in claims]),
+        f"{', '.join(paper)}.",
+        claims,
         "## What was chosen on the training topics",
-        markdown_table(
-            ("summaries", "held out", "learner", "λ", "l2", "consensus"),
-            [
-                (
-                    c["kind"],
-                    c["held_out"],
-                    c["learner"],
-                    f"{c['lam']:g}",
-                    f"{c['l2']:g}",
-                    c["consensus"],
-                )
-                for c in results["chosen"]
-            ],
-        ),
+        _chosen(results),
     ]
-    return "\n\n".join(parts) + "\n"
 
 
-def _numbers(values: tuple[float, ...]) -> str:
-    return "{" + ", ".join(f"{value:g}" for value in values) + "}"
+def _how(settings: Settings) -> str:
+    return (
+        "The paper's data (DUC 2003 and 2004) are licensed and not used here; these "
+        "are the clusters of the MultiLing pilot of 2011 and of FewSum. Topics are "
+        "left out one at a time, in all their languages at once, unless test data "
+        f"were given. λ from {numbers(settings.lambdas)}, l2 from "
+        f"{numbers(settings.ridges)} and the consensus of decoding are chosen on the "
+        f"training topics ({settings.n_inner} parts held out in turn, cosine "
+        f"similarity). Rows of the DPP are means ± standard errors of "
+        f"{settings.n_runs} runs of MBR decoding with {settings.n_samples} samples."
+    )
 
 
-def _rows(results: dict[str, Any], name: str) -> str:
+def _rows(results: Results, name: str) -> str:
     rows = [row for row in results["rows"] if row["set"] == name]
     rows.sort(key=lambda row: -row["rouge_1_f"])
-    lines = []
-    for row in rows:
-        lines.append((row["method"], *(_with_error(row, score) for score in SCORES)))
-    return markdown_table(_HEADER, lines)
+    return markdown_table(
+        _HEADER,
+        [
+            (row["method"], *(with_error(row, score, 2) for score in SCORES))
+            for row in rows
+        ],
+    )
 
 
-def _with_error(row: dict[str, Any], score: str) -> str:
-    error = row["se"][score]
-    more = "" if error is None else f" ± {100 * error:.2f}"
-    return f"{100 * row[score]:.2f}{more}"
+def _differences(results: Results, name: str) -> str:
+    return markdown_table(
+        ("method", "ROUGE-1 F", "ROUGE-2 F"),
+        [
+            (c["method"], *(interval(c, f"rouge_{n}_f", 2) for n in (1, 2)))
+            for c in results["comparisons"]
+            if c["set"] == name
+        ],
+    )
 
 
-def _differences(results: dict[str, Any], name: str) -> str:
-    lines = []
-    for c in results["comparisons"]:
-        if c["set"] == name:
-            cells = (
-                f"{100 * c['difference'][score]:+.2f} "
-                f"[{100 * c['low'][score]:+.2f}, {100 * c['high'][score]:+.2f}]"
-                for score in ("rouge_1_f", "rouge_2_f")
-            )
-            lines.append((c["method"], *cells))
-    return markdown_table(("method", "ROUGE-1 F", "ROUGE-2 F"), lines)
-
-
-def _omega(results: dict[str, Any]) -> str:
+def _omega(results: Results) -> str:
     return markdown_table(
         ("ω", "words", "ROUGE-1 P", "ROUGE-1 R", "ROUGE-1 F"),
         [
             (
                 f"{row['omega']:g}",
                 f"{row['words']:.0f}",
-                *(_with_error(row, f"rouge_1_{letter}") for letter in "prf"),
+                *(with_error(row, f"rouge_1_{letter}", 2) for letter in "prf"),
             )
             for row in results["omega"]
+        ],
+    )
+
+
+def _chosen(results: Results) -> str:
+    return markdown_table(
+        ("summaries", "held out", "learner", "λ", "l2", "consensus"),
+        [
+            (
+                c["kind"],
+                c["held_out"],
+                c["learner"],
+                f"{c['lam']:g}",
+                f"{c['l2']:g}",
+                c["consensus"],
+            )
+            for c in results["chosen"]
         ],
     )

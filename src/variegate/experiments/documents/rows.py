@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from variegate._typing import FloatArray
-from variegate.experiments.documents.settings import Settings
-from variegate.experiments.statistics import named, paired_bootstrap, standard_errors
+from variegate.experiments.documents.claims import ORDERS
+from variegate.experiments.documents.settings import Settings, Setup
+from variegate.experiments.frame import Record, Results
+from variegate.experiments.statistics import (
+    compare,
+    finite,
+    grouped,
+    mean_and_error,
+    means_of_runs,
+)
 
-__all__ = ["SCORES", "comparisons", "omega_rows", "paired_rows", "table_rows"]
+__all__ = [
+    "ABOUT",
+    "SCORES",
+    "choices",
+    "comparisons",
+    "omega_rows",
+    "paired_rows",
+    "results",
+    "table_rows",
+]
 
 #: What a row holds, in the order of the pieces.
 SCORES = tuple(f"rouge_{n}_{letter}" for n in (1, 2) for letter in "fpr")
 
-_HERO = "LME+MKR"
+#: The test sets that have a figure, and what their numbers are.
+ABOUT = {
+    "duc 2004 665b": "The paper's own protocol: learned on DUC 2003, judged on 2004.",
+    "multiling english 250w": "ROUGE-1.5.5 without stemming, as published.",
+    "multiling english 665b": "ROUGE-1.5.5 with stemming, 665 bytes, as for DUC 2004.",
+    "multiling all languages 250w": "ROUGE in Unicode where ROUGE-1.5.5 cannot read.",
+    "fewsum 300c": "Reviews: learned on the training part, judged on the other.",
+}
 
-Record = dict[str, Any]
+_HERO = "LME+MKR"
 
 
 def sets_of(record: Record) -> list[str]:
@@ -37,108 +59,104 @@ def sets_of(record: Record) -> list[str]:
     return [own, "multiling all languages 250w"]
 
 
-def table_rows(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return one row for each set and method: means over clusters and runs.
-
-    ``se`` is the standard error over the runs of methods that draw samples, as in the
-    paper; ``None`` where every run gives the same.
-    """
-    rows = []
-    for name, methods in _tables(records).items():
-        for method, of_method in methods.items():
-            if not _finite(of_method):
-                continue
-            runs = _over_runs(of_method)
-            rows.append(
-                {
-                    "set": name,
-                    "method": method,
-                    **named(SCORES, runs.mean(axis=0)),
-                    "se": standard_errors(SCORES, runs),
-                    "n_clusters": len(of_method),
-                }
-            )
-    return rows
+def results(setup: Setup, records: Sequence[Record]) -> Results:
+    """Return the content of ``results.json``."""
+    settings = setup.settings
+    return {
+        "settings": settings.as_dict(),
+        "rows": table_rows(records),
+        "comparisons": comparisons(settings, records),
+        "paired": paired_rows(settings, records, ORDERS),
+        "omega": omega_rows(records),
+        "chosen": choices(records),
+    }
 
 
-def comparisons(settings: Settings, records: Sequence[Record]) -> list[dict[str, Any]]:
+def table_rows(records: Sequence[Record]) -> list[Record]:
+    """Return one row for each set and method: means over clusters and runs."""
+    return [
+        {
+            "set": name,
+            "method": method,
+            **means_of_runs(SCORES, members),
+            "n_clusters": len(members),
+        }
+        for name, methods in _tables(records).items()
+        for method, members in methods.items()
+        if finite(members)
+    ]
+
+
+def comparisons(settings: Settings, records: Sequence[Record]) -> list[Record]:
     """Return LME+MKR less every other method, with paired bootstrap intervals."""
     return [
-        {"set": name, "method": method, **_paired(settings, methods[_HERO], others)}
+        {"set": name, "method": method, **_compare(settings, methods[_HERO], others)}
         for name, methods in _tables(records).items()
         for method, others in methods.items()
-        if method != _HERO and _finite(others)
+        if method != _HERO and finite(others)
     ]
 
 
 def paired_rows(
     settings: Settings, records: Sequence[Record], pairs: Sequence[tuple[str, str]]
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return the same for pairs of methods, the first less the second."""
     return [
         {
             "set": name,
             "first": first,
             "second": second,
-            **_paired(settings, methods[first], methods[second]),
+            **_compare(settings, methods[first], methods[second]),
         }
         for name, methods in _tables(records).items()
         for first, second in pairs
     ]
 
 
-def _paired(
+def _compare(
     settings: Settings, first: Sequence[Record], second: Sequence[Record]
-) -> dict[str, dict[str, float]]:
-    def means(records: Sequence[Record]) -> dict[str, FloatArray]:
-        return {r["cluster"]: np.mean(r["runs"], axis=0) for r in records}
-
-    return paired_bootstrap(
-        SCORES,
-        means(first),
-        means(_finite(second)),
-        settings.n_bootstrap,
-        settings.seed,
-    )
+) -> Record:
+    return compare(SCORES, first, second, settings.n_bootstrap, settings.seed)
 
 
-def omega_rows(records: Iterable[Record]) -> list[dict[str, Any]]:
+def omega_rows(records: Sequence[Record]) -> list[Record]:
     """Return precision, recall and length for each ω, over all clusters."""
-    by_omega: dict[float, list[Record]] = {}
+    without_budget = (record for record in records if record["kind"] == "omega")
+    by_omega = grouped(without_budget, lambda record: float(record["omega"]))
+    return [
+        {
+            "omega": omega,
+            **mean_and_error(SCORES, np.array([r["runs"][0] for r in members])),
+            "words": float(np.mean([record["words"] for record in members])),
+            "n_clusters": len(members),
+        }
+        for omega, members in sorted(by_omega.items())
+    ]
+
+
+def choices(records: Sequence[Record]) -> list[Record]:
+    """Return what was chosen on the training topics of each held-out cluster."""
+    chosen = {}
     for record in records:
-        if record["kind"] == "omega":
-            by_omega.setdefault(record["omega"], []).append(record)
-    rows = []
-    for omega, of_omega in sorted(by_omega.items()):
-        scores = np.array([record["runs"][0] for record in of_omega])
-        rows.append(
-            {
-                "omega": omega,
-                **named(SCORES, scores.mean(axis=0)),
-                "se": standard_errors(SCORES, scores),
-                "words": float(np.mean([record["words"] for record in of_omega])),
-                "n_clusters": len(of_omega),
-            }
-        )
-    return rows
+        if record["method"] == _HERO and "chosen" in record:
+            topic = record["judged"].split(".")[0]
+            held_out = "" if record["kind"] == "reviews" else topic
+            chosen[record["kind"], held_out] = record["chosen"]
+    return [
+        {"kind": kind, "held_out": held_out, "learner": learner, **choice}
+        for (kind, held_out), both in sorted(chosen.items())
+        for learner, choice in both.items()
+    ]
 
 
-def _tables(records: Iterable[Record]) -> dict[str, dict[str, list[Record]]]:
+def _tables(records: Sequence[Record]) -> dict[str, dict[str, list[Record]]]:
     """Return the records of the tables by set and method."""
-    grouped: dict[str, dict[str, list[Record]]] = {}
+    of_sets: dict[str, list[Record]] = {}
     for record in records:
-        if record["kind"] == "omega":
-            continue
-        for name in sets_of(record):
-            grouped.setdefault(name, {}).setdefault(record["method"], []).append(record)
-    return grouped
-
-
-def _finite(records: Sequence[Record]) -> list[Record]:
-    """Return the records that have scores: a lone person agrees with nobody."""
-    return [record for record in records if np.isfinite(record["runs"]).all()]
-
-
-def _over_runs(records: Sequence[Record]) -> FloatArray:
-    """Return the mean over clusters of each run, (runs, 6)."""
-    return np.asarray(np.mean([record["runs"] for record in _finite(records)], axis=0))
+        if record["kind"] != "omega":
+            for name in sets_of(record):
+                of_sets.setdefault(name, []).append(record)
+    return {
+        name: grouped(members, lambda record: str(record["method"]))
+        for name, members in of_sets.items()
+    }

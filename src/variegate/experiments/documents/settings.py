@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from variegate._version import __version__
+from variegate.experiments import frame
+from variegate.experiments.holding_out import HoldingOut
 
-__all__ = ["Settings"]
+__all__ = ["Settings", "Setup"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(frame.Settings):
     """What the paper fixes, and what it leaves open.
 
     Attributes
@@ -69,6 +69,10 @@ class Settings:
             max_iter=30,
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, with the version that computes."""
-        return {"version": __version__, **asdict(self)}
+
+@dataclass(frozen=True)
+class Setup(HoldingOut):
+    """Settings and folders; ``duc`` holds DUC 2003 and 2004, if there are."""
+
+    settings: Settings
+    duc: str | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from variegate.experiments.outcome import Claim
+from variegate.experiments.frame import Claim, Results
 from variegate.experiments.synthetic.gap import ANCHORED
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import paired, row_of
@@ -38,7 +38,7 @@ def _yes(condition: bool) -> str:
     return "yes" if condition else "no"
 
 
-def claims(settings: Settings, results: dict[str, Any]) -> list[Claim]:
+def claims(settings: Settings, results: Results) -> list[Claim]:
     """Return every claim of section 4.1, in the paper's order."""
     figures = _Figures(settings, results)
     return [
@@ -56,7 +56,7 @@ def claims(settings: Settings, results: dict[str, Any]) -> list[Claim]:
 class _Figures:
     """The results, by figure, value of its axis, and method."""
 
-    def __init__(self, settings: Settings, results: dict[str, Any]) -> None:
+    def __init__(self, settings: Settings, results: Results) -> None:
         self.settings = settings
         self.results = results
         self.n = settings.bandwidth_train_size

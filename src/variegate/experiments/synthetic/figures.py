@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from variegate.experiments.frame import Record, Results
 from variegate.experiments.synthetic.settings import Settings
 from variegate.experiments.synthetic.summary import AXES
 from variegate.report.figures import COLOURS, MARKERS, NAMES, new_figure
@@ -13,9 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def _line(
-    axes: Axes, results: dict[str, Any], figure: str, method: str, **style: Any
-) -> None:
+def _line(axes: Axes, results: Results, figure: str, method: str, **style: Any) -> None:
     rows = [row for row in results[figure] if row["method"] == method]
     x = [row[AXES[figure]] for row in rows]
     mean = [row["f"]["mean"] for row in rows]
@@ -39,7 +38,7 @@ def _log_axis(axes: Axes, values: list[float], label: str) -> None:
     axes.set_ylabel("F-score on noisy test subsets")
 
 
-def panel_1a(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
+def panel_1a(axes: Axes, settings: Settings, results: Results) -> None:
     """Draw what learning θ achieves with the true similarity."""
     for method in ("oracle", "lme", "mle"):
         _line(axes, results, "fig1a", method, label=NAMES[method])
@@ -48,7 +47,7 @@ def panel_1a(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
     axes.legend(frameon=False, fontsize=9, loc="lower right")
 
 
-def panel_1b(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
+def panel_1b(axes: Axes, settings: Settings, results: Results) -> None:
     """Draw what learning θ achieves with a wrong similarity."""
     _line(axes, results, "fig1b", "oracle")
     for method in ("lme", "mle"):
@@ -68,7 +67,7 @@ def panel_1b(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
     axes.legend(frameon=False, fontsize=9, loc="lower left")
 
 
-def panel_1c(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
+def panel_1c(axes: Axes, settings: Settings, results: Results) -> None:
     """Draw what learning θ and the similarity achieves."""
     _line(axes, results, "fig1c", "oracle")
     styles: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -87,7 +86,7 @@ def panel_1c(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
     axes.legend(frameon=False, fontsize=8.5, loc="lower center", ncols=2)
 
 
-def panel_clean(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
+def panel_clean(axes: Axes, settings: Settings, results: Results) -> None:
     """Draw figure 1a without noise."""
     for method in ("lme", "mle"):
         _line(axes, results, "clean", method, label=NAMES[method])
@@ -97,7 +96,7 @@ def panel_clean(axes: Axes, settings: Settings, results: dict[str, Any]) -> None
     axes.legend(frameon=False, fontsize=9, loc="lower right")
 
 
-def panel_gap(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
+def panel_gap(axes: Axes, settings: Settings, results: Results) -> None:
     """Draw what closes the gap of figure 1c: a pair of dots a variant."""
     names = list(dict.fromkeys(row["variant"] for row in results["gap"]))
     for method, shift in (("lme", -0.12), ("mle", 0.12)):
@@ -121,7 +120,7 @@ def panel_gap(axes: Axes, settings: Settings, results: dict[str, Any]) -> None:
     axes.legend(frameon=False, fontsize=9, loc="center right")
 
 
-_SINGLE = {
+PANELS = {
     "fig1a": (panel_1a, (5.6, 3.8)),
     "fig1b": (panel_1b, (5.6, 3.8)),
     "fig1c": (panel_1c, (5.6, 4.4)),
@@ -130,10 +129,12 @@ _SINGLE = {
 }
 
 
-def draw_all(settings: Settings, results: dict[str, Any]) -> dict[str, Figure]:
+def draw_all(
+    settings: Settings, results: Results, records: list[Record]
+) -> dict[str, Figure]:
     """Return every figure by name, and ``fig1`` with its three panels in a row."""
     drawn = {}
-    for name, (panel, size) in _SINGLE.items():
+    for name, (panel, size) in PANELS.items():
         if name in results:
             figure, (axes,) = new_figure(*size)
             panel(axes, settings, results)

@@ -13,15 +13,13 @@ leave everything else (solver, bandwidths, number of weights) as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from variegate._typing import FloatArray
 from variegate.datasets import SyntheticData
-from variegate.experiments.synthetic.settings import Data, Settings
+from variegate.experiments.synthetic.settings import Case, Data, Settings
 from variegate.ground_set import GroundSet
 from variegate.kernels import (
     FixedKernel,
@@ -70,10 +68,6 @@ class AnchoredGaussian(FixedKernel):
         return np.asarray(anchored * self.bandwidth**2 / 2.0)
 
 
-def _gaussians(settings: Settings) -> Kernel:
-    return MultipleKernel(list(settings.bandwidths), linear=False)
-
-
 def _finer_ladder(settings: Settings) -> Kernel:
     low, high = np.log2(min(settings.bandwidths)), np.log2(max(settings.bandwidths))
     ladder = 2.0 ** np.arange(low - 1.0, high + 1.5, 0.5)
@@ -96,50 +90,30 @@ def _with_log_norm(data: Data) -> Data:
     return Data(extend(data.holdout), extend(data.test), extend(data.train))
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One way to learn the similarity.
-
-    Attributes
-    ----------
-    name : what it changes, in words
-    kernel : from the settings to the kernel
-    options : of the fits; ``intercept`` among them
-    transform : applied to the data
-    """
-
-    name: str
-    kernel: Callable[[Settings], Kernel] = _gaussians
-    options: dict[str, Any] = field(default_factory=lambda: {"intercept": True})
-    transform: Callable[[Data], Data] = lambda data: data
-
-
 ANCHORED = "... anchored at the origin"
 
-VARIANTS = (
-    Variant("true similarity", lambda _: Linear(), {"intercept": False}),
-    Variant(
-        "Gaussians, no intercept (the paper's model)", options={"intercept": False}
-    ),
-    Variant("Gaussians and an intercept"),
-    Variant("... a single start", options={"intercept": True, "n_starts": 1}),
-    Variant(
-        "... alternating as in the paper",
-        options={
-            "intercept": True,
-            "n_starts": 1,
-            "solver": "alternating",
-            "max_iter": 300,
-        },
-    ),
-    Variant("... a finer and wider ladder of bandwidths", _finer_ladder),
-    Variant("... log-norm as a quality feature", transform=_with_log_norm),
-    Variant(
-        "... centred on the ground set",
-        lambda settings: Mixture([CentredGaussian(s) for s in settings.bandwidths]),
-    ),
-    Variant(
-        ANCHORED,
-        lambda settings: Mixture([AnchoredGaussian(s) for s in settings.bandwidths]),
-    ),
-)
+_PLAIN = {"fit_intercept": False}
+_ALTERNATING = {"n_starts": 1, "solver": "alternating", "max_iter": 300}
+
+
+def variants(settings: Settings) -> list[Case]:
+    """Return ways to learn the similarity, by what they change in words."""
+    sigmas = settings.bandwidths
+    gaussians = MultipleKernel(list(sigmas), linear=False)
+    centred = Mixture([CentredGaussian(sigma) for sigma in sigmas])
+    anchored = Mixture([AnchoredGaussian(sigma) for sigma in sigmas])
+    case = partial(Case, n_train=settings.bandwidth_train_size, kernel=gaussians)
+    return [
+        case("true similarity", kernel=Linear(), options=_PLAIN),
+        case("Gaussians, no intercept (the paper's model)", options=_PLAIN),
+        case("Gaussians and an intercept"),
+        case("... a single start", options={"n_starts": 1}),
+        case("... alternating as in the paper", options=_ALTERNATING),
+        case(
+            "... a finer and wider ladder of bandwidths",
+            kernel=_finer_ladder(settings),
+        ),
+        case("... log-norm as a quality feature", transform=_with_log_norm),
+        case("... centred on the ground set", kernel=centred),
+        case(ANCHORED, kernel=anchored),
+    ]

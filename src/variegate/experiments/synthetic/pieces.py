@@ -1,10 +1,10 @@
 """Fits of one draw of the synthetic data: what each figure is made of.
 
-A piece is one figure on one draw.  It returns records
-``{"figure", "method", ..., "lam", "noisy": scores, "clean": scores}`` with the mean
-precision, recall and F-score over the test pairs, against the subsets as observed and
-as they were before the noise.  ``theta_cosine`` and ``theta_length`` compare the
-learned θ with the true one, in direction and (as a ratio) in length.
+A piece is one figure on one draw.  A record is a method at a value of the figure's
+axis: the chosen ``lam``, and in ``noisy`` and ``clean`` the mean precision, recall and
+F-score over the test pairs, against the subsets as observed and as they were before
+the noise.  ``theta_cosine`` and ``theta_length`` compare the learned θ with the true
+one, in direction and (as a ratio) in length.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,123 +21,61 @@ from sklearn.exceptions import ConvergenceWarning
 from variegate import metrics
 from variegate.datasets import SyntheticData
 from variegate.estimator import LargeMarginDPP
-from variegate.experiments.synthetic.gap import VARIANTS
-from variegate.experiments.synthetic.settings import Data, Settings
+from variegate.experiments.frame import Record
+from variegate.experiments.synthetic.gap import variants
+from variegate.experiments.synthetic.settings import Case, Data, Settings
 from variegate.kernels import Gaussian, Kernel, Linear, MultipleKernel
 
-Record = dict[str, Any]
+
+def work_list(settings: Settings) -> list[tuple[str, int]]:
+    """Return the pieces: every figure on every draw."""
+    figures = [name for name in FIGURES if name != "gap" or settings.with_gap]
+    return [(figure, draw) for draw in range(settings.n_draws) for figure in figures]
 
 
 def compute_piece(settings: Settings, figure: str, draw: int) -> list[Record]:
     """Return the records of one figure on one draw."""
+    data = settings.data(draw, noise=0.0 if figure == "clean" else None)
     return [
-        {"figure": figure, "draw": draw, **record}
-        for record in FIGURES[figure](settings, draw)
+        {"figure": figure, "draw": draw, "value": case.value, **record}
+        for case in FIGURES[figure](settings)
+        for record in _oracle_and_fits(settings, case, case.transform(data))
     ]
 
 
-def _fig1a(settings: Settings, draw: int) -> Iterator[Record]:
-    """Learn ``θ`` with the true similarity."""
-    data = settings.data(draw)
-    for n_train in settings.train_sizes:
-        for record in _oracle_and_fits(
-            settings, data, n_train, Linear(), intercept=False
-        ):
-            yield {"n_train": n_train, **record}
+def _true_similarity(settings: Settings) -> list[Case]:
+    return [
+        Case(n, n, Linear(), {"fit_intercept": False}) for n in settings.train_sizes
+    ]
 
 
-def _fig1b(settings: Settings, draw: int) -> Iterator[Record]:
-    """Learn ``θ`` with a similarity that is wrong."""
-    yield from _misspecified(settings, draw, intercept=False)
+def _wrong_similarity(settings: Settings, **options: Any) -> list[Case]:
+    n_train = settings.bandwidth_train_size
+    return [Case(s, n_train, Gaussian(s), options) for s in settings.bandwidths]
 
 
-def _fig1b_intercept(settings: Settings, draw: int) -> Iterator[Record]:
-    """Figure 1b for a model that can also learn the scale of ``L``."""
-    yield from _misspecified(settings, draw, intercept=True)
-
-
-def _misspecified(settings: Settings, draw: int, intercept: bool) -> Iterator[Record]:
-    data = settings.data(draw)
-    for sigma in settings.bandwidths:
-        for record in _oracle_and_fits(
-            settings, data, settings.bandwidth_train_size, Gaussian(sigma), intercept
-        ):
-            yield {"sigma": sigma, **record}
-
-
-def _fig1c(settings: Settings, draw: int) -> Iterator[Record]:
-    """Learn ``θ`` and the similarity, with an intercept."""
-    yield from _multiple_kernels(settings, draw, intercept=True)
-
-
-def _fig1c_no_intercept(settings: Settings, draw: int) -> Iterator[Record]:
-    """Learn ``θ`` and the similarity, as the paper writes the model."""
-    yield from _multiple_kernels(settings, draw, intercept=False)
-
-
-def _multiple_kernels(
-    settings: Settings, draw: int, intercept: bool
-) -> Iterator[Record]:
-    data = settings.data(draw)
+def _learned_similarity(settings: Settings, **options: Any) -> list[Case]:
     kernel = MultipleKernel(list(settings.bandwidths), linear=False)
-    for n_train in settings.train_sizes:
-        for record in _oracle_and_fits(settings, data, n_train, kernel, intercept):
-            yield {"n_train": n_train, **record}
-
-
-def _clean(settings: Settings, draw: int) -> Iterator[Record]:
-    """Figure 1a without noise."""
-    data = settings.data(draw, noise=0.0)
-    for n_train in settings.train_sizes:
-        for record in _oracle_and_fits(
-            settings, data, n_train, Linear(), intercept=False
-        ):
-            yield {"n_train": n_train, **record}
-
-
-def _gap(settings: Settings, draw: int) -> Iterator[Record]:
-    """Find what closes the gap between learned and true similarity in figure 1c."""
-    data = settings.data(draw)
-    for variant in VARIANTS:
-        for record in _oracle_and_fits(
-            settings,
-            variant.transform(data),
-            settings.bandwidth_train_size,
-            variant.kernel(settings),
-            **variant.options,
-        ):
-            yield {"variant": variant.name, **record}
+    return [Case(n, n, kernel, options) for n in settings.train_sizes]
 
 
 #: In the order in which they are computed: the dearest first, so that no core is left
 #: with a long piece at the end.
-FIGURES: dict[str, Callable[[Settings, int], Iterator[Record]]] = {
-    "gap": _gap,
-    "fig1c": _fig1c,
-    "fig1c_no_intercept": _fig1c_no_intercept,
-    "fig1a": _fig1a,
-    "fig1b": _fig1b,
-    "fig1b_intercept": _fig1b_intercept,
-    "clean": _clean,
+FIGURES: dict[str, Callable[[Settings], list[Case]]] = {
+    "gap": variants,
+    "fig1c": _learned_similarity,
+    "fig1c_no_intercept": partial(_learned_similarity, fit_intercept=False),
+    "fig1a": _true_similarity,
+    "fig1b": partial(_wrong_similarity, fit_intercept=False),
+    "fig1b_intercept": _wrong_similarity,
+    "clean": _true_similarity,
 }
 
 
-def _oracle_and_fits(
-    settings: Settings,
-    data: Data,
-    n_train: int,
-    kernel: Kernel,
-    intercept: bool,
-    **options: Any,
-) -> Iterator[Record]:
-    yield {
-        "method": "oracle",
-        "lam": None,
-        **_scores(data.test.clean_subsets, data.test),
-    }
-    models = fit_path(
-        settings, data, n_train, kernel, fit_intercept=intercept, **options
-    )
+def _oracle_and_fits(settings: Settings, case: Case, data: Data) -> Iterator[Record]:
+    oracle = _scores(data.test.clean_subsets, data.test)
+    yield {"method": "oracle", "lam": None, **oracle}
+    models = fit_path(settings, data, case.n_train, case.kernel, **case.options)
     yield _record("mle", models[0], data)
     yield _record("lme", best_on_holdout(models, data), data)
 

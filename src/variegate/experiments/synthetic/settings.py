@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
-from variegate._version import __version__
 from variegate.datasets import SyntheticData, make_synthetic
+from variegate.experiments import frame
+from variegate.kernels import Kernel
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(frame.Settings):
     """What the paper fixes, and the few things that it leaves open.
 
     Attributes
@@ -36,6 +38,8 @@ class Settings:
     seed : int
     """
 
+    version_name: ClassVar[str] = "variegate"
+
     n_draws: int = 20
     train_sizes: tuple[int, ...] = (20, 50, 100, 200, 400, 800)
     n_holdout: int = 100
@@ -57,10 +61,6 @@ class Settings:
             lambdas=(0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 128.0),
             with_gap=False,
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything that the results depend on, as plain values."""
-        return {"variegate": __version__, **asdict(self)}
 
     def data(self, draw: int, noise: float | None = None) -> Data:
         """Return holdout, test and training pairs of one draw of ``θ``."""
@@ -88,6 +88,26 @@ class Data:
     holdout: SyntheticData
     test: SyntheticData
     train: SyntheticData
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is learned at one value of a figure's axis.
+
+    Attributes
+    ----------
+    value : the value
+    n_train : int
+    kernel : Kernel
+    options : further parameters of the estimator
+    transform : applied to the data
+    """
+
+    value: Any
+    n_train: int
+    kernel: Kernel
+    options: dict[str, Any] = field(default_factory=dict)
+    transform: Callable[[Data], Data] = lambda data: data
 
 
 def _part(pairs: SyntheticData, part: slice) -> SyntheticData:

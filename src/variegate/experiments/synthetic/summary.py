@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from variegate.experiments.synthetic.pieces import Record
+from variegate.experiments.frame import Record, Results
+from variegate.experiments.statistics import grouped
 from variegate.experiments.synthetic.settings import Settings
 
 #: What tells apart the rows of a figure, besides the method.
@@ -21,7 +21,7 @@ AXES = {
     "clean": "n_train",
     "gap": "variant",
 }
-_METRICS = ("f", "precision", "recall")
+METRICS = ("f", "precision", "recall")
 
 
 def mean_and_error(values: Sequence[float]) -> dict[str, float]:
@@ -31,7 +31,7 @@ def mean_and_error(values: Sequence[float]) -> dict[str, float]:
     return {"mean": float(array.mean()), "se": float(error)}
 
 
-def summarize(settings: Settings, records: Iterable[Record]) -> dict[str, Any]:
+def summarize(settings: Settings, records: Sequence[Record]) -> Results:
     """Return the content of ``results.json``.
 
     One list of rows a figure; each row has the value of the figure's axis, the
@@ -40,20 +40,13 @@ def summarize(settings: Settings, records: Iterable[Record]) -> dict[str, Any]:
     noise (``against_clean``).  ``differences`` holds large margin less maximum
     likelihood, paired by draw.
     """
-    grouped: dict[tuple[str, Any, str], list[Record]] = defaultdict(list)
-    for record in records:
-        figure = record["figure"]
-        grouped[figure, record[AXES[figure]], record["method"]].append(record)
-    results: dict[str, Any] = {"settings": settings.as_dict()}
-    present = {figure for figure, _, _ in grouped}
+    results: Results = {"settings": settings.as_dict()}
+    figures = grouped(records, lambda record: record["figure"])
     for figure, axis in AXES.items():
-        if figure not in present:
+        if figure not in figures:
             continue
-        rows = {
-            (value, method): _by_draw(members)
-            for (name, value, method), members in grouped.items()
-            if name == figure
-        }
+        of_figure = sorted(figures[figure], key=lambda record: record["draw"])
+        rows = grouped(of_figure, lambda record: (record["value"], record["method"]))
         results[figure] = [
             {axis: value, "method": method, **_row(members)}
             for (value, method), members in rows.items()
@@ -65,22 +58,15 @@ def summarize(settings: Settings, records: Iterable[Record]) -> dict[str, Any]:
     return results
 
 
-def _by_draw(records: list[Record]) -> list[Record]:
-    return sorted(records, key=lambda record: int(record["draw"]))
-
-
 def _row(records: list[Record]) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        name: mean_and_error([record["noisy"][name] for record in records])
-        for name in _METRICS
-    }
-    row["against_clean"] = {
-        name: mean_and_error([record["clean"][name] for record in records])
-        for name in _METRICS
-    }
-    if records[0]["lam"] is None:
-        row["lam"] = None
-    else:
+    def means(truth: str) -> dict[str, Any]:
+        return {
+            name: mean_and_error([record[truth][name] for record in records])
+            for name in METRICS
+        }
+
+    row = {**means("noisy"), "against_clean": means("clean"), "lam": None}
+    if records[0]["lam"] is not None:
         chosen = [record["lam"] for record in records]
         row["lam"] = {**mean_and_error(chosen), "chosen": chosen}
         for name in ("theta_cosine", "theta_length"):
@@ -97,7 +83,7 @@ def _difference(first: list[Record], second: list[Record]) -> dict[str, Any]:
                 for a, b in zip(first, second, strict=True)
             ]
         )
-        for name in _METRICS
+        for name in METRICS
     }
 
 

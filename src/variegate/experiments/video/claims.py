@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from variegate.experiments.outcome import Claim
+from variegate.experiments.frame import Claim, Results
 from variegate.experiments.video.rows import HERO
+from variegate.experiments.video.settings import Setup
+from variegate.experiments.wording import interval, verdict
+from variegate.tuning.path import omega_name
 
 __all__ = ["PAPER", "claims"]
 
@@ -20,7 +23,7 @@ PAPER: dict[tuple[str, float | None], tuple[float, float, float]] = {
 }
 
 
-def claims(results: dict[str, Any]) -> list[Claim]:
+def claims(setup: Setup, results: Results) -> list[Claim]:
     """Return the claims of section 4.3."""
     pairs = {
         (c["method"], c["omega"], c["less"], c["less_omega"]): c
@@ -28,61 +31,30 @@ def claims(results: dict[str, Any]) -> list[Claim]:
     }
     omegas = [row["omega"] for row in results["rows"] if row["method"] == "LME+MKR"]
     low, high = min(omegas), max(omegas)
-    one: tuple[str, float | None] = ("LME+MKR", 1.0)
-    candidates = (
+    candidates: list[tuple[str, tuple[Any, ...], str, str]] = [
         (
             "a small ω gives precision: +4.32 at 1/64 over ω = 1",
-            pairs.get(("LME+MKR", low, *one)),
+            ("LME+MKR", low, "LME+MKR", 1.0),
             "precision",
-            f"ω = {fraction(low)} less ω = 1",
+            f"ω = {omega_name(low)} less ω = 1",
         ),
         (
             "a large ω gives recall: +1.85 at 64 over ω = 1",
-            pairs.get(("LME+MKR", high, *one)),
+            ("LME+MKR", high, "LME+MKR", 1.0),
             "recall",
-            f"ω = {fraction(high)} less ω = 1",
+            f"ω = {omega_name(high)} less ω = 1",
         ),
-        (
-            "large margin beats maximum likelihood: +0.52 F",
-            pairs.get((HERO, None, "MLE+MKR", None)),
-            "f",
-            "ω chosen in training",
-        ),
-        (
-            "large margin beats VSUMM1: +3.21 F",
-            pairs.get((HERO, None, "VSUMM1", None)),
-            "f",
-            "ω chosen in training",
-        ),
-        (
-            "large margin beats VSUMM2: +5.26 F",
-            pairs.get((HERO, None, "VSUMM2", None)),
-            "f",
-            "ω chosen in training",
-        ),
-    )
-    return [
-        Claim(said, f"{how}: {interval(c, score)}", _verdict(c, score))
-        for said, c, score, how in candidates
-        if c is not None
     ]
-
-
-def interval(comparison: dict[str, Any], score: str) -> str:
-    """Return a difference with its 95% interval, in points."""
-    return (
-        f"{100 * comparison['difference'][score]:+.1f} "
-        f"[{100 * comparison['low'][score]:+.1f}, "
-        f"{100 * comparison['high'][score]:+.1f}]"
-    )
-
-
-def fraction(omega: float) -> str:
-    """Return a power of two as people write it."""
-    return f"{omega:g}" if omega >= 1 else f"1/{1 / omega:g}"
-
-
-def _verdict(comparison: dict[str, Any], score: str) -> str:
-    if comparison["low"][score] > 0.0:
-        return "yes"
-    return "no" if comparison["high"][score] < 0.0 else "not told apart"
+    for other, name, gain in (
+        ("MLE+MKR", "maximum likelihood", 0.52),
+        ("VSUMM1", "VSUMM1", 3.21),
+        ("VSUMM2", "VSUMM2", 5.26),
+    ):
+        said = f"large margin beats {name}: {gain:+.2f} F"
+        how = "ω chosen in training"
+        candidates.append((said, (HERO, None, other, None), "f", how))
+    return [
+        Claim(said, f"{how}: {interval(c, score, 1)}", verdict(c, score))
+        for said, key, score, how in candidates
+        if (c := pairs.get(key)) is not None
+    ]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from variegate.experiments.video.claims import fraction
+from variegate.experiments.figures import SCORE_STYLES, colour_of, draw_bars
+from variegate.experiments.frame import Record, Results
+from variegate.experiments.video.pool import read_pool
 from variegate.experiments.video.rows import HERO
+from variegate.experiments.video.settings import Setup
 from variegate.report.figures import COLOURS, new_figure
+from variegate.tuning.path import omega_name
+from variegate.video import Keyframe
+from variegate.video.storyboard import encode_png, storyboard_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_GREY = "#9a9a9a"
-_LIGHT = "#c9c9c9"
 
 #: Where names go of points that lie beside the path of ω.
 _LABELS = {
@@ -22,47 +27,35 @@ _LABELS = {
 }
 
 
-def draw_all(results: dict[str, Any]) -> dict[str, Figure]:
+def draw_all(
+    setup: Setup, results: Results, records: list[Record]
+) -> dict[str, Figure | bytes]:
     """Return every figure by the name of its file."""
+    folder = Path(setup.test_data or setup.data)
     return {
+        "figure-3": _storyboard(records, folder, results["storyboard"]),
         "table-2": _methods(results["rows"]),
         "figure-2": _precision_and_recall(results["rows"]),
         "steps": _steps(results["steps"]),
     }
 
 
-def label(row: dict[str, Any]) -> str:
+def label(row: Record) -> str:
     """Return how a row is named."""
     if row["omega"] is None:
         return str(row["method"])
-    return f"{row['method']}, ω = {fraction(row['omega'])}"
+    return f"{row['method']}, ω = {omega_name(row['omega'])}"
 
 
-def _methods(rows: list[dict[str, Any]]) -> Figure:
+def _methods(rows: list[Record]) -> Figure:
     rows = sorted(rows, key=lambda row: row["f"])
     figure, (axes,) = new_figure(7.2, 0.26 * len(rows) + 1.0)
-    values = [100 * row["f"] for row in rows]
-    colours = [_colour(row["method"]) for row in rows]
-    axes.barh(range(len(rows)), values, color=colours, height=0.72)
-    for place, value in enumerate(values):
-        axes.text(value + 0.4, place, f"{value:.1f}", va="center", fontsize=7.5)
-    axes.set_yticks(range(len(rows)), [label(row) for row in rows], fontsize=8)
-    axes.set_ylim(-0.6, len(rows) - 0.4)
+    draw_bars(axes, [label(row) for row in rows], [100 * row["f"] for row in rows])
     axes.set_xlabel("F-score against the users, mean over videos")
-    axes.grid(visible=False)
-    axes.tick_params(axis="y", length=0)
     return figure
 
 
-def _colour(method: str) -> str:
-    if method.startswith("LME"):
-        return COLOURS["lme"]
-    if method.startswith("MLE"):
-        return COLOURS["mle"]
-    return _LIGHT if method == "oracle" else _GREY
-
-
-def _precision_and_recall(rows: list[dict[str, Any]]) -> Figure:
+def _precision_and_recall(rows: list[Record]) -> Figure:
     figure, (axes,) = new_figure(6.6, 4.8)
     path = sorted(
         (row for row in rows if row["method"] == "LME+MKR"), key=lambda r: r["omega"]
@@ -81,7 +74,7 @@ def _precision_and_recall(rows: list[dict[str, Any]]) -> Figure:
         # The last values of ω lie close together.
         drop = 12 * (place == len(path) - 1)
         axes.annotate(
-            f"ω = {fraction(row['omega'])}",
+            f"ω = {omega_name(row['omega'])}",
             (100 * row["recall"], 100 * row["precision"]),
             xytext=(7, 5 - drop),
             textcoords="offset points",
@@ -93,7 +86,7 @@ def _precision_and_recall(rows: list[dict[str, Any]]) -> Figure:
             continue
         marker = "s" if row["method"] == "MLE+MKR" else "D"
         x, y = 100 * row["recall"], 100 * row["precision"]
-        axes.plot([x], [y], marker=marker, color=_colour(row["method"]))
+        axes.plot([x], [y], marker=marker, color=colour_of(row["method"]))
         offset, side = _LABELS.get(row["method"], ((6, -10), "left"))
         axes.annotate(
             row["method"],
@@ -110,23 +103,12 @@ def _precision_and_recall(rows: list[dict[str, Any]]) -> Figure:
     return figure
 
 
-def _steps(steps: list[dict[str, Any]]) -> Figure:
-    import textwrap
-
+def _steps(steps: list[Record]) -> Figure:
     figure, (axes,) = new_figure(8.6, 0.52 * len(steps) + 0.9)
     places = range(len(steps))[::-1]
-    for score, colour, marker in (
-        ("precision", COLOURS["mle"], "s"),
-        ("recall", COLOURS["lme"], "o"),
-        ("f", COLOURS["oracle"], "^"),
-    ):
-        axes.plot(
-            [100 * row[score] for row in steps],
-            places,
-            color=colour,
-            marker=marker,
-            label="F" if score == "f" else score,
-        )
+    for score, (colour, marker) in SCORE_STYLES.items():
+        values = [100 * row[score.lower()] for row in steps]
+        axes.plot(values, places, color=colour, marker=marker, label=score)
     names = [textwrap.fill(row["method"], 58) for row in steps]
     axes.set_yticks(list(places), names, fontsize=8)
     axes.set_ylim(-0.6, len(steps) - 0.4)
@@ -134,3 +116,38 @@ def _steps(steps: list[dict[str, Any]]) -> Figure:
     axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower left")
     axes.set_xlabel("mean over videos")
     return figure
+
+
+def _storyboard(records: list[Record], folder: Path, name: str) -> bytes:
+    """Return figure 3: one video under the oracle, MLE and three values of ω."""
+    video = next(video for video in read_pool(folder) if video.name == name)
+    of_video = [r for r in records if r["judged"] == name and r["kind"] == "table"]
+    omegas = sorted(r["omega"] for r in of_video if r["method"] == "LME+MKR")
+    wanted: list[tuple[str, float | None]] = [("oracle", None), ("MLE+MKR", None)]
+    wanted += [("LME+MKR", omega) for omega in _three(omegas)]
+    rows = []
+    for method, omega in wanted:
+        record = next(
+            r for r in of_video if (r["method"], r["omega"]) == (method, omega)
+        )
+        text = method if omega is None else f"omega = {omega_name(omega)}"
+        keyframes = [
+            Keyframe(
+                video.frames[place],
+                video.frames[place] / video.rate,
+                1.0,
+                video.image(place),
+            )
+            for place in record["frames"]
+        ]
+        rows.append((f"{text}: F {100 * record['runs'][0][2]:.0f}", keyframes))
+    return encode_png(storyboard_rows(rows))
+
+
+def _three(omegas: list[float]) -> list[float]:
+    """Return the paper's 1/64, 1 and 64 where they are, or what comes nearest."""
+
+    def nearest(wanted: float) -> float:
+        return min(omegas, key=lambda omega: abs(omega / wanted - 1.0))
+
+    return sorted({nearest(wanted) for wanted in (1 / 64, 1.0, 64.0)})

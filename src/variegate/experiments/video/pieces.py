@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
+from variegate._typing import IntArray
+from variegate.experiments.frame import Record
+from variegate.experiments.holding_out import Choice, choose
 from variegate.experiments.video.pool import PoolVideo, read_pool
 from variegate.experiments.video.rows import HERO
-from variegate.experiments.video.settings import Settings
+from variegate.experiments.video.settings import Settings, Setup
 from variegate.video import KeyframePicker
 from variegate.video.baselines import (
     kmeans_keyframes,
@@ -54,61 +59,88 @@ STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ω = 4", {"omega": 4.0, "default_omega": 4.0}),
 )
 
+
+@dataclass(frozen=True)
+class Learned:
+    """A row of the table that is learned.
+
+    Attributes
+    ----------
+    learner : {"LME", "MLE"}
+        Whose choice of settings it takes; rows of a learner share a fit.
+    every_omega : bool
+        Whether there is a row for each ω, or one for the ω that was chosen.
+    """
+
+    learner: str
+    every_omega: bool = False
+
+
+#: Maximum likelihood knows no ω: the one that is chosen for it is 1.
+LEARNED = {
+    "MLE+MKR": Learned("MLE"),
+    "LME+MKR": Learned("LME", every_omega=True),
+    HERO: Learned("LME"),
+}
+
+#: Baselines that are told how many frames to choose: of so many histograms or frames,
+#: so many, with a seed.
+_COUNTED: dict[str, Callable[[PoolVideo, int, int], IntArray]] = {
+    "k-means": lambda video, k, seed: kmeans_keyframes(
+        video.histograms, min(k, len(video.frames)), seed
+    ),
+    "uniform": lambda video, k, _: uniform_keyframes(len(video.frames), k),
+    "random": lambda video, k, seed: random_keyframes(
+        len(video.frames), k, np.random.default_rng(seed)
+    ),
+}
+
 #: Methods whose choice is published with the pool.
 _PUBLISHED = ("VSUMM1", "VSUMM2", "VISTO", "OVS")
 
-Record = dict[str, Any]
-_Pool = tuple[list[PoolVideo], list[TrainingVideo]]
+#: Videos as they are judged and as they are learned from.
+Videos = list[tuple[PoolVideo, TrainingVideo]]
 
 
-def work_list(settings: Settings, with_test_data: bool) -> list[tuple[str, int]]:
+def work_list(setup: Setup) -> list[tuple[str, int]]:
     """Return the pieces: what to compute, and the fold that is held out.
 
     With test data there is one fold, 0: learn on everything.
     """
-    folds = range(1 if with_test_data else settings.n_folds)
+    folds = range(1 if setup.test_data else setup.settings.n_folds)
     return [(kind, fold) for fold in folds for kind in ("table", "steps")]
 
 
-def compute_piece(
-    settings: Settings, data: str, test_data: str | None, kind: str, fold: int
-) -> list[Record]:
+def compute_piece(setup: Setup, kind: str, fold: int) -> list[Record]:
     """Return the scores of every method on every video that is held out."""
+    settings = setup.settings
     with warnings.catch_warnings():
         # What stops a fit at its limit of iterations is the same for all methods.
         warnings.simplefilter("ignore")
-        learn, judge = _split(settings, data, test_data, fold)
-        training = [prepared for _, prepared in learn]
+        learn, judge = split(setup, fold)
         picker = KeyframePicker(
             n_samples=settings.n_samples,
             max_iter=settings.max_iter,
             random_state=settings.seed,
         )
-        encoder = picker.fit_encoder([video.view for video in training])
+        encoder = picker.fit_encoder([prepared.view for _, prepared in learn])
         if kind == "steps":
-            return _steps(picker, training, encoder, judge)
-        return [
-            *_learned(settings, picker, learn, encoder, judge),
-            *_others(settings, [video for video, _ in learn], judge),
-        ]
+            return list(_steps(picker, encoder, learn, judge))
+        learned = _learned(settings, picker, encoder, learn, judge)
+        return [*learned, *_others(settings, learn, judge)]
 
 
 @lru_cache(maxsize=2)
-def _pool(folder: str) -> _Pool:
-    videos = read_pool(Path(folder))
-    return videos, [video.prepared() for video in videos]
+def _pool(folder: str) -> Videos:
+    return [(video, video.prepared()) for video in read_pool(Path(folder))]
 
 
-_Videos = list[tuple[PoolVideo, TrainingVideo]]
-
-
-def _split(
-    settings: Settings, data: str, test_data: str | None, fold: int
-) -> tuple[_Videos, _Videos]:
-    pool = list(zip(*_pool(data), strict=True))
-    if test_data is not None:
-        return pool, list(zip(*_pool(test_data), strict=True))
-    held_out = _parts(settings, len(pool), settings.n_folds)[fold]
+def split(setup: Setup, fold: int) -> tuple[Videos, Videos]:
+    """Return the videos to learn from and those to judge."""
+    pool = _pool(setup.data)
+    if setup.test_data:
+        return pool, _pool(setup.test_data)
+    held_out = _parts(setup.settings, len(pool), setup.settings.n_folds)[fold]
     kept = [number for number in range(len(pool)) if number not in set(held_out)]
     return [pool[i] for i in kept], [pool[i] for i in held_out]
 
@@ -118,170 +150,131 @@ def _parts(settings: Settings, n_videos: int, n_parts: int) -> list[list[int]]:
     return [sorted(part.tolist()) for part in np.array_split(order, n_parts)]
 
 
-# Learned --------------------------------------------------------------------------
-
-
 def _learned(
     settings: Settings,
     picker: KeyframePicker,
-    learn: _Videos,
     encoder: FisherEncoder,
-    judge: _Videos,
-) -> list[Record]:
-    """Return the scores of maximum likelihood and of large margins for each ω."""
-    training = [prepared for _, prepared in learn]
-    chosen = choose_on_training(settings, picker, learn, encoder)
-    records = []
-    for name, omegas in (("MLE+MKR", (1.0,)), ("LME+MKR", settings.omegas)):
-        best = chosen[name]["omega"]
-        picker.set_params(**{k: v for k, v in chosen[name].items() if k != "omega"})
-        picker.set_params(omega=sorted({*omegas, best}))
-        picker.fit_prepared(training, encoder)
+    learn: Videos,
+    judge: Videos,
+) -> Iterator[Record]:
+    """Yield the scores of maximum likelihood and of large margins for each ω."""
+    chosen = _choose_on_training(settings, picker, encoder, learn)
+    seeds = range(settings.seed, settings.seed + settings.n_runs)
+    fitted: dict[str, KeyframePicker] = {}
+    for name, row in LEARNED.items():
+        best = chosen[row.learner]["omega"]
+        if row.learner not in fitted:
+            omegas = {best, *settings.omegas} if row.learner == "LME" else {best}
+            model = clone(picker).set_params(**chosen[row.learner])
+            model.set_params(omega=sorted(omegas))
+            training = [prepared for _, prepared in learn]
+            fitted[row.learner] = model.fit_prepared(training, encoder)
+        model = fitted[row.learner]
         for video, prepared in judge:
-            # Maximum likelihood knows no ω.
-            shown = {omega: omega if name == "LME+MKR" else None for omega in omegas}
-            of_video = [
-                _runs(settings, picker, video, prepared, omega)
-                | {"method": name, "omega": shown[omega], "chosen": chosen[name]}
-                for omega in omegas
-            ]
-            if name == "LME+MKR":
-                hero = _runs(settings, picker, video, prepared, best)
-                of_video.append(hero | {"method": HERO, "omega": None})
-            records += of_video
-    return records
+            for omega in settings.omegas if row.every_omega else (best,):
+                runs = [
+                    model.choose(prepared.view, omega, random_state=seed)[1]
+                    for seed in seeds
+                ]
+                shown = omega if row.every_omega else None
+                record = _record("table", name, video, runs, omega=shown)
+                yield record | {"chosen": chosen[row.learner]}
 
 
-def choose_on_training(
-    settings: Settings,
-    picker: KeyframePicker,
-    learn: _Videos,
-    encoder: FisherEncoder,
-) -> dict[str, dict[str, Any]]:
+def _choose_on_training(
+    settings: Settings, picker: KeyframePicker, encoder: FisherEncoder, learn: Videos
+) -> dict[str, Choice]:
     """Choose λ, l2, features and ω on the videos that are learned from.
 
     Parts of them are held out in turn, and what gives the best mean F-score is taken:
     for large margins, and with λ = 0 for maximum likelihood.
     """
-    choices: list[dict[str, Any]] = [
+    choices: list[Choice] = [
         {"lam": lam, "l2": l2, "features": features, "omega": omega}
         for lam in (0.0, *settings.lambdas)
         for l2 in settings.ridges
         for features in settings.feature_sets
         for omega in ((1.0,) if lam == 0.0 else settings.inner_omegas)
     ]
-    total = np.zeros(len(choices))
-    for part in _parts(settings, len(learn), settings.n_inner):
-        inside = [prepared for i, (_, prepared) in enumerate(learn) if i not in part]
-        for number, choice in enumerate(choices):
-            picker.set_params(**choice).fit_prepared(inside, encoder)
-            for i in part:
-                video, prepared = learn[i]
-                places = picker.choose(prepared.view, choice["omega"])[1]
-                total[number] += video.score(places.tolist()).f
-    is_margin = np.array([choice["lam"] != 0.0 for choice in choices])
-    return {
-        name: choices[int(np.argmax(np.where(is_margin == margin, total, -np.inf)))]
-        for name, margin in (("LME+MKR", True), ("MLE+MKR", False))
-    }
+    parts = _parts(settings, len(learn), settings.n_inner)
+    return choose(choices, parts, partial(_held_out_scores, picker, encoder, learn))
 
 
-def _runs(
-    settings: Settings,
+def _held_out_scores(
     picker: KeyframePicker,
-    video: PoolVideo,
-    prepared: TrainingVideo,
-    omega: float,
-) -> Record:
-    seeds = range(settings.seed, settings.seed + settings.n_runs)
-    runs = [
-        picker.choose(prepared.view, omega, random_state=seed)[1].tolist()
-        for seed in seeds
-    ]
-    return _record("table", "", omega, video, runs)
+    encoder: FisherEncoder,
+    learn: Videos,
+    part: Sequence[int],
+    choices: Sequence[Choice],
+) -> Iterator[float]:
+    """Yield the sum of the F-scores of each choice on the held-out videos."""
+    inside = [prepared for i, (_, prepared) in enumerate(learn) if i not in part]
+    for choice in choices:
+        picker.set_params(**choice).fit_prepared(inside, encoder)
+        total = 0.0
+        for video, prepared in (learn[i] for i in part):
+            places = picker.choose(prepared.view, choice["omega"])[1]
+            total += video.score(places.tolist()).f
+        yield total
 
 
 def _steps(
-    picker: KeyframePicker,
-    training: Sequence[TrainingVideo],
-    encoder: FisherEncoder,
-    judge: _Videos,
-) -> list[Record]:
-    """Return the scores after each step from the paper's method to this one."""
-    records = []
+    picker: KeyframePicker, encoder: FisherEncoder, learn: Videos, judge: Videos
+) -> Iterator[Record]:
+    """Yield the scores after each step from the paper's method to this one."""
+    training = [prepared for _, prepared in learn]
     for name, change in STEPS:
         picker.set_params(**change).fit_prepared(training, encoder)
         for video, prepared in judge:
-            places = picker.choose(prepared.view)[1].tolist()
-            records.append(_record("steps", name, None, video, [places]))
-    return records
+            yield _record("steps", name, video, [picker.choose(prepared.view)[1]])
 
 
-# Not learned ----------------------------------------------------------------------
-
-
-def _others(
-    settings: Settings, learn: Sequence[PoolVideo], judge: _Videos
-) -> list[Record]:
-    """Return the scores of the oracle, of what is published, and of baselines."""
+def _others(settings: Settings, learn: Videos, judge: Videos) -> Iterator[Record]:
+    """Yield the scores of the oracle, of what is published, and of baselines."""
     seeds = range(settings.seed, settings.seed + settings.n_runs)
-    best = {
-        name: max((_mean_f(name, k, learn), k) for k in settings.counts)[1]
-        for name in ("k-means", "uniform", "random")
+    counts = {
+        name: max((_mean_f(baseline, k, learn), k) for k in settings.counts)[1]
+        for name, baseline in _COUNTED.items()
     }
-    records = []
     for video, prepared in judge:
-        fixed = {
-            "oracle": prepared.oracle.tolist(),
-            "VSUMM1, our implementation on the pool": vsumm(video.histograms).tolist(),
-            "VSUMM2, our implementation on the pool": vsumm(
-                video.histograms, key_clusters=True
-            ).tolist(),
-        }
-        for name, places in fixed.items():
-            records.append(_record("table", name, None, video, [places]))
-        for name, k in best.items():
+        record = partial(_record, "table", video=video)
+        yield record("oracle", runs=[prepared.oracle])
+        for number in (1, 2):
+            name = f"VSUMM{number}, our implementation on the pool"
+            chosen = vsumm(video.histograms, key_clusters=number == 2)
+            yield record(name, runs=[chosen])
+        for name, k in counts.items():
             seen = seeds[:1] if name == "uniform" else seeds
-            runs = [_baseline(name, video, k, seed) for seed in seen]
-            records.append(_record("table", name, None, video, runs))
+            yield record(name, runs=[_COUNTED[name](video, k, seed) for seed in seen])
         for name in _PUBLISHED:
             if name in video.methods:
                 places, n_lost = video.methods[name]
-                records.append(_record("table", name, None, video, [places], n_lost))
-    return records
+                yield record(name, runs=[places], n_lost=n_lost)
 
 
-def _mean_f(name: str, k: int, videos: Sequence[PoolVideo]) -> float:
-    scores = [video.score(_baseline(name, video, k, 0)).f for video in videos]
+def _mean_f(
+    baseline: Callable[[PoolVideo, int, int], IntArray], k: int, videos: Videos
+) -> float:
+    scores = [video.score(baseline(video, k, 0).tolist()).f for video, _ in videos]
     return float(np.mean(scores))
-
-
-def _baseline(name: str, video: PoolVideo, k: int, seed: int) -> list[int]:
-    n = len(video.frames)
-    if name == "k-means":
-        chosen = kmeans_keyframes(video.histograms, min(k, n), seed)
-    elif name == "uniform":
-        chosen = uniform_keyframes(n, k)
-    else:
-        chosen = random_keyframes(n, k, np.random.default_rng(seed))
-    return [int(place) for place in chosen]
 
 
 def _record(
     kind: str,
     method: str,
-    omega: float | None,
     video: PoolVideo,
-    runs: Sequence[Sequence[int]],
+    runs: Sequence[Sequence[int] | IntArray],
     n_lost: int = 0,
+    omega: float | None = None,
 ) -> Record:
-    scores = [video.score(places, n_lost) for places in runs]
+    chosen = [[int(place) for place in places] for places in runs]
+    scores = [video.score(places, n_lost) for places in chosen]
     return {
         "kind": kind,
         "method": method,
         "omega": omega,
-        "video": video.name,
+        "judged": video.name,
         "runs": [[s.precision, s.recall, s.f] for s in scores],
-        "n_frames": float(np.mean([len(places) + n_lost for places in runs])),
-        "frames": [int(place) for place in runs[0]],
+        "n_frames": float(np.mean([len(places) + n_lost for places in chosen])),
+        "frames": chosen[0],
     }

@@ -9,7 +9,6 @@ precision.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
+from variegate.experiments.holding_out import find_folder
 from variegate.video.description import describe
 from variegate.video.evaluation import KeyframeScore, evaluate_keyframes
 from variegate.video.hue import hue_histogram
@@ -89,17 +89,8 @@ class PoolVideo:
 
 
 def find_pool(given: Path | None, option: str = "--data") -> Path:
-    """Return the folder of the pool: given, ``$VARIEGATE_DATA``, beside a checkout."""
-    place = given or Path(
-        os.environ.get("VARIEGATE_DATA") or Path("..") / "shared" / "data"
-    )
-    for folder in (place, place / "ovp", place / "video" / "ovp"):
-        if (folder / _INDEX).is_file():
-            return folder
-    raise ValueError(
-        f"no {_INDEX} in {place} or its folders ovp and video/ovp: say where the data "
-        f"are with {option} DIR{' or $VARIEGATE_DATA' if option == '--data' else ''}"
-    )
+    """Return the folder of the pool: see :func:`find_folder`."""
+    return find_folder(given, _INDEX, ["ovp", "video/ovp"], option)
 
 
 def read_pool(folder: Path) -> list[PoolVideo]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from variegate._typing import FloatArray
-from variegate.experiments.statistics import named, paired_bootstrap, standard_errors
-from variegate.experiments.video.settings import Settings
+from variegate.experiments.frame import Record, Results
+from variegate.experiments.statistics import compare, grouped, means_of_runs
+from variegate.experiments.video.settings import Settings, Setup
 
-__all__ = ["HERO", "SCORES", "choices", "comparisons", "rows_of"]
+__all__ = ["HERO", "SCORES", "choices", "comparisons", "results", "rows_of"]
 
 #: What a run holds, in order.
 SCORES = ("precision", "recall", "f")
@@ -19,42 +19,45 @@ SCORES = ("precision", "recall", "f")
 #: The method that the others are compared with.
 HERO = "LME+MKR, chosen ω"
 
-Record = dict[str, Any]
 _Key = tuple[str, float | None]
 
 
-def rows_of(records: Sequence[Record], kind: str) -> list[dict[str, Any]]:
-    """Return one row for each method and ω: means over videos and runs.
-
-    ``se`` is the standard error over the runs of methods that draw samples, as in the
-    paper; ``None`` where every run gives the same.
-    """
-    rows = []
-    for (method, omega), of_method in _grouped(records, kind).items():
-        runs = np.mean([record["runs"] for record in of_method], axis=0)
-        rows.append(
-            {
-                "method": method,
-                "omega": omega,
-                **named(SCORES, runs.mean(axis=0)),
-                "se": standard_errors(SCORES, runs),
-                "n_frames": float(np.mean([r["n_frames"] for r in of_method])),
-                "n_videos": len(of_method),
-            }
-        )
-    return rows
+def results(setup: Setup, records: Sequence[Record]) -> Results:
+    """Return the content of ``results.json``."""
+    return {
+        "settings": setup.settings.as_dict(),
+        "test_data": setup.test_data is not None,
+        "rows": rows_of(records, "table"),
+        "comparisons": comparisons(setup.settings, records),
+        "steps": rows_of(records, "steps"),
+        "chosen": choices(records),
+        "storyboard": min(record["judged"] for record in records),
+    }
 
 
-def comparisons(settings: Settings, records: Sequence[Record]) -> list[dict[str, Any]]:
+def rows_of(records: Sequence[Record], kind: str) -> list[Record]:
+    """Return one row for each method and ω: means over videos and runs."""
+    return [
+        {
+            "method": method,
+            "omega": omega,
+            **means_of_runs(SCORES, members),
+            "n_frames": float(np.mean([record["n_frames"] for record in members])),
+            "n_videos": len(members),
+        }
+        for (method, omega), members in _tables(records, kind).items()
+    ]
+
+
+def comparisons(settings: Settings, records: Sequence[Record]) -> list[Record]:
     """Return the hero less every other, with paired bootstrap intervals over videos.
 
     Values of ω are compared with ω = 1 too: what they add to precision and to recall.
     """
-    groups = _grouped(records, "table")
-    pairs: list[tuple[_Key, _Key]] = [
-        ((HERO, None), key) for key in groups if key != (HERO, None)
-    ]
+    groups = _tables(records, "table")
+    hero: _Key = (HERO, None)
     one: _Key = ("LME+MKR", 1.0)
+    pairs = [(hero, key) for key in groups if hero in groups and key != hero]
     if one in groups:
         pairs += [(key, one) for key in groups if key[0] == one[0] and key != one]
     return [
@@ -63,47 +66,32 @@ def comparisons(settings: Settings, records: Sequence[Record]) -> list[dict[str,
             "omega": first[1],
             "less": second[0],
             "less_omega": second[1],
-            **_paired(settings, groups[first], groups[second]),
+            **compare(
+                SCORES,
+                groups[first],
+                groups[second],
+                settings.n_bootstrap,
+                settings.seed,
+            ),
         }
         for first, second in pairs
-        if first in groups
     ]
 
 
-def choices(records: Sequence[Record]) -> list[dict[str, Any]]:
+def choices(records: Sequence[Record]) -> list[Record]:
     """Return what was chosen for each set of held-out videos."""
     found: dict[str, dict[str, Any]] = {}
     for record in records:
         if "chosen" in record:
             name = "LME+MKR" if record["method"].startswith("LME") else "MLE+MKR"
             key = f"{name} {sorted(record['chosen'].items())}"
-            entry = found.setdefault(
-                key, {"method": name, **record["chosen"], "videos": []}
-            )
-            if record["video"] not in entry["videos"]:
-                entry["videos"].append(record["video"])
+            start = {"method": name, **record["chosen"], "videos": []}
+            videos = found.setdefault(key, start)["videos"]
+            if record["judged"] not in videos:
+                videos.append(record["judged"])
     return list(found.values())
 
 
-def _grouped(records: Sequence[Record], kind: str) -> dict[_Key, list[Record]]:
-    groups: dict[_Key, list[Record]] = {}
-    for record in records:
-        if record["kind"] == kind:
-            key = (record["method"], record["omega"])
-            groups.setdefault(key, []).append(record)
-    return groups
-
-
-def _paired(
-    settings: Settings, first: Sequence[Record], second: Sequence[Record]
-) -> dict[str, dict[str, float]]:
-    def means(records: Sequence[Record]) -> dict[str, FloatArray]:
-        return {r["video"]: np.mean(r["runs"], axis=0) for r in records}
-
-    return paired_bootstrap(
-        SCORES,
-        means(first),
-        means(second),
-        settings.n_bootstrap,
-        settings.seed,
-    )
+def _tables(records: Sequence[Record], kind: str) -> dict[_Key, list[Record]]:
+    of_kind = (record for record in records if record["kind"] == kind)
+    return grouped(of_kind, lambda record: (record["method"], record["omega"]))

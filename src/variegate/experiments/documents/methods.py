@@ -1,0 +1,106 @@
+"""The rows of the tables: every method that writes a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from variegate.experiments.documents.settings import Settings
+from variegate.experiments.holding_out import Choice
+from variegate.text import Budget, ClusterView, Summarizer
+from variegate.text.baselines import BASELINES
+from variegate.text.oracle import oracle_summary
+from variegate.text.training import TrainingSet
+
+__all__ = ["LEARNED", "Method", "all_methods", "new_summarizer"]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A row that is learned.
+
+    Attributes
+    ----------
+    similarity, decoder : str
+        Parameters of the summarizer; rows that differ in the decoder share a fit.
+    learner : {"LME", "MLE"}
+        Whose choice of the other parameters it takes.
+    is_random : bool
+        Whether runs differ.
+    """
+
+    similarity: str
+    learner: str
+    decoder: str = "mbr"
+    is_random: bool = True
+
+
+#: The four rows of the paper's table 1, and other decoders of the last of them.
+LEARNED = {
+    "MLE+COS": Learned("cos", "MLE"),
+    "LME+COS": Learned("cos", "LME"),
+    "MLE+MKR": Learned("mkr", "MLE"),
+    "LME+MKR": Learned("mkr", "LME"),
+    "LME+MKR, mbr-samples": Learned("mkr", "LME", "mbr-samples"),
+    "LME+MKR, greedy": Learned("mkr", "LME", "greedy", is_random=False),
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A name, how to write a summary with a seed, and whether the seed matters."""
+
+    name: str
+    write: Callable[[ClusterView, int], str]
+    is_random: bool = False
+
+    def n_runs(self, settings: Settings) -> int:
+        """Return how many runs tell how it does."""
+        return settings.n_runs if self.is_random else 1
+
+
+def new_summarizer(settings: Settings, **parameters: Any) -> Summarizer:
+    """Return a summarizer that is not fitted yet."""
+    common = {"n_samples": settings.n_samples, "max_iter": settings.max_iter}
+    return Summarizer(**(common | parameters))
+
+
+def all_methods(
+    settings: Settings,
+    training: TrainingSet,
+    budget: Budget,
+    chosen: dict[str, Choice],
+) -> Iterator[Method]:
+    """Learn what is to be learned, and yield the methods in the order of the rows."""
+    fitted: dict[tuple[str, str], Summarizer] = {}
+    for name, row in LEARNED.items():
+        key = (row.similarity, row.learner)
+        if key not in fitted:
+            model = new_summarizer(settings, budget=budget, similarity=row.similarity)
+            model.set_params(**chosen[row.learner])
+            fitted[key] = model.fit_prepared(training)
+        model = copy(fitted[key]).set_params(decoder=row.decoder)
+        yield Method(name, partial(_summarize, model, budget), row.is_random)
+    yield Method("oracle", lambda view, _: _text(view, oracle_summary(view, budget)))
+    for name, baseline in BASELINES.items():
+        write = partial(_baseline, baseline, budget)
+        yield Method(name, write, name in ("random", "k-means"))
+
+
+def _summarize(model: Summarizer, budget: Budget, view: ClusterView, seed: int) -> str:
+    return model.summarize_view(view, budget, random_state=seed).text
+
+
+def _baseline(
+    choose: Callable[..., Any], budget: Budget, view: ClusterView, seed: int
+) -> str:
+    return _text(view, choose(view, budget, np.random.default_rng(seed)))
+
+
+def _text(view: ClusterView, chosen: Any) -> str:
+    return "\n".join(view.texts[i] for i in chosen)

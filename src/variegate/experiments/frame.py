@@ -1,0 +1,158 @@
+"""The frame of every experiment: run its pieces, resume, and write what was found.
+
+An experiment says what its pieces are, how one is computed, and how the records of all
+become results, claims, pictures and a report.  The frame does the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from variegate._files import write_atomic
+from variegate._version import __version__
+from variegate.experiments.runner import (
+    Progress,
+    discard_pieces,
+    fingerprint,
+    run_pieces,
+)
+from variegate.report.figures import to_png
+from variegate.report.markdown import markdown_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Claim", "Experiment", "Outcome", "Record", "Results", "Settings"]
+
+#: Plain JSON values: what one piece found, and what the whole experiment did.
+Record = dict[str, Any]
+Results = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper beside our measurement of it."""
+
+    paper: str
+    measured: str
+    holds: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run found, the header of its claims, and the files it wrote."""
+
+    results: Results
+    claims: list[Claim]
+    claims_header: Sequence[str]
+    files: list[Path]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the results depend on, beside the data: the fields of a subclass."""
+
+    #: What ``results.json`` calls the version.
+    version_name: ClassVar[str] = "version"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, with the version that computes."""
+        return {self.version_name: __version__, **asdict(self)}
+
+
+Setup = TypeVar("Setup")
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[Setup]):
+    """One experiment of the paper, as functions of its setup.
+
+    The setup is a dataclass of plain values: the settings, and the folders of the data
+    if there are any.  Worker processes get a copy of it, and it decides which finished
+    pieces a repeated run takes up again.
+
+    Attributes
+    ----------
+    pieces : callable
+        From the setup to the pieces of work, tuples of plain values.
+    compute : callable
+        From the setup and the values of one piece to its records, the same wherever
+        and whenever it runs.  Importable by name.
+    results : callable
+        From the setup and all records to the content of ``results.json``.
+    claims : callable
+        From the setup and the results to the paper's claims beside them.
+    pictures : callable
+        From the setup, the results and the records to plots, or the bytes of pictures,
+        by the names of their files less the suffix.
+    report : callable
+        From the setup, the results, the table of the claims and a sentence on how it
+        was made to the parts of the report.
+    claims_header : what the claims are shown under
+    """
+
+    pieces: Callable[[Setup], Sequence[tuple[Any, ...]]]
+    compute: Callable[..., list[Record]]
+    results: Callable[[Setup, list[Record]], Results]
+    claims: Callable[[Setup, Results], list[Claim]]
+    pictures: Callable[[Setup, Results, list[Record]], Mapping[str, Figure | bytes]]
+    report: Callable[[Setup, Results, str, str], list[str]]
+    claims_header: Sequence[str] = (
+        "what the paper says",
+        "what we measured",
+        "does it hold",
+    )
+
+    def reproduce(
+        self,
+        out: Path,
+        setup: Setup,
+        command: str,
+        jobs: int = 1,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Run the experiment and write results, pictures and report to ``out``.
+
+        Parameters
+        ----------
+        out : Path
+            Created if it does not exist.  Finished pieces are kept there until the
+            end: an interrupted run goes on where it stopped.
+        setup : dataclass
+        command : str
+            What the report says it was made by.
+        jobs : int
+            Worker processes; the results do not depend on it.
+        progress : callable, optional
+            Called with the numbers of finished and of all pieces.
+        """
+        out.mkdir(parents=True, exist_ok=True)
+        mark = fingerprint({"version": __version__, **asdict(setup)})  # type: ignore[call-overload]
+        pieces = self.pieces(setup)
+        computed = run_pieces(
+            partial(self.compute, setup), pieces, out, mark, jobs, progress
+        )
+        records = [record for piece in computed for record in piece]
+        results = self.results(setup, records)
+        claims = self.claims(setup, results)
+        table = markdown_table(
+            self.claims_header, [(c.paper, c.measured, c.holds) for c in claims]
+        )
+        made_by = f"Made by `{command}` with variegate {__version__}."
+        report = self.report(setup, results, table, made_by)
+        files: dict[str, str | bytes] = {
+            "results.json": json.dumps(results, indent=1) + "\n",
+            "report.md": "\n\n".join(report) + "\n",
+        }
+        for name, picture in self.pictures(setup, results, records).items():
+            drawn = picture if isinstance(picture, bytes) else to_png(picture)
+            files[f"{name}.png"] = drawn
+        for name, content in files.items():
+            write_atomic(out / name, content)
+        discard_pieces(out, mark)
+        return Outcome(results, claims, self.claims_header, [out / n for n in files])

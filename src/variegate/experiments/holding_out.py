@@ -1,0 +1,83 @@
+"""What documents and videos share: learn on some of a folder, judge the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+__all__ = ["Choice", "HoldingOut", "choose", "find_folder"]
+
+#: Parameters of an estimator, ``lam`` among them.
+Choice = dict[str, Any]
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class HoldingOut:
+    """The setup of an experiment on a folder, parts of which are held out in turn.
+
+    Attributes
+    ----------
+    settings : Settings
+    data : str
+        The folder.
+    test_data : str or None
+        Another folder to judge on, after learning from all of the first.
+    """
+
+    settings: Any
+    data: str
+    test_data: str | None
+
+
+def find_folder(
+    given: Path | None, file: str, below: Sequence[str], option: str = "--data"
+) -> Path:
+    """Return the folder that holds a file, absolute.
+
+    It is looked for in the folder given, in ``$VARIEGATE_DATA``, or beside a checkout,
+    and in the folders below it that are named.
+    """
+    place = given or Path(
+        os.environ.get("VARIEGATE_DATA") or Path("..") / "shared" / "data"
+    )
+    for folder in (place, *(place / name for name in below)):
+        if (folder / file).is_file():
+            return folder.resolve()
+    raise ValueError(
+        f"no {file} in {place} or its folder{'s' * (len(below) > 1)} "
+        f"{' and '.join(below)}: say where the data are with {option} DIR"
+        f"{' or $VARIEGATE_DATA' if option == '--data' else ''}"
+    )
+
+
+def choose(
+    choices: Sequence[Choice],
+    parts: Iterable[Part],
+    scores: Callable[[Part, Sequence[Choice]], Iterable[float]],
+) -> dict[str, Choice]:
+    """Cross-validate choices on the training data, parts held out in turn.
+
+    Parameters
+    ----------
+    choices : those with ``lam`` 0 are maximum likelihood, the others large margin
+    parts : what is held out
+    scores : callable
+        From a part and the choices to the score of each on that part, after learning
+        on the rest of the training data.
+
+    Returns
+    -------
+    dict with the best choice for "LME" and the best for "MLE"
+    """
+    total = np.sum([list(scores(part, choices)) for part in parts], axis=0)
+    is_margin = np.array([choice["lam"] != 0.0 for choice in choices])
+    return {
+        learner: choices[int(np.argmax(np.where(allowed, total, -np.inf)))]
+        for learner, allowed in (("LME", is_margin), ("MLE", ~is_margin))
+    }
