@@ -6,21 +6,27 @@ No test asserts a time beyond its being positive.
 import json
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from reference import appendix_loss
-from variegate.benchmarks import BENCHMARKS, learning, load_benchmark
+from variegate.benchmarks import (
+    BENCHMARKS,
+    competitors,
+    instances,
+    learning,
+    load_benchmark,
+    turns,
+)
 from variegate.benchmarks.report import plot, table
 
-EFFORT = learning.Effort(2, 0.0)
+EFFORT = turns.Effort(2, 0.0)
 INSTANCES = {
-    "one large, learned": lambda: learning.one_large(40, True),
-    "one large, fixed": lambda: learning.one_large(40, False),
-    "many small, learned": lambda: learning.many_small(7, True),
-    "many small, fixed": lambda: learning.many_small(7, False),
+    "one large, learned": lambda: instances.one_large(40, True),
+    "one large, fixed": lambda: instances.one_large(40, False),
+    "many small, learned": lambda: instances.many_small(7, True),
+    "many small, fixed": lambda: instances.many_small(7, False),
 }
 
 
@@ -39,17 +45,17 @@ def check_times(rows):
 def test_the_transcription_equals_the_problem(name):
     instance = INSTANCES[name]()
     value, gradient = instance.problem().value_and_gradient(instance.point)
-    their_value, their_gradient = learning.appendix(instance)()
+    their_value, their_gradient = competitors.appendix(instance)()
     assert value > 0
     assert their_value == pytest.approx(value, rel=1e-8)
     np.testing.assert_allclose(their_gradient, gradient, rtol=1e-8, atol=1e-8)
 
 
 def test_the_transcription_equals_that_of_the_tests():
-    instance = learning.many_small(1, False)
+    instance = instances.many_small(1, False)
     S, X = instance.base_kernels()[0][0], instance.centred_qualities()[0]
     q = np.exp(X @ instance.theta + instance.intercept)
-    value, G, L = learning.appendix_loss(S, q, instance.subsets[0])
+    value, G, L = competitors.appendix_loss(S, q, instance.subsets[0])
     expected, expected_G = appendix_loss(L, instance.subsets[0].tolist(), 1.0, 1.0)
     assert value == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(G, expected_G, rtol=1e-10, atol=1e-12)
@@ -57,7 +63,9 @@ def test_the_transcription_equals_that_of_the_tests():
 
 def test_the_transcription_stops_at_the_hinge():
     # Both items are all but certain, as wanted: log m is far below zero.
-    value, G, _ = learning.appendix_loss(np.eye(2), np.full(2, 1e3), np.array([0, 1]))
+    value, G, _ = competitors.appendix_loss(
+        np.eye(2), np.full(2, 1e3), np.array([0, 1])
+    )
     assert value == 0
     np.testing.assert_array_equal(G, 0.0)
 
@@ -65,9 +73,9 @@ def test_the_transcription_stops_at_the_hinge():
 @pytest.mark.parametrize("learned", [True, False])
 def test_autograd_equals_the_problem(learned):
     torch = pytest.importorskip("torch")
-    instance = learning.one_large(40, learned)
+    instance = instances.one_large(40, learned)
     value, gradient = instance.problem().value_and_gradient(instance.point)
-    their_value, their_gradient = learning.autograd(torch, instance)()
+    their_value, their_gradient = competitors.autograd(torch, instance)()
     assert their_value == pytest.approx(value, rel=1e-8)
     np.testing.assert_allclose(their_gradient, gradient, rtol=1e-8, atol=1e-8)
 
@@ -76,16 +84,16 @@ def test_a_competitor_that_computes_something_else_is_refused():
     def ours():
         return 1.0, np.array([1.0, 2.0])
 
-    learning.check_agreement(ours, lambda: (1.0 + 1e-10, ours()[1]), "another")
+    turns.check_agreement(ours, lambda: (1.0 + 1e-10, ours()[1]), "another")
     with pytest.raises(RuntimeError, match=r"another and variegate differ by 0\.5"):
-        learning.check_agreement(ours, lambda: (1.0, np.array([1.0, 3.0])), "another")
+        turns.check_agreement(ours, lambda: (1.0, np.array([1.0, 3.0])), "another")
     for wrong in ((np.nan, ours()[1]), (1.0, np.array([np.nan, 2.0]))):
         with pytest.raises(RuntimeError, match="another and variegate differ by nan"):
-            learning.check_agreement(ours, lambda wrong=wrong: wrong, "another")
+            turns.check_agreement(ours, lambda wrong=wrong: wrong, "another")
 
 
 def test_the_floor_is_an_inverse():
-    floor = learning.Floor(6)
+    floor = competitors.Floor(6)
     copy = floor.prepare()
     inverse = np.tril(floor(copy))
     np.testing.assert_allclose(inverse, np.tril(np.linalg.inv(floor.matrix)))
@@ -108,7 +116,7 @@ def test_growth():
         {"case": "cubic", "n_items": n, "variegate_s": n**3.0, "competitor_s": 2.0 * n}
         for n in (10, 100, 1000)
     ]
-    grown = learning.with_growth(rows)
+    grown = turns.with_growth(rows)
     assert {row["case"] for row in grown} == {"cubic, ~n^3.00"}
     assert grown[0]["growth"] == pytest.approx(3.0)
     assert grown[0]["competitor_growth"] == pytest.approx(1.0)
@@ -133,26 +141,12 @@ def test_rows_of_many_ground_sets():
     assert [row["n_sets"] for row in jobs] == [6, 6]
 
 
-def test_what_the_library_does_not_have_is_skipped_with_its_reason(monkeypatch):
-    monkeypatch.setattr(learning, "signature", lambda _: SimpleNamespace(parameters={}))
-    instance = learning.many_small(3, False)
-    entry = learning._two_jobs("three", instance, EFFORT)
-    check_times([entry])
-    assert entry["skipped"] == "TrainingProblem has no parameter n_jobs"
-    (entry,) = learning.low_rank_rows(100, (4, 8), EFFORT)
-    check_times([entry])
-    assert entry["skipped"] == (
-        "MultipleKernel has no parameters approximation and rank"
-    )
-
-
 def test_rows_of_low_rank():
     rows = learning.low_rank_rows(100, (4, 8), EFFORT)
     check_times(rows)
-    if "skipped" not in rows[0]:
-        # Three Gaussians and twenty features.
-        assert [row["columns"] for row in rows] == [32, 44]
-        assert np.isfinite(rows[0]["growth"])
+    # Three Gaussians and twenty features.
+    assert [row["columns"] for row in rows] == [32, 44]
+    assert np.isfinite(rows[0]["growth"])
 
 
 def test_memory_of_an_evaluation():
