@@ -10,7 +10,8 @@ from variegate.experiments.synthetic import Settings, reproduce
 from variegate.experiments.synthetic.gap import AnchoredGaussian, CentredGaussian
 from variegate.experiments.synthetic.pieces import best_on_holdout, fit_path
 from variegate.experiments.synthetic.summary import mean_and_error, paired, row_of
-from variegate.report.markdown import markdown_table, terminal_table
+from variegate.report.markdown import markdown_table
+from variegate.report.terminal import ruled_columns
 
 SMALL = Settings(
     n_draws=2,
@@ -209,5 +210,5 @@ def test_tables():
         "|---|----|",
         "| 1 | 2  |",
     ]
-    lines = terminal_table(("h",), [("one two three",)], widths=(7,)).splitlines()
+    lines = ruled_columns(("h",), [("one two three",)], widths=(7,)).splitlines()
     assert lines[2:4] == ["one two", "three"]

@@ -14,6 +14,7 @@ import variegate as vg
 OPTIONAL = (
     "click",
     "cv2",
+    "jinja2",
     "matplotlib",
     "pyarrow",
     "dask",
@@ -22,6 +23,7 @@ OPTIONAL = (
     "pandas",
     "syntok",
     "regex",
+    "rich",
 )
 
 PUBLIC = {
@@ -79,9 +81,10 @@ def python(code):
 
 
 def test_import_loads_nothing_optional():
-    # scikit-learn loads pandas where it is installed, and pandas loads others.
+    # scikit-learn loads pandas, which loads others, and rich where they are installed.
+    # Without them, our own import of one would fail.
     code = (
-        "import sys; sys.modules['pandas'] = None; "
+        "import sys; sys.modules['pandas'] = sys.modules['rich'] = None; "
         f"import variegate; print([m for m in {OPTIONAL!r} if sys.modules.get(m)])"
     )
     assert python(code).strip() == "[]"

@@ -12,25 +12,33 @@ import pyarrow as pa
 import pytest
 
 import variegate as vg
-from variegate.application.description.parts import kernel_parts, shortened
+from variegate.application.description.parts import kernel_parts
 from variegate.application.description.terminal import with_bars
+from variegate.report.words import shortened
 from variegate.tables import TableSelector, make_table
 from variegate.tables.choosing import ByMethod, ByModel
 from variegate.tables.evaluation import evaluate
 from variegate.tables.report import (
     Report,
-    as_json,
     facts,
     html_page,
     markdown,
     pictures,
-    text,
     write_markdown,
 )
+from variegate.tables.report.contents import commands
 from variegate.tables.report.examples import ExampleGroup, ExampleRow, example_groups
-from variegate.tables.report.words import commands
 from variegate.tables.table import as_table
 from variegate.tables.using import groups_of
+
+
+def text(selector):
+    return str(selector.describe())
+
+
+def as_json(selector):
+    return selector.describe().numbers
+
 
 PNG = b"\x89PNG\r\n"
 SHOWN = ("item", "kind", "score")
@@ -451,7 +459,7 @@ def test_the_text_has_scores_path_and_kernel(judged):
 
 
 def test_wide_letters_are_aligned_too():
-    assert with_bars(["ab", "種類"], [1.0, 0.5]) == [
+    assert with_bars(["ab", "種類"], [1.0, 0.5]).splitlines() == [
         "  ab    1.00  │████████████████",
         "  種類  0.50  │████████",
     ]

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import persistence
+from variegate.application.description.model import Description, described
 from variegate.application.settings import decode_settings, encode_settings
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
@@ -90,6 +91,11 @@ class Application(BaseEstimator):  # type: ignore[misc]
             "training": self.training_,
         }
         persistence.write_document(content, path)
+
+    def describe(self) -> Description:
+        """Return what the model was learned from and what it learned: ``print`` it."""
+        model = self.family_.at(self.family_.resolve(None))
+        return described(self, model, self.feature_names_, self.omegas_, self.training_)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -161,7 +161,6 @@ def fit(
     Some groups are held out, and how well the model does on them is reported.
     """
     need_tables()
-    from variegate.tables import report as reports
     from variegate.tables.report.gathering import check_report_columns, make_report
     from variegate.tables.table import as_table
 
@@ -181,9 +180,9 @@ def fit(
     if made is not None:
         _write(made, html, report)
     click.echo(
-        json.dumps(reports.as_json(selector), indent=1, ensure_ascii=False)
+        json.dumps(selector.describe().numbers, indent=1, ensure_ascii=False)
         if as_json
-        else reports.text(selector)
+        else str(selector.describe())
     )
     for path in (out, html, report):
         if path is not None:

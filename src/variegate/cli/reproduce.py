@@ -100,7 +100,7 @@ def _run(
     """Run an experiment; print its claims beside what was measured."""
     # Imported here: the figures need packages that other commands do not.
     from variegate.report.figures import new_figure
-    from variegate.report.markdown import terminal_table
+    from variegate.report.terminal import ruled_columns
 
     experiment = import_module(f"variegate.experiments.{name}")
     new_figure()  # better to learn now than after the fits that matplotlib is missing
@@ -122,5 +122,5 @@ def _run(
         except KeyboardInterrupt:
             raise Interrupted("the same command goes on where it stopped") from None
     rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
-    click.echo(terminal_table(outcome.claims_header, rows, widths=(36, 48, 14)))
+    click.echo(ruled_columns(outcome.claims_header, rows, widths=(36, 48, 14)))
     click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)

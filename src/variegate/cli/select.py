@@ -23,7 +23,7 @@ from variegate.cli.table_options import (
     refuse_existing,
 )
 from variegate.cli.values import NAMES, Number
-from variegate.report.html import count
+from variegate.report.words import count
 
 if TYPE_CHECKING:
     from variegate.tables.choosing import Choice, Choices

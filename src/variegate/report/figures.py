@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,5 +49,59 @@ def new_figure(
 def to_png(figure: Figure) -> bytes:
     """Return the figure as the bytes of a PNG file."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=160)
+    with _without_glyph_warnings():
+        figure.savefig(buffer, format="png", dpi=160)
     return buffer.getvalue()
+
+
+def as_svg(figure: Figure, name: str, about: str) -> str:
+    """Return the figure as an element of a page.
+
+    Text stays text, in the font of the page, whose style sheet also gives the colours
+    that go with light and dark.
+
+    Parameters
+    ----------
+    figure : Figure
+    name : str
+        A word that no other figure of the page has: identifiers are made from it.
+    about : str
+        What it shows, for those who cannot see it.
+    """
+    import matplotlib as mpl
+
+    buffer = io.BytesIO()
+    no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with (
+        mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}),
+        _without_glyph_warnings(),
+    ):
+        figure.savefig(buffer, format="svg", metadata=no_metadata, transparent=True)
+    root = ElementTree.fromstring(buffer.getvalue())
+    for element in root.iter():
+        # A page knows what belongs to SVG without namespaces.
+        element.tag = element.tag.rpartition("}")[2]
+        element.attrib = {
+            key.rpartition("}")[2]: value for key, value in element.items()
+        }
+        if element.tag == "g":
+            # Groups have the same names in all figures, and nothing refers to them.
+            element.attrib.pop("id", None)
+    width, height = (72.0 * inches for inches in figure.get_size_inches())
+    root.attrib = {
+        "class": "figure",
+        "viewBox": f"0 0 {width:g} {height:g}",
+        "role": "img",
+        "style": f"max-width: {width * 96.0 / 72.0:.0f}px",
+        "aria-label": about,
+    }
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+@contextmanager
+def _without_glyph_warnings() -> Iterator[None]:
+    # Names may be in scripts that matplotlib's own font lacks.
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not sup")
+        yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -38,6 +38,9 @@ from variegate.tables.using import (
     split_of,
 )
 from variegate.tuning.omega import as_omegas, model_at
+
+if TYPE_CHECKING:
+    from variegate.application.description import Description
 
 __all__ = ["TableSelector"]
 
@@ -339,6 +342,12 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         """The weight of every quality feature, by its name."""
         weights = self.model_.theta_.tolist()
         return dict(zip(self.encoding_.names, weights, strict=True))
+
+    def describe(self) -> Description:
+        """Return what the selector was learned from and what it learned: print it."""
+        from variegate.tables.report.description import describe
+
+        return describe(self)
 
     # Choosing ---------------------------------------------------------------------
 

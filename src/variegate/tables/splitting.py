@@ -8,7 +8,7 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate.ground_set import GroundSet
-from variegate.report.html import count
+from variegate.report.words import count
 from variegate.tables.groups import Group, Groups
 from variegate.tables.survey import Survey
 from variegate.tables.table import TableError

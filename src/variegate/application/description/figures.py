@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from variegate.application.description.parts import (
-    KernelPart,
-    Weight,
-    shortened,
-    strongest,
-)
+from variegate.application.description.parts import KernelPart, Weight, strongest
 from variegate.report.figures import COLOURS, new_figure
+from variegate.report.words import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Gaussian, Mixture, MultipleKernel
-from variegate.report.html import count
+from variegate.report.words import count, shortened
 
 __all__ = [
     "KernelPart",
     "Weight",
-    "decimals",
     "kernel_parts",
     "named_weights",
-    "one_line",
-    "shortened",
     "strongest",
 ]
 
@@ -37,6 +33,11 @@ class Weight:
     name: str
     value: float
     n_features: int = 1
+
+    def label(self, longest: int) -> str:
+        """Return the name, shortened, and of how many weights this is the length."""
+        many = f" (length of {self.n_features})" if self.n_features > 1 else ""
+        return shortened(self.name, longest) + many
 
 
 @dataclass(frozen=True)
@@ -117,28 +118,3 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
             for part, value in zip(kernel.kernels, values, strict=True)
         ]
     return []
-
-
-def one_line(text: str) -> str:
-    """Return text without line breaks and characters that no page can show."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def shortened(text: str, longest: int) -> str:
-    """Return text in one line, its middle left out where it is too long.
-
-    What tells features apart is often at the end.
-    """
-    text = one_line(text)
-    if len(text) <= longest:
-        return text
-    head = (longest - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (longest - 1 - head) :]}"
-
-
-def decimals(values: Sequence[float]) -> int:
-    """Return after how many decimals the largest of some numbers has three digits."""
-    largest = max((abs(value) for value in values), default=0.0)
-    if largest == 0.0:
-        return 2
-    return min(max(2 - math.floor(math.log10(largest)), 0), 9)

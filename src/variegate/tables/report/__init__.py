@@ -1,7 +1,7 @@
 """The report of a fitted selector: one page, or Markdown with pictures, or plain text.
 
-Facts come from :mod:`~variegate.tables.report.facts`, sentences from
-:mod:`~variegate.tables.report.words` and figures from
+Facts come from :mod:`~variegate.tables.report.facts`, their order from
+:mod:`~variegate.tables.report.contents` and figures from
 :mod:`~variegate.tables.report.pictures`.
 """
 
@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from variegate._files import write_atomic
+from variegate.report.markdown import markdown as document_markdown
+from variegate.report.page import render
 from variegate.tables.evaluation import Evaluation
+from variegate.tables.report.contents import contents
+from variegate.tables.report.description import describe
 from variegate.tables.report.examples import ExampleGroup
-from variegate.tables.report.markdown_file import markdown
-from variegate.tables.report.page import html_page
-from variegate.tables.report.plain import as_json
-from variegate.tables.report.terminal import text
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-__all__ = ["Report", "as_json", "html_page", "markdown", "text", "write_markdown"]
+__all__ = ["Report", "describe", "html_page", "markdown", "write_markdown"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,20 @@ class Report:
     examples: tuple[ExampleGroup, ...] = ()
     comparison: Evaluation | None = None
     model: str = "model.json"
+
+
+def html_page(report: Report) -> str:
+    """Return one page about a fitted selector.
+
+    Figures are in the page, and nothing is loaded from elsewhere.  The page is to be
+    written as UTF-8.
+    """
+    return render("tables", "document.html", **vars(contents(report)))
+
+
+def markdown(report: Report) -> tuple[str, dict[str, bytes]]:
+    """Return the text of a Markdown file, and the pictures that it shows by name."""
+    return document_markdown(contents(report))
 
 
 def write_markdown(report: Report, folder: Path) -> None:

@@ -6,28 +6,39 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from variegate.application.description.parts import Weight, named_weights, shortened
-from variegate.report.html import count
+from variegate.application.description.parts import Weight, named_weights
+from variegate.report.words import count, shortened
 from variegate.tables.encoding import FeatureColumn
+from variegate.tables.evaluation import Interval
 from variegate.tuning.path import PathPoint, omega_name
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
 __all__ = [
+    "SCORE_NAMES",
     "about_columns",
     "about_data",
     "about_empty_cells",
     "about_path",
     "about_training",
+    "between",
     "has_history",
-    "has_validation",
     "omega_name",
     "path_points",
+    "score",
     "scores_in_words",
+    "validation",
     "weights",
-    "with_error",
 ]
+
+#: What scores are called, in the order in which they are shown.
+SCORE_NAMES = {
+    "precision": "Precision",
+    "recall": "Recall",
+    "f": "F-score",
+    "size": "Rows chosen",
+}
 
 #: A vector column with more numbers than this has one weight on show: their length.
 _LONG_VECTOR = 8
@@ -164,9 +175,20 @@ def about_training(selector: TableSelector) -> dict[str, str]:
     return facts
 
 
-def has_validation(selector: TableSelector) -> bool:
-    """Tell whether groups were held out and judged by."""
-    return bool(selector.training_.get("validation"))
+def validation(selector: TableSelector) -> dict[str, Interval]:
+    """Return scores on the groups that were held out, none where none were."""
+    found = selector.training_.get("validation") or {}
+    return {name: Interval(*values) for name, values in found.items()}
+
+
+def score(name: str, value: float) -> str:
+    """Write a score, or what it is uncertain by, with as many decimals everywhere."""
+    return f"{value:.{2 if name == 'size' else 3}f}"
+
+
+def between(name: str, interval: Interval) -> str:
+    """Write the ends of an interval."""
+    return f"{score(name, interval.low)} to {score(name, interval.high)}"
 
 
 def has_history(selector: TableSelector) -> bool:
@@ -177,8 +199,8 @@ def has_history(selector: TableSelector) -> bool:
 def scores_in_words(selector: TableSelector) -> str:
     """Return in a sentence or two how well the model does on new groups."""
     record, path = selector.training_, selector.path_
-    if has_validation(selector):
-        means = {name: values[0] for name, values in record["validation"].items()}
+    means = {name: interval.mean for name, interval in validation(selector).items()}
+    if means:
         groups = count(record["n_held_out"], "group")
         return f"On {groups} that the model did not learn from, {_doing(means)}"
     chosen = [] if path is None else [p for p in path if p.omega == path.chosen]
@@ -226,9 +248,3 @@ def about_path(selector: TableSelector) -> str:
         else f"Scores on the {count(record.get('n_held_out', 0), 'group')} held out."
     )
     return " ".join(words)
-
-
-def with_error(mean: float, error: float, digits: int = 3) -> str:
-    """Return a mean and, where it is known, its standard error."""
-    text = f"{mean:.{digits}f}"
-    return text if math.isnan(error) else f"{text} ± {error:.{digits}f}"

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import re
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from variegate.application.description import figures
 from variegate.application.description.parts import kernel_parts
-from variegate.report.figures import COLOURS, new_figure, to_png
-from variegate.report.html import escape
+from variegate.report.figures import COLOURS, new_figure
 from variegate.tables.report.facts import path_points, weights
 
 if TYPE_CHECKING:
@@ -22,25 +17,11 @@ if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
 __all__ = [
-    "as_png",
-    "as_svg",
     "kernel_figure",
     "learning_figure",
     "path_figure",
     "weights_figure",
 ]
-
-#: Colours of the figures that follow the light or dark of a page.
-_ON_A_PAGE = {
-    "#000000": "var(--ink)",
-    "#333333": "var(--ink)",
-    "#ffffff": "var(--paper)",
-    "#dddddd": "var(--rule)",
-    "#0072b2": "var(--blue)",
-    "#9ccbe6": "var(--pale)",
-    "#d55e00": "var(--orange)",
-    "#008060": "var(--green)",
-}
 
 
 def weights_figure(selector: TableSelector) -> Figure:
@@ -95,68 +76,3 @@ def path_figure(selector: TableSelector) -> Figure | None:
     if selector.path_ is None or not path_points(selector):
         return None
     return selector.path_.plot()
-
-
-@contextmanager
-def _without_glyph_warnings() -> Iterator[None]:
-    # Names may be in scripts that matplotlib's own font lacks.
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not sup")
-        yield
-
-
-def as_png(figure: Figure) -> bytes:
-    """Return the figure as the bytes of a PNG file."""
-    with _without_glyph_warnings():
-        return to_png(figure)
-
-
-def as_svg(figure: Figure, name: str, about: str) -> str:
-    """Return the figure as an element for a page.
-
-    Text stays text, in the font of the page; colours are variables of its style; every
-    identifier starts with ``name``, so that several figures can be on one page.
-
-    Parameters
-    ----------
-    figure : Figure
-    name : str
-        A word.
-    about : str
-        What it shows, for those who cannot see it.
-    """
-    import matplotlib as mpl
-
-    buffer = io.StringIO()
-    no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with (
-        mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}),
-        _without_glyph_warnings(),
-    ):
-        figure.savefig(buffer, format="svg", metadata=no_metadata, transparent=True)
-    text = buffer.getvalue()
-    inside = text[text.index(">", text.index("<svg")) + 1 :].strip()
-    used = set(re.findall(r"(?:url\(#|xlink:href=\"#)([^)\"]+)", inside))
-    # Only in tags: names of columns may look like anything.
-    inside = re.sub(r"<[^>]*>", lambda tag: _page_tag(tag[0], name, used), inside)
-    width, height = (72.0 * inches for inches in figure.get_size_inches())
-    return (
-        f'<svg class="figure" viewBox="0 0 {width:g} {height:g}" role="img" '
-        f'style="max-width: {width * 96.0 / 72.0:.0f}px" '
-        f'aria-label="{escape(about)}">\n{inside}'
-    )
-
-
-def _page_tag(tag: str, name: str, used: set[str]) -> str:
-    """Return a tag with colours of the page and identifiers of its own."""
-    tag = " ".join(tag.split())
-    tag = tag.replace("xlink:href=", "href=")
-    tag = re.sub(r"#[0-9a-f]{6}\b", lambda c: _ON_A_PAGE.get(c[0], c[0]), tag)
-    tag = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", tag)
-    tag = re.sub(
-        r" id=\"([^\"]*)\"",
-        lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "",
-        tag,
-    )
-    return re.sub(r"(url\(#|href=\"#)", rf"\g<1>{name}-", tag)

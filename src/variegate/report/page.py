@@ -1,0 +1,66 @@
+"""Pages of HTML from templates, without anything from outside."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from variegate.report.words import count
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["render"]
+
+#: What no page may hold: control characters and halves of surrogate pairs.
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def render(room: str, template: str, **facts: Any) -> str:
+    """Return a page, in which everything but the template itself is escaped.
+
+    Parameters
+    ----------
+    room : str
+        The package that the page is of, such as "text".  Templates are looked for in
+        its folder ``templates`` and then in that of this package.
+    template : str
+        The name of a file.
+    **facts
+        What the template shows.
+    """
+    page = _environment(room).get_template(template).render(facts)
+    return _UNWRITABLE.sub("\ufffd", page)
+
+
+@lru_cache
+def _environment(room: str) -> Environment:
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            f"pages need Jinja2: pip install 'variegate[{room}]'"
+        ) from error
+    rooms = Path(__file__).parent.parent
+    folders = [rooms / name / "templates" for name in (room, "report")]
+    environment = Environment(
+        autoescape=True,
+        loader=FileSystemLoader(folders),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {"count": count, "file_name": _file_name, "share": _share}
+    return environment
+
+
+def _file_name(path: str) -> str:
+    """Return the last part of a path of any system."""
+    return re.split(r"[/\\]", path.rstrip("/\\"))[-1]
+
+
+def _share(number: float) -> str:
+    """Return how far a number is on the way from 0 to 1, in hundredths."""
+    return f"{100.0 * min(max(number, 0.0), 1.0):.1f}"

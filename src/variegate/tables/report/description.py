@@ -1,0 +1,133 @@
+"""What there is to say about a fitted selector, for a terminal and for programs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from variegate.application.description.model import (
+    Description,
+    Section,
+    model_numbers,
+)
+from variegate.report.words import shortened
+from variegate.tables.encoding import FeatureColumn
+from variegate.tables.report.facts import (
+    SCORE_NAMES,
+    about_columns,
+    about_data,
+    about_empty_cells,
+    about_path,
+    about_training,
+    between,
+    omega_name,
+    path_points,
+    score,
+    validation,
+    weights,
+)
+
+if TYPE_CHECKING:
+    from variegate.tables.selector import TableSelector
+
+__all__ = ["describe"]
+
+#: What of a training record has a place of its own among the numbers.
+_APART = ("history", "path", "validation", "omega")
+
+
+def describe(selector: TableSelector) -> Description:
+    """Return what a selector was learned from, how well it does, and its weights."""
+    columns = [
+        (part, shortened(name, 30), shortened(how, 110))
+        for part, name, how in about_columns(selector)
+    ]
+    return Description(
+        selector.model_,
+        weights(selector),
+        [
+            Section("learned from", _rows(about_data(selector))),
+            Section("columns", columns, [about_empty_cells(selector)]),
+            _scores(selector),
+            _path(selector),
+        ],
+        _numbers(selector),
+        [Section("training", _rows(about_training(selector)))],
+    )
+
+
+def _rows(facts: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(_within_a_line(name), value) for name, value in facts.items()]
+
+
+def _within_a_line(name: str) -> str:
+    """Return a name without its capital, unless that is a letter by itself."""
+    return name if name[1:2] == "-" else name[:1].lower() + name[1:]
+
+
+def _scores(selector: TableSelector) -> Section:
+    found = validation(selector)
+    groups = selector.training_.get("n_held_out", 0)
+    at = omega_name(selector.omega_)
+    rows = [("", "mean", "95 % interval")] if found else []
+    for name, interval in found.items():
+        label = _within_a_line(SCORE_NAMES[name])
+        rows.append((label, score(name, interval.mean), between(name, interval)))
+    return Section(f"on {groups:,} held-out groups, at omega = {at}", rows)
+
+
+def _path(selector: TableSelector) -> Section:
+    lines = []
+    if path_points(selector):
+        lines = textwrap.wrap(about_path(selector), 86)
+        lines += str(selector.path_).splitlines()
+    return Section("from precision to recall", lines=lines)
+
+
+def _numbers(selector: TableSelector) -> dict[str, Any]:
+    result = selector.model_.solver_result_
+    record = selector.training_
+    encoding = selector.encoding_
+    found = {
+        name: interval._asdict() for name, interval in validation(selector).items()
+    }
+    return {
+        "data": {name: value for name, value in record.items() if name not in _APART},
+        "columns": {
+            **asdict(selector.columns_),
+            "encoded": {
+                "quality": [_column_numbers(column) for column in encoding.quality],
+                "similarity": {
+                    name: [_column_numbers(column) for column in block]
+                    for name, block in encoding.blocks.items()
+                },
+            },
+        },
+        "lam": selector.lam_,
+        "omega": selector.omega_,
+        "omegas": list(selector.omegas_),
+        "validation": found or record.get("validation"),
+        "path": record.get("path"),
+        "weights": selector.weights_,
+        **model_numbers(selector.model_),
+        "history": record.get("history"),
+        "training": {
+            "stop": result.stop.value,
+            "status": result.status,
+            "remedy": result.remedy,
+            "objective": result.objective,
+            "n_iterations": result.n_iterations,
+        },
+    }
+
+
+def _column_numbers(column: FeatureColumn) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "n_features": column.size,
+        "levels": list(column.levels),
+        "has_indicator": column.has_indicator,
+    }
