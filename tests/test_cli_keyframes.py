@@ -215,6 +215,8 @@ def test_json(variegate, tmp_path):
     (result,) = json.loads(output)
     assert (result["source"], result["folder"]) == ("a.mp4", "out")
     assert result["table"] == "keyframes.csv"
+    assert "mean F-score of matched frames" in result["stop_reason"]
+    assert (result["gap"], result["is_optimal"]) == (None, False)
     assert (result["storyboard"], result["html"]) == (
         "storyboard.png",
         "keyframes.html",

@@ -110,6 +110,8 @@ def test_json(variegate, model_file):
     assert result["summary"] == text.rstrip("\n")
     assert result["budget"] == "2s"
     assert result["language"] == "english"
+    assert "fits the budget" in result["stop_reason"]
+    assert (result["gap"], result["is_optimal"]) == (None, False)
     assert sum(entry["chosen"] for entry in result["sentences"]) == 2
     for entry in result["sentences"]:
         assert TEXT[entry["start"] : entry["end"]] == entry["text"]

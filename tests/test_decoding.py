@@ -267,6 +267,71 @@ def test_mbr_with_gains_of_ones_own():
         ensemble.decode(MBR(30, gains=lambda a, b: np.zeros(3)), random_state=3)
 
 
+def test_agreement_is_a_function_or_an_object():
+    class Common(vg.decoding.Agreement):
+        name = "number of common items"
+
+        def gains(self, candidates, voters):
+            return candidates.astype(float) @ voters.T
+
+    ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 6))
+    common = Common()
+    one = ensemble.decode(MBR(30, agreement=common), random_state=3)
+    other = ensemble.decode(MBR(30, agreement=common.gains), random_state=3)
+    assert one.indices.tolist() == other.indices.tolist()
+    assert "mean number of common items" in one.stop_reason
+
+
+@pytest.mark.parametrize("constraint", [{}, {"k": 3}, {"budget": 7.0}])
+def test_mbr_by_greedy_search_is_the_greedy_one(constraint):
+    L = random_kernel_matrix(np.random.default_rng(1), 7)
+    ensemble = vg.LEnsemble(L)
+    costs = np.arange(1.0, 8.0)
+    if "budget" in constraint:
+        constraint = constraint | {"costs": costs}
+    k = constraint.get("k")
+    samples = (
+        ensemble.sample_k(k, 60, random_state=5)
+        if k
+        else ensemble.sample(60, random_state=5)
+    )
+
+    def mean(items):
+        wanted = [np.flatnonzero(sample) for sample in samples]
+        return np.mean([reference.f_score(items, one) for one in wanted])
+
+    chosen = []
+    while len(chosen) != k:
+        spent = costs[chosen].sum()
+        left = [i for i in range(7) if i not in chosen]
+        if "budget" in constraint:
+            left = [i for i in left if spent + costs[i] <= 7.0]
+        gains = np.array([mean([*chosen, i]) - mean(chosen) for i in left])
+        if len(left) == 0 or (k is None and gains.max() <= 0):
+            break
+        score = gains / costs[left] if "costs" in constraint else gains
+        chosen.append(left[int(np.argmax(score))])
+    selection = ensemble.decode(MBR(60, search="greedy"), random_state=5, **constraint)
+    assert selection.indices.tolist() == sorted(chosen)
+    assert f"mean F-score {mean(chosen):.3f} with 60 samples" in selection.stop_reason
+    assert selection.log_prob == pytest.approx(ensemble.log_prob(chosen))
+
+
+def test_mbr_refuses_an_unknown_search():
+    with pytest.raises(ValueError, match="unknown search 'far'; there are samples"):
+        vg.LEnsemble(np.eye(2)).decode(MBR(5, search="far"))
+
+
+def test_mbr_with_voters_of_ones_own():
+    def first_only(ensemble, constraint, n_samples, generator):
+        return np.tile([True, False, False], (n_samples, 1))
+
+    ensemble = vg.LEnsemble(np.eye(3))
+    for search in ("samples", "greedy"):
+        decoder = MBR(4, search=search, draw=first_only)
+        assert ensemble.decode(decoder).indices.tolist() == [0]
+
+
 def test_mbr_with_few_candidates():
     ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 6))
     samples = ensemble.sample(50, random_state=3)

@@ -8,10 +8,20 @@ from hypothesis import strategies as st
 
 import variegate as vg
 from text_instances import BAKERY_CLUSTER, STORM_CLUSTER
+from variegate.decoding import Constraint
+from variegate.decoding.growing import grow
 from variegate.text import Budget, Cluster, ClusterView, Document, Rouge, oracle_summary
-from variegate.text.agreement import Agreement, choose_by_agreement
-from variegate.text.decoding import pairwise_rouge_1_f, scaled_to_cost
+from variegate.text.agreement import GrowingSummary, WordAgreement, pairwise_rouge_f
+from variegate.text.decoding import scaled_to_cost
 from variegate.text.words import count_words, words
+
+
+def growing(counts, n):
+    """Return a summary of the first n rows; the others are targets."""
+    targets = counts[n:].toarray()
+    weights = np.full(len(targets), 1 / len(targets))
+    return GrowingSummary([counts[:n]], [targets], weights)
+
 
 letters = st.lists(st.sampled_from("abcd"), max_size=5)
 
@@ -30,11 +40,11 @@ def slow_f(summary, target):
 def test_agreement_equals_the_definition(sentences, targets, order):
     counts = count_words([*sentences, *targets]).matrix
     n = len(sentences)
-    agreement = Agreement(counts[:n], counts[n:].toarray())
+    agreement = growing(counts, n)
     chosen, added = list(range(n)), []
     order.shuffle(chosen)
     for item in chosen:
-        each = agreement.with_each(np.arange(n))
+        each = agreement.value + agreement.gain()
         for i in range(n):
             together = list(chain.from_iterable(sentences[j] for j in [*added, i]))
             expected = np.mean([slow_f(together, target) for target in targets])
@@ -50,7 +60,7 @@ def test_agreement_is_rouge_1_f():
     texts = ["the storm closed the harbour", "ferries stayed in port"]
     target = "a storm closed the port"
     counts = count_words([words(t) for t in [*texts, target]]).matrix
-    agreement = Agreement(counts[:2], counts[2:].toarray())
+    agreement = growing(counts, 2)
     agreement.add(0)
     agreement.add(1)
     score = Rouge(n=1, digits=None).score("\n".join(texts), [target])["rouge-1"]
@@ -62,14 +72,14 @@ def test_the_budget_is_filled_or_the_search_stops():
     counts = count_words([["a", "b"], ["c"], ["d"], ["a", "b"]]).matrix
     costs = np.array([2.0, 1.0, 1.0])
 
-    def choose(limit, **options):
-        agreement = Agreement(counts[:3], counts[3:].toarray())
-        return choose_by_agreement([agreement], costs, limit, **options)
+    def choose(limit, fill=True):
+        return grow(growing(counts, 3), Constraint(None, limit, costs), fill)
 
-    assert choose(9.0, fill=False) == [0]
-    assert sorted(choose(9.0)) == [0, 1, 2]
-    assert choose(3.0) == [0, 1]  # ties go to the smallest number
-    assert choose(0.5) == []
+    assert choose(9.0, fill=False) == ([0], "no further item gains anything")
+    assert sorted(choose(9.0)[0]) == [0, 1, 2]
+    # Ties go to the smallest number.
+    assert choose(3.0) == ([0, 1], "no further item fits the budget")
+    assert choose(0.5)[0] == []
 
 
 def test_gains_for_their_cost():
@@ -78,8 +88,8 @@ def test_gains_for_their_cost():
     costs = np.array([10.0, 1.0])
 
     def first(per_cost):
-        agreement = Agreement(counts[:2], counts[2:].toarray())
-        return choose_by_agreement([agreement], costs, 10.0, per_cost=per_cost)[0]
+        constraint = Constraint(None, 10.0, costs)
+        return grow(growing(counts, 2), constraint, True, per_cost)[0][0]
 
     assert first(per_cost=False) == 0  # F 1 against 2·2 / (2 + 4) = 0.67
     assert first(per_cost=True) == 1  # 0.1 against 0.67 a cost
@@ -91,9 +101,29 @@ def test_gains_for_their_cost():
 )
 def test_pairwise_rouge(a, b):
     counts = count_words([*a, *b]).matrix.toarray()
-    found = pairwise_rouge_1_f(counts[: len(a)], counts[len(a) :])
+    found = pairwise_rouge_f(counts[: len(a)], counts[len(a) :])
     expected = [[slow_f(x, y) for y in b] for x in a]
     assert found == pytest.approx(np.array(expected), abs=1e-12)
+
+
+def test_words_and_pairs_are_summed():
+    view = ClusterView.of(STORM_CLUSTER)
+    n = len(view)
+    subsets = np.random.default_rng(0).random((6, n)) < 0.4
+    votes = np.array([1, 2, 1, 1])
+    means = [
+        WordAgreement([counts]).mean(subsets[:2], subsets[2:], votes)
+        for counts in view.units(2)
+    ]
+    both = WordAgreement(view.units(2))
+    np.testing.assert_allclose(
+        both.mean(subsets[:2], subsets[2:], votes), sum(means), atol=1e-7
+    )
+    # What grows item by item ends where the definition does.
+    state = both.growing(subsets[2:], votes)
+    for item in np.flatnonzero(subsets[0]):
+        state.add(item)
+    assert state.value == pytest.approx(sum(means)[0], abs=1e-6)
 
 
 def test_scaling_to_a_cost():

@@ -55,6 +55,13 @@ def test_every_sentence_is_accounted_for(model):
     plain = json.loads(json.dumps(summary.as_dict()))
     assert plain["summary"] == summary.text
     assert sum(entry["chosen"] for entry in plain["sentences"]) == 2
+    chosen = [i for i, entry in enumerate(summary.marked) if entry.chosen]
+    assert summary.selection.indices.tolist() == chosen
+    assert plain["stop_reason"] == summary.selection.stop_reason
+    assert plain["stop_reason"].startswith(
+        "no further item fits the budget: mean ROUGE"
+    )
+    assert (plain["gap"], plain["is_optimal"]) == (None, False)
 
 
 def test_larger_omegas_want_more(model):
@@ -94,6 +101,17 @@ def test_decoders(decoder, consensus):
         max_iter=100,
     ).fit(CLUSTERS)
     assert len(model.summarize([STORM], "30w").text.split()) <= 30
+
+
+def test_the_old_name_of_a_search():
+    def choose(**options):
+        model.set_params(n_samples=100, **options)
+        return model.summarize([STORM, BAKERY], "30w").as_dict()
+
+    model = Summarizer(similarity="cos", features="paper", max_iter=100).fit(CLUSTERS)
+    old = choose(decoder="mbr-samples")
+    assert choose(decoder="mbr", search="samples", consensus="rouge-1") == old
+    assert "best agreement among 100 samples" in old["stop_reason"]
 
 
 def test_many_sentences_are_reduced_to_the_best(model, monkeypatch):

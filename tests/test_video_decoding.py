@@ -4,8 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import variegate as vg
-from variegate.compiled.matching import choose_by_matching
-from variegate.video.decoding import VIDEO_DECODERS, Task, pairwise_matching_f
+from variegate.decoding import Constraint
+from variegate.decoding.growing import grow
+from variegate.video.agreement import GrowingMatching, MatchingAgreement
+from variegate.video.decoding import OLD_DECODERS, VIDEO_DECODERS, video_decoder
 from variegate.video.matching import n_matches
 
 
@@ -20,12 +22,16 @@ def instance(seed, n, n_sets):
     return alike, sets, weights
 
 
-def packed(sets):
-    sizes = sets.sum(axis=1)
-    members = np.zeros((len(sets), sizes.max()), dtype=np.int64)
-    for row, chosen in enumerate(sets):
-        members[row, : sizes[row]] = np.flatnonzero(chosen)
-    return members, sizes
+def choose_by_matching(alike, same, sets, weights, limit, beta):
+    """Return the choice of a greedy search, in order, and its value after each."""
+    constraint = Constraint(None, limit, np.ones(len(alike)))
+    chosen, _ = grow(GrowingMatching(alike, same, sets, weights, beta), constraint)
+    state = GrowingMatching(alike, same, sets, weights, beta)
+    values = []
+    for item in chosen:
+        state.add(item)
+        values.append(state.value)
+    return np.array(chosen), values
 
 
 def mean_f(chosen, alike, sets, weights, beta):
@@ -66,7 +72,7 @@ def plain_greedy(alike, sets, weights, limit, beta):
 def test_the_search_is_the_greedy_one(seed, n, n_sets, beta, limit):
     alike, sets, weights = instance(seed, n, n_sets)
     items, values = choose_by_matching(
-        alike, np.eye(n, dtype=bool), *packed(sets), weights, limit, beta
+        alike, np.eye(n, dtype=bool), sets, weights, limit, beta
     )
     expected, best = plain_greedy(alike, sets, weights, limit, beta)
     assert values[-1] == pytest.approx(best)
@@ -84,7 +90,7 @@ def test_a_larger_beta_chooses_more():
     sets = sets[sets.any(axis=1)]
     weights = np.full(len(sets), 1 / len(sets))
     sizes = [
-        len(choose_by_matching(alike, alike, *packed(sets), weights, 12, beta)[0])
+        len(choose_by_matching(alike, alike, sets, weights, 12, beta)[0])
         for beta in (0.25, 1.0, 4.0)
     ]
     assert sizes[0] < sizes[1] < sizes[2]
@@ -93,7 +99,7 @@ def test_a_larger_beta_chooses_more():
 def test_no_two_that_are_the_same():
     alike, sets, weights = instance(4, 9, 8)
     same = np.add.outer(np.arange(9), np.arange(9)) % 2 == 0  # one even, one odd
-    items, _ = choose_by_matching(alike, same, *packed(sets), weights, 9, 3.0)
+    items, _ = choose_by_matching(alike, same, sets, weights, 9, 3.0)
     assert len(items) == 2
     assert items.sum() % 2 == 1
 
@@ -104,40 +110,79 @@ def test_pairs_of_subsets():
     B = np.array([[1, 0, 0], [1, 1, 1]], dtype=bool)
     # {0, 1} with {0}: one pair of 2 + 1; with {0, 1, 2}: two of 2 + 3.
     expected = [[2 / 3, 4 / 5], [0.0, 2 / 4], [0.0, 0.0]]
-    np.testing.assert_allclose(pairwise_matching_f(A, B, alike), expected)
+    np.testing.assert_allclose(MatchingAgreement(alike).gains(A, B), expected)
+    # With β = 2: 5 h / (a + 4 b).
+    expected = [[5 / 6, 10 / 14], [0.0, 5 / 13], [0.0, 0.0]]
+    np.testing.assert_allclose(MatchingAgreement(alike, 2.0).gains(A, B), expected)
 
 
-def task(limit=10, beta=1.0, seed=0, log_scale=1.0):
+ALIKE = np.abs(np.subtract.outer(np.arange(10), np.arange(10))) <= 1
+
+#: Every way of choosing, as parameters of ``choose``.
+WAYS = {
+    "mbr": {},
+    "mbr, equal": {"consensus": "equal"},
+    "mbr among samples": {"search": "samples"},
+    "mbr among samples, equal": {"search": "samples", "consensus": "equal"},
+    "greedy": {"decoder": "greedy"},
+}
+
+
+def an_ensemble(log_scale=1.0):
     rng = np.random.default_rng(5)
     phi = rng.normal(size=(10, 6))
     S = phi @ phi.T / 6 + 0.1 * np.eye(10)
-    ensemble = vg.LEnsemble.from_quality(S, np.full(10, log_scale))
-    alike = np.abs(np.subtract.outer(np.arange(10), np.arange(10))) <= 1
+    return vg.LEnsemble.from_quality(S, np.full(10, log_scale))
+
+
+def choose(limit=10, log_scale=1.0, **parameters):
+    defaults = {
+        "decoder": "mbr",
+        "search": "greedy",
+        "consensus": "matched",
+        "beta": 1.0,
+        "n_samples": 200,
+    }
     same = np.eye(10, dtype=bool)
-    return Task(ensemble, alike, same, limit, 200, beta, np.random.default_rng(seed))
+    decode = video_decoder(**defaults | parameters, alike=ALIKE, same=same)
+    constraint = Constraint(None, limit, np.ones(10))
+    return decode(an_ensemble(log_scale), constraint, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("name", VIDEO_DECODERS)
+@pytest.mark.parametrize("name", WAYS)
 def test_decoders_keep_to_the_limit_and_to_their_seed(name):
     for limit in (1, 3, 10):
-        chosen = VIDEO_DECODERS[name](task(limit))
-        assert 1 <= len(chosen) <= limit
-        assert (np.diff(chosen) > 0).all()
-    one, other = VIDEO_DECODERS[name](task()), VIDEO_DECODERS[name](task())
-    np.testing.assert_array_equal(one, other)
+        selection = choose(limit, **WAYS[name])
+        assert 1 <= len(selection) <= limit
+        assert (np.diff(selection.indices) > 0).all()
+        expected = an_ensemble().log_prob(selection.indices)
+        assert selection.log_prob == pytest.approx(expected)
+        assert selection.stop_reason
+    one, other = choose(**WAYS[name]), choose(**WAYS[name])
+    np.testing.assert_array_equal(one.indices, other.indices)
+
+
+def test_every_name_is_tried():
+    assert {way.get("decoder", "mbr") for way in WAYS.values()} == set(VIDEO_DECODERS)
+    for old in OLD_DECODERS.values():
+        assert len(choose(**old)) >= 1
 
 
 def test_the_search_is_at_least_as_good_as_the_best_sample():
-    samples = task().ensemble.sample(200, random_state=np.random.default_rng(0))
-    searched = VIDEO_DECODERS["mbr"](task())
+    samples = an_ensemble().sample(200, random_state=np.random.default_rng(0))
+    selection = choose()
     rows = np.zeros((1, 10), dtype=bool)
-    rows[0, searched] = True
+    rows[0, selection.indices] = True
     voters = samples[samples.any(axis=1)]
-    alike = task().alike
-    value = pairwise_matching_f(rows, voters, alike).mean()
-    best = pairwise_matching_f(voters, voters, alike).mean(axis=1).max()
+    agreement = MatchingAgreement(ALIKE)
+    value = agreement.gains(rows, voters).mean()
+    best = agreement.gains(voters, voters).mean(axis=1).max()
     assert value >= best - 0.02
+    mean = agreement.gains(rows, samples).mean()
+    assert f"mean F-score of matched frames {mean:.3f}" in selection.stop_reason
 
 
 def test_where_nothing_is_likely_one_frame_is_chosen():
-    assert len(VIDEO_DECODERS["mbr"](task(log_scale=-20.0))) == 1
+    selection = choose(log_scale=-20.0)
+    assert len(selection) == 1
+    assert "so the likeliest is taken" in selection.stop_reason

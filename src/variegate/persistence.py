@@ -138,7 +138,9 @@ def _encode_setting(name: str, value: Any) -> Any:
                 f"{name}={value!r} cannot be stored: only variegate's own can. Set "
                 f"{name} to one of those, save, and set yours again after loading"
             )
-        return {"type": type(value).__name__, "parameters": dataclasses.asdict(value)}
+        fields = [field.name for field in dataclasses.fields(value)]
+        parameters = {name: getattr(value, name) for name in fields}
+        return {"type": type(value).__name__, "parameters": parameters}
     if callable(value):
         raise ValueError(
             f"{name}={value!r} cannot be stored: set {name} to a name such as "

@@ -63,6 +63,11 @@ class Selection:
         """Whether no feasible subset is known to be able to do better."""
         return self.gap == 0.0
 
+    def among(self, places: IntArray) -> Selection:
+        """Return the same choice of items that are called ``places``, sorted."""
+        chosen = places[self.indices]
+        return Selection(chosen, self.log_prob, self.stop_reason, self.upper_bound)
+
     def ending(self) -> dict[str, str | float | bool | None]:
         """Return how the search ended, as plain values; an unknown gap is None."""
         gap = self.gap

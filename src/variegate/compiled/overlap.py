@@ -14,15 +14,15 @@ def mean_f_with_each(
     units: Any,
     amounts: Any,
     sizes: Any,
-    items: Any,
     current: Any,
     size: float,
     targets: Any,
     target_sizes: Any,
+    weights: Any,
     hits: Any,
     values: Any,
 ) -> None:
-    """Fill ``values`` with the mean F-score of a summary and each of some sentences.
+    """Fill ``values`` with the mean F-score of a summary and each sentence added.
 
     Parameters
     ----------
@@ -30,22 +30,21 @@ def mean_f_with_each(
         How often each unit is in each sentence.
     sizes : (N,)
         Units in each sentence.
-    items : (A,)
-        The sentences to try.
     current : (W,)
         How often each unit is in the summary.
     size : float
         Units in the summary.
     targets : (W, T)
     target_sizes : (T,)
+    weights : (T,)
+        Of the mean.
     hits : (T,)
         Units that the summary has in common with each target.
-    values : (A,), filled
+    values : (N,), filled
     """
     n_targets = targets.shape[1]
     added = np.empty(n_targets, dtype=np.float32)
-    for place in range(len(items)):
-        item = items[place]
+    for item in range(len(values)):
         added[:] = 0.0
         for k in range(starts[item], starts[item + 1]):
             before = current[units[k]]
@@ -58,5 +57,5 @@ def mean_f_with_each(
         for t in range(n_targets):
             both = length + target_sizes[t]
             if both > 0.0:
-                total += 2.0 * (hits[t] + added[t]) / both
-        values[place] = total / n_targets
+                total += weights[t] * 2.0 * (hits[t] + added[t]) / both
+        values[item] = total

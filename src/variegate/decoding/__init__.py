@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from variegate.decoding.agreement import Agreement
 from variegate.decoding.base import Constraint, Decoder
 from variegate.decoding.exact import Exact, all_subsets
 from variegate.decoding.greedy import Greedy
 from variegate.decoding.local import Local
-from variegate.decoding.mbr import MBR
+from variegate.decoding.mbr import MBR, GreedySearch
 from variegate.decoding.relaxed import Relaxed
 
 __all__ = [
     "DECODERS",
     "MBR",
+    "Agreement",
     "Constraint",
     "Decoder",
     "Exact",
     "Greedy",
+    "GreedySearch",
     "Local",
     "Relaxed",
     "all_subsets",

@@ -119,6 +119,10 @@ class Ensemble(Protocol):
         """Return the expected number of chosen items."""
         ...
 
+    def marginals(self) -> FloatArray:
+        """Return the probability that each item is chosen."""
+        ...
+
     def sample(self, n: int = 1, random_state: RandomState = None) -> BoolArray:
         """Draw ``n`` subsets."""
         ...

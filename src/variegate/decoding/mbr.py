@@ -2,35 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import InitVar, dataclass
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate._validation import check_count
+from variegate._validation import check_choice, check_count
+from variegate.decoding.agreement import Agreement, Gains, as_agreement
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
+from variegate.decoding.growing import grow
 from variegate.decoding.residuals import refuse_fewer
-from variegate.metrics import mean_f_score
 from variegate.selection import Selection
 
-#: From candidates (A, N) and voters (B, N), boolean, to the gain (A, B) of choosing the
-#: one where the other is wanted.
-Gains = Callable[[BoolArray, BoolArray], FloatArray]
+__all__ = ["MBR", "AmongSamples", "GreedySearch"]
+
+#: From an ensemble, a constraint, a number and a generator to so many subsets that
+#: vote, a boolean array.
+Draw = Callable[[Any, Constraint, int, np.random.Generator], BoolArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """Subsets that vote, and what it is to agree with them.
+
+    Attributes
+    ----------
+    agreement : Agreement
+    voters : boolean array of shape (B, N), rows all different
+    votes : array of shape (B,)
+        How often each was drawn.
+    """
+
+    agreement: Agreement
+    voters: BoolArray
+    votes: IntArray
+
+    def mean(self, candidates: BoolArray) -> FloatArray:
+        """Return the mean agreement of every candidate."""
+        return self.agreement.mean(candidates, self.voters, self.votes)
+
+
+class Search(Protocol):
+    """How the subset with the best consensus is looked for."""
+
+    def __call__(
+        self, consensus: Consensus, ensemble: Ensemble, constraint: Constraint
+    ) -> Selection:
+        """Choose a subset."""
+        ...
 
 
 @dataclass(frozen=True)
 class MBR:
-    r"""Of many samples, the one that agrees best with all the others.
+    r"""The subset that agrees best with many samples.
 
     .. math:: \hat y = \arg\max_{y \in \mathcal S}
         \frac{1}{T} \sum_{t=1}^T g(y, y_t)
 
-    with ``S = {y_1, ..., y_T}`` drawn from the ensemble and ``g`` the set F-score, or
-    whatever the answer will be judged by.  Only feasible samples can be chosen, but all
-    of them vote.  Among equals the more probable subset wins.  Where no sample is
-    feasible, the greedy answer is taken.
+    with ``y_1, ..., y_T`` drawn from the ensemble and ``g`` the set F-score, or
+    whatever the answer will be judged by.  As in the paper, ``S`` is these samples:
+    only feasible ones can be chosen, but all of them vote; among equals the more
+    probable subset wins, and where no sample is feasible, the greedy answer is taken.
+    Or ``S`` is all feasible subsets, and a greedy search adds the item that raises the
+    mean most.
 
     Parameters
     ----------
@@ -39,14 +77,29 @@ class MBR:
     n_candidates : int, optional
         How many of the feasible samples may be chosen: the most probable ones.  All of
         them by default.
+    agreement : Agreement or callable, optional
+        ``g``: the set F-score by default.  A function takes boolean arrays of
+        candidates (A, N) and voters (B, N) and returns gains (A, B).
+    search : {"samples", "greedy"} or Search
+        ``S``, and how it is searched.
+    draw : callable, optional
+        Who votes, from (ensemble, constraint, n_samples, generator).  By default
+        samples of the ensemble, of ``k`` items where ``k`` is given.
     gains : callable, optional
-        From boolean arrays of candidates (A, N) and voters (B, N) to gains (A, B).
-        The set F-score by default.
+        Another name for an ``agreement`` that is a function.
     """
 
     n_samples: int = 1000
     n_candidates: int | None = None
-    gains: Gains | None = None
+    agreement: Agreement | Gains | None = None
+    search: str | Search = "samples"
+    draw: Draw | None = None
+    gains: InitVar[Gains | None] = None
+
+    def __post_init__(self, gains: Gains | None) -> None:
+        """Take gains for the agreement."""
+        if gains is not None:
+            object.__setattr__(self, "agreement", gains)
 
     def __call__(
         self,
@@ -58,58 +111,105 @@ class MBR:
         check_count("n_samples", self.n_samples)
         if self.n_candidates is not None:
             check_count("n_candidates", self.n_candidates)
-        samples = self._samples(ensemble, constraint, generator)
+        search: Any = self.search
+        if isinstance(search, str):
+            check_choice("search", search, SEARCHES)
+            search = SEARCHES[search](self)
+        samples = (self.draw or _draw)(ensemble, constraint, self.n_samples, generator)
         # Repeated samples vote with their number; each is a candidate once.
         voters, votes = np.unique(samples, axis=0, return_counts=True)
-        candidates = voters[constraint.allows(voters)]
+        consensus = Consensus(as_agreement(self.agreement), voters, votes)
+        selection: Selection = search(consensus, ensemble, constraint)
+        return selection
+
+
+def _draw(
+    ensemble: Ensemble,
+    constraint: Constraint,
+    n_samples: int,
+    generator: np.random.Generator,
+) -> BoolArray:
+    if constraint.k is None:
+        return ensemble.sample(n_samples, random_state=generator)
+    # Given a number of items, the others are judged given that number too.
+    return ensemble.sample_k(constraint.k, n_samples, random_state=generator)
+
+
+@dataclass(frozen=True)
+class AmongSamples:
+    """The sample with the best consensus, of the ``n_candidates`` most probable."""
+
+    n_candidates: int | None = None
+
+    def __call__(
+        self, consensus: Consensus, ensemble: Ensemble, constraint: Constraint
+    ) -> Selection:
+        """Choose a subset."""
+        n_samples = int(consensus.votes.sum())
+        candidates = consensus.voters[constraint.allows(consensus.voters)]
         if len(candidates) == 0:
-            selection = Greedy()(ensemble, constraint, generator)
+            selection = Greedy()(ensemble, constraint, np.random.default_rng())
             refuse_fewer(len(selection), constraint.k, selection.stop_reason)
             reason = (
-                f"none of {self.n_samples} samples meets the constraint, so the greedy "
+                f"none of {n_samples} samples meets the constraint, so the greedy "
                 f"answer is taken: {selection.stop_reason}"
             )
             return Selection(selection.indices, selection.log_prob, reason)
         if self.n_candidates is not None and len(candidates) > self.n_candidates:
             log_probs = [ensemble.log_prob(candidate) for candidate in candidates]
             candidates = candidates[np.argsort(log_probs)[-self.n_candidates :]]
-        consensus = self._consensus(candidates, voters, votes)
-        tied = np.flatnonzero(consensus >= consensus.max() - 1e-12)
+        means = consensus.mean(candidates)
+        tied = np.flatnonzero(means >= means.max() - 1e-12)
         members = [np.flatnonzero(candidates[row]) for row in tied]
         log_probs = [ensemble.log_prob(subset) for subset in members]
         best = int(np.argmax(log_probs))
-        name = "mean F-score" if self.gains is None else "mean gain"
         return Selection(
             members[best],
             log_probs[best],
-            f"best agreement among {self.n_samples} samples: "
-            f"{name} {consensus.max():.3f}",
+            f"best agreement among {n_samples} samples: "
+            f"mean {consensus.agreement.name} {means.max():.3f}",
         )
 
-    def _samples(
-        self, ensemble: Ensemble, constraint: Constraint, generator: np.random.Generator
-    ) -> BoolArray:
-        if constraint.k is None:
-            return ensemble.sample(self.n_samples, random_state=generator)
-        # Given a number of items, the others are judged given that number too.
-        return ensemble.sample_k(constraint.k, self.n_samples, random_state=generator)
 
-    def _consensus(
-        self, candidates: BoolArray, voters: BoolArray, votes: IntArray
-    ) -> FloatArray:
-        """Return the mean gain of every candidate."""
-        if self.gains is None:
-            return mean_f_score(candidates, voters, votes)
-        return self._gains(self.gains, candidates, voters) @ votes / self.n_samples
+@dataclass(frozen=True)
+class GreedySearch:
+    """Items added one by one while that raises the consensus.
 
-    def _gains(
-        self, compute: Gains, candidates: BoolArray, voters: BoolArray
-    ) -> FloatArray:
-        gains = np.asarray(compute(candidates, voters), dtype=np.float64)
-        expected = (len(candidates), len(voters))
-        if gains.shape != expected or not np.isfinite(gains).all():
-            raise ValueError(
-                f"gains must return finite numbers of shape {expected}, one for each "
-                f"candidate and voter, got shape {gains.shape}"
-            )
-        return gains
+    Parameters
+    ----------
+    fill : bool
+        Whether to go on while anything fits the budget.
+    nonempty : bool
+        Whether to choose the likeliest item where nothing gains: all samples were
+        empty.
+    """
+
+    fill: bool = False
+    nonempty: bool = False
+
+    def __call__(
+        self, consensus: Consensus, ensemble: Ensemble, constraint: Constraint
+    ) -> Selection:
+        """Choose a subset."""
+        state = consensus.agreement.growing(consensus.voters, consensus.votes)
+        chosen, reason = grow(state, constraint, self.fill)
+        if not chosen and self.nonempty:
+            room = constraint.leaves_room([])
+            chosen = [int(np.argmax(np.where(room, ensemble.marginals(), -1.0)))]
+            reason = "no item gains anything, so the likeliest is taken"
+        indices = np.sort(np.array(chosen, dtype=np.intp))
+        subset = np.zeros((1, len(ensemble)), dtype=bool)
+        subset[0, indices] = True
+        return Selection(
+            indices,
+            partial(ensemble.log_prob, indices),
+            f"{reason}: mean {consensus.agreement.name} "
+            f"{consensus.mean(subset)[0]:.3f} with {consensus.votes.sum()} samples",
+        )
+
+
+#: The searches that go by a name.
+SEARCHES: Mapping[str, Callable[[MBR], Search]] = {
+    "samples": lambda decoder: AmongSamples(decoder.n_candidates),
+    "greedy": lambda decoder: GreedySearch(),
+}

@@ -1,13 +1,13 @@
-r"""Choosing sentences so that a summary agrees with other summaries.
+r"""How well one summary agrees with others, by their words.
 
-How well a summary ``y`` agrees with a summary ``t`` is the F-score of their words, each
-counted as often as both have it:
+The agreement of a summary ``y`` with a summary ``t`` is the F-score of their words, or
+of whatever units are counted, each as often as both have it:
 
 .. math:: F(y, t) = 2 \sum_w \min(y_w, t_w) / (|y| + |t|)
 
-which is ROUGE-1 F.  Averaged over samples of a determinantal point process it is the
-consensus of minimum Bayes risk decoding; over summaries written by people, what an
-oracle maximizes.
+which is ROUGE-1 F of words, and ROUGE-2 F of pairs of words.  Averaged over samples of
+a determinantal point process it is the consensus of minimum Bayes risk decoding; over
+summaries written by people, what an oracle maximizes.
 """
 
 from __future__ import annotations
@@ -18,23 +18,103 @@ import numpy as np
 from scipy import sparse
 
 from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.decoding import Agreement
 
-__all__ = ["Agreement", "choose_by_agreement"]
+__all__ = ["GrowingSummary", "WordAgreement", "pairwise_rouge_f"]
 
 
-class Agreement:
-    """A growing summary and its mean F-score with some targets.
+class WordAgreement(Agreement):
+    """The sum of the F-scores of several kinds of units.
 
     Parameters
     ----------
-    counts : CSR matrix of shape (N, W)
-        How often each unit (a word, a pair of words) is in each sentence.
-    targets : array of shape (T, W)
-        How often it is in each target.
+    counts : sequence of CSR matrices of shape (N, W)
+        How often each word, and perhaps each pair of words, is in each sentence.
     """
 
-    def __init__(self, counts: sparse.csr_array, targets: FloatArray) -> None:
+    name = "ROUGE F"
+
+    def __init__(self, counts: Sequence[sparse.csr_array]) -> None:
         self._counts = counts
+
+    def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
+        """Return the agreement of every candidate with every voter."""
+        total = np.zeros((len(candidates), len(voters)))
+        for counts in self._counts:
+            total += pairwise_rouge_f(_bags(candidates, counts), _bags(voters, counts))
+        return total
+
+    def growing(self, voters: BoolArray, votes: IntArray) -> GrowingSummary:
+        """Return an empty summary that grows sentence by sentence."""
+        targets = [_bags(voters, counts) for counts in self._counts]
+        return GrowingSummary(self._counts, targets, votes / votes.sum())
+
+
+def _bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
+    """Return how often each unit is in each subset of the sentences."""
+    units = sparse.csr_array(counts.T, dtype=np.float32)
+    members = sparse.csr_array(np.ascontiguousarray(subsets.T), dtype=np.float32)
+    # Units in rows are what agreement is computed from: nothing is copied there.
+    return np.asarray((units @ members).toarray().T)
+
+
+def pairwise_rouge_f(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Return the F-score of the units of each row of ``A`` with each of ``B``."""
+    hits = np.empty((len(A), len(B)))
+    for row, bag in enumerate(A):
+        used = np.flatnonzero(bag)
+        hits[row] = np.minimum(bag[used], B[:, used]).sum(axis=1)
+    total = A.sum(axis=1)[:, None] + B.sum(axis=1)
+    return np.asarray(2.0 * hits / np.maximum(total, 1.0))
+
+
+class GrowingSummary:
+    """A summary that grows, and its mean agreement with some targets.
+
+    Parameters
+    ----------
+    counts : sequence of CSR matrices of shape (N, W)
+        How often each unit is in each sentence, for each kind of unit.
+    targets : sequence of arrays of shape (T, W)
+        How often it is in each target.
+    weights : array of shape (T,)
+    """
+
+    def __init__(
+        self,
+        counts: Sequence[sparse.csr_array],
+        targets: Sequence[FloatArray],
+        weights: FloatArray,
+    ) -> None:
+        self._parts = [
+            _Overlap(of_sentences, of_targets, weights)
+            for of_sentences, of_targets in zip(counts, targets, strict=True)
+        ]
+
+    @property
+    def value(self) -> float:
+        """The mean agreement of the summary."""
+        return sum(part.value for part in self._parts)
+
+    def gain(self) -> FloatArray:
+        """Return what each sentence adds to the agreement."""
+        gains = [part.with_each() - part.value for part in self._parts]
+        return np.asarray(np.sum(gains, axis=0))
+
+    def add(self, item: int) -> None:
+        """Add a sentence."""
+        for part in self._parts:
+            part.add(item)
+
+
+class _Overlap:
+    """What a growing summary has in common with targets, of one kind of unit."""
+
+    def __init__(
+        self, counts: sparse.csr_array, targets: FloatArray, weights: FloatArray
+    ) -> None:
+        self._counts = counts
+        self._weights = weights
         self._amounts = counts.data.astype(np.float32)
         # Units in rows: what one sentence changes is then a few whole rows.
         self._targets = np.ascontiguousarray(targets.T, dtype=np.float32)
@@ -46,32 +126,30 @@ class Agreement:
 
     @property
     def value(self) -> float:
-        """The mean F-score of the summary."""
         total = np.maximum(self._size + self._target_sizes, 1e-12)
-        return float((2.0 * self._hits / total).mean())
+        return float(2.0 * self._hits / total @ self._weights)
 
-    def with_each(self, items: IntArray) -> FloatArray:
-        """Return the mean F-score with each of some sentences added."""
+    def with_each(self) -> FloatArray:
+        """Return the mean F-score with each of the sentences added."""
         from variegate.compiled.overlap import mean_f_with_each
 
-        values = np.empty(len(items))
+        values = np.empty(len(self._sizes))
         mean_f_with_each(
             self._counts.indptr,
             self._counts.indices,
             self._amounts,
             self._sizes,
-            items,
             self._current,
             self._size,
             self._targets,
             self._target_sizes,
+            self._weights,
             self._hits,
             values,
         )
         return values
 
     def add(self, item: int) -> None:
-        """Add a sentence."""
         row = slice(self._counts.indptr[item], self._counts.indptr[item + 1])
         units, amounts = self._counts.indices[row], self._amounts[row][:, None]
         before, wanted = self._current[units][:, None], self._targets[units]
@@ -79,45 +157,3 @@ class Agreement:
         self._hits = self._hits + added.sum(axis=0)
         self._current[units] += amounts[:, 0]
         self._size += float(self._sizes[item])
-
-
-def choose_by_agreement(
-    parts: Sequence[Agreement],
-    costs: FloatArray,
-    limit: float,
-    per_cost: bool = True,
-    fill: bool = True,
-) -> list[int]:
-    """Choose sentences greedily for the sum of agreements, within a budget.
-
-    Parameters
-    ----------
-    parts : the agreements that are summed
-    costs : array of shape (N,)
-    limit : float
-        What the costs of the chosen add up to at most.
-    per_cost : bool
-        Whether to compare gains for their cost.
-    fill : bool
-        Whether to go on while anything fits, or to stop where agreement would fall.
-    """
-    chosen: list[int] = []
-    spent = 0.0
-    free: BoolArray = np.ones(len(costs), dtype=bool)
-    while True:
-        items = np.flatnonzero(free & (spent + costs <= limit * (1.0 + 1e-9)))
-        if len(items) == 0:
-            return chosen
-        gain = np.zeros(len(items))
-        for part in parts:
-            gain += part.with_each(items) - part.value
-        score = np.where(gain > 0.0, gain / costs[items], gain * costs[items])
-        best = int(np.argmax(score if per_cost else gain))
-        if not fill and gain[best] <= 0.0:
-            return chosen
-        item = int(items[best])
-        chosen.append(item)
-        free[item] = False
-        spent += float(costs[item])
-        for part in parts:
-            part.add(item)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from variegate._typing import IntArray
-from variegate.text.agreement import Agreement, choose_by_agreement
+from variegate.decoding import Constraint
+from variegate.decoding.growing import grow
+from variegate.text.agreement import GrowingSummary
 from variegate.text.budget import Budget
 from variegate.text.view import ClusterView
 from variegate.text.words import bigrams, count_words, words
@@ -27,17 +28,16 @@ def oracle_summary(view: ClusterView, budget: Budget) -> IntArray:
     references = [words(reference) for reference in view.cluster.references]
     if not any(references):
         raise ValueError("an oracle needs at least one reference summary with words")
-    parts = [
-        _agreement(view.material.words, references),
-        _agreement(view.material.pairs, [bigrams(tokens) for tokens in references]),
+    kinds: list[tuple[Any, Any]] = [
+        (view.material.words, references),
+        (view.material.pairs, [bigrams(tokens) for tokens in references]),
     ]
-    costs = budget.costs(view.texts)
-    chosen = choose_by_agreement(parts, costs, budget.limit, per_cost=False, fill=False)
+    counts = [count_words([*ours, *theirs]).matrix for ours, theirs in kinds]
+    summary = GrowingSummary(
+        [matrix[: len(view)] for matrix in counts],
+        [matrix[len(view) :].toarray() for matrix in counts],
+        np.full(len(references), 1.0 / len(references)),
+    )
+    constraint = Constraint(None, budget.limit, budget.costs(view.texts))
+    chosen, _ = grow(summary, constraint, per_cost=False)
     return np.sort(np.array(chosen, dtype=np.intp))
-
-
-def _agreement(
-    sentences: Sequence[Sequence[Any]], references: Sequence[Sequence[Any]]
-) -> Agreement:
-    counts = count_words([*sentences, *references]).matrix
-    return Agreement(counts[: len(sentences)], counts[len(sentences) :].toarray())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -13,13 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_choice, check_count
+from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
 from variegate.learning.quality import log_quality
+from variegate.selection import Selection
 from variegate.text.budget import Budget
-from variegate.text.decoding import TEXT_DECODERS, Task
+from variegate.text.decoding import (
+    CONSENSUS,
+    OLD_DECODERS,
+    SEARCHES,
+    TEXT_DECODERS,
+    text_decoder,
+)
 from variegate.text.documents import Cluster, Document
 from variegate.text.quality import FEATURE_SETS, feature_names
 from variegate.text.summary import MarkedSentence, Summary
@@ -36,8 +44,12 @@ MAX_CANDIDATES = 1000
 
 SIMILARITIES = ("mkr", "cos")
 
-#: Up to so many words in a row are compared.
-CONSENSUS = {"rouge-1": 1, "rouge-1+2": 2}
+#: How a summary is chosen: parameters, and what each can be.
+_CHOOSING: Mapping[str, Iterable[str]] = {
+    "decoder": TEXT_DECODERS,
+    "search": SEARCHES,
+    "consensus": CONSENSUS,
+}
 
 #: Called with (finished, all) steps.
 Progress = Callable[[int, int], None]
@@ -62,10 +74,10 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         Quality features: see ``variegate.text.quality``.
     budget : str or Budget
         How long the training summaries are that people's are compared with.
-    decoder : {"mbr", "mbr-samples", "greedy"}
-        How a summary is chosen: by a search for the best expected agreement with
-        samples, by picking the best of the samples (which need not fill a budget), or
-        greedily by probability.
+    decoder : {"mbr", "greedy"}
+        How a summary is chosen: for the best expected agreement with samples (minimum
+        Bayes risk), or greedily by probability.  "mbr-samples" is "mbr" with
+        ``search="samples"`` and ``consensus="rouge-1"``.
     consensus : {"rouge-1+2", "rouge-1"}
         What the agreement of "mbr" is measured by: words, or also pairs of words.
     n_samples : int, default=500
@@ -77,6 +89,9 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         From a list of sentences to an array with one vector each, in place of tf-idf
         for the similarity.  It is not stored in a file.
     random_state : None, int or numpy.random.Generator
+    search : {"greedy", "samples"}
+        Where "mbr" looks: sentences are added one by one, or the best of the samples
+        is taken, which need not fill a budget.
 
     Attributes
     ----------
@@ -111,6 +126,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         corpus: Sequence[str] | None = None,
         embed: Embed | None = None,
         random_state: RandomState = 0,
+        search: str = "greedy",
     ) -> None:
         self.lam = lam
         self.omega = omega
@@ -125,6 +141,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         self.corpus = corpus
         self.embed = embed
         self.random_state = random_state
+        self.search = search
 
     # Learning ---------------------------------------------------------------------
 
@@ -175,13 +192,18 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         check_choice("similarity", self.similarity, SIMILARITIES)
         check_choice("features", self.features, FEATURE_SETS)
-        check_choice("decoder", self.decoder, TEXT_DECODERS)
-        check_choice("consensus", self.consensus, CONSENSUS)
+        for name, known in _CHOOSING.items():
+            check_choice(name, self._choosing()[name], known)
         check_count("n_samples", self.n_samples)
         as_omegas(self.omega)
         if isinstance(self.corpus, str):
             raise TypeError("corpus must be a list of texts, not one text")
         _as_budget(self.budget)
+
+    def _choosing(self) -> dict[str, str]:
+        """Return how a summary is chosen, by the names of today."""
+        names: dict[str, str] = {name: getattr(self, name) for name in _CHOOSING}
+        return names | OLD_DECODERS.get(self.decoder, {})
 
     def _ground_set(self, view: ClusterView, rows: IntArray | None = None) -> GroundSet:
         quality, similarity = view.quality(self.features), view.similarity(self.embed)
@@ -249,8 +271,8 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         rows = self._candidates(view, model)
         ensemble = model.ensemble(self._ground_set(view, rows))
         seed = self.random_state if random_state is None else random_state
-        chosen = self._choose(view, rows, ensemble, limit, generator(seed))
-        return _summary(view, rows, ensemble.marginals(), chosen, limit, omega)
+        selection = self._choose(view, rows, ensemble, limit, generator(seed))
+        return _summary(view, rows, ensemble.marginals(), selection, limit, omega)
 
     def _candidates(self, view: ClusterView, model: LargeMarginDPP) -> IntArray:
         if len(view) <= MAX_CANDIDATES:
@@ -265,8 +287,8 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         ensemble: LEnsemble,
         budget: Budget | None,
         rng: np.random.Generator,
-    ) -> IntArray:
-        """Return which of the rows are chosen."""
+    ) -> Selection:
+        """Choose among the rows."""
         texts = [view.texts[row] for row in rows]
         costs = (budget or Budget(1, "words")).costs(texts)
         if budget is not None and costs.min() > budget.limit:
@@ -274,15 +296,17 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
                 f"no sentence fits the budget of {budget.describe()}: the shortest "
                 f"takes {int(costs.min() - budget.limit) + budget.amount}"
             )
-        task = Task(
-            ensemble,
-            [used_only(c[rows]) for c in view.units(CONSENSUS[self.consensus])],
-            costs,
-            None if budget is None else budget.limit,
+        choosing = self._choosing()
+        units = view.units(CONSENSUS[choosing["consensus"]])
+        decode = text_decoder(
+            choosing["decoder"],
+            choosing["search"],
             self.n_samples,
-            rng,
+            [used_only(counts[rows]) for counts in units],
+            fill=budget is not None,
         )
-        return TEXT_DECODERS[self.decoder](task)
+        limit = None if budget is None else budget.limit
+        return decode(ensemble, Constraint(None, limit, costs), rng)
 
     # Keeping ----------------------------------------------------------------------
 
@@ -333,13 +357,14 @@ def _summary(
     view: ClusterView,
     rows: IntArray,
     marginals: FloatArray,
-    chosen: IntArray,
+    selection: Selection,
     budget: Budget | None,
     omega: float,
 ) -> Summary:
-    places = [view.candidates[row] for row in rows]
-    probability = dict(zip(places, marginals.tolist(), strict=True))
-    taken = {places[i] for i in chosen}
+    places = np.array(view.candidates, dtype=np.intp)[rows]
+    probability = dict(zip(places.tolist(), marginals.tolist(), strict=True))
+    selection = selection.among(places)
+    taken = set(selection.indices.tolist())
     return Summary(
         view.cluster.documents,
         [
@@ -349,4 +374,5 @@ def _summary(
         None if budget is None else str(budget),
         omega,
         view.cluster.language,
+        selection,
     )

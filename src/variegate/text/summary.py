@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from variegate.selection import Selection
 from variegate.text.documents import Document, Sentence
 
 __all__ = ["MarkedSentence", "Summary"]
@@ -41,6 +42,9 @@ class Summary:
     budget : str or None
     omega : float
     language : str or None
+    selection : Selection
+        Which of ``marked`` were chosen, and why the search ended: its ``stop_reason``,
+        ``gap`` and ``is_optimal``.
     """
 
     documents: Sequence[Document]
@@ -48,6 +52,7 @@ class Summary:
     budget: str | None
     omega: float
     language: str | None
+    selection: Selection | None = None
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -69,6 +74,7 @@ class Summary:
             "budget": self.budget,
             "omega": self.omega,
             "language": self.language,
+            **(self.selection.ending() if self.selection else {}),
             "sentences": [
                 {
                     "document": self.documents[entry.sentence.document].id,

@@ -2,125 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.decoding import MBR
-from variegate.ensemble import LEnsemble
-from variegate.video.matching import n_matches
+from variegate._typing import BoolArray
+from variegate.decoding import MBR, Constraint, Decoder, Greedy, GreedySearch
+from variegate.decoding.base import Ensemble
+from variegate.selection import Selection
+from variegate.video.agreement import MatchingAgreement
 
-__all__ = ["VIDEO_DECODERS", "Task"]
+__all__ = ["CONSENSUS", "OLD_DECODERS", "SEARCHES", "VIDEO_DECODERS", "video_decoder"]
 
-#: Samples that may be chosen, where only samples may.
+VIDEO_DECODERS = ("mbr", "greedy")
+
+#: Where "mbr" looks for the frames that agree best.
+SEARCHES = ("greedy", "samples")
+
+#: What agreement is the F-score of: frames that can be matched, or the same frames.
+CONSENSUS = ("matched", "equal")
+
+#: What names of the first version stand for.
+OLD_DECODERS: Mapping[str, dict[str, Any]] = {
+    "mbr-samples": {"decoder": "mbr", "search": "samples", "beta": 1.0},
+    "mbr-items": {"decoder": "mbr", "search": "samples", "consensus": "equal"},
+}
+
+#: Samples that may be chosen where each must be matched with all others.
 _N_CANDIDATES = 150
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What to choose from, and how much.
+def video_decoder(
+    decoder: str,
+    search: str,
+    consensus: str,
+    beta: float,
+    n_samples: int,
+    alike: BoolArray,
+    same: BoolArray,
+) -> Decoder:
+    """Return what chooses frames, as many as a budget allows.
 
-    Attributes
+    Parameters
     ----------
-    ensemble : LEnsemble over N frames
-    alike : array of shape (N, N)
-        Which frames count as the same.
-    same : array of shape (N, N)
-        Of which frames only one may be chosen.
-    limit : int
-        The most frames that may be chosen.
-    n_samples : int
+    decoder : {"mbr", "greedy"}
+    search : {"greedy", "samples"}
+        Of "mbr": sets drawn from the ensemble stand for what people would choose;
+        frames are added while the mean agreement with those sets grows, or one of the
+        sets is taken, as in the paper.
+    consensus : {"matched", "equal"}
     beta : float
-        What recall counts in the F-score of matched frames, of the search.
-    generator : numpy.random.Generator
+        What recall counts in the F-score of matched frames.
+    n_samples : int
+    alike : array of shape (N, N)
+        Which frames can be matched.
+    same : array of shape (N, N)
+        Of which frames a search chooses only one.
     """
-
-    ensemble: LEnsemble
-    alike: BoolArray
-    same: BoolArray
-    limit: int
-    n_samples: int
-    beta: float
-    generator: np.random.Generator
-
-
-def _mbr(task: Task) -> IntArray:
-    """Search for the subset with the best expected F-score of matched frames.
-
-    Sets drawn from the ensemble stand for what people would choose; frames are added
-    greedily while the mean F-score of their maximum matching with those sets grows.
-    """
-    from variegate.compiled.matching import choose_by_matching
-
-    samples = task.ensemble.sample(task.n_samples, random_state=task.generator)
-    sets, counts = np.unique(samples, axis=0, return_counts=True)
-    sets, counts = sets[sets.any(axis=1)], counts[sets.any(axis=1)]
-    if not len(sets):  # all samples were empty; a summary is not
-        return np.array([int(np.argmax(task.ensemble.marginals()))], dtype=np.intp)
-    sizes = sets.sum(axis=1)
-    members = np.zeros((len(sets), int(sizes.max())), dtype=np.int64)
-    for row, (chosen, size) in enumerate(zip(sets, sizes, strict=True)):
-        members[row, :size] = np.flatnonzero(chosen)
-    items, _ = choose_by_matching(
-        task.alike,
-        task.same,
-        members,
-        sizes,
-        counts / counts.sum(),
-        task.limit,
-        task.beta,
-    )
-    return np.sort(items.astype(np.intp))
+    if decoder == "greedy":
+        return choose_expected_number
+    if search == "greedy":
+        matched = alike if consensus == "matched" else np.eye(len(alike), dtype=bool)
+        agreement = MatchingAgreement(matched, beta, same)
+        return MBR(n_samples, None, agreement, GreedySearch(nonempty=True))
+    if consensus == "equal":
+        return partial(choose_and_trim, MBR(n_samples))
+    agreement = MatchingAgreement(alike, beta)
+    return partial(choose_and_trim, MBR(n_samples, _N_CANDIDATES, agreement))
 
 
-def _mbr_samples(task: Task) -> IntArray:
-    """Take the sample with the best expected F-score of matched frames."""
-
-    def matching_f(candidates: BoolArray, voters: BoolArray) -> FloatArray:
-        return pairwise_matching_f(candidates, voters, task.alike)
-
-    decoder = MBR(task.n_samples, _N_CANDIDATES, matching_f)
-    return _trimmed(task, decoder)
-
-
-def _mbr_items(task: Task) -> IntArray:
-    """Take the sample with the best expected F-score of equal frames, as the paper."""
-    return _trimmed(task, MBR(task.n_samples))
-
-
-def _trimmed(task: Task, decoder: MBR) -> IntArray:
-    chosen = task.ensemble.decode(decoder, random_state=task.generator).indices
-    if len(chosen) <= task.limit:
-        return chosen
-    likeliest = np.argsort(-task.ensemble.marginals()[chosen], kind="stable")
-    return np.sort(chosen[likeliest[: task.limit]])
+def choose_and_trim(
+    decoder: Decoder,
+    ensemble: Ensemble,
+    constraint: Constraint,
+    generator: np.random.Generator,
+) -> Selection:
+    """Choose from all samples; of more frames than allowed, the likeliest."""
+    selection = decoder(ensemble, Constraint(None, None, constraint.costs), generator)
+    limit = int(constraint.largest_cost())
+    if len(selection) <= limit:
+        return selection
+    likeliest = np.argsort(-ensemble.marginals()[selection.indices], kind="stable")
+    indices = np.sort(selection.indices[likeliest[:limit]])
+    reason = f"{selection.stop_reason}; of its frames the {limit} likeliest"
+    return Selection(indices, partial(ensemble.log_prob, indices), reason)
 
 
-def _greedy(task: Task) -> IntArray:
+def choose_expected_number(
+    ensemble: Ensemble, constraint: Constraint, generator: np.random.Generator
+) -> Selection:
     """Add what raises the probability most, to as many as a sample has on average."""
-    size = max(1, round(task.ensemble.expected_size()))
-    return task.ensemble.decode("greedy", k=min(size, task.limit)).indices
-
-
-def pairwise_matching_f(A: BoolArray, B: BoolArray, alike: BoolArray) -> FloatArray:
-    """Return the F-score of each subset in ``A`` matched with each in ``B``."""
-    others = [np.flatnonzero(row) for row in B]
-    values = np.zeros((len(A), len(B)))
-    for i, row in enumerate(A):
-        one = np.flatnonzero(row)
-        for j, other in enumerate(others):
-            if len(one) and len(other):
-                matches = n_matches(alike[np.ix_(one, other)])
-                values[i, j] = 2.0 * matches / (len(one) + len(other))
-    return values
-
-
-#: The ways of choosing, by name.
-VIDEO_DECODERS: Mapping[str, Callable[[Task], IntArray]] = {
-    "mbr": _mbr,
-    "mbr-samples": _mbr_samples,
-    "mbr-items": _mbr_items,
-    "greedy": _greedy,
-}
+    size = max(1, round(ensemble.expected_size()))
+    k = min(size, int(constraint.largest_cost()))
+    return Greedy()(ensemble, Constraint(k, None, constraint.costs), generator)

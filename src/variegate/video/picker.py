@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,13 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_number
+from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import MultipleKernel
+from variegate.selection import Selection
 from variegate.tuning.omega import as_omegas, model_at, resolve_omega
 from variegate.video.candidates import ReadVideo, read_candidates
-from variegate.video.decoding import VIDEO_DECODERS, Task
+from variegate.video.decoding import (
+    CONSENSUS,
+    OLD_DECODERS,
+    SEARCHES,
+    VIDEO_DECODERS,
+    video_decoder,
+)
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.reading import Frame, read_frames
@@ -65,19 +73,25 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
     targets : {"users", "oracle"}
         Whether to learn from the choice of each user, or from the one choice that
         agrees best with all of them, as the paper does.
-    decoder : {"mbr", "mbr-samples", "mbr-items", "greedy"}
-        How frames are chosen: by a search for the best expected F-score of matched
-        frames; as the sample that has it; as the sample with the best expected F-score
-        of equal frames; or greedily by probability.
+    decoder : {"mbr", "greedy"}
+        How frames are chosen: for the best expected agreement with samples (minimum
+        Bayes risk), or greedily by probability.  "mbr-samples" is "mbr" with
+        ``search="samples"``, and "mbr-items" with ``consensus="equal"`` too.
     beta : float, default=1.0
-        Of the F-score that the decoder "mbr" expects; above 1 recall counts for more.
+        Of the F-score of matched frames; above 1 recall counts for more.
     max_similarity : float, default=1.0
-        The decoder "mbr" takes no two frames whose learned similarity is above this;
-        1 allows all.
+        The greedy search of "mbr" takes no two frames whose learned similarity is above
+        this; 1 allows all.
     n_samples : int, default=300
         Sets that the choice agrees with.
     l2, max_iter : as for ``LargeMarginDPP``
     random_state : None, int or numpy.random.Generator
+    search : {"greedy", "samples"}
+        Where "mbr" looks: frames are added one by one, or the best of the samples is
+        taken, as in the paper.
+    consensus : {"matched", "equal"}
+        What the agreement of "mbr" is the F-score of: frames that look alike and can be
+        matched, or the same frames.
 
     Attributes
     ----------
@@ -105,6 +119,8 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         l2: float = 0.1,
         max_iter: int = 1000,
         random_state: RandomState = 0,
+        search: str = "greedy",
+        consensus: str = "matched",
     ) -> None:
         self.lam = lam
         self.omega = omega
@@ -120,6 +136,8 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         self.l2 = l2
         self.max_iter = max_iter
         self.random_state = random_state
+        self.search = search
+        self.consensus = consensus
 
     # Learning ---------------------------------------------------------------------
 
@@ -219,7 +237,10 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         check_choice("features", self.features, FEATURE_SETS)
         check_choice("targets", self.targets, TARGETS)
-        check_choice("decoder", self.decoder, VIDEO_DECODERS)
+        choosing = self._choosing()
+        check_choice("decoder", choosing["decoder"], VIDEO_DECODERS)
+        check_choice("search", choosing["search"], SEARCHES)
+        check_choice("consensus", choosing["consensus"], CONSENSUS)
         if isinstance(self.blocks, str) or not len(self.blocks):
             raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
         for block in self.blocks:
@@ -229,6 +250,13 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         check_number("max_similarity", self.max_similarity, positive=True)
         check_number("default_omega", self.default_omega, positive=True)
         as_omegas(self.omega)
+
+    def _choosing(self) -> dict[str, Any]:
+        """Return how frames are chosen, by the names of today."""
+        names = ("decoder", "search", "consensus", "beta", "n_samples")
+        return {name: getattr(self, name) for name in names} | OLD_DECODERS.get(
+            self.decoder, {}
+        )
 
     @property
     def feature_names_(self) -> list[str]:
@@ -275,7 +303,8 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
             check_count("max_frames", max_frames)
         omega = resolve_omega(self.omegas_, omega, self.default_omega)
         video = read_candidates(path, every, screening, progress)
-        ensemble, chosen = self.choose(video.view, omega, max_frames, random_state)
+        ensemble, selection = self._select(video.view, omega, max_frames, random_state)
+        chosen = selection.indices
         probabilities = ensemble.marginals()
         numbers = [video.view.descriptions[i].number for i in chosen]
         frames = _frames_numbered(path, every, numbers)
@@ -288,6 +317,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
             _candidates(video, probabilities, chosen),
             video.decisions,
             omega,
+            selection.among(np.arange(len(video.view))),
         )
 
     def choose(
@@ -298,22 +328,27 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         random_state: RandomState = None,
     ) -> tuple[LEnsemble, IntArray]:
         """Choose among the candidates of a view; also return the ensemble over them."""
+        ensemble, selection = self._select(view, omega, max_frames, random_state)
+        return ensemble, selection.indices
+
+    def _select(
+        self,
+        view: VideoView,
+        omega: float | None,
+        max_frames: int | None,
+        random_state: RandomState,
+    ) -> tuple[LEnsemble, Selection]:
         check_is_fitted(self, "models_")
         self._check_parameters()
         omega = resolve_omega(self.omegas_, omega, self.default_omega)
         model = model_at(self.omegas_, self.models_, omega)
         ensemble = model.ensemble(self.ground_set(view))
         seed = self.random_state if random_state is None else random_state
-        task = Task(
-            ensemble,
-            view.alike,
-            _too_similar(ensemble, self.max_similarity),
-            min(len(view), max_frames or len(view)),
-            self.n_samples,
-            self.beta,
-            generator(seed),
-        )
-        return ensemble, VIDEO_DECODERS[self.decoder](task)
+        same = _too_similar(ensemble, self.max_similarity)
+        decode = video_decoder(**self._choosing(), alike=view.alike, same=same)
+        limit = min(len(view), max_frames or len(view))
+        constraint = Constraint(None, limit, np.ones(len(view)))
+        return ensemble, decode(ensemble, constraint, generator(seed))
 
     # Keeping ----------------------------------------------------------------------
 

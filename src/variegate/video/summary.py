@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from variegate.selection import Selection
 from variegate.video.screening import Decision
 
 __all__ = ["Candidate", "Keyframe", "VideoSummary"]
@@ -57,6 +58,9 @@ class VideoSummary:
         Every frame that was looked at, and why those were dropped that were.
     omega : float
         The knob from precise to complete.
+    selection : Selection
+        Which of ``candidates`` were chosen, and why the search ended: its
+        ``stop_reason``, ``gap`` and ``is_optimal``.
     """
 
     source: str
@@ -64,6 +68,7 @@ class VideoSummary:
     candidates: Sequence[Candidate]
     decisions: Sequence[Decision]
     omega: float
+    selection: Selection | None = None
 
     @property
     def duration(self) -> float:
@@ -76,6 +81,7 @@ class VideoSummary:
             "source": self.source,
             "omega": self.omega,
             "duration": round(self.duration, 3),
+            **(self.selection.ending() if self.selection else {}),
             "keyframes": [
                 {
                     "frame": keyframe.number,

@@ -22,7 +22,7 @@ from variegate.experiments.documents.settings import Settings, Setup
 from variegate.experiments.frame import Record
 from variegate.experiments.holding_out import Choice, choose
 from variegate.text import Budget, Cluster, ClusterView, Rouge
-from variegate.text.summarizer import CONSENSUS
+from variegate.text.decoding import CONSENSUS
 from variegate.text.training import TrainingSet
 
 __all__ = ["compute_piece", "work_list"]
