@@ -499,7 +499,7 @@ def test_wide_qualities_of_a_large_set(monkeypatch):
     # Where it is not, a matrix keeps the digits, if it fits.
     model.intercept_ = 40.0
     assert isinstance(model.ensemble(ground_set).representation, Dense)
-    monkeypatch.setattr("variegate.estimator.MAX_MATRIX", 2000)
+    monkeypatch.setattr("variegate.learning.ensembles.MAX_MATRIX", 2000)
     with pytest.raises(ValueError, match=r"rows of B differ in length"):
         model.ensemble(ground_set)
 

@@ -19,7 +19,7 @@ import variegate as vg
 from instances import KERNELS, random_ground_set
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
-from variegate.learning.streamed_problem import StreamedProblem, n_to_hold_out
+from variegate.learning.streamed_problem import StreamedProblem
 from variegate.solvers import (
     LBFGS,
     CheckpointError,
@@ -485,8 +485,8 @@ def test_a_share_needs_a_length():
         model_with(quick(validation_fraction=0.1)).fit(stream)
     model_with(quick(n_validation=5)).fit(stream)
     many = Examples(range(10**6), 1.0)
-    assert n_to_hold_out(MiniBatch(validation_fraction=0.5), many) == 10_000
-    assert n_to_hold_out(MiniBatch(validation_fraction=1e-9), many) == 1
+    assert MiniBatch(validation_fraction=0.5).n_to_hold_out(many) == 10_000
+    assert MiniBatch(validation_fraction=1e-9).n_to_hold_out(many) == 1
 
 
 def test_without_held_out_data_the_running_mean_is_reported(data):

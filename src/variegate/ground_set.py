@@ -15,6 +15,7 @@ __all__ = [
     "GroundSet",
     "GroundSetError",
     "as_members",
+    "check_error_costs",
     "check_ground_sets",
     "check_same_features",
     "check_subsets",
@@ -193,6 +194,16 @@ def _costs(values: Any, n_items: int) -> FloatArray:
         )
     costs.flags.writeable = False
     return costs
+
+
+def check_error_costs(costs: Any, n_items: int, name: str) -> FloatArray:
+    """Return per-item error costs as an array of length ``n_items``."""
+    array = np.asarray(costs, dtype=np.float64)
+    if array.shape != (n_items,):
+        raise ValueError(f"{name} has shape {array.shape}, expected ({n_items},)")
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise ValueError(f"{name} must be finite and not negative")
+    return array
 
 
 class GroundSetError(ValueError):

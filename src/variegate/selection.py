@@ -1,15 +1,17 @@
-"""What a decoder returns."""
+"""What subsets are chosen from, and what a decoder returns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
-from variegate._typing import IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray, RandomState, SubsetLike
+from variegate.linalg.representations import Representation
 
-__all__ = ["Selection"]
+__all__ = ["Ensemble", "Selection", "refuse_fewer"]
 
 
 class Selection:
@@ -82,3 +84,46 @@ class Selection:
 
     def __repr__(self) -> str:
         return f"<Selection: {self.indices.tolist()}, {self.stop_reason}>"
+
+
+def refuse_fewer(count: int, k: int | None, reason: str) -> None:
+    """Refuse to go on with fewer than ``k`` items."""
+    if k is not None and count < k:
+        raise ValueError(f"no subset of {k} items was found: {reason}")
+
+
+class Ensemble(Protocol):
+    """What is asked of an ensemble: see :class:`variegate.LEnsemble`."""
+
+    @property
+    def representation(self) -> Representation:
+        """How the kernel is held."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def log_prob(self, subset: SubsetLike) -> float:
+        """Return ``log P(subset)``."""
+        ...
+
+    def expected_size(self) -> float:
+        """Return the expected number of chosen items."""
+        ...
+
+    def marginals(self) -> FloatArray:
+        """Return the probability that each item is chosen."""
+        ...
+
+    def sample(self, n: int = 1, random_state: RandomState = None) -> BoolArray:
+        """Draw ``n`` subsets."""
+        ...
+
+    def sample_k(
+        self, k: int, n: int = 1, random_state: RandomState = None
+    ) -> BoolArray:
+        """Draw ``n`` subsets of ``k`` items."""
+        ...
+
+    def decode(self, method: Any = "greedy", k: int | None = None) -> Selection:
+        """Choose one subset."""
+        ...

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
+from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_number
-from variegate.linalg.representations import Representation
-from variegate.selection import Selection
+from variegate.selection import Ensemble, Selection
+
+__all__ = ["Constraint", "Decoder", "Ensemble"]
 
 #: Costs add up with rounding; a budget is not broken by less than this share of it.
 _BUDGET_ROUNDING = 1e-9
@@ -99,39 +100,6 @@ class Constraint:
         if self.k is not None:
             feasible = feasible & (subsets.sum(axis=1) == self.k)
         return feasible
-
-
-class Ensemble(Protocol):
-    """What decoders ask of an ensemble: see :class:`variegate.LEnsemble`."""
-
-    @property
-    def representation(self) -> Representation:
-        """How the kernel is held."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def log_prob(self, subset: SubsetLike) -> float:
-        """Return ``log P(subset)``."""
-        ...
-
-    def expected_size(self) -> float:
-        """Return the expected number of chosen items."""
-        ...
-
-    def marginals(self) -> FloatArray:
-        """Return the probability that each item is chosen."""
-        ...
-
-    def sample(self, n: int = 1, random_state: RandomState = None) -> BoolArray:
-        """Draw ``n`` subsets."""
-        ...
-
-    def sample_k(
-        self, k: int, n: int = 1, random_state: RandomState = None
-    ) -> BoolArray:
-        """Draw ``n`` subsets of ``k`` items."""
-        ...
 
 
 class Decoder(Protocol):

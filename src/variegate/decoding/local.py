@@ -11,10 +11,9 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
-from variegate.decoding.residuals import refuse_fewer
 from variegate.linalg.determinants import RANK_TOLERANCE
 from variegate.linalg.representations import Representation
-from variegate.selection import Selection
+from variegate.selection import Selection, refuse_fewer
 
 #: A move must raise the log-probability by more than this, and two moves whose gains
 #: differ by no more are equals: less than this is rounding.

@@ -15,8 +15,7 @@ from variegate.decoding.agreement import Agreement, Gains, as_agreement
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
 from variegate.decoding.growing import grow
-from variegate.decoding.residuals import refuse_fewer
-from variegate.selection import Selection
+from variegate.selection import Selection, refuse_fewer
 
 __all__ = ["MBR", "AmongSamples", "GreedySearch"]
 

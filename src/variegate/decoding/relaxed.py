@@ -13,12 +13,11 @@ from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.residuals import (
     Residuals,
     nothing_left,
-    refuse_fewer,
     score_for_cost,
 )
 from variegate.linalg.determinants import normalizer_and_marginal_kernel
 from variegate.linalg.representations import Dense
-from variegate.selection import Selection
+from variegate.selection import Selection, refuse_fewer
 
 #: Every step inverts a matrix of all items: at this size, half a second.
 MAX_ITEMS = 2000

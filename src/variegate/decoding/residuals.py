@@ -36,12 +36,6 @@ def nothing_left(count: int, k: int | None, why: str) -> str:
     return why if k is None else f"after {count} of {k} items, {why}"
 
 
-def refuse_fewer(count: int, k: int | None, reason: str) -> None:
-    """Refuse to go on with fewer than ``k`` items."""
-    if k is not None and count < k:
-        raise ValueError(f"no subset of {k} items was found: {reason}")
-
-
 class Residuals:
     """What each item adds to those chosen: the running Cholesky factorisation."""
 

@@ -419,6 +419,18 @@ class DualStack:
         if not learned:  # say now what would fail later
             _Target.of(factors, factors.weights(np.zeros(0)), members, jitter)
 
+    def _weights_and_quality(
+        self, parts: dict[str, FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        u = quality.log_quality(self.X, parts["theta"], parts["intercept"].sum())
+        return self.factors.weights(parts["kernel"]), u
+
+    def marginals(self, parts: dict[str, FloatArray]) -> FloatArray:
+        """Return ``K_ii``, as the one row of a matrix."""
+        weights, u = self._weights_and_quality(parts)
+        resolvent = _LowRankResolvent.of(self.factors, weights, u, self.jitter)
+        return resolvent.included[None]
+
     def add_value_and_gradient(
         self,
         loss: LargeMarginLoss,
@@ -429,8 +441,7 @@ class DualStack:
         terms = dual_loss(
             loss,
             self.factors,
-            self.factors.weights(parts["kernel"]),
-            quality.log_quality(self.X, parts["theta"], parts["intercept"].sum()),
+            *self._weights_and_quality(parts),
             self.targets,
             self.jitter,
             weight_gradient=self.learned,

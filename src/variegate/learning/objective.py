@@ -51,19 +51,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
-from variegate.ground_set import GroundSetError, as_indicator, as_members
+from variegate.ground_set import (
+    GroundSetError,
+    as_indicator,
+    as_members,
+    check_error_costs,
+)
 from variegate.learning.large_set import large_set_loss
 from variegate.linalg.determinants import (
     RANK_TOLERANCE,
     STACK_LIMIT,
     NotPositiveDefiniteError,
-    Resolvent,
     log_det_and_inverse,
     split_scale,
 )
@@ -129,11 +133,6 @@ class Targets:
         members = np.argsort(~indicator, axis=1, kind="stable")[:, :largest]
         cost = np.where(indicator, false_negative, false_positive)
         return cls(indicator, members, present, cost)
-
-    @property
-    def signed_cost(self) -> FloatArray:
-        """The diagonal of ``W``."""
-        return np.where(self.indicator, -self.error_cost, self.error_cost)
 
     def log_det_and_inverse(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``log det S_y`` and ``⟨S_y⁻¹⟩`` for every ground set of the stack."""
@@ -298,27 +297,6 @@ def _log_det_and_inverse_of(
     return float(log_det), inverse
 
 
-def expected_error(resolvent: Resolvent, targets: Targets) -> FloatArray:
-    """Return ``m``, the error that a random subset is expected to make (eq. 13).
-
-    Kept above ``SMALLEST_ERROR``, so that its logarithm and ``λ / m`` stay finite
-    where log-qualities beyond ±320 make it underflow.
-    """
-    probability = np.where(targets.indicator, resolvent.excluded, resolvent.included)
-    expected = (targets.error_cost * probability).sum(axis=-1)
-    return np.asarray(np.maximum(expected, SMALLEST_ERROR))
-
-
-def check_error_costs(costs: Any, n_items: int, name: str) -> FloatArray:
-    """Return per-item error costs as an array of length ``n_items``."""
-    array = np.asarray(costs, dtype=np.float64)
-    if array.shape != (n_items,):
-        raise ValueError(f"{name} has shape {array.shape}, expected ({n_items},)")
-    if not (np.isfinite(array) & (array >= 0)).all():
-        raise ValueError(f"{name} must be finite and not negative")
-    return array
-
-
 def large_margin_loss(
     L: FloatArray,
     subset: SubsetLike,
@@ -369,15 +347,15 @@ def large_margin_loss(
     check_semidefinite(L, "L")
     n_items = len(L)
     members = as_members(subset, n_items)
+    if false_positive is not None:
+        false_positive = check_error_costs(false_positive, n_items, "false_positive")
+    if false_negative is not None:
+        false_negative = check_error_costs(false_negative, n_items, "false_negative")
     targets = Targets.of(
         [members],
         n_items,
-        1.0
-        if false_positive is None
-        else check_error_costs(false_positive, n_items, "false_positive"),
-        omega
-        if false_negative is None
-        else check_error_costs(false_negative, n_items, "false_negative"),
+        1.0 if false_positive is None else false_positive,
+        omega if false_negative is None else false_negative,
     )
     S, log_scale = split_scale(L)
     try:

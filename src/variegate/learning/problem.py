@@ -35,10 +35,12 @@ from variegate.learning.parameters import InfeasibleError, ParameterSpace
 from variegate.linalg.determinants import (
     STACK_LIMIT,
     NotPositiveDefiniteError,
+    Resolvent,
     add_jitter,
     with_jitter,
 )
 from variegate.linalg.scratch import scratch
+from variegate.streaming import Example
 
 __all__ = ["TrainingProblem"]
 
@@ -74,6 +76,10 @@ class TrainingProblem:
     fit_intercept : bool
     l2 : float
     jitter : float
+    center : array of shape (d,), optional
+        If not given, the mean of the features, or zeros without an intercept.
+    positions : sequence of int, optional
+        What the ground sets are called in errors; their places if not given.
     n_jobs : int
         Threads that stacks of ground sets are shared among.  Their sums are taken in
         one order, so that nothing but rounding within BLAS depends on it.
@@ -98,6 +104,8 @@ class TrainingProblem:
         fit_intercept: bool = True,
         l2: float = 0.0,
         jitter: float = 1e-6,
+        center: FloatArray | None = None,
+        positions: Sequence[int] | None = None,
         n_jobs: int = 1,
     ) -> None:
         self.kernel = kernel
@@ -108,68 +116,61 @@ class TrainingProblem:
         self.n_sets = len(ground_sets)
         self.is_smooth = loss.lam == 0.0 or not loss.hinge
         self.center = (
-            np.concatenate([gs.quality for gs in ground_sets]).mean(axis=0)
-            if fit_intercept
-            else np.zeros(ground_sets[0].n_features)
+            feature_center(ground_sets, fit_intercept) if center is None else center
         )
-        self.space = ParameterSpace(
-            {
-                "theta": Free(ground_sets[0].n_features),
-                "intercept": Free(int(fit_intercept)),
-                "kernel": kernel.domain,
-            },
-            groups=[["theta", "intercept"], ["kernel"]],
+        self.space = parameter_space(ground_sets[0].n_features, fit_intercept, kernel)
+        names = range(self.n_sets) if positions is None else positions
+        self._stacks = []
+        for group in _groups_of_equal_size(ground_sets, kernel.stackable):
+            n_items = len(ground_sets[group[0]])
+            costs = (
+                np.stack([np.broadcast_to(each[k], n_items) for k in group])
+                for each in (false_positive, false_negative)
+            )
+            targets = Targets.of([subsets[k] for k in group], n_items, *costs)
+            together = [ground_sets[k] for k in group]
+            self._stacks.append(
+                self._stack([names[k] for k in group], together, targets)
+            )
+
+    @classmethod
+    def of(
+        cls,
+        examples: Sequence[Example],
+        kernel: Kernel,
+        loss: LargeMarginLoss,
+        **options: Any,
+    ) -> TrainingProblem:
+        """Put examples together that know their positions and error costs."""
+        return cls(
+            [example.ground_set for example in examples],
+            [example.members for example in examples],
+            kernel,
+            loss,
+            false_positive=[example.false_positive for example in examples],
+            false_negative=[example.false_negative for example in examples],
+            positions=[example.position for example in examples],
+            **options,
         )
-        self._stacks = [
-            self._stack(positions, ground_sets, subsets, false_positive, false_negative)
-            for positions in _groups_of_equal_size(ground_sets, kernel.stackable)
-        ]
 
     def _stack(
-        self,
-        positions: list[int],
-        ground_sets: Sequence[GroundSet],
-        subsets: Sequence[IntArray],
-        false_positive: Sequence[FloatArray | float],
-        false_negative: Sequence[FloatArray | float],
+        self, positions: list[int], ground_sets: list[GroundSet], targets: Targets
     ) -> _Stack | DualStack:
-        n_items = len(ground_sets[positions[0]])
-
-        def costs(values: Sequence[FloatArray | float]) -> FloatArray:
-            return np.stack([np.broadcast_to(values[p], n_items) for p in positions])
-
-        targets = Targets.of(
-            [subsets[position] for position in positions],
-            n_items,
-            costs(false_positive),
-            costs(false_negative),
-        )
-        X = np.stack([ground_sets[p].quality for p in positions]) - self.center
-        if n_items > STACK_LIMIT and len(positions) == 1:
+        X = np.stack([ground_set.quality for ground_set in ground_sets]) - self.center
+        factors = None
+        if len(ground_sets[0]) > STACK_LIMIT and len(positions) == 1:
             with naming(positions[0]):
-                factors = low_rank_factors(self.kernel, ground_sets[positions[0]])
-            if factors is not None:
-                learned = self.kernel.domain.size > 0
-                return self._explained(
-                    positions,
-                    partial(
-                        DualStack,
-                        positions,
-                        X[0],
-                        factors,
-                        targets,
-                        self.jitter,
-                        learned,
-                    ),
-                )
+                factors = low_rank_factors(self.kernel, ground_sets[0])
+        if factors is not None:
+            learned = self.kernel.domain.size > 0
+            dual = partial(DualStack, positions, X[0], factors, targets)
+            return self._explained(positions, partial(dual, self.jitter, learned))
         prepared = []
-        for position in positions:
+        for position, ground_set in zip(positions, ground_sets, strict=True):
             with naming(position):
-                prepared.append(self.kernel.prepare(ground_sets[position]))
-        return self._explained(
-            positions,
-            partial(_Stack, positions, X, prepared, targets, self.kernel, self.jitter),
-        )
+                prepared.append(self.kernel.prepare(ground_set))
+        stack = partial(_Stack, positions, X, prepared, targets)
+        return self._explained(positions, partial(stack, self.kernel, self.jitter))
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
@@ -183,6 +184,23 @@ class TrainingProblem:
         gradient /= self.n_sets
         self.space.unpack(gradient)["theta"][:] += self.l2 * theta
         return value / self.n_sets + 0.5 * self.l2 * float(theta @ theta), gradient
+
+    def expected_f(self, flat: FloatArray) -> float:
+        r"""Return the mean of the expected F-scores at a point of ``space``.
+
+        :math:`2 \sum_{i \in y} K_{ii} / (\sum_i K_{ii} + |y|)`: the F-score with the
+        numbers of right and of chosen items replaced by what they are expected to be.
+        """
+        parts = self.space.unpack(flat)
+        scores = []
+        for stack in self._stacks:
+            marginals = partial(stack.marginals, parts)
+            included = self._explained(stack.positions, marginals)
+            wanted = stack.targets.indicator
+            right = np.where(wanted, included, 0.0).sum(axis=1)
+            total = included.sum(axis=1) + wanted.sum(axis=1)
+            scores.append(np.where(total > 0, 2.0 * right / (total + (total == 0)), 1))
+        return float(np.concatenate(scores).mean())
 
     def _each_stack(
         self, parts: dict[str, FloatArray]
@@ -244,10 +262,32 @@ class TrainingProblem:
             ) from None
 
 
+def feature_center(ground_sets: Sequence[GroundSet], fit_intercept: bool) -> FloatArray:
+    """Return the mean of the features, zeros where there is no intercept."""
+    if not fit_intercept:
+        return np.zeros(ground_sets[0].n_features)
+    mean: FloatArray = np.concatenate([gs.quality for gs in ground_sets]).mean(axis=0)
+    return mean
+
+
+def parameter_space(
+    n_features: int, fit_intercept: bool, kernel: Kernel
+) -> ParameterSpace:
+    """Return the space of ``θ``, an intercept perhaps, and the kernel's parameters."""
+    return ParameterSpace(
+        {
+            "theta": Free(n_features),
+            "intercept": Free(int(fit_intercept)),
+            "kernel": kernel.domain,
+        },
+        groups=[["theta", "intercept"], ["kernel"]],
+    )
+
+
 def _groups_of_equal_size(
     ground_sets: Sequence[GroundSet], stackable: bool
 ) -> list[list[int]]:
-    """Return the positions that are evaluated together."""
+    """Return the places of ground sets that are evaluated together."""
     by_size: dict[int, list[int]] = defaultdict(list)
     for position, ground_set in enumerate(ground_sets):
         by_size[len(ground_set)].append(position)
@@ -305,6 +345,17 @@ class _Stack:
         add_jitter(S, self.jitter)
         return S
 
+    def _similarity_and_quality(
+        self, parts: dict[str, FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        S = self._similarity(parts["kernel"]) if self.learned else self.prepared
+        u = quality.log_quality(self.X, parts["theta"], parts["intercept"].sum())
+        return S, u
+
+    def marginals(self, parts: dict[str, FloatArray]) -> FloatArray:
+        """Return ``K_ii`` of every ground set."""
+        return Resolvent.of(*self._similarity_and_quality(parts)).included
+
     def add_value_and_gradient(
         self,
         loss: LargeMarginLoss,
@@ -312,8 +363,7 @@ class _Stack:
         slopes: dict[str, FloatArray],
     ) -> float:
         """Return the sum of the losses; add its gradient to ``slopes``."""
-        S = self._similarity(parts["kernel"]) if self.learned else self.prepared
-        u = quality.log_quality(self.X, parts["theta"], parts["intercept"].sum())
+        S, u = self._similarity_and_quality(parts)
         terms = loss.value_and_gradient(
             S,
             u,

@@ -9,49 +9,38 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from variegate._typing import AnyArray, FloatArray
-from variegate.ground_set import GroundSet, as_indicator, renumbering
+from variegate._typing import FloatArray
+from variegate.ground_set import GroundSet, GroundSetError, renumbering
 from variegate.kernels import Kernel
-from variegate.learning import quality
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problem import TrainingProblem
-from variegate.linalg.determinants import STACK_LIMIT, Resolvent, with_jitter
-from variegate.solvers import MiniBatch, Problem
+from variegate.learning.problem import (
+    TrainingProblem,
+    feature_center,
+    parameter_space,
+)
 from variegate.streaming import Example, Examples, ListedExamples
 
-__all__ = ["StreamedProblem", "n_to_hold_out"]
+__all__ = ["StreamedProblem", "ValidationError"]
 
 #: Ground sets from the head of a stream that bandwidths and the mean of the features
 #: are taken from.
 N_SAMPLE = 1000
 #: Fewer of them, where their features take more bytes than this.
 _SAMPLE_BYTES = 2**26
-#: A share of a stream to hold out is cut to this many pairs, which stay in memory.
-LARGEST_VALIDATION = 10_000
-#: Ground sets whose probabilities are worked out together.
-_STACK = 256
 
 
-def n_to_hold_out(solver: MiniBatch, examples: Examples | ListedExamples) -> int:
-    """Return how many examples at the head of a stream are only for judging by."""
-    if not solver.validation_fraction:
-        return solver.n_validation or 0
-    try:
-        n_examples = len(examples)
-    except TypeError:
-        raise ValueError(
-            "validation_fraction needs a stream that has a length: give n_validation, "
-            "the number of pairs to hold out, instead"
-        ) from None
-    share = max(1, round(solver.validation_fraction * n_examples))
-    return min(share, LARGEST_VALIDATION)
+class ValidationError(GroundSetError):
+    """Something is wrong with a ground set that is only judged by."""
+
+    def __str__(self) -> str:
+        return f"validation: {super().__str__()}"
 
 
 def _head(stream: Iterator[Example]) -> Iterator[Example]:
@@ -122,37 +111,33 @@ class StreamedProblem:
                 else f"the stream holds {len(held_out)} pairs, all of them held out: "
                 "there is nothing to learn from"
             )
-        with _by_place_in_stream(sample):
-            if settle:
-                kernel.fit([example.ground_set for example in sample])
-            # One small batch knows the space; the sample knows the mean.
-            self.space = self._training_problem(sample[:1]).space
-        self.center = (
-            np.concatenate([e.ground_set.quality for e in sample]).mean(axis=0)
-            if fit_intercept
-            else np.zeros(sample[0].ground_set.n_features)
-        )
+        ground_sets = [example.ground_set for example in sample]
+        if settle:
+            with renumbering([example.position for example in sample]):
+                kernel.fit(ground_sets)
+        first = ground_sets[0]
+        self.space = parameter_space(first.n_features, fit_intercept, kernel)
+        self.center = feature_center(ground_sets, fit_intercept)
         self._fingerprints = [_fingerprint(held_out), _fingerprint(sample)]
-        judged = [*validation, *held_out]
         if validation:
-            _check_alike(validation[0].ground_set, sample[0].ground_set)
+            _check_alike(validation[0].ground_set, first)
             self._fingerprints.append(_fingerprint(validation))
-        self.has_held_out = bool(judged)
-        if judged:
-            self._held_out = self.batch(judged)
-            self._marginals = _Marginals(judged, kernel, jitter)
+        self.has_held_out = bool(validation or held_out)
+        self._judging = _judging if validation else nullcontext
+        if self.has_held_out:
+            with self._judging():
+                self._held_out = self.batch([*validation, *held_out])
 
-    def _training_problem(self, examples: Sequence[Example]) -> TrainingProblem:
-        return TrainingProblem(
-            [example.ground_set for example in examples],
-            [example.members for example in examples],
+    def batch(self, examples: Sequence[Example]) -> TrainingProblem:
+        """Return the objective of some examples."""
+        return TrainingProblem.of(
+            examples,
             self.kernel,
             self.loss,
-            false_positive=[example.false_positive for example in examples],
-            false_negative=[example.false_negative for example in examples],
             fit_intercept=self.fit_intercept,
             l2=self.l2,
             jitter=self.jitter,
+            center=self.center,
         )
 
     def blocks(self, size: int, first: int = 0) -> Iterator[list[Example]]:
@@ -168,27 +153,11 @@ class StreamedProblem:
             yield block
             block = list(islice(examples, size))
 
-    def batch(self, examples: Sequence[Example]) -> Problem:
-        """Return the objective of some examples, in the coordinates of ``space``."""
-        with _by_place_in_stream(examples):
-            problem = self._training_problem(examples)
-        return _Recentred(problem, self.center, examples)
-
     def judge(self, flat: FloatArray) -> tuple[float, float]:
-        r"""Return the objective and the expected F-score on what is held out.
-
-        The latter is the mean of
-        :math:`2 \sum_{i \in y} K_{ii} / (\sum_i K_{ii} + |y|)`: the F-score with the
-        numbers of right and of chosen items replaced by what they are expected to be.
-        """
-        objective, _ = self._held_out.value_and_gradient(flat)
-        parts = self.space.unpack(flat)
-        intercept = float(parts["intercept"].sum()) - float(
-            self.center @ parts["theta"]
-        )
-        return objective, self._marginals.expected_f(
-            parts["theta"], intercept, parts["kernel"]
-        )
+        """Return the objective and the expected F-score on what is held out."""
+        with self._judging():
+            objective, _ = self._held_out.value_and_gradient(flat)
+            return objective, self._held_out.expected_f(flat)
 
     def description(self) -> dict[str, Any]:
         """Return, as plain values, what tells this problem from others."""
@@ -218,75 +187,13 @@ def _check_alike(ground_set: GroundSet, first: GroundSet) -> None:
         )
 
 
-def _by_place_in_stream(examples: Sequence[Example]) -> AbstractContextManager[None]:
-    return renumbering([example.position for example in examples])
-
-
-class _Recentred:
-    """A problem in coordinates of another ``center``: ``b + θᵀ center`` differs."""
-
-    def __init__(
-        self, problem: TrainingProblem, center: FloatArray, examples: Sequence[Example]
-    ) -> None:
-        self.problem = problem
-        self.center = center
-        self.examples = examples
-        self.space = problem.space
-        self.is_smooth = problem.is_smooth
-
-    def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        shift = self.problem.center - self.center
-        moved = flat.copy()
-        parts = self.space.unpack(moved)
-        parts["intercept"] += shift @ parts["theta"]
-        with _by_place_in_stream(self.examples):
-            value, gradient = self.problem.value_and_gradient(moved)
-        slopes = self.space.unpack(gradient)
-        slopes["theta"] += shift * slopes["intercept"].sum()
-        return value, gradient
-
-
-class _Marginals:
-    """The probabilities that items are chosen, for judging by."""
-
-    def __init__(
-        self, examples: Sequence[Example], kernel: Kernel, jitter: float
-    ) -> None:
-        self._kernel = kernel
-        self._jitter = jitter
-        self._stacks = []
-        by_size: dict[int, list[Example]] = {}
-        for example in examples:
-            by_size.setdefault(len(example.ground_set), []).append(example)
-        for size, group in by_size.items():
-            step = _STACK if kernel.stackable and size <= STACK_LIMIT else 1
-            for start in range(0, len(group), step):
-                self._stacks.append(self._stack(group[start : start + step], size))
-
-    def _stack(
-        self, group: Sequence[Example], size: int
-    ) -> tuple[FloatArray, AnyArray, Any]:
-        prepared = [self._kernel.prepare(example.ground_set) for example in group]
-        return (
-            np.stack([example.ground_set.quality for example in group]),
-            np.stack([as_indicator(example.members, size) for example in group]),
-            self._kernel.stack(prepared) if self._kernel.stackable else prepared[0],
-        )
-
-    def expected_f(
-        self, theta: FloatArray, intercept: float, parameters: FloatArray
-    ) -> float:
-        """Return the mean of ``2 Σ_{i∈y} K_ii / (Σ_i K_ii + |y|)``."""
-        scores = []
-        for X, wanted, prepared in self._stacks:
-            S = self._kernel.value(prepared, parameters)
-            S = with_jitter(S if S.ndim == 3 else S[None], self._jitter)
-            u = quality.log_quality(X, theta, intercept)
-            included = Resolvent.of(S, u).included
-            right = np.where(wanted, included, 0.0).sum(axis=1)
-            total = included.sum(axis=1) + wanted.sum(axis=1)
-            scores.append(np.where(total > 0, 2.0 * right / (total + (total == 0)), 1))
-        return float(np.concatenate(scores).mean())
+@contextmanager
+def _judging() -> Iterator[None]:
+    """Tell ground sets that are only judged by from those of the stream."""
+    try:
+        yield
+    except GroundSetError as error:
+        raise ValidationError(error.position, error.problem) from error
 
 
 def _fingerprint(examples: Sequence[Example]) -> str:

@@ -15,11 +15,9 @@ import numpy as np
 from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState
 from variegate._validation import check_count
-from variegate.decoding import Constraint, Greedy
-from variegate.decoding.base import Ensemble
-from variegate.decoding.residuals import refuse_fewer
 from variegate.linalg.determinants import RANK_TOLERANCE
 from variegate.linalg.representations import Dense, Factored
+from variegate.selection import Ensemble, refuse_fewer
 
 __all__ = ["ChainSamples", "sample_chain"]
 
@@ -86,12 +84,9 @@ def sample_chain(
     check_count("thin", thin)
     if burn_in < 0:
         raise ValueError(f"burn_in must not be negative, got {burn_in}")
-    rng = generator(random_state)
-    constraint = Constraint.of(n_items, k, None, None)
-    greedy = Greedy()(ensemble, constraint, rng)
-    refuse_fewer(len(greedy), constraint.k, greedy.stop_reason)
-    start = greedy.indices
-    chain = _Chain(ensemble, start, k is not None, rng)
+    greedy = ensemble.decode("greedy", k)
+    refuse_fewer(len(greedy), k, greedy.stop_reason)
+    chain = _Chain(ensemble, greedy.indices, k is not None, generator(random_state))
     chain.advance(burn_in)
     chain.accepted = chain.steps = 0
     samples = np.zeros((n, n_items), dtype=bool)

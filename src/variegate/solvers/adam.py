@@ -17,7 +17,7 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
-from variegate.solvers.result import Problem
+from variegate.solvers.result import Problem, SolverResult, Step, Stop
 
 _FIRST_DECAY = 0.9
 _SECOND_DECAY = 0.999
@@ -87,6 +87,19 @@ class Adam:
             self.first = np.zeros_like(self.first)
             value, gradient = problem.value_and_gradient(space.from_free(self.free))
         return value, space.pull_back(self.free, gradient)
+
+    def result(self, objective: float) -> SolverResult:
+        """Return where the steps led, none of them the last for certain."""
+        return SolverResult(
+            self.average,
+            objective,
+            Stop.DATA_USED,
+            f"took {self.n_steps} steps of partial_fit",
+            "",
+            n_iterations=self.n_steps,
+            n_evaluations=self.n_steps,
+            history=[Step(self.n_steps, objective, self.gradient_norm)],
+        )
 
     def state(self) -> dict[str, Any]:
         """Return the state as plain JSON values, with all digits."""

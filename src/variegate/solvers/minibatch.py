@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,6 +39,9 @@ from variegate.solvers.result import (
 )
 
 logger = logging.getLogger(__name__)
+
+#: A share of a stream to hold out is cut to this many pairs, which stay in memory.
+LARGEST_VALIDATION = 10_000
 
 
 class StreamProblem(Protocol):
@@ -136,6 +139,20 @@ class MiniBatch:
             )
         if self.validation_fraction and self.n_validation:
             raise ValueError("give validation_fraction or n_validation, not both")
+
+    def n_to_hold_out(self, examples: Sized) -> int:
+        """Return how many examples at the head of a stream are only for judging by."""
+        if not self.validation_fraction:
+            return self.n_validation or 0
+        try:
+            n_examples = len(examples)
+        except TypeError:
+            raise ValueError(
+                "validation_fraction needs a stream that has a length: give "
+                "n_validation, the number of pairs to hold out, instead"
+            ) from None
+        share = max(1, round(self.validation_fraction * n_examples))
+        return min(share, LARGEST_VALIDATION)
 
     def solve(
         self,

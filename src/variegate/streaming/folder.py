@@ -1,21 +1,4 @@
-"""Learning from more pairs than memory holds.
-
-A stream is any object that yields ``(ground set, subset)`` pairs each time it is
-iterated over: a list, a class with ``__iter__`` that reads a data base, a
-:class:`PairFolder` on disk.  ``LargeMarginDPP().fit(stream)`` learns from one; see
-:class:`~variegate.solvers.MiniBatch`.
-
-A folder of pairs holds numbered shards, each of a few plain ``.npy`` files, and an
-index that is written last::
-
-    pairs.json              format, number of pairs and their shards, blocks
-    quality-00000.npy       (items, d)  rows of all ground sets, one after another
-    similarity-00000-0.npy  (items, p)  one file a block; none if quality serves both
-    chosen-00000.npy        (items,)    which items are in the subset
-    offsets-00000.npy       (pairs + 1,) where each ground set begins
-
-Ground sets may differ in size.  Costs and items are not stored.
-"""
+"""A folder of pairs on disk; the layout is that of :mod:`variegate.streaming`."""
 
 from __future__ import annotations
 
@@ -24,141 +7,18 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from variegate._files import write_atomic
-from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
+from variegate._typing import AnyArray, BoolArray
 from variegate._validation import check_count
-from variegate.ground_set import (
-    GroundSet,
-    as_indicator,
-    as_members,
-    check_same_features,
-    naming,
-)
+from variegate.ground_set import GroundSet, as_indicator
+from variegate.streaming.examples import Example, Examples
 
-__all__ = [
-    "Example",
-    "Examples",
-    "ListedExamples",
-    "PairFolder",
-    "check_stream",
-    "write_pairs",
-]
-
-
-class Example(NamedTuple):
-    """A checked pair, with its place in the stream and its error costs."""
-
-    position: int
-    ground_set: GroundSet
-    members: IntArray
-    false_positive: FloatArray | float
-    false_negative: FloatArray | float
-
-
-# Reading --------------------------------------------------------------------------
-
-
-def check_stream(pairs: Any) -> None:
-    """Refuse what cannot be iterated over again and again."""
-    try:
-        iterator = iter(pairs)
-    except TypeError:
-        raise ValueError(
-            "without subsets, the first argument must be an iterable of "
-            f"(ground set, subset) pairs, got {pairs!r}"
-        ) from None
-    if iterator is pairs:
-        raise ValueError(
-            f"a {type(pairs).__name__} can be read only once, but learning reads the "
-            "pairs several times (for the kernel, for every epoch, to go on from a "
-            "checkpoint). Pass an object whose iter() begins again: a list, a "
-            "variegate.streaming.PairFolder (write_pairs makes one of a generator), "
-            "or an object of your own with an __iter__ method"
-        )
-
-
-class Examples:
-    """The checked examples of a stream of pairs.
-
-    Parameters
-    ----------
-    pairs : re-iterable of (GroundSet, subset)
-        One that has a method ``starting_at(position)`` is asked for it when a run goes
-        on from a checkpoint; otherwise pairs are read and thrown away.
-    omega : float
-        The cost of missing an item.
-    """
-
-    def __init__(self, pairs: Iterable[Any], omega: float) -> None:
-        check_stream(pairs)
-        self._pairs = pairs
-        self._omega = omega
-        self._first: GroundSet | None = None
-
-    def __len__(self) -> int:
-        return len(self._pairs)  # type: ignore[arg-type]
-
-    def starting_at(self, position: int) -> Iterator[Example]:
-        """Yield the examples from ``position`` on."""
-        if hasattr(self._pairs, "starting_at"):
-            pairs = self._pairs.starting_at(position)
-        else:
-            pairs = islice(self._pairs, position, None)
-        for here, pair in enumerate(pairs, start=position):
-            yield self._checked(here, pair)
-
-    def _checked(self, position: int, pair: Any) -> Example:
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ValueError(
-                f"pair {position} of the stream is a {type(pair).__name__}, not a "
-                "(ground set, subset) pair; to learn from two lists, give both"
-            )
-        ground_set, subset = pair
-        with naming(position):
-            if not isinstance(ground_set, GroundSet):
-                ground_set = GroundSet(ground_set)
-            members = as_members(subset, len(ground_set))
-            self._first = self._first or ground_set
-            check_same_features(ground_set, self._first)
-        return Example(position, ground_set, members, 1.0, self._omega)
-
-
-class ListedExamples:
-    """Examples that are all in memory, already checked."""
-
-    def __init__(
-        self,
-        ground_sets: Sequence[GroundSet],
-        members: Sequence[IntArray],
-        false_positive: Sequence[FloatArray | float],
-        false_negative: Sequence[FloatArray | float],
-    ) -> None:
-        self._ground_sets = ground_sets
-        self._members = members
-        self._false_positive = false_positive
-        self._false_negative = false_negative
-
-    def __len__(self) -> int:
-        return len(self._ground_sets)
-
-    def starting_at(self, position: int) -> Iterator[Example]:
-        """Yield the examples from ``position`` on."""
-        for here in range(position, len(self)):
-            yield Example(
-                here,
-                self._ground_sets[here],
-                self._members[here],
-                self._false_positive[here],
-                self._false_negative[here],
-            )
-
-
-# On disk --------------------------------------------------------------------------
+__all__ = ["PairFolder", "write_pairs"]
 
 FORMAT = "variegate-pairs"
 VERSION = 1

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import metrics, persistence
@@ -20,35 +19,16 @@ from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.decoding import Decoder, as_decoder
 from variegate.ensemble import LEnsemble
+from variegate.estimator.learner import Learner
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.learning.dual import low_rank_factors
-from variegate.learning.objective import LargeMarginLoss, check_error_costs
-from variegate.learning.parameters import ParameterSpace
-from variegate.learning.problem import TrainingProblem
+from variegate.learning.ensembles import learned_ensemble
 from variegate.learning.quality import log_quality
-from variegate.learning.streamed_problem import StreamedProblem, n_to_hold_out
-from variegate.linalg.determinants import with_jitter
-from variegate.linalg.representations import Factored
-from variegate.linalg.representations.factored import MAX_MATRIX
-from variegate.solvers import (
-    Callback,
-    MiniBatch,
-    SolverResult,
-    Step,
-    Stop,
-    as_solver,
-)
+from variegate.solvers import Callback, SolverResult, Step, as_solver
 from variegate.solvers.adam import Adam
-from variegate.streaming import Example, Examples, ListedExamples
+from variegate.streaming import ListedExamples, as_examples
 
 __all__ = ["LargeMarginDPP"]
-
-#: Up to so many items, an ensemble holds the similarity as a matrix.
-_LARGEST_MATRIX = 2000
-#: The trace of ``L`` up to which rounding in a factor is no more than that in ``K``:
-#: errors of 1e-16 of the largest eigenvalue are then at most 1e-10 in a probability.
-_LARGEST_TAME = 1e6
 
 
 class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
@@ -209,89 +189,37 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        solver = as_solver(self.solver, self.max_iter, self.tol)
-        if subsets is None and self.solver == "lbfgs":
-            solver = MiniBatch()
-        if isinstance(solver, MiniBatch):
-            given = (ground_sets, subsets, false_positive, false_negative)
-            return self._fit_in_batches(solver, given, validation, checkpoint)
-        if subsets is None:
-            raise ValueError(
-                f"{type(solver).__name__} needs all the data in memory: give two lists "
-                'to fit, or learn from the stream with solver="minibatch"'
-            )
-        if validation is not None or checkpoint is not None:
-            raise ValueError(
-                'validation and checkpoint are for solver="minibatch" or MiniBatch(...)'
-            )
-        ground_sets = check_ground_sets(ground_sets)
-        members = check_subsets(subsets, ground_sets)
-        kernel = self._kernel_to_fit().fit(ground_sets)
-        problem = TrainingProblem(
-            ground_sets,
-            members,
-            kernel,
-            LargeMarginLoss(self.lam),
-            false_positive=_error_costs(
-                false_positive, "false_positive", ground_sets, 1.0
-            ),
-            false_negative=_error_costs(
-                false_negative, "false_negative", ground_sets, self.omega
-            ),
-            fit_intercept=self.fit_intercept,
-            l2=self.l2,
-            jitter=self.jitter,
-            n_jobs=effective_n_jobs(self.n_jobs),
+        examples = as_examples(
+            ground_sets, subsets, self.omega, false_positive, false_negative
         )
-        result = self._solve(problem)
-        if result.remedy:
-            warnings.warn(
-                f"{result.status}. {result.remedy}", ConvergenceWarning, stacklevel=2
-            )
-        return self._take(kernel, problem.space, problem.center, result)
+        learner = self._learner(self.warm_start, is_stream=subsets is None)
+        return self._set_fitted(*learner.learn(examples, validation, checkpoint))
 
-    def _fit_in_batches(
-        self,
-        solver: MiniBatch,
-        given: tuple[Any, Any, Any, Any],
-        validation: tuple[Sequence[GroundSet], Sequence[Any]] | None,
-        checkpoint: str | Path | None,
-    ) -> Self:
-        solver.check()
-        if self.n_starts > 1:
-            raise ValueError(f"MiniBatch starts once, but n_starts={self.n_starts}")
-        if validation is not None and (
-            solver.validation_fraction or solver.n_validation
-        ):
-            raise ValueError(
-                "give validation, or a validation_fraction or n_validation of the "
-                "data, not both"
-            )
-        in_memory = given[1] is not None
-        examples = (
-            self._listed(*given) if in_memory else self._streamed(given[0], *given[2:])
-        )
-        problem = StreamedProblem(
-            examples,
-            self._kernel_to_fit(),
-            LargeMarginLoss(self.lam),
-            validation=self._validation(validation),
-            n_held_out=n_to_hold_out(solver, examples),
+    def _learner(self, warm: bool, is_stream: bool = False) -> Learner:
+        # A stream is learned from in batches, if nothing else is said.
+        in_batches = is_stream and self.solver == "lbfgs"
+        solver = "minibatch" if in_batches else self.solver
+        known = None
+        if warm and hasattr(self, "theta_"):
+            known = {
+                "theta": self.theta_,
+                "intercept": np.array([self.intercept_]),
+                "kernel": self.kernel_parameters_,
+            }
+        return Learner(
+            kernel=MultipleKernel() if self.kernel is None else clone(self.kernel),
+            solver=as_solver(solver, self.max_iter, self.tol),
+            lam=self.lam,
+            omega=self.omega,
             fit_intercept=self.fit_intercept,
             l2=self.l2,
             jitter=self.jitter,
-            n_sample=len(examples) if in_memory else None,
+            n_starts=self.n_starts,
+            callback=self.callback,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            known=known,
         )
-        seed = (
-            None
-            if self.random_state is None
-            else int(generator(self.random_state).integers(2**63))
-        )
-        (start,) = self._starts(problem.space, problem.center)
-        result = solver.solve(
-            problem, start, self.callback, seed=seed, checkpoint=checkpoint
-        )
-        return self._take(problem.kernel, problem.space, problem.center, result)
 
     def partial_fit(
         self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any], n_steps: int = 1
@@ -316,109 +244,24 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         check_count("n_steps", n_steps)
-        solver = as_solver(self.solver, self.max_iter, self.tol)
-        solver = solver if isinstance(solver, MiniBatch) else MiniBatch()
-        solver.check()
-        is_new = not hasattr(self, "theta_")
-        examples = self._listed(ground_sets, subsets)
-        problem = StreamedProblem(
-            examples,
-            self._kernel_to_fit() if is_new else self.kernel_,
-            LargeMarginLoss(self.lam),
-            fit_intercept=self.fit_intercept,
-            l2=self.l2,
-            jitter=self.jitter,
-            n_sample=len(examples),
-            settle=is_new,
+        examples = ListedExamples.of(ground_sets, subsets, self.omega)
+        learner = self._learner(warm=True)
+        if hasattr(self, "theta_"):
+            self._check_n_features(examples.examples[0].ground_set)
+            learner = replace(learner, kernel=self.kernel_)
+        learned, optimizer = learner.take_steps(
+            examples, n_steps, getattr(self, "_optimizer", None)
         )
-        if not is_new and problem.space.parts["theta"].size != self.n_features_in_:
-            raise ValueError(
-                f"{problem.space.parts['theta'].size} quality features, but the model "
-                f"was fitted with {self.n_features_in_}"
-            )
-        if hasattr(self, "_optimizer"):
-            adam, problem.center = self._optimizer
-        else:
-            start = problem.space.center() if is_new else self._fitted(problem.center)
-            adam = Adam.at(problem.space, start)
-        batch = problem.batch(list(examples.starting_at(0)))
-        values = [
-            adam.step(batch, solver.learning_rate, solver.decay_steps)
-            for _ in range(n_steps)
-        ]
-        result = SolverResult(
-            adam.average,
-            values[-1],
-            Stop.DATA_USED,
-            f"took {adam.n_steps} steps of partial_fit",
-            "",
-            n_iterations=adam.n_steps,
-            n_evaluations=adam.n_steps,
-            history=[Step(adam.n_steps, values[-1], adam.gradient_norm)],
-        )
-        self._take(problem.kernel, problem.space, problem.center, result)
-        self._optimizer: tuple[Adam, FloatArray] = (adam, problem.center)
-        return self
-
-    def _listed(
-        self,
-        ground_sets: Any,
-        subsets: Any,
-        false_positive: Sequence[Any] | None = None,
-        false_negative: Sequence[Any] | None = None,
-    ) -> ListedExamples:
-        checked = check_ground_sets(ground_sets)
-        return ListedExamples(
-            checked,
-            check_subsets(subsets, checked),
-            _error_costs(false_positive, "false_positive", checked, 1.0),
-            _error_costs(false_negative, "false_negative", checked, self.omega),
-        )
-
-    def _streamed(
-        self, pairs: Any, false_positive: Any, false_negative: Any
-    ) -> Examples:
-        if false_positive is not None or false_negative is not None:
-            raise ValueError(
-                "false_positive and false_negative are for lists, not for a stream"
-            )
-        return Examples(pairs, self.omega)
-
-    def _validation(self, validation: Any) -> list[Example]:
-        if validation is None:
-            return []
-        if not isinstance(validation, tuple | list) or len(validation) != 2:
-            raise ValueError(
-                "validation must be a pair of lists (ground_sets, subsets), got "
-                f"{type(validation).__name__}"
-            )
-        return list(self._listed(*validation).starting_at(0))
-
-    def _fitted(self, center: FloatArray) -> FloatArray:
-        """Return what was learned, as a point of a space with this ``center``."""
-        intercept = [self.intercept_ + center @ self.theta_] * int(self.fit_intercept)
-        return np.concatenate([self.theta_, intercept, self.kernel_parameters_])
-
-    def _take(
-        self,
-        kernel: Kernel,
-        space: ParameterSpace,
-        center: FloatArray,
-        result: SolverResult,
-    ) -> Self:
-        """Take what a solver found, the intercept freed of ``center``."""
-        parts = space.unpack(result.parameters)
-        if self.fit_intercept:
-            parts["intercept"] = parts["intercept"] - center @ parts["theta"]
-        if hasattr(self, "_optimizer"):
-            del self._optimizer
-        self._set_fitted(kernel, parts, result)
+        self._set_fitted(*learned)
+        self._optimizer: tuple[Adam, FloatArray] = optimizer
         return self
 
     def _set_fitted(
         self, kernel: Kernel, parts: dict[str, FloatArray], result: SolverResult
-    ) -> None:
+    ) -> Self:
         """Take what was learned, now or in the model that a file holds."""
+        if hasattr(self, "_optimizer"):  # partial_fit goes on from these numbers
+            del self._optimizer
         self.kernel_ = kernel
         self.theta_: FloatArray = parts["theta"]
         self.intercept_ = float(parts["intercept"].sum())
@@ -426,6 +269,7 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         self.solver_result_ = result
         self.history_: list[Step] = result.history
         self.n_features_in_ = len(self.theta_)
+        return self
 
     def _check_parameters(self) -> None:
         for name in ("lam", "omega", "l2", "jitter", "tol"):
@@ -445,39 +289,6 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             check_count("n_jobs", self.n_jobs)
         as_solver(self.solver, self.max_iter, self.tol)
         as_decoder(self.decoder)
-
-    def _kernel_to_fit(self) -> Kernel:
-        kernel: Kernel = MultipleKernel() if self.kernel is None else clone(self.kernel)
-        return kernel
-
-    def _solve(self, problem: TrainingProblem) -> SolverResult:
-        solver = as_solver(self.solver, self.max_iter, self.tol)
-        results: list[SolverResult] = []
-        for start in self._starts(problem.space, problem.center):
-            results.append(solver.solve(problem, start, self.callback))
-            if results[-1].stop is Stop.CALLBACK:
-                break
-        return min(results, key=lambda result: result.objective)
-
-    def _starts(self, space: ParameterSpace, center: FloatArray) -> list[FloatArray]:
-        first = space.unpack(space.center())
-        if self.warm_start and hasattr(self, "theta_"):
-            previous = {
-                "theta": self.theta_,
-                "intercept": np.array([self.intercept_]),
-                "kernel": self.kernel_parameters_,
-            }
-            for name, values in previous.items():
-                if values.shape == first[name].shape:
-                    first[name] = values
-            first["intercept"] = first["intercept"] + center @ first["theta"]
-        starts = [space.pack(first)]
-        kernel_domain = space.parts["kernel"]
-        if kernel_domain.size:
-            rng = generator(self.random_state)
-            for _ in range(self.n_starts - 1):
-                starts.append(space.pack(first | {"kernel": kernel_domain.random(rng)}))
-        return starts
 
     @property
     def alpha_(self) -> FloatArray:
@@ -561,36 +372,22 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         wanted = check_subsets(subsets, ground_sets)
         return metrics.mean_scores(self.predict(ground_sets), wanted)["f"]
 
-    def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
+    def _check_n_features(self, ground_set: GroundSet) -> None:
         if ground_set.n_features != self.n_features_in_:
             raise ValueError(
                 f"{ground_set.n_features} quality features, but the model was fitted "
                 f"with {self.n_features_in_}"
             )
-        u = log_quality(ground_set.quality, self.theta_, self.intercept_)
-        if len(ground_set) > _LARGEST_MATRIX:
-            ensemble = self._factored_ensemble(ground_set, u)
-            if ensemble is not None:
-                return ensemble
-        prepared = self.kernel_.prepare(ground_set)
-        S = self.kernel_.value(prepared, self.kernel_parameters_)
-        return LEnsemble.from_quality(with_jitter(S, self.jitter), u)
 
-    def _factored_ensemble(
-        self, ground_set: GroundSet, u: FloatArray
-    ) -> LEnsemble | None:
-        """Return the ensemble of a factor, or None where a matrix is better."""
-        factors = low_rank_factors(self.kernel_, ground_set)
-        if factors is None:
-            return None
-        own = factors.squared @ factors.weights(self.kernel_parameters_)
-        if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= _LARGEST_TAME:
-            # Qualities may then spread further than from_factor knows to be safe.
-            B = factors.scaled(self.kernel_parameters_, u)
-            return LEnsemble._of(Factored(B))
-        if len(ground_set) <= MAX_MATRIX:
-            return None
-        return LEnsemble.from_factor(factors.scaled(self.kernel_parameters_, u))
+    def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
+        self._check_n_features(ground_set)
+        return learned_ensemble(
+            ground_set,
+            self.kernel_,
+            self.kernel_parameters_,
+            log_quality(ground_set.quality, self.theta_, self.intercept_),
+            self.jitter,
+        )
 
     # Keeping ----------------------------------------------------------------------
 
@@ -601,24 +398,3 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
 
 
 persistence.register(None, partial(persistence.decode, LargeMarginDPP))
-
-
-def _error_costs(
-    given: Sequence[Any] | None,
-    name: str,
-    ground_sets: Sequence[GroundSet],
-    default: float,
-) -> list[FloatArray | float]:
-    if given is None:
-        return [default] * len(ground_sets)
-    if not hasattr(given, "__len__"):
-        raise ValueError(f"{name} must be a list of arrays, got {given!r}")
-    if len(given) != len(ground_sets):
-        raise ValueError(f"{len(given)} {name} for {len(ground_sets)} ground sets")
-    checked: list[FloatArray | float] = []
-    for position, (costs, ground_set) in enumerate(
-        zip(given, ground_sets, strict=True)
-    ):
-        with naming(position):
-            checked.append(check_error_costs(costs, len(ground_set), name))
-    return checked

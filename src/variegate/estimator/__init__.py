@@ -1,0 +1,5 @@
+"""The estimator: learn from selections, then select."""
+
+from variegate.estimator.large_margin import LargeMarginDPP
+
+__all__ = ["LargeMarginDPP"]

@@ -1,0 +1,228 @@
+"""From examples to parameters: the problem, where to start, the solver."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from joblib import effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+
+from variegate._random import generator
+from variegate._typing import FloatArray, RandomState
+from variegate.kernels import Kernel
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.problem import TrainingProblem
+from variegate.learning.streamed_problem import StreamedProblem
+from variegate.solvers import Callback, MiniBatch, SolverResult, Stop
+from variegate.solvers.adam import Adam
+from variegate.streaming import Example, Examples, ListedExamples
+
+__all__ = ["Learned", "Learner"]
+
+
+class Learned(NamedTuple):
+    """What a solver found.
+
+    Attributes
+    ----------
+    kernel : the fitted kernel
+    parts : ``theta``, ``intercept`` and ``kernel``
+        The intercept is that of the features as they were given, not centred.
+    result : SolverResult
+    """
+
+    kernel: Kernel
+    parts: dict[str, FloatArray]
+    result: SolverResult
+
+    @classmethod
+    def of(
+        cls, problem: TrainingProblem | StreamedProblem, result: SolverResult
+    ) -> Learned:
+        """Read the solution of a problem."""
+        parts = problem.space.unpack(result.parameters)
+        parts["intercept"] = parts["intercept"] - problem.center @ parts["theta"]
+        return cls(problem.kernel, parts, result)
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """How to learn; parameters are those of :class:`variegate.LargeMarginDPP`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Not fitted, or fitted already if it is to stay as it is.
+    known : ``theta``, ``intercept`` and ``kernel``, or None
+        What to start from, where it fits.
+    """
+
+    kernel: Kernel
+    solver: Any
+    lam: float
+    omega: float
+    fit_intercept: bool
+    l2: float
+    jitter: float
+    n_starts: int
+    callback: Callback | None
+    random_state: RandomState
+    n_jobs: int | None
+    known: dict[str, FloatArray] | None
+
+    def learn(
+        self,
+        examples: Examples | ListedExamples,
+        validation: tuple[Any, Any] | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> Learned:
+        """Learn from examples in memory or in a stream, as the solver wants it."""
+        if isinstance(self.solver, MiniBatch):
+            return self._learn_in_batches(examples, validation, checkpoint)
+        if isinstance(examples, Examples):
+            raise ValueError(
+                f"{type(self.solver).__name__} needs all the data in memory: give two "
+                'lists to fit, or learn from the stream with solver="minibatch"'
+            )
+        if validation is not None or checkpoint is not None:
+            raise ValueError(
+                'validation and checkpoint are for solver="minibatch" or MiniBatch(...)'
+            )
+        return self._learn_in_memory(examples)
+
+    def _learn_in_memory(self, examples: ListedExamples) -> Learned:
+        """Learn from all examples at once, from every start; keep the best."""
+        listed = examples.examples
+        kernel = self.kernel.fit([example.ground_set for example in listed])
+        problem = TrainingProblem.of(
+            listed,
+            kernel,
+            LargeMarginLoss(self.lam),
+            n_jobs=effective_n_jobs(self.n_jobs),
+            **self._settings(),
+        )
+        results: list[SolverResult] = []
+        for start in self._starts(problem):
+            results.append(self.solver.solve(problem, start, self.callback))
+            if results[-1].stop is Stop.CALLBACK:
+                break
+        best = min(results, key=lambda result: result.objective)
+        if best.remedy:
+            warnings.warn(
+                f"{best.status}. {best.remedy}", ConvergenceWarning, stacklevel=4
+            )
+        return Learned.of(problem, best)
+
+    def _learn_in_batches(
+        self,
+        examples: Examples | ListedExamples,
+        validation: tuple[Any, Any] | None,
+        checkpoint: str | Path | None,
+    ) -> Learned:
+        """Learn from one batch after another."""
+        solver: MiniBatch = self.solver
+        solver.check()
+        if self.n_starts > 1:
+            raise ValueError(f"MiniBatch starts once, but n_starts={self.n_starts}")
+        problem = StreamedProblem(
+            examples,
+            self.kernel,
+            LargeMarginLoss(self.lam),
+            validation=self._judged(validation),
+            n_held_out=solver.n_to_hold_out(examples),
+            n_sample=None if isinstance(examples, Examples) else len(examples),
+            **self._settings(),
+        )
+        seed = (
+            None
+            if self.random_state is None
+            else int(generator(self.random_state).integers(2**63))
+        )
+        result = solver.solve(
+            problem,
+            self._first_start(problem),
+            self.callback,
+            seed=seed,
+            checkpoint=checkpoint,
+        )
+        return Learned.of(problem, result)
+
+    def _judged(self, validation: Any) -> Sequence[Example]:
+        """Return the examples to judge by, if any are given."""
+        if validation is None:
+            return ()
+        if self.solver.validation_fraction or self.solver.n_validation:
+            raise ValueError(
+                "give validation, or a validation_fraction or n_validation of the "
+                "data, not both"
+            )
+        if not isinstance(validation, tuple | list) or len(validation) != 2:
+            raise ValueError(
+                "validation must be a pair of lists (ground_sets, subsets), got "
+                f"{type(validation).__name__}"
+            )
+        ground_sets, subsets = validation
+        return ListedExamples.of(ground_sets, subsets, self.omega).examples
+
+    def take_steps(
+        self,
+        examples: ListedExamples,
+        n_steps: int,
+        optimizer: tuple[Adam, FloatArray] | None,
+    ) -> tuple[Learned, tuple[Adam, FloatArray]]:
+        """Take steps on one batch; return what to go on from as well.
+
+        That is the state of Adam, and the center of the features in its coordinates.
+        """
+        settings = self.solver if isinstance(self.solver, MiniBatch) else MiniBatch()
+        settings.check()
+        problem = StreamedProblem(
+            examples,
+            self.kernel,
+            LargeMarginLoss(self.lam),
+            n_sample=len(examples),
+            settle=self.known is None,
+            **self._settings(),
+        )
+        if optimizer is None:
+            adam = Adam.at(problem.space, self._first_start(problem))
+        else:
+            adam, problem.center = optimizer
+        batch = problem.batch(examples.examples)
+        for _ in range(n_steps):
+            value = adam.step(batch, settings.learning_rate, settings.decay_steps)
+        return Learned.of(problem, adam.result(value)), (adam, problem.center)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what problems of lists and of streams are both told."""
+        return {
+            "fit_intercept": self.fit_intercept,
+            "l2": self.l2,
+            "jitter": self.jitter,
+        }
+
+    def _first_start(self, problem: TrainingProblem | StreamedProblem) -> FloatArray:
+        space = problem.space
+        parts = space.unpack(space.center())
+        if self.known is not None:
+            for name, values in self.known.items():
+                if values.shape == parts[name].shape:
+                    parts[name] = values
+            parts["intercept"] = parts["intercept"] + problem.center @ parts["theta"]
+        return space.pack(parts)
+
+    def _starts(self, problem: TrainingProblem) -> Iterator[FloatArray]:
+        """Yield the first start, then others with kernel parameters at random."""
+        first = self._first_start(problem)
+        yield first
+        domain = problem.space.parts["kernel"]
+        if domain.size:
+            rng = generator(self.random_state)
+            for _ in range(self.n_starts - 1):
+                start = first.copy()
+                problem.space.unpack(start)["kernel"][:] = domain.random(rng)
+                yield start
