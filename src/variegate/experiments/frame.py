@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from variegate._files import write_atomic
 from variegate._version import __version__
+from variegate.experiments.report import load_template, render
 from variegate.experiments.runner import (
     Progress,
     discard_pieces,
@@ -90,9 +91,10 @@ class Experiment(Generic[Setup]):
     pictures : callable
         From the setup, the results and the records to plots, or the bytes of pictures,
         by the names of their files less the suffix.
-    report : callable
-        From the setup, the results, the table of the claims and a sentence on how it
-        was made to the parts of the report.
+    template : str
+        The file of the report, which sees the settings, the results, the table of the
+        claims and a sentence on how it was made.
+    facts : what else the template sees
     claims_header : what the claims are shown under
     """
 
@@ -101,7 +103,8 @@ class Experiment(Generic[Setup]):
     results: Callable[[Setup, list[Record]], Results]
     claims: Callable[[Setup, Results], list[Claim]]
     pictures: Callable[[Setup, Results, list[Record]], Mapping[str, Figure | bytes]]
-    report: Callable[[Setup, Results, str, str], list[str]]
+    template: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
     claims_header: Sequence[str] = (
         "what the paper says",
         "what we measured",
@@ -131,6 +134,7 @@ class Experiment(Generic[Setup]):
         progress : callable, optional
             Called with the numbers of finished and of all pieces.
         """
+        template = load_template(self.template)  # better to fail before the work
         out.mkdir(parents=True, exist_ok=True)
         mark = fingerprint({"version": __version__, **asdict(setup)})  # type: ignore[call-overload]
         pieces = self.pieces(setup)
@@ -143,11 +147,17 @@ class Experiment(Generic[Setup]):
         table = markdown_table(
             self.claims_header, [(c.paper, c.measured, c.holds) for c in claims]
         )
-        made_by = f"Made by `{command}` with variegate {__version__}."
-        report = self.report(setup, results, table, made_by)
+        report = render(
+            template,
+            **self.facts,
+            settings=results["settings"],
+            results=results,
+            claims=table,
+            made_by=f"Made by `{command}` with variegate {__version__}.",
+        )
         files: dict[str, str | bytes] = {
             "results.json": json.dumps(results, indent=1) + "\n",
-            "report.md": "\n\n".join(report) + "\n",
+            "report.md": report,
         }
         for name, picture in self.pictures(setup, results, records).items():
             drawn = picture if isinstance(picture, bytes) else to_png(picture)

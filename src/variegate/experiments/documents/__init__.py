@@ -2,7 +2,7 @@
 
 The road: :mod:`settings`, :mod:`data` → :mod:`pieces` (learn on some topics, score the
 others by :mod:`methods`) → :mod:`rows` (means and intervals) → :mod:`claims`,
-:mod:`figures`, :mod:`report`.
+:mod:`figures`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from variegate.experiments.documents import claims, figures, pieces, report, rows
+from variegate.experiments.documents import claims, figures, pieces, rows
 from variegate.experiments.documents.data import find_data
 from variegate.experiments.documents.duc import check_duc
 from variegate.experiments.documents.settings import Settings, Setup
@@ -24,7 +24,8 @@ EXPERIMENT = Experiment(
     rows.results,
     claims.claims,
     figures.draw_all,
-    report.report,
+    "documents.md",
+    {"about": rows.ABOUT, "paper": claims.PAPER, "scores": rows.SCORES},
 )
 
 

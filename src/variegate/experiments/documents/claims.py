@@ -6,7 +6,7 @@ from typing import Any
 
 from variegate.experiments.documents.settings import Setup
 from variegate.experiments.frame import Claim, Results
-from variegate.experiments.wording import interval, verdict
+from variegate.experiments.report import interval, verdict
 
 __all__ = ["ORDERS", "PAPER", "claims"]
 

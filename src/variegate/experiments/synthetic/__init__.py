@@ -1,7 +1,7 @@
 """The paper's section 4.1: learning from synthetic ground sets.
 
 The road: :mod:`settings` (settings and data) → :mod:`pieces` (fits of one draw) →
-:mod:`summary` (means over draws) → :mod:`claims`, :mod:`figures`, :mod:`report`.
+:mod:`summary` (means over draws) → :mod:`claims`, :mod:`figures`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from variegate.experiments.frame import Experiment, Outcome
-from variegate.experiments.synthetic import claims, figures, pieces, report, summary
+from variegate.experiments.synthetic import claims, figures, pieces, summary
 from variegate.experiments.synthetic.settings import Settings
+from variegate.report.figures import NAMES
 
 __all__ = ["EXPERIMENT", "Outcome", "Settings", "reproduce"]
 
@@ -21,7 +22,8 @@ EXPERIMENT = Experiment(
     summary.summarize,
     claims.claims,
     figures.draw_all,
-    report.report,
+    "synthetic.md",
+    {"names": NAMES, "number": claims.number, "signed": claims.signed},
 )
 
 

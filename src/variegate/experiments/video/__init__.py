@@ -1,8 +1,7 @@
 """The paper's section 4.3: key frames of videos.
 
 The road: :mod:`settings`, :mod:`pool` → :mod:`pieces` (learn on some videos, score the
-others) → :mod:`rows` (means and intervals) → :mod:`claims`, :mod:`figures`,
-:mod:`report`.
+others) → :mod:`rows` (means and intervals) → :mod:`claims`, :mod:`figures`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from variegate.experiments.frame import Experiment, Outcome
-from variegate.experiments.video import claims, figures, pieces, report, rows
+from variegate.experiments.video import claims, figures, pieces, rows
 from variegate.experiments.video.pool import find_pool
 from variegate.experiments.video.settings import Settings, Setup
 
@@ -23,7 +22,8 @@ EXPERIMENT = Experiment(
     rows.results,
     claims.claims,
     figures.draw_all,
-    report.report,
+    "video.md",
+    {"hero": rows.HERO, "label": rows.label, "paper": claims.PAPER},
     ("the paper, its own frames", "measured here, the pool", "holds"),
 )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from variegate.experiments.frame import Claim, Results
+from variegate.experiments.report import interval, verdict
 from variegate.experiments.video.rows import HERO
 from variegate.experiments.video.settings import Setup
-from variegate.experiments.wording import interval, verdict
 from variegate.tuning.path import omega_name
 
 __all__ = ["PAPER", "claims"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from variegate.experiments.figures import SCORE_STYLES, colour_of, draw_bars
 from variegate.experiments.frame import Record, Results
 from variegate.experiments.video.pool import read_pool
-from variegate.experiments.video.rows import HERO
+from variegate.experiments.video.rows import HERO, label
 from variegate.experiments.video.settings import Setup
 from variegate.report.figures import COLOURS, new_figure
 from variegate.tuning.path import omega_name
@@ -40,17 +40,14 @@ def draw_all(
     }
 
 
-def label(row: Record) -> str:
-    """Return how a row is named."""
-    if row["omega"] is None:
-        return str(row["method"])
-    return f"{row['method']}, ω = {omega_name(row['omega'])}"
-
-
 def _methods(rows: list[Record]) -> Figure:
     rows = sorted(rows, key=lambda row: row["f"])
     figure, (axes,) = new_figure(7.2, 0.26 * len(rows) + 1.0)
-    draw_bars(axes, [label(row) for row in rows], [100 * row["f"] for row in rows])
+    draw_bars(
+        axes,
+        [label(row["method"], row["omega"]) for row in rows],
+        [100 * row["f"] for row in rows],
+    )
     axes.set_xlabel("F-score against the users, mean over videos")
     return figure
 

@@ -10,8 +10,9 @@ import numpy as np
 from variegate.experiments.frame import Record, Results
 from variegate.experiments.statistics import compare, grouped, means_of_runs
 from variegate.experiments.video.settings import Settings, Setup
+from variegate.tuning.path import omega_name
 
-__all__ = ["HERO", "SCORES", "choices", "comparisons", "results", "rows_of"]
+__all__ = ["HERO", "SCORES", "choices", "comparisons", "label", "results", "rows_of"]
 
 #: What a run holds, in order.
 SCORES = ("precision", "recall", "f")
@@ -20,6 +21,11 @@ SCORES = ("precision", "recall", "f")
 HERO = "LME+MKR, chosen ω"
 
 _Key = tuple[str, float | None]
+
+
+def label(method: str, omega: float | None) -> str:
+    """Return how a row is named."""
+    return method if omega is None else f"{method}, ω = {omega_name(omega)}"
 
 
 def results(setup: Setup, records: Sequence[Record]) -> Results:
