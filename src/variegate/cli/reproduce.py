@@ -105,10 +105,9 @@ def _run(
     experiment = import_module(f"variegate.experiments.{name}")
     new_figure()  # better to learn now than after the fits that matplotlib is missing
     command = f"variegate reproduce {name} --out DIR"
-    for option, folder in folders.items():
-        command += f" --{option.replace('_', '-')} DIR" * bool(
-            folder or option == "data"
-        )
+    command += " --data DIR" * ("data" in folders)
+    command += " --test-data DIR" * (folders.get("test_data") is not None)
+    command += " --duc DIR" * (folders.get("duc") is not None)
     with progress_bar(label) as progress:
         try:
             outcome = experiment.reproduce(
