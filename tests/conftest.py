@@ -1,8 +1,10 @@
 """Settings shared by all tests; helpers live in reference.py and instances.py."""
 
+import re
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -10,3 +12,23 @@ sys.path.insert(0, str(Path(__file__).parent))
 # The same examples every time: a test that fails only sometimes teaches nothing.
 settings.register_profile("variegate", deadline=None, derandomize=True)
 settings.load_profile("variegate")
+
+
+@pytest.fixture
+def watch(monkeypatch):
+    """Make a terminal of standard error; what is returned finds the lines drawn on it.
+
+    To be called in the test: what pytest captures by is another stream before.
+    """
+
+    def start(width=60):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TERM", "xterm")
+        return lines
+
+    def lines(messages):
+        plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", messages)
+        return [line.rstrip() for line in re.split(r"[\r\n]", plain) if line.strip()]
+
+    return start

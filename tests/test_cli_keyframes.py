@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -545,32 +546,37 @@ def test_a_full_disk(variegate, monkeypatch, tmp_path, pretend):
     assert not (tmp_path / "out").exists()
 
 
-def test_progress_on_a_terminal(variegate, monkeypatch, capsys):
+def test_progress_on_a_terminal(variegate, monkeypatch, watch):
     monkeypatch.setattr(progress, "PATIENCE", -1.0)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setenv("COLUMNS", "100")
+    drawn = watch(100)
     status, _, messages = variegate("keyframes", "a.mp4", "one.avi", "-o", "out")
     assert status == 0
-    line = next(part for part in messages.split("\r") if part.strip())
-    assert line.startswith("1/2 a.mp4  [--------------------]   0%  0:00.0 of 0:30.0  ")
-    assert line.rstrip().endswith(" frames/s")
-    assert len(line) == 99
+    line = drawn(messages)[0]
+    assert re.match(r"1/2 a.mp4 ━+ +0% 0:00.0 of 0:30.0  \d+ frames/s", line)
     # The line is wiped before anything else is said.
-    assert "\r" + " " * 99 + "\rwritten: out/a: " in messages
+    assert "\x1b[2Kwritten: out/a: " in messages
 
 
-def test_progress_without_a_duration_and_in_a_narrow_terminal(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    line = progress.position_line("x" * 40, 65.0, None, 12.3)
-    assert line.rstrip() == "x" * 29 + "…  1:05.0  12 frames/s"
-    assert len(progress.position_line("x" * 40, 65.0, 60.0, 12.3)) == 59
+def test_progress_without_a_duration_and_in_a_narrow_terminal(
+    monkeypatch, capsys, watch
+):
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    monkeypatch.setattr("variegate.video.reading.promised_duration", lambda _: None)
+    for width in (90, 50):
+        drawn = watch(width)
+        with progress.video_progress("x" * 40, Path("a.mp4")) as position:
+            position(0, 65.0)
+        line = drawn(capsys.readouterr().err)[0]
+        assert len(line) <= width
+        if width == 90:
+            assert re.match(r"x{19}…x{10} ━+ +1:05.0  \d+ frames/s", line)
 
 
 def test_nothing_is_said_early(variegate, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(progress, "PATIENCE", 1000.0)
     _, _, messages = variegate("keyframes", "one.avi", "-o", "out")
-    assert "\r" not in messages
+    assert not set("\r\x1b") & set(messages)
 
 
 def test_without_model_the_packaged_one(variegate, monkeypatch, tmp_path):

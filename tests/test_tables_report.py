@@ -217,6 +217,32 @@ def test_numbers_on_the_page_are_those_of_the_training(judged, judged_page):
     assert selector.model_.solver_result_.status in page.text
 
 
+def test_numbers_are_the_same_wherever_they_are_read(
+    judged, judged_page, judged_markdown
+):
+    selector = judged.selector
+    page, words = check_page(judged_page), judged_markdown[0]
+    for name, label in facts.SCORE_NAMES.items():
+        interval = facts.validation(selector)[name]
+        digits = 2 if name == "size" else 3
+        mean, low, high = (f"{value:.{digits}f}" for value in interval)
+        assert page.row(label)[1:3] == [mean, f"{low} to {high}"]
+        assert f"| {label} | {mean} | {low} to {high} |" in words
+        assert re.search(rf"(?i:{label}) +{mean} +{low} to {high}\n", text(selector))
+    for name, found in judged.comparison.intervals().items():
+        size = found["size"]
+        row = page.row(name)
+        assert row[4] == f"{size.mean:.2f}{size.low:.2f} to {size.high:.2f}"
+        assert f"| {size.mean:.2f} ({size.low:.2f} to {size.high:.2f}) |" in words
+
+
+def test_the_style_sheet_knows_the_colours_of_all_figures(judged_page):
+    style, _, body = judged_page.partition("</style>")
+    drawn = set(re.findall(r"(?:fill|stroke): #[0-9a-f]{6}", body))
+    assert drawn
+    assert all(f'.figure [style*="{colour}"]' in style for colour in drawn)
+
+
 def test_the_columns_say_how_they_are_encoded(judged, judged_page):
     page = check_page(judged_page)
     rows = [row for row in page.rows if row[0] in ("quality", "similarity", "cost")]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
+from variegate.report.words import shortened
 
 #: Called with the numbers of finished and of all pieces.
 Progress = Callable[[int, int], None]
@@ -21,6 +19,10 @@ Position = Callable[[int, float], None]
 #: Called with what is being done, and the numbers of finished and of all steps.
 Stage = Callable[[str, int, int], None]
 
+#: Called with what is being done, how far it is and where it ends if that is known,
+#: and a note.
+_Show = Callable[[str, float, float | None, str], None]
+
 #: Seconds before anything is shown.
 PATIENCE = 2.0
 
@@ -28,28 +30,8 @@ PATIENCE = 2.0
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress | None]:
     """Yield a callback ``(done, total)``, or None where nobody is watching."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    started = time.monotonic()
-    bar = None
-    shown = 0
-
-    def advance(done: int, total: int) -> None:
-        nonlocal bar, shown
-        if bar is None:
-            if time.monotonic() - started < PATIENCE:
-                return
-            bar = click.progressbar(length=total, label=label, file=sys.stderr)
-            bar.render_progress()
-        bar.update(done - shown)
-        shown = done
-
-    try:
-        yield advance
-    finally:
-        if bar is not None:
-            bar.render_finish()
+    with _line() as show:
+        yield show and (lambda done, total: show(label, done, total, ""))
 
 
 @contextmanager
@@ -58,76 +40,78 @@ def stage_progress() -> Iterator[Stage | None]:
 
     Where there is no total, what is counted is rows.
     """
-    if not sys.stderr.isatty():
-        yield None
-        return
-    started = time.monotonic()
-    drawn = -math.inf
-
-    def show(stage: str, done: int, total: int) -> None:
-        nonlocal drawn
-        now = time.monotonic()
-        if now - started < PATIENCE or now - drawn < 0.1:
-            return
-        drawn = now
-        line = f"{stage}  {_bar(done / total)}" if total else f"{stage}  {done:,} rows"
-        click.echo(f"\r{line[: _width()].ljust(_width())}", nl=False, err=True)
-
-    try:
-        yield show
-    finally:
-        if drawn > started:
-            click.echo(f"\r{' ' * _width()}\r", nl=False, err=True)
-
-
-def _bar(share: float) -> str:
-    share = min(1.0, share)
-    return f"[{('#' * round(20 * share)).ljust(20, '-')}] {share:4.0%}"
+    with _line() as show:
+        yield show and (
+            lambda stage, done, total: show(
+                stage, done, total or None, "" if total else f"{done:,} rows"
+            )
+        )
 
 
 @contextmanager
 def video_progress(label: str, video: Path) -> Iterator[Position | None]:
     """Yield a callback that shows how far a video is read, where one is watching."""
+    with _line() as show:
+        if show is None:
+            yield None
+            return
+        from variegate.video.reading import promised_duration
+        from variegate.video.storyboard import time_label
+
+        duration = promised_duration(video)
+        end = "" if duration is None else f" of {time_label(duration)}"
+        started = time.monotonic()
+
+        def position(number: int, seconds: float) -> None:
+            rate = (number + 1) / max(time.monotonic() - started, 1e-9)
+            note = f"{time_label(max(seconds, 0.0))}{end}  {rate:.0f} frames/s"
+            show(shortened(label, 30), seconds, duration, note)
+
+        yield position
+
+
+@contextmanager
+def _line() -> Iterator[_Show | None]:
+    """Yield what shows one line, which is wiped at the end; None where none is seen."""
     if not sys.stderr.isatty():
         yield None
         return
-    from variegate.video.reading import promised_duration
+    from rich import progress
+    from rich.console import Console
 
-    duration = promised_duration(video)
+    console = Console(stderr=True)
+    if not console.is_interactive:  # a terminal that cannot wipe what it has shown
+        yield None
+        return
+    bars = progress.Progress(
+        # Names are no markup, whatever brackets are in them.
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(bar_width=20),
+        progress.TaskProgressColumn(),
+        progress.TextColumn("{task.fields[note]}", markup=False),
+        progress.TimeRemainingColumn(compact=True),
+        console=console,
+        transient=True,
+        # Results are for standard output, which may be a file.
+        redirect_stdout=False,
+    )
     started = time.monotonic()
-    drawn = -math.inf
+    task: progress.TaskID | None = None
 
-    def show(number: int, seconds: float) -> None:
-        nonlocal drawn
-        now = time.monotonic()
-        if now - started < PATIENCE or now - drawn < 0.1:
+    def show(label: str, done: float, total: float | None, note: str) -> None:
+        nonlocal task
+        if time.monotonic() - started < PATIENCE:
             return
-        drawn = now
-        line = position_line(label, seconds, duration, (number + 1) / (now - started))
-        click.echo(f"\r{line}", nl=False, err=True)
+        if task is None or label != bars.tasks[0].description:
+            # A new task, as the pace of another says nothing about this one.
+            if task is not None:
+                bars.remove_task(task)
+            task = bars.add_task(label, total=total, note=note)
+            bars.start()
+        bars.update(task, completed=done, total=total, note=note)
 
     try:
         yield show
     finally:
-        if drawn > started:
-            click.echo(f"\r{' ' * _width()}\r", nl=False, err=True)
-
-
-def position_line(
-    label: str, seconds: float, duration: float | None, rate: float
-) -> str:
-    """Return a line as wide as the terminal."""
-    from variegate.video.storyboard import time_label
-
-    label = label if len(label) <= 30 else f"{label[:29]}…"
-    line = f"{label}  {time_label(max(seconds, 0.0))}"
-    if duration is not None:
-        share = min(1.0, seconds / duration)
-        line = f"{label}  {_bar(share)}  {time_label(seconds)}"
-        line += f" of {time_label(duration)}"
-    line += f"  {rate:.0f} frames/s"
-    return line[: _width()].ljust(_width())
-
-
-def _width() -> int:
-    return max(20, shutil.get_terminal_size().columns - 1)
+        if task is not None:
+            bars.stop()

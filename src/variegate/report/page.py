@@ -47,6 +47,7 @@ def _environment(room: str) -> Environment:
     folders = [rooms / name / "templates" for name in (room, "report")]
     environment = Environment(
         autoescape=True,
+        keep_trailing_newline=True,
         loader=FileSystemLoader(folders),
         trim_blocks=True,
         lstrip_blocks=True,
