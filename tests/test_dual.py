@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 import variegate as vg
-from variegate.learning.dual import DualStack, Factors, dual_loss, low_rank_factors
+from variegate.learning.dual import DualStack, dual_loss
+from variegate.learning.factors import Factors, low_rank_factors
 from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
@@ -134,7 +135,7 @@ def test_many_chunks_equal_one(monkeypatch):
     u = rng.standard_normal(N)
     loss = LargeMarginLoss(2.0, hinge=False)
     whole = dual_loss(loss, Factors.of(parts), weights, u, targets, 1e-6)
-    monkeypatch.setattr("variegate.learning.dual._ROWS", 7)
+    monkeypatch.setattr("variegate.learning.factors._ROWS", 7)
     chunked = dual_loss(loss, Factors.of(parts), weights, u, targets, 1e-6)
     for one, other in zip(whole, chunked, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10)
@@ -366,8 +367,8 @@ def test_items_that_are_the_same_make_fewer_columns():
 
 
 def test_landmarks_are_looked_for_in_a_pool(monkeypatch):
-    monkeypatch.setattr("variegate.kernels.features._POOL", 30)
-    monkeypatch.setattr("variegate.kernels.multiple._MEDIAN_ITEMS", 50)
+    monkeypatch.setattr("variegate.kernels.features.POOLED_ITEMS", 30)
+    monkeypatch.setattr("variegate.kernels.multiple.MEDIAN_ITEMS", 50)
     sets, _ = ground_sets_of("sparse", n_sets=2)
     kernel = vg.MultipleKernel(approximation="nystroem", rank=40).fit(sets)
     assert kernel.features_[None].landmarks.shape == (30, 4)

@@ -1,17 +1,20 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import reference
 from instances import random_kernel_matrix
 from variegate.compiled.spd import invert_stack
+from variegate.linalg import limits
 from variegate.linalg.determinants import (
-    STACK_LIMIT,
     NotPositiveDefiniteError,
     log_det_and_inverse,
     log_principal_minors,
     normalizer_and_marginal_kernel,
     split_scale,
 )
+from variegate.linalg.limits import STACK_LIMIT
 
 
 def random_stack(rng, n_matrices, n):
@@ -168,3 +171,20 @@ def test_small_but_real_eigenvalues_are_kept():
     det = 1 + 2 * q2 + q2**2 * (1 - (1 - 1e-7) ** 2)
     assert log_det == pytest.approx(np.log(det), rel=1e-9)
     assert K[0, 0] == pytest.approx(1 - (1 + q2) / det, rel=1e-6)
+
+
+def test_the_table_of_limits_in_the_documentation():
+    page = Path(__file__).parents[1] / "docs" / "which-method.md"
+    rows = page.read_text().split("## What runs at N items")[1]
+    for name in (
+        "TABLED_ITEMS",
+        "STACK_LIMIT",
+        "FEWEST_FACTORED",
+        "EXACT_ITEMS",
+        "MATRIX_ITEMS",
+        "RELAXED_ITEMS",
+        "MAX_MATRIX",
+        "MAX_PAIRED",
+    ):
+        assert f" {getattr(limits, name):,} |" in rows
+    assert limits.FACTORED_SHARE == 3

@@ -10,6 +10,7 @@ from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate.decoding import Constraint, Decoder, as_decoder
 from variegate.ground_set import as_members
+from variegate.linalg.limits import GRADED_ITEMS
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 from variegate.linalg.representations import Dense, Factored, Representation
 from variegate.linalg.representations.factored import refuse_large_matrix
@@ -19,9 +20,8 @@ from variegate.selection import Selection
 __all__ = ["LEnsemble"]
 
 #: Rows of a factor that differ in length by more than exp(this) lose digits that
-#: matter; a matrix of no more than so many items is then held in their place.
+#: matter.
 _WIDEST_FACTOR = 10.0
-_LARGEST_GRADED = 2000
 
 
 class LEnsemble:
@@ -97,7 +97,7 @@ class LEnsemble:
         representation = Factored(B)
         if representation.spread() <= _WIDEST_FACTOR:
             return cls._of(representation)
-        if len(B) > _LARGEST_GRADED:
+        if len(B) > GRADED_ITEMS:
             raise ValueError(
                 f"the rows of B differ in length by a factor of exp("
                 f"{representation.spread():.0f}), too much to keep the digits of the "

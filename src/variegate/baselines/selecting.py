@@ -45,6 +45,7 @@ from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.baselines.medoids import k_medoids
 from variegate.linalg.cosine import chunks, rounded, unit_rows
 from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.limits import MAX_PAIRED
 
 __all__ = ["METHODS", "select"]
 
@@ -52,9 +53,6 @@ __all__ = ["METHODS", "select"]
 Method: TypeAlias = Callable[
     [FloatArray, FloatArray, int, float, np.random.Generator], IntArray
 ]
-
-#: The largest number of items whose pairs are all looked at.
-MAX_PAIRED = 20_000
 
 #: Candidates whose coverage is brought up to date at a time.
 _BATCH = 64

@@ -12,14 +12,9 @@ from variegate._validation import check_number
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
 from variegate.linalg.determinants import RANK_TOLERANCE, log_principal_minors
+from variegate.linalg.limits import EXACT_ITEMS, TABLED_ITEMS
 from variegate.linalg.representations import Representation
 from variegate.selection import Selection
-
-#: Up to this many items all subsets are looked at, in a millisecond.
-_FEW = 14
-
-#: Beyond this many items the matrices of the search would not fit.
-MAX_ITEMS = 500
 
 #: Beyond this the square of an entry of L may overflow.
 _LARGEST_LOG_SCALE = 170.0
@@ -56,12 +51,12 @@ class Exact:
         """Choose a subset."""
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit)
-        if len(ensemble) > MAX_ITEMS:
+        if len(ensemble) > EXACT_ITEMS:
             raise ValueError(
-                f"exact decoding takes at most {MAX_ITEMS} items, got {len(ensemble)}: "
-                "use 'greedy' or 'mbr'"
+                f"exact decoding takes at most {EXACT_ITEMS} items, got "
+                f"{len(ensemble)}: use 'greedy' or 'mbr'"
             )
-        if len(ensemble) <= _FEW:
+        if len(ensemble) <= TABLED_ITEMS:
             return _look_at_all(ensemble, constraint)
         return self._branch_and_bound(ensemble, constraint)
 
@@ -141,7 +136,7 @@ class _Search:
         if kernel.log_scale.max() > _LARGEST_LOG_SCALE:
             raise ValueError(
                 "exact decoding of more than "
-                f"{_FEW} items needs log-qualities of at most "
+                f"{TABLED_ITEMS} items needs log-qualities of at most "
                 f"{_LARGEST_LOG_SCALE:g}, got {kernel.log_scale.max():.0f}"
             )
         scale = np.exp(kernel.log_scale)

@@ -16,11 +16,9 @@ from variegate.decoding.residuals import (
     score_for_cost,
 )
 from variegate.linalg.determinants import normalizer_and_marginal_kernel
+from variegate.linalg.limits import RELAXED_ITEMS
 from variegate.linalg.representations import Dense
 from variegate.selection import Selection, refuse_fewer
-
-#: Every step inverts a matrix of all items: at this size, half a second.
-MAX_ITEMS = 2000
 
 #: ``exp`` of twice this is still a number.
 MAX_LOG_QUALITY = 300.0
@@ -222,10 +220,10 @@ def rounded(kernel: Dense, x: FloatArray) -> IntArray:
 def _as_matrix(ensemble: Ensemble) -> Dense:
     kernel = ensemble.representation
     n_items = len(kernel)
-    if n_items > MAX_ITEMS:
+    if n_items > RELAXED_ITEMS:
         raise ValueError(
             f"relaxed decoding inverts a matrix of all items and takes at most "
-            f"{MAX_ITEMS}, got {n_items}: use 'greedy'"
+            f"{RELAXED_ITEMS}, got {n_items}: use 'greedy'"
         )
     highest = float(kernel.log_scale.max(initial=0.0))
     if highest > MAX_LOG_QUALITY:

@@ -28,14 +28,12 @@ from sklearn.metrics.pairwise import euclidean_distances
 from variegate._typing import FloatArray
 from variegate._validation import check_choice, check_count
 from variegate.ground_set import GroundSet, naming
+from variegate.linalg.limits import POOLED_ITEMS
 
 APPROXIMATIONS = ("nystroem", "fourier")
 
 #: Rows that are worked on at a time.
 _ROWS = 4096
-
-#: Landmarks are looked for among at most this many items, drawn at random.
-_POOL = 20_000
 
 #: Eigenvalues of the landmarks' similarity below this share of the largest are
 #: rounding: landmarks that are nearly the same.
@@ -237,8 +235,8 @@ def _pool(
     """Return the items of all ground sets, or as many as are looked at."""
     ends = np.cumsum([len(ground_set) for ground_set in ground_sets])
     chosen = np.arange(ends[-1])
-    if len(chosen) > _POOL:
-        chosen = np.sort(generator.choice(len(chosen), _POOL, replace=False))
+    if len(chosen) > POOLED_ITEMS:
+        chosen = np.sort(generator.choice(len(chosen), POOLED_ITEMS, replace=False))
     parts = []
     for ground_set, end in zip(ground_sets, ends, strict=True):
         first = end - len(ground_set)

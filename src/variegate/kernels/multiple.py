@@ -20,13 +20,10 @@ from variegate.kernels.gaussian import gaussian, squared_distances
 from variegate.kernels.ladder import Chains, PackedSimilarities, chains_of
 from variegate.kernels.linear import Linear
 from variegate.kernels.weighted import WeightedSum, packed
+from variegate.linalg.limits import MEDIAN_ITEMS
 
 #: The default bandwidths: the median distance times these.
 _LADDER: FloatArray = 2.0 ** np.arange(-3.0, 4.0)
-
-#: With an approximation, the median distance of a larger ground set is that among so
-#: many items drawn at random.
-_MEDIAN_ITEMS = 2000
 
 
 class MultipleKernel(WeightedSum):
@@ -118,7 +115,7 @@ class MultipleKernel(WeightedSum):
         return self
 
     def _most_items(self) -> int | None:
-        return None if self.approximation is None else _MEDIAN_ITEMS
+        return None if self.approximation is None else MEDIAN_ITEMS
 
     def _given(self) -> dict[str | None, FloatArray | None]:
         """Return the bandwidths as given, checked, block by block."""

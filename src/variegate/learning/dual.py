@@ -43,7 +43,6 @@ more than 1e12.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -51,9 +50,8 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from variegate._typing import FloatArray, IntArray
-from variegate.ground_set import GroundSet
-from variegate.kernels import Kernel
 from variegate.learning import quality
+from variegate.learning.factors import Factors
 from variegate.learning.objective import (
     SMALLEST_ERROR,
     LargeMarginLoss,
@@ -67,125 +65,10 @@ from variegate.linalg.determinants import (
     log_det_and_inverse,
 )
 
-__all__ = ["DualStack", "DualTerms", "Factors", "dual_loss", "low_rank_factors"]
-
-#: Rows that are worked on at a time.
-_ROWS = 4096
+__all__ = ["DualStack", "DualTerms", "dual_loss"]
 
 #: The largest ``‖ψ_i‖²``: beyond it, rounding is more than 1e-4 of the identity.
 _LONGEST_ROW = 1e12
-
-#: Below this, working with the N x N matrix is faster.
-_FEWEST_ITEMS = 150
-
-
-@dataclass(frozen=True, eq=False)
-class Factors:
-    """A similarity ``S = Σ_k w_k F_k F_kᵀ``, the factors side by side.
-
-    Attributes
-    ----------
-    columns : (N, D)
-        ``Φ = [F_1 ... F_K]``.
-    owner : (D,)
-        The factor that each column belongs to.
-    squared : (N, K)
-        Squared lengths of the rows of each factor: the diagonals of ``F_k F_kᵀ``.
-    """
-
-    columns: FloatArray
-    owner: IntArray
-    squared: FloatArray
-
-    @classmethod
-    def of(cls, factors: Sequence[FloatArray]) -> Factors:
-        """Put factors of shapes (N, D_k) together."""
-        columns = (
-            np.ascontiguousarray(factors[0])
-            if len(factors) == 1
-            else np.concatenate(factors, axis=1)
-        )
-        squared = np.stack([np.einsum("ij,ij->i", F, F) for F in factors], axis=1)
-        owner = np.repeat(np.arange(len(factors)), [F.shape[1] for F in factors])
-        if not np.isfinite(squared).all():
-            raise ValueError(
-                "the similarity holds NaN or infinite values: the features are too "
-                "large for this kernel"
-            )
-        return cls(columns, owner, squared)
-
-    @property
-    def n_factors(self) -> int:
-        """The number of weights."""
-        return int(self.squared.shape[1])
-
-    def weights(self, parameters: FloatArray) -> FloatArray:
-        """Return the weights of the factors: ones where a kernel has no parameters."""
-        return parameters if len(parameters) else np.ones(self.n_factors)
-
-    def scaled(self, parameters: FloatArray, log_scale: FloatArray) -> FloatArray:
-        """Return ``B`` with ``B Bᵀ = diag(e^u) S diag(e^u)``, ``u`` the log-scale."""
-        root = np.sqrt(self.weights(parameters)[self.owner])
-        used = root > 0.0
-        B = self.columns * root if used.all() else self.columns[:, used] * root[used]
-        with np.errstate(over="ignore"):  # judged by whoever holds the factor
-            B *= np.exp(log_scale)[:, None]
-        return B
-
-    def _chunks(self) -> Iterator[slice]:
-        for start in range(0, len(self.columns), _ROWS):
-            yield slice(start, start + _ROWS)
-
-    def gram(self, weight: FloatArray) -> FloatArray:
-        """Return ``Φᵀ diag(weight) Φ``, a chunk of rows at a time."""
-        size = self.columns.shape[1]
-        total = np.zeros((size, size))
-        if (weight >= 0.0).all():
-            root = np.sqrt(weight)
-            for rows in self._chunks():
-                scaled = root[rows, None] * self.columns[rows]
-                total += scaled.T @ scaled  # which BLAS does by halves
-        else:
-            for rows in self._chunks():
-                total += (weight[rows, None] * self.columns[rows]).T @ (
-                    self.columns[rows]
-                )
-        return total
-
-    def squared_lengths(self, right: FloatArray) -> FloatArray:
-        """Return ``‖φ_iᵀ right‖²`` for every row."""
-        result = np.empty(len(self.columns))
-        for rows in self._chunks():
-            product = self.columns[rows] @ right
-            np.einsum("ij,ij->i", product, product, out=result[rows])
-        return result
-
-    def quadratic_forms(self, middle: FloatArray) -> FloatArray:
-        """Return ``φ_iᵀ middle φ_i`` for every row."""
-        result = np.empty(len(self.columns))
-        for rows in self._chunks():
-            chunk = self.columns[rows]
-            np.einsum("ij,ij->i", chunk @ middle, chunk, out=result[rows])
-        return result
-
-    def sums(self, values: FloatArray) -> FloatArray:
-        """Return the sum over the columns of each factor."""
-        totals = np.bincount(self.owner, values, minlength=self.n_factors)
-        return np.asarray(totals, dtype=np.float64)
-
-
-def low_rank_factors(kernel: Kernel, ground_set: GroundSet) -> Factors | None:
-    """Return the factors of a similarity if their columns are clearly fewer than items.
-
-    Fewer than a third, and not for small ground sets: otherwise the N x N matrix is
-    faster to work with.
-    """
-    if len(ground_set) < _FEWEST_ITEMS:
-        return None
-    factors = kernel.factors(ground_set)
-    if factors is None or 3 * sum(F.shape[1] for F in factors) >= len(ground_set):
-        return None
-    return Factors.of(factors)
 
 
 class DualTerms(NamedTuple):

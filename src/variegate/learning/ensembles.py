@@ -8,18 +8,12 @@ from variegate._typing import FloatArray
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
-from variegate.learning.dual import low_rank_factors
+from variegate.learning.factors import low_rank_factors
 from variegate.linalg.determinants import with_jitter
+from variegate.linalg.limits import MATRIX_ITEMS, MAX_MATRIX, TAME_TRACE
 from variegate.linalg.representations import Factored
-from variegate.linalg.representations.factored import MAX_MATRIX
 
 __all__ = ["learned_ensemble"]
-
-#: Up to so many items, an ensemble holds the similarity as a matrix.
-_LARGEST_MATRIX = 2000
-#: The trace of ``L`` up to which rounding in a factor is no more than that in ``K``:
-#: errors of 1e-16 of the largest eigenvalue are then at most 1e-10 in a probability.
-_LARGEST_TAME = 1e6
 
 
 def learned_ensemble(
@@ -34,7 +28,7 @@ def learned_ensemble(
     Of many items whose similarity has a low rank it is held as a factor, without the
     jitter; where qualities are extreme a matrix is more accurate, and held if it fits.
     """
-    if len(ground_set) > _LARGEST_MATRIX:
+    if len(ground_set) > MATRIX_ITEMS:
         ensemble = _factored(ground_set, kernel, parameters, log_quality)
         if ensemble is not None:
             return ensemble
@@ -50,7 +44,7 @@ def _factored(
     if factors is None:
         return None
     own = factors.squared @ factors.weights(parameters)
-    if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= _LARGEST_TAME:
+    if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= TAME_TRACE:
         # Qualities may then spread further than from_factor knows to be safe.
         return LEnsemble._of(Factored(factors.scaled(parameters, u)))
     if len(ground_set) <= MAX_MATRIX:

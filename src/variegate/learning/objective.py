@@ -66,11 +66,11 @@ from variegate.ground_set import (
 from variegate.learning.large_set import large_set_loss
 from variegate.linalg.determinants import (
     RANK_TOLERANCE,
-    STACK_LIMIT,
     NotPositiveDefiniteError,
     log_det_and_inverse,
     split_scale,
 )
+from variegate.linalg.limits import STACK_LIMIT
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 
 __all__ = ["LargeMarginLoss", "LossTerms", "Targets", "large_margin_loss"]

@@ -24,7 +24,8 @@ from variegate.kernels import Kernel
 from variegate.kernels.domains import Free
 from variegate.kernels.ladder import PackedSimilarities
 from variegate.learning import quality
-from variegate.learning.dual import DualStack, low_rank_factors
+from variegate.learning.dual import DualStack
+from variegate.learning.factors import low_rank_factors
 from variegate.learning.objective import (
     LargeMarginLoss,
     Targets,
@@ -33,23 +34,18 @@ from variegate.learning.objective import (
 )
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
 from variegate.linalg.determinants import (
-    STACK_LIMIT,
     NotPositiveDefiniteError,
     Resolvent,
     add_jitter,
     with_jitter,
 )
+from variegate.linalg.limits import STACK_ENTRIES, STACK_LIMIT, STACK_SETS
 from variegate.linalg.scratch import scratch
 from variegate.streaming import Example
 
 __all__ = ["TrainingProblem"]
 
 _T = TypeVar("_T")
-
-#: Ground sets in a stack, and entries of their similarities: enough to make overheads
-#: small, few enough to stay in cache and to share among threads.
-_LARGEST_STACK = 1000
-_LARGEST_ENTRIES = 250_000
 
 
 class TrainingProblem:
@@ -295,7 +291,7 @@ def _groups_of_equal_size(
     for size, positions in by_size.items():
         step = 1
         if stackable and size <= STACK_LIMIT:
-            step = min(_LARGEST_STACK, max(1, _LARGEST_ENTRIES // size**2))
+            step = min(STACK_SETS, max(1, STACK_ENTRIES // size**2))
         groups += [positions[k : k + step] for k in range(0, len(positions), step)]
     return groups
 

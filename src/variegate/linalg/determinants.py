@@ -17,10 +17,7 @@ import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
 from variegate._typing import FloatArray, IntArray
-
-#: Up to this size a stack of matrices goes through one compiled loop; above it, one
-#: LAPACK call a matrix is faster.
-STACK_LIMIT = 64
+from variegate.linalg.limits import STACK_LIMIT
 
 #: A squared residual below this share of the item's own diagonal is rounding error:
 #: the item lies in the span of those before it, and the determinant is zero.

@@ -13,11 +13,9 @@ from variegate.linalg.determinants import (
     schur_complement,
     split_scale,
 )
+from variegate.linalg.limits import TAME_TRACE
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors, eigenpairs, symmetric_eigenpairs
-
-#: Errors of 1e-16 of the largest eigenvalue are then at most 1e-10 in a probability.
-_LARGEST_TAME = 1e6
 
 
 class Dense(Representation):
@@ -75,12 +73,9 @@ class Dense(Representation):
         return np.clip(values, 0.0, 1.0), vectors
 
     def _is_tame(self) -> bool:
-        """Whether rounding in the eigenvalues of ``L`` is also rounding in ``K``.
-
-        No eigenvalue exceeds the trace.
-        """
+        """Whether rounding in the eigenvalues of ``L`` is also rounding in ``K``."""
         trace = float(np.exp(2.0 * np.minimum(self.log_scale, 300.0)).sum())
-        return trace <= _LARGEST_TAME
+        return trace <= TAME_TRACE
 
     def elementary(self) -> tuple[FloatArray, Eigenvectors]:
         """Return the eigenpairs of ``K``."""

@@ -15,6 +15,7 @@ from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.limits import MAX_MATRIX
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors
 
@@ -23,9 +24,6 @@ _CHUNK = 16_384
 
 #: Squares below this may have lost digits to underflow.
 _TINY = 1e-280
-
-#: The largest number of items for which an N x N matrix is made: 3.2 GB.
-MAX_MATRIX = 20_000
 
 
 class Factored(Representation):

@@ -1,0 +1,88 @@
+"""What runs at N items: every size at which a path or a representation changes.
+
+Each has its reason and a measurement, of one core of a server with OpenBLAS unless it
+says otherwise.  What they mean for a user is a table in ``docs/which-method.md``.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "EXACT_ITEMS",
+    "FACTORED_SHARE",
+    "FEWEST_FACTORED",
+    "GRADED_ITEMS",
+    "MATRIX_ITEMS",
+    "MAX_MATRIX",
+    "MAX_PAIRED",
+    "MEDIAN_ITEMS",
+    "POOLED_ITEMS",
+    "RELAXED_ITEMS",
+    "STACK_ENTRIES",
+    "STACK_LIMIT",
+    "STACK_SETS",
+    "TABLED_ITEMS",
+    "TAME_TRACE",
+]
+
+# Learning -------------------------------------------------------------------------
+
+#: Ground sets up to this size go through one compiled loop, a stack of them in a call;
+#: above it, one LAPACK call a matrix is faster.  Loss and gradient of a set of 32
+#: items: 0.03 ms compiled, 0.5 ms by LAPACK; of 64: 0.4 and 0.3 ms; of 128: 3.5 and 2.
+STACK_LIMIT = 64
+
+#: Ground sets in a stack, and entries of their similarities: enough to make overheads
+#: small, few enough to stay in cache (250,000 numbers are 2 MB) and to share among
+#: threads.
+STACK_SETS = 1000
+STACK_ENTRIES = 250_000
+
+#: A similarity of low rank is learned from by its factors if there are at least so many
+#: items, and more than this many times the columns of the factors; otherwise the
+#: N x N matrix is faster.  Loss and gradient of 100 items with 30 columns: 0.5 ms by
+#: the matrix, 0.6 by factors; 150 with 45: 0.8 by both; 200 with 20: 1.2 and 0.5; 400
+#: with 130: 7 and 4.
+FEWEST_FACTORED = 150
+FACTORED_SHARE = 3
+
+#: Items of a ground set whose distances give the median that bandwidths follow, where
+#: these are approximated: 4 million pairs, 32 MB, whatever the size of the set.
+MEDIAN_ITEMS = 2000
+
+#: Items, drawn at random, that landmarks of Nyström's method are chosen among:
+#: choosing takes time in proportion to them.
+POOLED_ITEMS = 20_000
+
+# Representations ------------------------------------------------------------------
+
+#: Up to so many items a learned ensemble is held as a matrix, with its jitter; beyond,
+#: as a factor if the similarity has a low rank.  At 2000 items the matrix takes 32 MB
+#: and its marginals 1.5 s, those of a factor of 100 columns 0.03 s.
+MATRIX_ITEMS = 2000
+
+#: Up to so many items, a factor whose rows differ too widely in length for its digits
+#: is turned into a matrix, which keeps them: see ``MATRIX_ITEMS``.
+GRADED_ITEMS = 2000
+
+#: The largest number of items for which an N x N matrix is made: 3.2 GB.
+MAX_MATRIX = 20_000
+
+#: The trace of ``L`` up to which eigenvalues of ``L``, or a factor of it, serve for
+#: ``K``: no eigenvalue exceeds the trace, and errors of 1e-16 of the largest are then
+#: at most 1e-10 in a probability.
+TAME_TRACE = 1e6
+
+# Choosing -------------------------------------------------------------------------
+
+#: Up to so many items "exact" looks at all subsets: 16,384 of 14 items in 0.3 ms.
+TABLED_ITEMS = 14
+
+#: The most items of "exact": its search keeps a matrix for every item that is settled,
+#: 500 of 2 MB.
+EXACT_ITEMS = 500
+
+#: The most items of "relaxed": every step inverts a matrix of all, half a second.
+RELAXED_ITEMS = 2000
+
+#: The most items of "facility-location", which looks at all pairs, again and again.
+MAX_PAIRED = 20_000
