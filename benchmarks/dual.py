@@ -53,7 +53,7 @@ def measure(n_items, repeats=5):
     # About as many items as are wanted: Σ L_ii = N e^{2b} = 100.
     point[problem.space.slices["intercept"]] = 0.5 * math.log(100 / n_items)
     before = peak_memory_gb()
-    seconds, spread = measure_time(lambda: problem.value_and_gradient(point), repeats)
+    timing = measure_time(lambda: problem.value_and_gradient(point), repeats)
     value, gradient = problem.value_and_gradient(point)
     assert value > 0
     assert gradient.any()
@@ -61,8 +61,8 @@ def measure(n_items, repeats=5):
         "n_items": n_items,
         "n_columns": 64,
         "prepare_s": prepare,
-        "evaluation_s": seconds,
-        "spread_s": spread,
+        "evaluation_s": timing.median,
+        "spread_s": timing.spread,
         "peak_before_gb": before,
         "peak_gb": peak_memory_gb(),
     }

@@ -17,11 +17,12 @@ from variegate.benchmarks import (
     instances,
     learning,
     load_benchmark,
-    turns,
+    timing,
 )
+from variegate.benchmarks.competitors import check_agreement
 from variegate.benchmarks.report import plot, table
 
-EFFORT = turns.Effort(2, 0.0)
+EFFORT = timing.Effort(2, 0.0)
 INSTANCES = {
     "one large, learned": lambda: instances.one_large(40, True),
     "one large, fixed": lambda: instances.one_large(40, False),
@@ -84,12 +85,12 @@ def test_a_competitor_that_computes_something_else_is_refused():
     def ours():
         return 1.0, np.array([1.0, 2.0])
 
-    turns.check_agreement(ours, lambda: (1.0 + 1e-10, ours()[1]), "another")
+    check_agreement(ours, lambda: (1.0 + 1e-10, ours()[1]), "another")
     with pytest.raises(RuntimeError, match=r"another and variegate differ by 0\.5"):
-        turns.check_agreement(ours, lambda: (1.0, np.array([1.0, 3.0])), "another")
+        check_agreement(ours, lambda: (1.0, np.array([1.0, 3.0])), "another")
     for wrong in ((np.nan, ours()[1]), (1.0, np.array([np.nan, 2.0]))):
         with pytest.raises(RuntimeError, match="another and variegate differ by nan"):
-            turns.check_agreement(ours, lambda wrong=wrong: wrong, "another")
+            check_agreement(ours, lambda wrong=wrong: wrong, "another")
 
 
 def test_the_floor_is_an_inverse():
@@ -116,7 +117,7 @@ def test_growth():
         {"case": "cubic", "n_items": n, "variegate_s": n**3.0, "competitor_s": 2.0 * n}
         for n in (10, 100, 1000)
     ]
-    grown = turns.with_growth(rows)
+    grown = learning.with_growth(rows)
     assert {row["case"] for row in grown} == {"cubic, ~n^3.00"}
     assert grown[0]["growth"] == pytest.approx(3.0)
     assert grown[0]["competitor_growth"] == pytest.approx(1.0)

@@ -10,6 +10,9 @@ from scipy.linalg import lapack
 from variegate._typing import FloatArray, IntArray
 from variegate.benchmarks.instances import Evaluation, Instance
 
+#: How far a competitor may be off, relative to the largest derivative.
+_TOLERANCE = 1e-8
+
 
 def appendix(instance: Instance) -> Evaluation:
     """Return the paper's eq. 14 and appendix B, ground set after ground set."""
@@ -120,3 +123,15 @@ class Floor:
         assert not failed
         assert not failed_too
         return np.asarray(inverse)
+
+
+def check_agreement(ours: Evaluation, theirs: Evaluation, name: str) -> None:
+    """Refuse to time a competitor that computes something else."""
+    (value, gradient), (their_value, their_gradient) = ours(), theirs()
+    here, there = np.append(gradient, value), np.append(their_gradient, their_value)
+    scale = np.append(np.full_like(gradient, np.abs(gradient).max()), abs(value))
+    apart = float(np.max(np.abs(here - there) / np.maximum(1.0, scale)))
+    if not apart <= _TOLERANCE:
+        raise RuntimeError(
+            f"{name} and variegate differ by {apart:.2g}: nothing to compare"
+        )

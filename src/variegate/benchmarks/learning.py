@@ -24,9 +24,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
-from variegate.benchmarks.competitors import FLOOR, Floor, appendix, autograd
+from variegate.benchmarks.competitors import (
+    FLOOR,
+    Floor,
+    appendix,
+    autograd,
+    check_agreement,
+)
 from variegate.benchmarks.instances import (
     COARSE_LADDER,
     MANY_ITEMS,
@@ -36,16 +43,7 @@ from variegate.benchmarks.instances import (
     many_small,
     one_large,
 )
-from variegate.benchmarks.timing import Row, optional
-from variegate.benchmarks.turns import (
-    Effort,
-    Timing,
-    check_agreement,
-    compared,
-    exponent,
-    take_turns,
-    with_growth,
-)
+from variegate.benchmarks.timing import Effort, Row, Timing, optional, row, take_turns
 from variegate.kernels import MultipleKernel
 
 
@@ -66,6 +64,36 @@ def measure(quick: bool = False) -> list[Row]:
         return rows + memory_rows(2000)
 
 
+def _compared(
+    question: str,
+    case: str,
+    times: Sequence[Timing | None],
+    competitor: str,
+    n_items: int,
+    **extra: Any,
+) -> Row:
+    ours, theirs = times
+    assert ours is not None
+    ratio = None if theirs is None else theirs.least / ours.least
+    least = {"variegate_least_s": ours.least, "least_ratio": ratio}
+    entry = row(case, ours, competitor, theirs, n_items)
+    return entry | least | {"question": question} | extra
+
+
+def with_growth(rows: list[Row]) -> list[Row]:
+    """Add to the rows of one case how time grows with the number of items."""
+    sizes = [row["n_items"] for row in rows]
+    growth = _exponent(sizes, [row["variegate_s"] for row in rows])
+    theirs = _exponent(sizes, [row["competitor_s"] for row in rows])
+    found = {"growth": growth, "competitor_growth": theirs}
+    case = f"{rows[0]['case']}, ~n^{growth:.2f}"
+    return [row | found | {"case": case} for row in rows]
+
+
+def _exponent(sizes: Sequence[int], times: Sequence[float]) -> float:
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
 def floor_rows(sizes: Sequence[int], effort: Effort) -> list[Row]:
     """Compare one ground set with a factorisation and inverse of its size."""
     rows: list[Row] = []
@@ -77,7 +105,7 @@ def floor_rows(sizes: Sequence[int], effort: Effort) -> list[Row]:
             multiple = times[0].median / times[1].median
             competitor = f"{FLOOR} ({multiple:.1f}× at {n_items})"
             extra = {"multiple": multiple, "set_up_s": set_up}
-            entry = compared("floor", case, times, competitor, n_items, **extra)
+            entry = _compared("floor", case, times, competitor, n_items, **extra)
             measured.append(entry)
         rows += with_growth(measured)
     return rows
@@ -102,7 +130,7 @@ def autograd_rows(sizes: Sequence[int], effort: Effort) -> list[Row]:
             else:
                 times = [*_against_torch(torch, instance, ours, effort)]
                 extra["version"] = torch.__version__
-            rows.append(compared("autograd", case, times, "PyTorch", n_items, **extra))
+            rows.append(_compared("autograd", case, times, "PyTorch", n_items, **extra))
     return rows
 
 
@@ -136,11 +164,11 @@ def many_rows(counts: Sequence[int], effort: Effort) -> list[Row]:
             check_agreement(ours, loop, "the appendix's loop")
             times = take_turns([ours, loop], effort)
             name = "appendix in NumPy"
-            measured.append(compared("sets", case, times, name, n_items, **extra))
+            measured.append(_compared("sets", case, times, name, n_items, **extra))
         together, _ = instance.evaluation(n_jobs=2)
         check_agreement(ours, together, "n_jobs=2")
         times = take_turns([ours, together], effort)
-        last = compared(
+        last = _compared(
             "jobs", f"{case}, two jobs", times, "n_jobs=2", n_items, **extra
         )
         rows += [*with_growth(measured), last]
@@ -172,8 +200,8 @@ def low_rank_rows(n_items: int, ranks: Sequence[int], effort: Effort) -> list[Ro
             f"low rank, D = {columns}",
             {"columns": columns, "set_up_s": set_up},
         )
-        rows.append(compared("low rank", case, times, "exact", n_items, **extra))
-    growth = exponent(
+        rows.append(_compared("low rank", case, times, "exact", n_items, **extra))
+    growth = _exponent(
         [row["columns"] for row in rows], [row["variegate_s"] for row in rows]
     )
     return [row | {"growth": growth} for row in rows]
@@ -191,7 +219,7 @@ def memory_rows(n_items: int) -> list[Row]:
         held, peak = found["held_mib"], found["peak_mib"]
         case = f"memory: {held:.0f} MiB held, {peak:.0f} MiB at the peak"
     competitor = f"{FLOOR} in {found['matrix_mib']:.0f} MiB"
-    return [compared("memory", case, times, competitor, n_items, **found)]
+    return [_compared("memory", case, times, competitor, n_items, **found)]
 
 
 def report_memory(n_items: int) -> str:

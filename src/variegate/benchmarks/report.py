@@ -14,41 +14,35 @@ if TYPE_CHECKING:
 
 def table(rows: list[Row]) -> str:
     """Return a Markdown table of comparisons, and one of decoders if there are any."""
-    compared = [row for row in rows if "log_prob" not in row]
-    parts = [
-        markdown_table(
-            ("case", "items", "variegate", "competitor", "ratio"),
-            [
-                (
-                    row["case"],
-                    str(row["n_items"]),
-                    _seconds(row["variegate_s"], row["variegate_spread_s"]),
-                    f"{row['competitor']} "
-                    + _seconds(row["competitor_s"], row["competitor_spread_s"]),
-                    "" if row["ratio"] is None else f"{row['ratio']:.1f}",
-                )
-                for row in compared
-            ],
-        )
-    ]
-    decoders = [row for row in rows if "log_prob" in row]
+    compared = [_comparison(row) for row in rows if "log_prob" not in row]
+    header = ("case", "items", "variegate", "competitor", "ratio")
+    parts = [markdown_table(header, compared)]
+    decoders = [_decoder(row) for row in rows if "log_prob" in row]
     if decoders:
-        parts.append(
-            markdown_table(
-                ("decoder", "items", "log-probability", "gap", "time"),
-                [
-                    (
-                        row["case"].removeprefix("decoder "),
-                        str(row["n_items"]),
-                        f"{row['log_prob']:.4f}",
-                        "no bound" if row["gap"] is None else f"{row['gap']:.2g}",
-                        _seconds(row["variegate_s"], row["variegate_spread_s"]),
-                    )
-                    for row in decoders
-                ],
-            )
-        )
+        header = ("decoder", "items", "log-probability", "gap", "time")
+        parts.append(markdown_table(header, decoders))
     return "\n\n".join(parts)
+
+
+def _comparison(row: Row) -> tuple[str, ...]:
+    return (
+        row["case"],
+        str(row["n_items"]),
+        _seconds(row["variegate_s"], row["variegate_spread_s"]),
+        f"{row['competitor']} "
+        + _seconds(row["competitor_s"], row["competitor_spread_s"]),
+        "" if row["ratio"] is None else f"{row['ratio']:.1f}",
+    )
+
+
+def _decoder(row: Row) -> tuple[str, ...]:
+    return (
+        row["case"].removeprefix("decoder "),
+        str(row["n_items"]),
+        f"{row['log_prob']:.4f}",
+        "no bound" if row["gap"] is None else f"{row['gap']:.2g}",
+        _seconds(row["variegate_s"], row["variegate_spread_s"]),
+    )
 
 
 def _seconds(median: float | None, spread: float | None) -> str:
@@ -72,22 +66,12 @@ def plot(rows: list[Row]) -> Figure:
     for position, case in enumerate(cases):
         members = [row for row in rows if row["case"] == case]
         sizes = [row["n_items"] for row in members]
-        colour = f"C{position}"
-        axes.plot(
-            sizes,
-            [row["variegate_s"] for row in members],
-            "o-",
-            color=colour,
-            label=case,
-        )
+        ours = [row["variegate_s"] for row in members]
+        axes.plot(sizes, ours, "o-", color=f"C{position}", label=case)
         if members[0]["competitor_s"] is not None:
-            axes.plot(
-                sizes,
-                [row["competitor_s"] for row in members],
-                "s:",
-                color=colour,
-                label=f"{case}: {members[0]['competitor']}",
-            )
+            theirs = [row["competitor_s"] for row in members]
+            name = f"{case}: {members[0]['competitor']}"
+            axes.plot(sizes, theirs, "s:", color=f"C{position}", label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("items")

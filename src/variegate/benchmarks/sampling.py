@@ -25,20 +25,16 @@ def measure(quick: bool = False) -> list[Row]:
         ensemble = LEnsemble(L)
         ours = measure_time(partial(_set_up, L), repeats)
         draw = partial(ensemble.sample, n_samples, random_state=1)
-        per_sample = _each(measure_time(draw, repeats), n_samples)
+        per_sample = measure_time(draw, repeats, n_samples)
         theirs = their_sample = None
         if dppy is not None:
             process = dppy.FiniteDPP("likelihood", L=L)
             theirs = measure_time(partial(_their_set_up, dppy, L), repeats)
             their_draw = partial(_their_samples, process, np.random.RandomState(0), 20)
-            their_sample = _each(measure_time(their_draw, repeats), 20)
+            their_sample = measure_time(their_draw, repeats, 20)
         rows.append(row("set-up and first sample", ours, "DPPy", theirs, n_items))
         rows.append(row("a further sample", per_sample, "DPPy", their_sample, n_items))
     return rows
-
-
-def _each(timing: tuple[float, float], count: int) -> tuple[float, float]:
-    return timing[0] / count, timing[1] / count
 
 
 def _set_up(L: FloatArray) -> None:

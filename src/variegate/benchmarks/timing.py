@@ -3,43 +3,88 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 Row = dict[str, Any]
 
+#: Calls on end in a turn.
+_CALLS = 4
 
-def measure_time(function: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """Return the median and the spread (largest less smallest) in seconds."""
+
+class Timing(NamedTuple):
+    """Seconds: the median, the largest less the smallest, and the smallest."""
+
+    median: float
+    spread: float
+    least: float
+
+    @classmethod
+    def of(cls, times: Sequence[float], count: int = 1) -> Self:
+        """Return what single times come to, ``count`` calls in each."""
+        each = np.asarray(times) / count
+        return cls(float(np.median(each)), float(np.ptp(each)), float(np.min(each)))
+
+
+class Effort(NamedTuple):
+    """Rounds that are always measured, and seconds to fill with further ones."""
+
+    rounds: int
+    seconds: float
+
+
+def measure_time(function: Callable[[], Any], repeats: int, count: int = 1) -> Timing:
+    """Time a function after a first call; it does ``count`` times what is timed."""
     function()
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
         function()
         times.append(time.perf_counter() - start)
-    return float(np.median(times)), float(np.ptp(times))
+    return Timing.of(times, count)
+
+
+def take_turns(functions: Sequence[Any], effort: Effort) -> list[Timing]:
+    """Time all functions in turns, a few calls on end as a solver makes them.
+
+    A function that can ``prepare`` its argument does so before its time begins.
+    """
+    times: list[list[float]] = [[] for _ in functions]
+    begin = time.perf_counter()
+    for turn in range(1000):
+        spent = time.perf_counter() - begin
+        if turn > effort.rounds and spent > effort.seconds:
+            break
+        for function, measured in zip(functions, times, strict=True):
+            in_turn = []
+            for _ in range(_CALLS):
+                prepare = getattr(function, "prepare", None)
+                arguments = (prepare(),) if prepare else ()
+                start = time.perf_counter()
+                function(*arguments)
+                in_turn.append(time.perf_counter() - start)
+            # The first call finds the caches full of what another left there.
+            measured += in_turn[1:]
+    # The first turn warms up.
+    return [Timing.of(measured[_CALLS - 1 :]) for measured in times]
 
 
 def row(
-    case: str,
-    ours: tuple[float, float],
-    competitor: str,
-    theirs: tuple[float, float] | None,
-    size: int,
+    case: str, ours: Timing, competitor: str, theirs: Timing | None, size: int
 ) -> Row:
     """Return one comparison; without a competitor's time the ratio is None."""
     return {
         "case": case,
         "n_items": size,
-        "variegate_s": ours[0],
-        "variegate_spread_s": ours[1],
+        "variegate_s": ours.median,
+        "variegate_spread_s": ours.spread,
         "competitor": competitor,
-        "competitor_s": None if theirs is None else theirs[0],
-        "competitor_spread_s": None if theirs is None else theirs[1],
-        "ratio": None if theirs is None else theirs[0] / ours[0],
+        "competitor_s": None if theirs is None else theirs.median,
+        "competitor_spread_s": None if theirs is None else theirs.spread,
+        "ratio": None if theirs is None else theirs.median / ours.median,
     }
 
 

@@ -8,8 +8,6 @@ from variegate.experiments.documents.settings import Setup
 from variegate.experiments.frame import Claim, Results
 from variegate.experiments.report import interval, verdict
 
-__all__ = ["ORDERS", "PAPER", "claims"]
-
 #: Table 1 of the paper: ROUGE-1 and ROUGE-2 F on DUC 2004, 665 characters.
 PAPER = {
     "MLE+COS": (37.89, 7.72),

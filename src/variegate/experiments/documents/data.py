@@ -12,15 +12,6 @@ from variegate.experiments.holding_out import find_folder
 from variegate.text import Cluster, Rouge, read_clusters
 from variegate.text.rouge import read_exceptions
 
-__all__ = [
-    "Corpus",
-    "find_data",
-    "held_out_parts",
-    "load_corpus",
-    "rouge_for",
-    "topic_of",
-]
-
 _MULTILING = "multiling2011.jsonl"
 _SYSTEMS = "multiling2011_systems.jsonl"
 _FEWSUM = "fewsum.jsonl"

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from variegate.text import Cluster, read_duc
 
-__all__ = ["check_duc", "read_year"]
-
 
 def check_duc(folder: Path) -> Path:
     """Return the folder, absolute; refuse one of another shape before any work."""

@@ -17,8 +17,6 @@ from variegate.text.baselines import BASELINES
 from variegate.text.oracle import oracle_summary
 from variegate.text.training import TrainingSet
 
-__all__ = ["LEARNED", "Method", "all_methods", "new_summarizer"]
-
 
 @dataclass(frozen=True)
 class Learned:

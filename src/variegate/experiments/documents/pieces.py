@@ -25,8 +25,6 @@ from variegate.text import Budget, Cluster, ClusterView, Rouge
 from variegate.text.decoding import CONSENSUS
 from variegate.text.training import TrainingSet
 
-__all__ = ["compute_piece", "work_list"]
-
 Clusters = Sequence[Cluster]
 
 

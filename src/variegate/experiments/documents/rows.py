@@ -17,17 +17,6 @@ from variegate.experiments.statistics import (
     means_of_runs,
 )
 
-__all__ = [
-    "ABOUT",
-    "SCORES",
-    "choices",
-    "comparisons",
-    "omega_rows",
-    "paired_rows",
-    "results",
-    "table_rows",
-]
-
 #: What a row holds, in the order of the pieces.
 SCORES = tuple(f"rouge_{n}_{letter}" for n in (1, 2) for letter in "fpr")
 
@@ -61,12 +50,11 @@ def sets_of(record: Record) -> list[str]:
 
 def results(setup: Setup, records: Sequence[Record]) -> Results:
     """Return the content of ``results.json``."""
-    settings = setup.settings
     return {
-        "settings": settings.as_dict(),
+        "settings": setup.settings.as_dict(),
         "rows": table_rows(records),
-        "comparisons": comparisons(settings, records),
-        "paired": paired_rows(settings, records, ORDERS),
+        "comparisons": comparisons(setup.settings, records),
+        "paired": paired_rows(setup.settings, records, ORDERS),
         "omega": omega_rows(records),
         "chosen": choices(records),
     }
@@ -75,12 +63,8 @@ def results(setup: Setup, records: Sequence[Record]) -> Results:
 def table_rows(records: Sequence[Record]) -> list[Record]:
     """Return one row for each set and method: means over clusters and runs."""
     return [
-        {
-            "set": name,
-            "method": method,
-            **means_of_runs(SCORES, members),
-            "n_clusters": len(members),
-        }
+        {"set": name, "method": method, **means_of_runs(SCORES, members)}
+        | {"n_clusters": len(members)}
         for name, methods in _tables(records).items()
         for method, members in methods.items()
         if finite(members)
@@ -90,7 +74,8 @@ def table_rows(records: Sequence[Record]) -> list[Record]:
 def comparisons(settings: Settings, records: Sequence[Record]) -> list[Record]:
     """Return LME+MKR less every other method, with paired bootstrap intervals."""
     return [
-        {"set": name, "method": method, **_compare(settings, methods[_HERO], others)}
+        {"set": name, "method": method}
+        | compare(SCORES, settings, methods[_HERO], others)
         for name, methods in _tables(records).items()
         for method, others in methods.items()
         if method != _HERO and finite(others)
@@ -102,21 +87,11 @@ def paired_rows(
 ) -> list[Record]:
     """Return the same for pairs of methods, the first less the second."""
     return [
-        {
-            "set": name,
-            "first": first,
-            "second": second,
-            **_compare(settings, methods[first], methods[second]),
-        }
+        {"set": name, "first": first, "second": second}
+        | compare(SCORES, settings, methods[first], methods[second])
         for name, methods in _tables(records).items()
         for first, second in pairs
     ]
-
-
-def _compare(
-    settings: Settings, first: Sequence[Record], second: Sequence[Record]
-) -> Record:
-    return compare(SCORES, first, second, settings.n_bootstrap, settings.seed)
 
 
 def omega_rows(records: Sequence[Record]) -> list[Record]:

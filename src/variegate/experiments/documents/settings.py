@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from variegate.experiments import frame
 from variegate.experiments.holding_out import HoldingOut
 
-__all__ = ["Settings", "Setup"]
-
 
 @dataclass(frozen=True)
 class Settings(frame.Settings):

@@ -6,6 +6,7 @@ draws; two methods "match" when they differ by at most 0.01 or two standard erro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from variegate.experiments.frame import Claim, Results
@@ -53,21 +54,25 @@ def claims(settings: Settings, results: Results) -> list[Claim]:
     ]
 
 
+@dataclass(frozen=True)
 class _Figures:
     """The results, by figure, value of its axis, and method."""
 
-    def __init__(self, settings: Settings, results: Results) -> None:
-        self.settings = settings
-        self.results = results
-        self.n = settings.bandwidth_train_size
-        self.largest = max(settings.train_sizes)
-        self.widest = max(settings.bandwidths)
+    settings: Settings
+    results: Results
+
+    @property
+    def n(self) -> int:
+        return self.settings.bandwidth_train_size
 
     def row(self, figure: str, value: Any, method: str) -> Any:
         return row_of(self.results, figure, value, method)
 
-    def f(self, figure: str, value: Any, method: str) -> str:
-        return number(self.row(figure, value, method)["f"])
+    def against(self, figure: str, value: Any) -> str:
+        """Return the scores of both learners, and their difference."""
+        scores = (number(self.row(figure, value, m)["f"]) for m in ("lme", "mle"))
+        difference = signed(self.margin(figure, value))
+        return f"{' against '.join(scores)}, difference {difference}"
 
     def margin(self, figure: str, value: Any) -> dict[str, float]:
         """Large margin less maximum likelihood, paired."""
@@ -79,19 +84,16 @@ class _Figures:
 
 
 def _margin_beats_likelihood(figures: _Figures) -> Claim:
-    n = figures.n
-    gain = figures.margin("fig1a", n)
     return Claim(
         "1a: learning θ with the true S, large margin significantly outperforms "
         "maximum likelihood",
-        f"n={n}: {figures.f('fig1a', n, 'lme')} against "
-        f"{figures.f('fig1a', n, 'mle')}, difference {signed(gain)}",
-        _yes(_above_zero(gain)),
+        f"n={figures.n}: {figures.against('fig1a', figures.n)}",
+        _yes(_above_zero(figures.margin("fig1a", figures.n))),
     )
 
 
 def _close_to_the_oracle(figures: _Figures) -> Claim:
-    sizes = sorted({figures.n, figures.largest})
+    sizes = sorted({figures.n, max(figures.settings.train_sizes)})
     short = [
         paired(figures.row("fig1a", n, "oracle"), figures.row("fig1a", n, "lme"))
         for n in sizes
@@ -105,16 +107,14 @@ def _close_to_the_oracle(figures: _Figures) -> Claim:
 
 
 def _robust_to_a_wrong_similarity(figures: _Figures) -> Claim:
-    sigma = figures.widest
+    sigma = max(figures.settings.bandwidths)
     gain = figures.margin("fig1b", sigma)
     repaired = figures.margin("fig1b_intercept", sigma)
     return Claim(
         "1b: under a wrong S maximum likelihood quickly deteriorates, large margin is "
         "fairly robust",
-        f"σ={sigma:g}: {figures.f('fig1b', sigma, 'lme')} against "
-        f"{figures.f('fig1b', sigma, 'mle')}, difference {signed(gain)}; with an "
-        f"intercept {figures.f('fig1b_intercept', sigma, 'lme')} against "
-        f"{figures.f('fig1b_intercept', sigma, 'mle')}, difference {signed(repaired)}",
+        f"σ={sigma:g}: {figures.against('fig1b', sigma)}; with an intercept "
+        f"{figures.against('fig1b_intercept', sigma)}",
         "no"
         if not _above_zero(gain)
         else "yes, but an intercept removes nearly all of it"
@@ -175,7 +175,7 @@ def _still_beats_likelihood(figures: _Figures) -> Claim:
 
 
 def _perfect_without_noise(figures: _Figures) -> Claim:
-    n = figures.largest
+    n = max(figures.settings.train_sizes)
     margin, likelihood = (figures.row("clean", n, method) for method in ("lme", "mle"))
     cosine = likelihood["theta_cosine"]["mean"]
     if min(margin["f"]["mean"], likelihood["f"]["mean"]) >= _PERFECT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from variegate.experiments.frame import Record, Results
@@ -21,50 +22,42 @@ def _line(axes: Axes, results: Results, figure: str, method: str, **style: Any) 
     style = {"color": COLOURS[method], "linewidth": 1.8, **style}
     if method == "oracle":
         axes.plot(x, mean, **{"label": NAMES[method], **style})
-        return
-    axes.errorbar(
-        x,
-        mean,
-        [row["f"]["se"] for row in rows],
-        **{"marker": MARKERS[method], "markersize": 5, "capsize": 3, **style},
-    )
+    else:
+        style = {"marker": MARKERS[method], "markersize": 5, "capsize": 3, **style}
+        axes.errorbar(x, mean, [row["f"]["se"] for row in rows], **style)
 
 
-def _log_axis(axes: Axes, values: list[float], label: str) -> None:
+def _finish(
+    axes: Axes, title: str, values: Sequence[float], label: str, **legend: Any
+) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(values, [f"{value:g}" for value in values])
     axes.minorticks_off()
     axes.set_xlabel(label)
     axes.set_ylabel("F-score on noisy test subsets")
+    axes.set_title(title, fontsize=11)
+    axes.legend(**{"frameon": False, "fontsize": 9, **legend})
 
 
 def panel_1a(axes: Axes, settings: Settings, results: Results) -> None:
     """Draw what learning θ achieves with the true similarity."""
     for method in ("oracle", "lme", "mle"):
         _line(axes, results, "fig1a", method, label=NAMES[method])
-    _log_axis(axes, list(settings.train_sizes), "training pairs")
-    axes.set_title("1a: learning θ, similarity known", fontsize=11)
-    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    title = "1a: learning θ, similarity known"
+    _finish(axes, title, settings.train_sizes, "training pairs", loc="lower right")
 
 
 def panel_1b(axes: Axes, settings: Settings, results: Results) -> None:
     """Draw what learning θ achieves with a wrong similarity."""
     _line(axes, results, "fig1b", "oracle")
     for method in ("lme", "mle"):
-        _line(axes, results, "fig1b", method, label=NAMES[method])
-        _line(
-            axes,
-            results,
-            "fig1b_intercept",
-            method,
-            label=f"{NAMES[method]}, intercept",
-            linestyle=":",
-            alpha=0.75,
-        )
-    _log_axis(axes, list(settings.bandwidths), "bandwidth σ of the wrong similarity")
-    size = settings.bandwidth_train_size
-    axes.set_title(f"1b: learning θ, similarity wrong ({size} pairs)", fontsize=11)
-    axes.legend(frameon=False, fontsize=9, loc="lower left")
+        name = NAMES[method]
+        _line(axes, results, "fig1b", method, label=name)
+        style = {"label": f"{name}, intercept", "linestyle": ":", "alpha": 0.75}
+        _line(axes, results, "fig1b_intercept", method, **style)
+    title = f"1b: learning θ, similarity wrong ({settings.bandwidth_train_size} pairs)"
+    label = "bandwidth σ of the wrong similarity"
+    _finish(axes, title, settings.bandwidths, label, loc="lower left")
 
 
 def panel_1c(axes: Axes, settings: Settings, results: Results) -> None:
@@ -78,22 +71,21 @@ def panel_1c(axes: Axes, settings: Settings, results: Results) -> None:
     for method, short in (("lme", "margin"), ("mle", "likelihood")):
         for figure, name, style in styles:
             _line(axes, results, figure, method, label=f"{short}, {name}", **style)
-    _log_axis(axes, list(settings.train_sizes), "training pairs")
-    axes.set_title("1c: learning θ and the similarity", fontsize=11)
     # Room below the curves for a legend of two columns.
     low, high = axes.get_ylim()
     axes.set_ylim(low - 0.38 * (high - low), high)
-    axes.legend(frameon=False, fontsize=8.5, loc="lower center", ncols=2)
+    title, legend = "1c: learning θ and the similarity", {"fontsize": 8.5, "ncols": 2}
+    sizes = settings.train_sizes
+    _finish(axes, title, sizes, "training pairs", loc="lower center", **legend)
 
 
 def panel_clean(axes: Axes, settings: Settings, results: Results) -> None:
     """Draw figure 1a without noise."""
     for method in ("lme", "mle"):
         _line(axes, results, "clean", method, label=NAMES[method])
-    _log_axis(axes, list(settings.train_sizes), "training pairs")
+    title = "no noise: learning θ, similarity known"
+    _finish(axes, title, settings.train_sizes, "training pairs", loc="lower right")
     axes.set_ylabel("F-score")
-    axes.set_title("no noise: learning θ, similarity known", fontsize=11)
-    axes.legend(frameon=False, fontsize=9, loc="lower right")
 
 
 def panel_gap(axes: Axes, settings: Settings, results: Results) -> None:

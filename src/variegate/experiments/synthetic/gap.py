@@ -13,6 +13,7 @@ leave everything else (solver, bandwidths, number of weights) as it is.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -83,9 +84,7 @@ def _with_log_norm(data: Data) -> Data:
             X = ground_set.quality
             log_norm = np.log(np.linalg.norm(X, axis=1, keepdims=True))
             ground_sets.append(GroundSet(np.hstack([X, log_norm]), X))
-        return SyntheticData(
-            ground_sets, pairs.subsets, pairs.clean_subsets, pairs.theta
-        )
+        return replace(pairs, ground_sets=ground_sets)
 
     return Data(extend(data.holdout), extend(data.test), extend(data.train))
 

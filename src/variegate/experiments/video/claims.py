@@ -10,8 +10,6 @@ from variegate.experiments.video.rows import HERO
 from variegate.experiments.video.settings import Setup
 from variegate.tuning.path import omega_name
 
-__all__ = ["PAPER", "claims"]
-
 #: Table 2 of the paper: precision, recall and F on its 50 videos.
 PAPER: dict[tuple[str, float | None], tuple[float, float, float]] = {
     ("VSUMM1", None): (70.57, 75.77, 70.25),

@@ -28,8 +28,6 @@ from variegate.video.baselines import (
 from variegate.video.fisher import FisherEncoder
 from variegate.video.training import TrainingVideo
 
-__all__ = ["STEPS", "compute_piece", "work_list"]
-
 #: From what the paper describes to what this library does, one step at a time.
 STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
     (

@@ -24,8 +24,6 @@ from variegate.video.hue import hue_histogram
 from variegate.video.training import TrainingVideo
 from variegate.video.view import VideoView
 
-__all__ = ["PoolVideo", "find_pool", "read_pool"]
-
 #: Frames that a picture may be borrowed over.
 _NEAR = 60
 

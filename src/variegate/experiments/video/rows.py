@@ -72,13 +72,7 @@ def comparisons(settings: Settings, records: Sequence[Record]) -> list[Record]:
             "omega": first[1],
             "less": second[0],
             "less_omega": second[1],
-            **compare(
-                SCORES,
-                groups[first],
-                groups[second],
-                settings.n_bootstrap,
-                settings.seed,
-            ),
+            **compare(SCORES, settings, groups[first], groups[second]),
         }
         for first, second in pairs
     ]
