@@ -249,6 +249,16 @@ def test_sentences_of_weightless_words_can_be_chosen():
     assert alone.text == "Rain fell in Oslo today."
 
 
+def test_trouble_while_learning_names_the_cluster(monkeypatch):
+    def odd(self, view, rows=None):
+        n_features = 1 + (view.cluster.id == CLUSTERS[1].id)
+        return vg.GroundSet(np.ones((len(view), n_features)))
+
+    monkeypatch.setattr(Summarizer, "_ground_set", odd)
+    with pytest.raises(ValueError, match=r"^cluster 1 \(bakery\): .*quality"):
+        Summarizer().fit(CLUSTERS)
+
+
 def test_what_was_learned_with_vectors_needs_them(tmp_path):
     def embed(texts):
         return np.random.default_rng(0).standard_normal((len(texts), 5))
@@ -264,7 +274,8 @@ def test_what_was_learned_with_vectors_needs_them(tmp_path):
 
 def test_numbers_of_numpy_can_be_saved(tmp_path):
     omegas = (np.float32(0.5), np.int64(2))
-    model = Summarizer(omega=omegas, budget=Budget(30, "words"), similarity="cos")
+    settings = {"budget": Budget(30, "words"), "similarity": "cos", "max_iter": 1000}
+    model = Summarizer(omega=omegas, **settings)
     model.fit(CLUSTERS).save(tmp_path / "m.json")
     assert Summarizer.load(tmp_path / "m.json").omegas_ == (0.5, 2.0)
 

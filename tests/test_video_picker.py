@@ -1,4 +1,5 @@
 import json
+import re
 
 import cv2
 import numpy as np
@@ -247,6 +248,40 @@ def test_a_loaded_picker_picks_the_same(picker, videos, tmp_path):
             one = picker.pick(videos[0][0].path, omega=omega)
             other = loaded.pick(videos[0][0].path, omega=omega)
             assert one.as_dict() == other.as_dict()
+
+
+def test_a_model_keeps_the_step_it_was_learned_with(videos, tmp_path):
+    model = KeyframePicker(max_iter=20, n_samples=50).set_params(blocks=["palette"])
+    model.fit([video for video, _ in videos], every=2.0)
+    model.save(tmp_path / "model.json")
+    loaded = KeyframePicker.load(tmp_path / "model.json")
+    path = videos[0][0].path
+    for picker in (model, loaded):
+        times = [decision.time for decision in picker.pick(path).decisions]
+        assert np.diff(times) == pytest.approx(2.0, abs=0.2)
+    often = loaded.pick(path, every=1.0)
+    assert len(often.decisions) == pytest.approx(2 * len(times), abs=1)
+
+
+def test_files_of_before_the_step_was_kept(picker, tmp_path):
+    path = tmp_path / "model.json"
+    picker.save(path)
+    document = json.loads(path.read_text())
+    assert document.pop("every") == 0.5
+    path.write_text(json.dumps(document))
+    assert KeyframePicker.load(path).every_ == 0.5
+
+
+def test_trouble_while_learning_names_the_video(videos, monkeypatch):
+    def odd(self, view):
+        return vg.GroundSet(np.ones((len(view), 1 + (view is second))))
+
+    picked = [video for video, _ in videos]
+    training = [TrainingVideo.of(video, 1.0) for video in picked[:2]]
+    second = training[1].view
+    monkeypatch.setattr(KeyframePicker, "ground_set", odd)
+    with pytest.raises(ValueError, match=f"^{re.escape(str(picked[1].path))}: .*qual"):
+        KeyframePicker().fit_prepared(training, None)
 
 
 @pytest.mark.parametrize(

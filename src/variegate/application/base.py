@@ -49,6 +49,11 @@ class Application(BaseEstimator):  # type: ignore[misc]
     family_: OmegaFamily
     training_: dict[str, Any]
 
+    def __init_subclass__(cls) -> None:
+        """Let files of this type be read; entry points are for what is not imported."""
+        super().__init_subclass__()
+        persistence.register(cls._type, cls.decode)
+
     @property
     def omegas_(self) -> tuple[float, ...]:
         """The values of omega that were learned, sorted."""

@@ -11,7 +11,8 @@ from variegate.cli.notes import note, notes
 from variegate.cli.paths import OUTPUT, PATH, output, refuse_to_replace
 from variegate.cli.progress import progress_bar
 from variegate.cli.values import Number
-from variegate.cli.video_options import EVERY, need_opencv
+from variegate.cli.video_options import every_option, need_opencv
+from variegate.video.candidates import EVERY
 
 if TYPE_CHECKING:
     from variegate.video.picker import KeyframePicker
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     help="What a missed frame costs against one too many; repeat to learn for several, "
     "and keyframes takes any value between them.",
 )
-@EVERY
+@every_option(default=EVERY, show_default=True)
 @click.option(
     "--max-iter",
     type=click.IntRange(min=1),

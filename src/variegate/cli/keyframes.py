@@ -28,7 +28,7 @@ from variegate.cli.keyframe_files import (
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import Position, video_progress
-from variegate.cli.video_options import EVERY, need_opencv
+from variegate.cli.video_options import every_option, need_opencv
 
 if TYPE_CHECKING:
     from variegate.video.picker import KeyframePicker
@@ -64,7 +64,7 @@ _JPEG_QUALITY = 92
     metavar="N",
     help="The most frames to choose.",
 )
-@EVERY
+@every_option(show_default="as the model was learned")
 @click.option("--model", type=MODEL, help="As fit-keyframes writes it.")
 @click.option(
     "--template",
@@ -93,7 +93,7 @@ def keyframes(
     out: Path,
     omega: float | None,
     max_frames: int | None,
-    every: float,
+    every: float | None,
     model: Path | None,
     template: str,
     as_json: bool,
@@ -140,9 +140,7 @@ def _load(model: Path | None) -> KeyframePicker:
 
 def _check_omega(picker: KeyframePicker, omega: float | None) -> None:
     """Say once what every video would fail by."""
-    from variegate.tuning.omega import resolve_omega
-
-    resolve_omega(picker.omegas_, omega, picker.default_omega)
+    picker.family_.resolve(omega, picker.default_omega)
 
 
 @dataclass(frozen=True)

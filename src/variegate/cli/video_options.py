@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import click
 
 from variegate.cli.values import Number
 
-EVERY = click.option(
+every_option = partial(
+    click.option,
     "--every",
     type=Number(min=0.001),
-    default=0.5,
-    show_default=True,
     metavar="SECONDS",
     help="Time between the frames that are looked at.",
 )

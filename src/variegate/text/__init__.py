@@ -10,11 +10,10 @@ from variegate.text.budget import Budget
 from variegate.text.documents import Cluster, Document, Sentence
 from variegate.text.languages import LANGUAGES
 from variegate.text.oracle import oracle_summary
-from variegate.text.packaged import load_default
 from variegate.text.readers import read_clusters, read_documents, read_duc
 from variegate.text.rouge import Rouge
 from variegate.text.sentences import split_sentences
-from variegate.text.summarizer import Summarizer
+from variegate.text.summarizer import Summarizer, load_default
 from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.view import ClusterView
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_choice, check_count
+from variegate.application.base import Application
+from variegate.application.candidates import best_by_quality
+from variegate.application.names import by_name
+from variegate.application.packaged import packaged_model
+from variegate.application.progress import Progress, part_of
 from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
-from variegate.learning.quality import log_quality
 from variegate.selection import Selection
 from variegate.text.budget import Budget
 from variegate.text.decoding import (
@@ -35,9 +38,9 @@ from variegate.text.tfidf import CorpusFrequencies
 from variegate.text.training import TrainingSet
 from variegate.text.view import ClusterView, Embed
 from variegate.text.words import used_only
-from variegate.tuning.omega import as_omegas, model_at, resolve_omega
+from variegate.tuning.family import OmegaFamily, as_omegas
 
-__all__ = ["Summarizer"]
+__all__ = ["Summarizer", "load_default"]
 
 #: Of more sentences than this, only those of the highest quality are candidates.
 MAX_CANDIDATES = 1000
@@ -51,11 +54,8 @@ _CHOOSING: Mapping[str, Iterable[str]] = {
     "consensus": CONSENSUS,
 }
 
-#: Called with (finished, all) steps.
-Progress = Callable[[int, int], None]
 
-
-class Summarizer(BaseEstimator):  # type: ignore[misc]
+class Summarizer(Application):
     """Extractive summaries of clusters of documents (section 4.2 of the paper).
 
     Sentences are the items of a determinantal point process whose quality and
@@ -95,8 +95,8 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    models_ : tuple of LargeMarginDPP
-        One for each of ``omegas_``, which is sorted.
+    family_ : OmegaFamily
+        The models; also as ``models_``, one for each of ``omegas_``, which is sorted.
     training_ : dict
         Numbers of clusters and sentences, and how well the oracle summaries agree with
         people's.
@@ -110,6 +110,10 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
     >>> print(model.summarize([text], budget="1s"))
     Rain fell in Oslo today.
     """
+
+    _type = "summarizer"
+    _noun = "summarizer"
+    _not_stored = ("corpus", "embed")
 
     def __init__(
         self,
@@ -152,39 +156,29 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         clusters = list(clusters)
         n_steps = len(clusters) + len(as_omegas(self.omega))
-        report = progress or (lambda done, total: None)
-        self.corpus_ = (
-            None if self.corpus is None else CorpusFrequencies.of(self.corpus)
-        )
+        corpus = None if self.corpus is None else CorpusFrequencies.of(self.corpus)
         training = TrainingSet.of(
-            clusters,
-            _as_budget(self.budget),
-            self.corpus_,
-            lambda done: report(done, n_steps),
+            clusters, _as_budget(self.budget), corpus, part_of(progress, 0, n_steps)
         )
-        return self._learn(training, lambda done: report(len(clusters) + done, n_steps))
+        return self.fit_prepared(training, part_of(progress, len(clusters), n_steps))
 
-    def fit_prepared(self, training: TrainingSet) -> Self:
+    def fit_prepared(
+        self, training: TrainingSet, progress: Progress | None = None
+    ) -> Self:
         """Learn from clusters that were made ready before, for several fits."""
         self._check_parameters()
-        self.corpus_ = training.corpus
-        return self._learn(training, lambda done: None)
-
-    def _learn(self, training: TrainingSet, report: Callable[[int], None]) -> Self:
+        estimator = LargeMarginDPP(
+            lam=self.lam,
+            kernel=_kernel(self.similarity),
+            l2=self.l2,
+            max_iter=self.max_iter,
+        )
         ground_sets = [self._ground_set(view) for view in training.views]
-        models = []
-        omegas = as_omegas(self.omega)
-        for number, omega in enumerate(omegas):
-            model = LargeMarginDPP(
-                lam=self.lam,
-                omega=omega,
-                kernel=_kernel(self.similarity),
-                l2=self.l2,
-                max_iter=self.max_iter,
+        with by_name(training.names):
+            self.family_ = OmegaFamily.fit(
+                estimator, self.omega, ground_sets, training.targets, progress=progress
             )
-            models.append(model.fit(ground_sets, training.targets))
-            report(number + 1)
-        self.omegas_, self.models_ = omegas, tuple(models)
+        self.corpus_ = training.corpus
         self.training_ = training.describe()
         self.embedded_ = self.embed is not None
         return self
@@ -243,7 +237,7 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         random_state : None, int or numpy.random.Generator
             By default that of the model.
         """
-        check_is_fitted(self, "models_")
+        check_is_fitted(self, "family_")
         cluster = Cluster(_as_documents(documents), language=language)
         view = ClusterView.of(cluster, self.corpus_)
         return self.summarize_view(view, budget, omega, random_state)
@@ -255,8 +249,8 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
         omega: float | None = None,
         random_state: RandomState = None,
     ) -> Summary:
-        """Do the same for documents that were made ready before, for several calls."""
-        check_is_fitted(self, "models_")
+        """Summarize documents that were made ready before, for several calls."""
+        check_is_fitted(self, "family_")
         self._check_parameters()
         if self.embedded_ != (self.embed is not None):
             raise ValueError(
@@ -266,19 +260,13 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
                 else "this model was learned without embed: learn again to use one"
             )
         limit = None if budget is None else _as_budget(budget)
-        omega = resolve_omega(self.omegas_, omega)
-        model = model_at(self.omegas_, self.models_, omega)
-        rows = self._candidates(view, model)
+        omega = self.family_.resolve(omega)
+        model = self.family_.at(omega)
+        rows = best_by_quality(model, view.quality(self.features), MAX_CANDIDATES)
         ensemble = model.ensemble(self._ground_set(view, rows))
         seed = self.random_state if random_state is None else random_state
         selection = self._choose(view, rows, ensemble, limit, generator(seed))
         return _summary(view, rows, ensemble.marginals(), selection, limit, omega)
-
-    def _candidates(self, view: ClusterView, model: LargeMarginDPP) -> IntArray:
-        if len(view) <= MAX_CANDIDATES:
-            return np.arange(len(view))
-        u = log_quality(view.quality(self.features), model.theta_, model.intercept_)
-        return np.sort(np.argsort(-u, kind="stable")[:MAX_CANDIDATES])
 
     def _choose(
         self,
@@ -310,19 +298,34 @@ class Summarizer(BaseEstimator):  # type: ignore[misc]
 
     # Keeping ----------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
-        from variegate.text import model_file
-
-        check_is_fitted(self, "models_")
-        model_file.save(self, path)
-
     @classmethod
-    def load(cls, path: str | Path, embed: Embed | None = None) -> Summarizer:
+    def load(cls, path: str | Path, embed: Embed | None = None) -> Self:
         """Read a model that :meth:`save` wrote; ``embed`` as it was learned with."""
-        from variegate.text import model_file
+        model = super().load(path)
+        model.embed = embed
+        return model
 
-        return model_file.load(path, embed)
+    @property
+    def _feature_set(self) -> str:
+        return self.features
+
+    def _encode_rest(self) -> dict[str, Any]:
+        corpus = self.corpus_
+        return {
+            "embedded": self.embedded_,
+            "corpus": corpus and corpus.to_dict(),
+        }
+
+    def _decode_rest(self, document: Mapping[str, Any]) -> None:
+        corpus = document.get("corpus")
+        self.corpus_ = None if corpus is None else CorpusFrequencies.from_dict(corpus)
+        self.embedded_ = bool(document.get("embedded", False))
+
+
+def load_default() -> Summarizer:
+    """Return the summarizer that comes with the package: see ``models/news.md``."""
+    model: Summarizer = packaged_model("variegate.text", "news.json")
+    return model
 
 
 def _kernel(similarity: str) -> Kernel:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from variegate._typing import FloatArray
+from variegate.persistence import ModelFileError
 from variegate.text.words import WordCounts, unit_rows, words
 
 __all__ = ["CorpusFrequencies", "tfidf", "word_weights"]
@@ -39,6 +41,19 @@ class CorpusFrequencies:
         if n_texts == 0:
             raise ValueError("the corpus for word weights holds no texts")
         return cls(n_texts, dict(counts))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for a file."""
+        return {"n_texts": self.n_texts, "counts": dict(self.counts)}
+
+    @classmethod
+    def from_dict(cls, section: Mapping[str, Any]) -> CorpusFrequencies:
+        """Read what :meth:`to_dict` wrote."""
+        n_texts = int(section["n_texts"])
+        counts = {str(word): int(count) for word, count in section["counts"].items()}
+        if n_texts < 1 or not all(0 <= count <= n_texts for count in counts.values()):
+            raise ModelFileError('"corpus" holds counts that cannot be')
+        return cls(n_texts, counts)
 
 
 def word_weights(

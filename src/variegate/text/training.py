@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from variegate._typing import IntArray
+from variegate.application.progress import Progress
 from variegate.text.budget import Budget
 from variegate.text.documents import Cluster
 from variegate.text.languages import as_language
@@ -41,7 +42,7 @@ class TrainingSet:
         clusters: Sequence[Cluster],
         budget: Budget,
         corpus: CorpusFrequencies | None = None,
-        progress: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
     ) -> TrainingSet:
         """Split clusters into sentences and find their oracle summaries."""
         clusters = list(clusters)
@@ -57,11 +58,16 @@ class TrainingSet:
             views.append(view)
             targets.append(oracle_summary(view, budget))
             if progress is not None:
-                progress(number + 1)
+                progress(number + 1, len(clusters))
         return cls(views, targets, corpus)
 
     def __len__(self) -> int:
         return len(self.views)
+
+    @property
+    def names(self) -> list[str]:
+        """What each cluster is called in messages."""
+        return [_name(i, view.cluster) for i, view in enumerate(self.views)]
 
     def only(self, wanted: Callable[[Cluster], bool]) -> TrainingSet:
         """Return the part of some clusters."""

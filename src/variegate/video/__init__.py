@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from variegate.video.evaluation import KeyframeScore, evaluate_keyframes
 from variegate.video.hue import hue_histogram
-from variegate.video.packaged import load_default
-from variegate.video.picker import KeyframePicker
+from variegate.video.picker import KeyframePicker, load_default
 from variegate.video.picks import PickedVideo, read_picks
 from variegate.video.reading import Frame, read_frames
 from variegate.video.screening import Screening

@@ -15,7 +15,10 @@ from variegate.video.screening import Decision, Screening, screen
 from variegate.video.shots import Shot, merge_shots, split_into_shots
 from variegate.video.view import VideoView
 
-__all__ = ["MAX_CANDIDATES", "ReadVideo", "read_candidates"]
+__all__ = ["EVERY", "MAX_CANDIDATES", "ReadVideo", "read_candidates"]
+
+#: Seconds between the frames that are looked at, where nobody says.
+EVERY = 0.5
 
 #: Of more stretches than this, neighbours are merged.
 MAX_CANDIDATES = 1000
@@ -63,7 +66,7 @@ class ReadVideo:
 
 def read_candidates(
     path: str | PathLike[str],
-    every: float = 0.5,
+    every: float = EVERY,
     screening: Screening | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> ReadVideo:

@@ -11,10 +11,18 @@ import numpy as np
 from variegate._typing import BoolArray
 from variegate.decoding import MBR, Constraint, Decoder, Greedy, GreedySearch
 from variegate.decoding.base import Ensemble
+from variegate.ensemble import LEnsemble
 from variegate.selection import Selection
 from variegate.video.agreement import MatchingAgreement
 
-__all__ = ["CONSENSUS", "OLD_DECODERS", "SEARCHES", "VIDEO_DECODERS", "video_decoder"]
+__all__ = [
+    "CONSENSUS",
+    "OLD_DECODERS",
+    "SEARCHES",
+    "VIDEO_DECODERS",
+    "too_similar",
+    "video_decoder",
+]
 
 VIDEO_DECODERS = ("mbr", "greedy")
 
@@ -71,6 +79,17 @@ def video_decoder(
         return partial(choose_and_trim, MBR(n_samples))
     agreement = MatchingAgreement(alike, beta)
     return partial(choose_and_trim, MBR(n_samples, _N_CANDIDATES, agreement))
+
+
+def too_similar(ensemble: LEnsemble, limit: float) -> BoolArray:
+    """Return which pairs have a similarity above a limit; all have with themselves."""
+    S = ensemble.S
+    lengths = np.sqrt(np.diagonal(S))
+    above = np.outer(lengths, lengths) * min(limit, 1.0) < S
+    if limit >= 1.0:  # up to rounding, none is
+        above[:] = False
+    np.fill_diagonal(above, True)
+    return np.asarray(above)
 
 
 def choose_and_trim(

@@ -2,54 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._random import generator
-from variegate._typing import BoolArray, FloatArray, IntArray, RandomState
+from variegate._typing import IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_number
+from variegate.application.base import Application
+from variegate.application.names import by_name
+from variegate.application.packaged import packaged_model
+from variegate.application.progress import Progress, part_of
 from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import MultipleKernel
+from variegate.persistence import ModelFileError
 from variegate.selection import Selection
-from variegate.tuning.omega import as_omegas, model_at, resolve_omega
-from variegate.video.candidates import ReadVideo, read_candidates
+from variegate.tuning.family import OmegaFamily, as_omegas
+from variegate.video.candidates import EVERY, read_candidates
 from variegate.video.decoding import (
     CONSENSUS,
     OLD_DECODERS,
     SEARCHES,
     VIDEO_DECODERS,
+    too_similar,
     video_decoder,
 )
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
-from variegate.video.reading import Frame, read_frames
+from variegate.video.reading import frames_numbered
 from variegate.video.screening import Screening
-from variegate.video.summary import Candidate, Keyframe, VideoSummary
-from variegate.video.training import TARGETS, TrainingVideo
+from variegate.video.summary import VideoSummary
+from variegate.video.training import (
+    REACH,
+    TARGETS,
+    TrainingVideo,
+    describe_training,
+)
 from variegate.video.view import BLOCKS, FEATURE_SETS, VideoView, feature_names
 
-__all__ = ["REACH", "KeyframePicker"]
+__all__ = ["REACH", "KeyframePicker", "load_default"]
 
 #: Bandwidths of the Gaussians; vectors in every block have length 1.
 _LADDER = (0.125, 0.25, 0.5, 1.0, 2.0)
-
-#: Seconds by which a picked time may miss the frames that are looked at.
-REACH = 2.0
 
 #: Images to learn local patterns from, at most.
 _MAX_IMAGES = 2000
 
 
-class KeyframePicker(BaseEstimator):  # type: ignore[misc]
+class KeyframePicker(Application):
     """Key frames of videos (section 4.3 of the paper).
 
     Frames are the items of a determinantal point process whose quality and similarity
@@ -95,13 +101,18 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    models_ : tuple of LargeMarginDPP
-        One for each of ``omegas_``, which is sorted.
+    family_ : OmegaFamily
+        The models; also as ``models_``, one for each of ``omegas_``, which is sorted.
     encoder_ : FisherEncoder
+    every_ : float
+        Seconds between the frames that were looked at while learning.
     training_ : dict
         Numbers of videos, candidates and users, of picks that reach no candidate
         ("n_lost"), and how well the oracle agrees with the users.
     """
+
+    _type = "keyframe-picker"
+    _noun = "key frames"
 
     def __init__(
         self,
@@ -144,8 +155,8 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         videos: Sequence[PickedVideo],
-        every: float = 0.5,
-        progress: Callable[[int, int], None] | None = None,
+        every: float = EVERY,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn from videos and the times that people picked in them.
 
@@ -163,16 +174,16 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         if not videos:
             raise ValueError("there are no videos to learn from")
-        report = progress or (lambda done, total: None)
         n_steps = len(videos) + len(as_omegas(self.omega))
+        advance = part_of(progress, 0, n_steps)
         training = []
         for done, video in enumerate(videos, 1):
-            training.append(_prepared(video, every))
-            report(done, n_steps)
+            training.append(TrainingVideo.of(video, every))
+            advance(done, len(videos))
         encoder = self.fit_encoder([video.view for video in training])
-        return self.fit_prepared(
-            training, encoder, lambda done: report(len(videos) + done, n_steps)
-        )
+        self.fit_prepared(training, encoder, part_of(progress, len(videos), n_steps))
+        self.every_ = float(every)
+        return self
 
     def fit_encoder(self, views: Sequence[VideoView]) -> FisherEncoder:
         """Learn which local patterns there are, from some videos."""
@@ -187,45 +198,36 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         self,
         training: Sequence[TrainingVideo],
         encoder: FisherEncoder,
-        report: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn from videos that were made ready before, for several fits."""
         self._check_parameters()
         self.encoder_ = encoder
-        ground_sets, subsets = [], []
+        self.every_ = EVERY
+        ground_sets, subsets, names = [], [], []
         for video in training:
             ground_set = self.ground_set(video.view)
             for target in video.targets(self.targets):
                 ground_sets.append(ground_set)
                 subsets.append(target)
+                names.append(video.path)
         if not subsets:
             raise ValueError("no user chose a frame that can be learned from")
-        models = []
-        omegas = as_omegas(self.omega)
-        for done, omega in enumerate(omegas, 1):
-            kernel = MultipleKernel(
+        estimator = LargeMarginDPP(
+            lam=self.lam,
+            kernel=MultipleKernel(
                 bandwidths={block: list(self.bandwidths) for block in self.blocks},
                 linear=True,
                 blocks=list(self.blocks),
+            ),
+            l2=self.l2,
+            max_iter=self.max_iter,
+        )
+        with by_name(names):
+            self.family_ = OmegaFamily.fit(
+                estimator, self.omega, ground_sets, subsets, progress=progress
             )
-            model = LargeMarginDPP(
-                lam=self.lam,
-                omega=omega,
-                kernel=kernel,
-                l2=self.l2,
-                max_iter=self.max_iter,
-            )
-            models.append(model.fit(ground_sets, subsets))
-            if report is not None:
-                report(done)
-        self.omegas_, self.models_ = omegas, tuple(models)
-        self.training_ = {
-            "n_videos": len(training),
-            "n_candidates": sum(len(video.view) for video in training),
-            "n_users": sum(len(video.users) for video in training),
-            "n_lost": int(sum(sum(video.n_unmatchable) for video in training)),
-            "oracle_f": float(np.mean([video.oracle_f for video in training])),
-        }
+        self.training_ = describe_training(training)
         return self
 
     def ground_set(self, view: VideoView) -> GroundSet:
@@ -271,7 +273,7 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         *,
         omega: float | None = None,
         max_frames: int | None = None,
-        every: float = 0.5,
+        every: float | None = None,
         screening: Screening | None = None,
         progress: Callable[[int, float], None] | None = None,
         random_state: RandomState = None,
@@ -289,8 +291,9 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
             were learned.  By default ``default_omega``.
         max_frames : int, optional
             The most frames to choose; by default the model decides.
-        every : float
-            Seconds between the frames that are looked at.
+        every : float, optional
+            Seconds between the frames that are looked at; by default as many as the
+            model was learned with.
         screening : Screening, optional
             Which frames are not worth looking at.
         progress : callable, optional
@@ -298,26 +301,23 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         random_state : None, int or numpy.random.Generator
             By default that of the model.
         """
-        check_is_fitted(self, "models_")
+        check_is_fitted(self, "family_")
         if max_frames is not None:
             check_count("max_frames", max_frames)
-        omega = resolve_omega(self.omegas_, omega, self.default_omega)
+        every = self.every_ if every is None else every
+        omega = self.family_.resolve(omega, self.default_omega)
         video = read_candidates(path, every, screening, progress)
         ensemble, selection = self._select(video.view, omega, max_frames, random_state)
-        chosen = selection.indices
-        probabilities = ensemble.marginals()
-        numbers = [video.view.descriptions[i].number for i in chosen]
-        frames = _frames_numbered(path, every, numbers)
-        return VideoSummary(
+        descriptions = video.view.descriptions
+        numbers = [descriptions[i].number for i in selection.indices]
+        return VideoSummary.of(
             str(path),
-            [
-                Keyframe(frame.number, frame.time, float(probabilities[i]), frame.image)
-                for i, frame in zip(chosen, frames, strict=True)
-            ],
-            _candidates(video, probabilities, chosen),
+            descriptions,
+            ensemble.marginals(),
+            selection,
+            frames_numbered(path, every, numbers),
             video.decisions,
             omega,
-            selection.among(np.arange(len(video.view))),
         )
 
     def choose(
@@ -338,13 +338,12 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
         max_frames: int | None,
         random_state: RandomState,
     ) -> tuple[LEnsemble, Selection]:
-        check_is_fitted(self, "models_")
+        check_is_fitted(self, "family_")
         self._check_parameters()
-        omega = resolve_omega(self.omegas_, omega, self.default_omega)
-        model = model_at(self.omegas_, self.models_, omega)
+        model = self.family_.at(self.family_.resolve(omega, self.default_omega))
         ensemble = model.ensemble(self.ground_set(view))
         seed = self.random_state if random_state is None else random_state
-        same = _too_similar(ensemble, self.max_similarity)
+        same = too_similar(ensemble, self.max_similarity)
         decode = video_decoder(**self._choosing(), alike=view.alike, same=same)
         limit = min(len(view), max_frames or len(view))
         constraint = Constraint(None, limit, np.ones(len(view)))
@@ -352,78 +351,24 @@ class KeyframePicker(BaseEstimator):  # type: ignore[misc]
 
     # Keeping ----------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
-        from variegate.video import model_file
+    @property
+    def _feature_set(self) -> str:
+        return self.features
 
-        check_is_fitted(self, "models_")
-        model_file.save(self, path)
+    def _encode_rest(self) -> dict[str, Any]:
+        return {"every": self.every_, "patterns": self.encoder_.to_dict()}
 
-    @classmethod
-    def load(cls, path: str | Path) -> KeyframePicker:
-        """Read a model that :meth:`save` wrote."""
-        from variegate.video import model_file
-
-        return model_file.load(path)
-
-
-def _too_similar(ensemble: LEnsemble, limit: float) -> BoolArray:
-    """Return which pairs have a similarity above a limit; all have with themselves."""
-    S = ensemble.S
-    lengths = np.sqrt(np.diagonal(S))
-    above = np.outer(lengths, lengths) * min(limit, 1.0) < S
-    if limit >= 1.0:  # up to rounding, none is
-        above[:] = False
-    np.fill_diagonal(above, True)
-    return np.asarray(above)
+    def _decode_rest(self, document: Mapping[str, Any]) -> None:
+        patterns = document.get("patterns")
+        if not isinstance(patterns, dict):
+            raise ModelFileError('the section "patterns" is missing')
+        self.encoder_ = FisherEncoder.from_dict(patterns)
+        # The first files did not say: their models were learned at what is the default.
+        self.every_ = float(document.get("every", EVERY))
+        check_number("every", self.every_, positive=True)
 
 
-def _prepared(video: PickedVideo, every: float) -> TrainingVideo:
-    """Return the candidates of a video, and which of them users picked."""
-    read = read_candidates(video.path, every)
-    users, lost = [], []
-    for times in video.users:
-        places = [read.candidate_at(time, REACH) for time in times]
-        users.append([place for place in places if place is not None])
-        lost.append(len(places) - len(users[-1]))
-    if not any(users):
-        raise ValueError(
-            f"{video.path}: no picked time is within {REACH:g} s of a frame worth "
-            f"looking at; the video ends at {read.view.duration:.1f} s"
-        )
-    return TrainingVideo(read.view, users, lost)
-
-
-def _frames_numbered(
-    path: str | PathLike[str], every: float, numbers: Sequence[int]
-) -> list[Frame]:
-    """Read some of the frames that were looked at again."""
-    import warnings
-
-    wanted = set(numbers)
-    found: list[Frame] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whatever is wrong was said the first time
-        for frame in read_frames(path, every):
-            if frame.number in wanted:
-                found.append(frame)
-                if len(found) == len(wanted):
-                    break
-    return found
-
-
-def _candidates(
-    video: ReadVideo, probabilities: FloatArray, chosen: IntArray
-) -> list[Candidate]:
-    taken = set(chosen.tolist())
-
-    def each() -> Iterator[Candidate]:
-        for place, description in enumerate(video.view.descriptions):
-            yield Candidate(
-                description.number,
-                description.time,
-                float(probabilities[place]),
-                place in taken,
-            )
-
-    return list(each())
+def load_default() -> KeyframePicker:
+    """Return the picker that comes with the package: see ``models/videos.md``."""
+    model: KeyframePicker = packaged_model("variegate.video", "videos.json")
+    return model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -20,6 +20,7 @@ __all__ = [
     "Frame",
     "TruncatedVideoWarning",
     "VideoError",
+    "frames_numbered",
     "promised_duration",
     "read_frames",
 ]
@@ -105,6 +106,22 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
         )
     file = Path(path)
     return _sampled(_open(file), file, every)
+
+
+def frames_numbered(
+    path: str | PathLike[str], every: float, numbers: Collection[int]
+) -> list[Frame]:
+    """Read some of the frames that ``read_frames`` gave again."""
+    wanted = set(numbers)
+    found: list[Frame] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whatever is wrong was said the first time
+        for frame in read_frames(path, every):
+            if frame.number in wanted:
+                found.append(frame)
+                if len(found) == len(wanted):
+                    break
+    return found
 
 
 def promised_duration(path: str | PathLike[str]) -> float | None:

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from variegate._typing import FloatArray
 from variegate.selection import Selection
+from variegate.video.description import Description
+from variegate.video.reading import Frame
 from variegate.video.screening import Decision
 
 __all__ = ["Candidate", "Keyframe", "VideoSummary"]
@@ -69,6 +72,34 @@ class VideoSummary:
     decisions: Sequence[Decision]
     omega: float
     selection: Selection | None = None
+
+    @classmethod
+    def of(
+        cls,
+        source: str,
+        descriptions: Sequence[Description],
+        probabilities: FloatArray,
+        selection: Selection,
+        frames: Sequence[Frame],
+        decisions: Sequence[Decision],
+        omega: float,
+    ) -> VideoSummary:
+        """Put together candidates, the choice among them, and its frames."""
+        # What is kept of the choice is no longer tied to the model.
+        selection = selection.among(np.arange(len(descriptions)))
+        taken = set(selection.indices.tolist())
+        candidates = [
+            Candidate(d.number, d.time, float(probability), place in taken)
+            for place, (d, probability) in enumerate(
+                zip(descriptions, probabilities, strict=True)
+            )
+        ]
+        chosen = [candidate for candidate in candidates if candidate.chosen]
+        keyframes = [
+            Keyframe(frame.number, frame.time, candidate.probability, frame.image)
+            for candidate, frame in zip(chosen, frames, strict=True)
+        ]
+        return cls(source, keyframes, candidates, decisions, omega, selection)
 
     @property
     def duration(self) -> float:

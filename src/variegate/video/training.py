@@ -9,11 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
+from variegate.video.candidates import read_candidates
 from variegate.video.evaluation import evaluate_keyframes
 from variegate.video.oracle import oracle_keyframes
+from variegate.video.picks import PickedVideo
 from variegate.video.view import VideoView
 
-__all__ = ["TARGETS", "TrainingVideo"]
+__all__ = ["REACH", "TARGETS", "TrainingVideo", "describe_training"]
+
+#: Seconds by which a picked time may miss the frames that are looked at.
+REACH = 2.0
 
 #: What is learned: the choice of each user, or the one that agrees best with all.
 TARGETS = ("users", "oracle")
@@ -29,11 +34,30 @@ class TrainingVideo:
     users : sequence of sequences of candidate numbers
     n_unmatchable : sequence of int
         Frames of each user that are not among the candidates.
+    path : str
+        What it is called in messages.
     """
 
     view: VideoView
     users: Sequence[Sequence[int]]
     n_unmatchable: Sequence[int]
+    path: str = "a video"
+
+    @classmethod
+    def of(cls, video: PickedVideo, every: float) -> TrainingVideo:
+        """Read the candidates of a video, and which of them users picked."""
+        read = read_candidates(video.path, every)
+        users, lost = [], []
+        for times in video.users:
+            places = [read.candidate_at(time, REACH) for time in times]
+            users.append([place for place in places if place is not None])
+            lost.append(len(places) - len(users[-1]))
+        if not any(users):
+            raise ValueError(
+                f"{video.path}: no picked time is within {REACH:g} s of a frame worth "
+                f"looking at; the video ends at {read.view.duration:.1f} s"
+            )
+        return cls(read.view, users, lost, str(video.path))
 
     @property
     def histograms(self) -> FloatArray:
@@ -52,7 +76,7 @@ class TrainingVideo:
 
     @property
     def oracle_f(self) -> float:
-        """How well they do."""
+        """The mean F-score of the oracle against the users."""
         hues = self.histograms
         users = [hues[list(user)] for user in self.users]
         score = evaluate_keyframes(
@@ -65,3 +89,14 @@ class TrainingVideo:
         if kind == "oracle":
             return [self.oracle] if len(self.oracle) else []
         return [np.unique(np.array(user, dtype=np.intp)) for user in self.users if user]
+
+
+def describe_training(videos: Sequence[TrainingVideo]) -> dict[str, float]:
+    """Return how much there is to learn from, and how well the oracle agrees."""
+    return {
+        "n_videos": len(videos),
+        "n_candidates": sum(len(video.view) for video in videos),
+        "n_users": sum(len(video.users) for video in videos),
+        "n_lost": int(sum(sum(video.n_unmatchable) for video in videos)),
+        "oracle_f": float(np.mean([video.oracle_f for video in videos])),
+    }
