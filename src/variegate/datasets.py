@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from variegate._random import generator
-from variegate._typing import FloatArray, IntArray, RandomState
+from variegate._typing import BoolArray, FloatArray, IntArray, RandomState
 from variegate.ground_set import GroundSet
 from variegate.linalg.determinants import log_principal_minors, split_scale
 
@@ -78,29 +79,40 @@ def make_synthetic(
     >>> len(data.ground_sets), len(data.ground_sets[0])
     (3, 10)
     """
+    _check_numbers(n_sets, n_items, n_features, noise)
+    rng = generator(random_state)
+    data = SyntheticData([], [], [], _check_theta(theta, n_features, rng))
+    for _ in range(n_sets):
+        X = rng.standard_normal((n_items, n_features))
+        clean = _most_probable(X, data.theta)
+        data.ground_sets.append(GroundSet(quality=X))
+        data.subsets.append(np.flatnonzero(clean ^ (rng.random(n_items) < noise)))
+        data.clean_subsets.append(np.flatnonzero(clean))
+    return data
+
+
+def _check_numbers(n_sets: int, n_items: int, n_features: int, noise: float) -> None:
     if n_sets < 1 or n_features < 1:
         raise ValueError("n_sets and n_features must be at least 1")
     if not 1 <= n_items <= _MAX_ITEMS:
         raise ValueError(f"n_items must be between 1 and {_MAX_ITEMS}, got {n_items}")
     if not 0.0 <= noise <= 1.0:
         raise ValueError(f"noise is a probability, got {noise}")
-    rng = generator(random_state)
+
+
+def _check_theta(theta: Any, n_features: int, rng: np.random.Generator) -> FloatArray:
     if theta is None:
-        theta = rng.standard_normal(n_features)
-    theta = np.asarray(theta, dtype=np.float64)
-    if theta.shape != (n_features,):
-        raise ValueError(f"theta has shape {theta.shape}, expected ({n_features},)")
-    if not np.isfinite(theta).all():
+        return rng.standard_normal(n_features)
+    array = np.asarray(theta, dtype=np.float64)
+    if array.shape != (n_features,):
+        raise ValueError(f"theta has shape {array.shape}, expected ({n_features},)")
+    if not np.isfinite(array).all():
         raise ValueError("theta holds NaN or infinite values")
-    ground_sets, subsets, clean_subsets = [], [], []
-    bits = np.arange(n_items)
-    for _ in range(n_sets):
-        X = rng.standard_normal((n_items, n_features))
-        scaled = np.exp(X @ theta)[:, None] * X
-        best = int(np.argmax(log_principal_minors(*split_scale(scaled @ scaled.T))))
-        clean = (best >> bits & 1).astype(bool)
-        flipped = rng.random(n_items) < noise
-        ground_sets.append(GroundSet(quality=X))
-        subsets.append(np.flatnonzero(clean ^ flipped))
-        clean_subsets.append(np.flatnonzero(clean))
-    return SyntheticData(ground_sets, subsets, clean_subsets, theta)
+    return array
+
+
+def _most_probable(X: FloatArray, theta: FloatArray) -> BoolArray:
+    """Return the most probable subset, as a mask, by looking at all."""
+    scaled = np.exp(X @ theta)[:, None] * X
+    best = int(np.argmax(log_principal_minors(*split_scale(scaled @ scaled.T))))
+    return (best >> np.arange(len(X)) & 1).astype(bool)

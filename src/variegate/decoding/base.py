@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.random import Generator
 
 from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_number
@@ -106,10 +107,7 @@ class Decoder(Protocol):
     """From an ensemble and a constraint to one subset."""
 
     def __call__(
-        self,
-        ensemble: Ensemble,
-        constraint: Constraint,
-        generator: np.random.Generator,
+        self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
         """Choose a subset."""
         ...

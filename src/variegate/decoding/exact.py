@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from variegate._typing import BoolArray, IntArray
 from variegate._validation import check_number
@@ -43,10 +44,7 @@ class Exact:
     time_limit: float | None = None
 
     def __call__(
-        self,
-        ensemble: Ensemble,
-        constraint: Constraint,
-        generator: np.random.Generator,
+        self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
         """Choose a subset."""
         if self.time_limit is not None:

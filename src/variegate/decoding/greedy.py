@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.random import Generator
 
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.residuals import (
@@ -37,10 +38,7 @@ class Greedy:
     """
 
     def __call__(
-        self,
-        ensemble: Ensemble,
-        constraint: Constraint,
-        generator: np.random.Generator,
+        self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
         """Choose a subset."""
         kernel = ensemble.representation

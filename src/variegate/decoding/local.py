@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from scipy.linalg import solve_triangular
 
 from variegate._typing import BoolArray, FloatArray, IntArray
@@ -60,10 +61,7 @@ class Local:
     max_steps: int = 1000
 
     def __call__(
-        self,
-        ensemble: Ensemble,
-        constraint: Constraint,
-        generator: np.random.Generator,
+        self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
         """Choose a subset."""
         check_count("max_steps", self.max_steps)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.random import Generator
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_choice, check_count
@@ -101,10 +102,7 @@ class MBR:
             object.__setattr__(self, "agreement", gains)
 
     def __call__(
-        self,
-        ensemble: Ensemble,
-        constraint: Constraint,
-        generator: np.random.Generator,
+        self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
         """Choose a subset."""
         check_count("n_samples", self.n_samples)

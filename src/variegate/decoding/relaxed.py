@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from scipy.optimize import minimize
 
 from variegate._typing import FloatArray, IntArray
@@ -72,10 +73,7 @@ class Relaxed:
     max_iterations: int = 500
 
     def __call__(
-        self,
-        ensemble: Ensemble,
-        constraint: Constraint,
-        generator: np.random.Generator,
+        self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
         """Choose a subset."""
         check_count("max_iterations", self.max_iterations)

@@ -53,7 +53,6 @@ from variegate._typing import FloatArray, IntArray
 from variegate.learning import quality
 from variegate.learning.factors import Factors
 from variegate.learning.objective import (
-    SMALLEST_ERROR,
     LargeMarginLoss,
     Targets,
     ZeroProbabilityError,
@@ -136,8 +135,7 @@ def dual_loss(
     weights : array of shape (K,), not negative
     log_quality : array of shape (N,)
     targets : Targets of one ground set
-    jitter : float
-        Ridge on ``S``, relative to its diagonal.
+    jitter : ridge on ``S``, relative to its diagonal
     weight_gradient : bool
         Whether the gradient in the weights is wanted.
 
@@ -152,39 +150,45 @@ def dual_loss(
     wanted, cost = targets.indicator[0], targets.error_cost[0]
     target = _Target.of(factors, weights, members, jitter)
     resolvent = _LowRankResolvent.of(factors, weights, log_quality, jitter)
+    error = cost * np.where(wanted, resolvent.excluded, resolvent.included)
+    margin, factor = loss.margin(float(error.sum()))
     value = resolvent.log_det - target.log_det - 2.0 * float(log_quality[members].sum())
-    factor = 0.0
-    if loss.lam > 0:
-        error = cost * np.where(wanted, resolvent.excluded, resolvent.included)
-        margin = max(float(error.sum()), SMALLEST_ERROR)
-        factor = loss.lam / margin
-        value += loss.lam * float(np.log(margin))
+    value += margin
     if loss.hinge and not value > 0:
         return DualTerms(0.0, np.zeros(factors.n_factors), np.zeros(len(log_quality)))
-
     quality_gradient = 2.0 * np.where(wanted, -resolvent.excluded, resolvent.included)
-    W = np.where(wanted, -cost, cost)
-    h, kept = resolvent.leverage, resolvent.kept
+    spread = None
     if loss.lam > 0:
-        delta = factors.gram(resolvent.share * kept * W)
-        middle = resolvent.root @ (resolvent.root.T @ delta @ resolvent.root)
-        g = resolvent.share * factors.quadratic_forms(middle @ resolvent.root.T)
-        own = W * resolvent.included * resolvent.excluded
-        others = kept * (g - W * kept * h**2)
-        quality_gradient += 2.0 * factor * (own - others)
-
+        spread = _Spread.of(factors, resolvent, np.where(wanted, -cost, cost))
+        quality_gradient += 2.0 * factor * spread.quality_gradient(resolvent)
     slope = np.zeros(factors.n_factors)
     if weight_gradient:
-        solved = resolvent.solved(weights[factors.owner])
-        traces = np.einsum("ij,ji->i", resolvent.gram, solved)
-        diagonal = resolvent.share * (1.0 - h)
-        if loss.lam > 0:
-            traces += factor * np.einsum("ij,ij->j", solved, delta @ solved)
-            squares = W * kept * ((1.0 - h) ** 2 - h**2) + g
-            diagonal += factor * resolvent.share * squares
-        slope = factors.sums(traces) + jitter * (diagonal @ factors.squared)
+        slope = resolvent.weight_gradient(factors, weights, jitter, factor, spread)
         slope -= target.weight_gradient(factors, members, jitter)
     return DualTerms(value, slope, quality_gradient)
+
+
+class _Spread(NamedTuple):
+    """What the margin adds to the gradients; the names of the module docstring."""
+
+    W: FloatArray
+    delta: FloatArray
+    g: FloatArray
+
+    @classmethod
+    def of(
+        cls, factors: Factors, resolvent: _LowRankResolvent, W: FloatArray
+    ) -> _Spread:
+        delta = factors.gram(resolvent.share * resolvent.kept * W)
+        middle = resolvent.root @ (resolvent.root.T @ delta @ resolvent.root)
+        g = resolvent.share * factors.quadratic_forms(middle @ resolvent.root.T)
+        return cls(W, delta, g)
+
+    def quality_gradient(self, resolvent: _LowRankResolvent) -> FloatArray:
+        """Return half the gradient of the expected error in ``u``."""
+        h, kept = resolvent.leverage, resolvent.kept
+        own = self.W * resolvent.included * resolvent.excluded
+        return np.asarray(own - kept * (self.g - self.W * kept * h**2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,11 +261,29 @@ class _LowRankResolvent:
             excluded=kept * (1.0 - leverage),
         )
 
-    def solved(self, weights: FloatArray) -> FloatArray:
-        """Return ``N = (I + w Γ)⁻¹`` for the weights of the columns."""
-        system = weights[:, None] * self.gram
+    def weight_gradient(
+        self,
+        factors: Factors,
+        weights: FloatArray,
+        jitter: float,
+        factor: float,
+        spread: _Spread | None,
+    ) -> FloatArray:
+        """Return the gradient of ``log det(L + I)``, and of ``factor`` times the error.
+
+        With ``N = (I + w Γ)⁻¹`` for the weights of the columns.
+        """
+        system = weights[factors.owner, None] * self.gram
         system[np.diag_indices_from(system)] += 1.0
-        return np.asarray(np.linalg.inv(system))
+        N = np.linalg.inv(system)
+        traces = np.einsum("ij,ji->i", self.gram, N)
+        h = self.leverage
+        diagonal = self.share * (1.0 - h)
+        if spread is not None:
+            traces += factor * np.einsum("ij,ij->j", N, spread.delta @ N)
+            squares = spread.W * self.kept * ((1.0 - h) ** 2 - h**2) + spread.g
+            diagonal += factor * self.share * squares
+        return factors.sums(traces) + jitter * (diagonal @ factors.squared)
 
 
 class DualStack:

@@ -14,6 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
+from variegate.compiled import dense
+from variegate.ground_set import as_indicator
+from variegate.learning.objective import LargeMarginLoss
 from variegate.linalg import lapack
 from variegate.linalg.determinants import NotPositiveDefiniteError
 from variegate.linalg.scratch import scratch
@@ -27,9 +30,7 @@ def large_set_loss(
     members: IntArray,
     cost: FloatArray,
     target: tuple[float, FloatArray | None],
-    lam: float,
-    hinge: bool,
-    smallest_error: float,
+    loss: LargeMarginLoss,
     G: FloatArray | None,
 ) -> tuple[float, FloatArray]:
     """Return the loss and its gradient in ``u``.
@@ -45,24 +46,13 @@ def large_set_loss(
     G : array of shape (N, N) or None
         Filled with the gradient in ``S``, if it is wanted.
     """
-    from variegate.compiled import dense
-
-    n = len(S)
     S = np.ascontiguousarray(S)
     p = np.exp(np.minimum(log_quality, 0.0))
     c = np.exp(-np.maximum(log_quality, 0.0))
-    is_wanted = np.zeros(n, dtype=bool)
-    is_wanted[members] = True
+    is_wanted = as_indicator(members, len(S))
     signed = np.where(is_wanted, -cost, cost)
-
-    inverse = scratch("inverse", (n, n))
-    dense.fill_scaled(S, p, c**2, inverse)
-    if not lapack.cholesky(inverse):
-        raise NotPositiveDefiniteError(0)
-    log_det = 2.0 * float(np.log(np.diagonal(inverse)).sum())
-    lapack.inverse_from_cholesky(inverse)
-
-    included, squares = np.empty(n), np.empty(n)
+    log_det, inverse = _log_det_and_inverse(S, p, c)
+    included, squares = np.empty(len(S)), np.empty(len(S))
     dense.fill_sums(S, p, inverse, c**2 * signed, included, squares)
     included = included.clip(0.0, 1.0)
     excluded = (c**2 * np.diagonal(inverse)).clip(0.0, 1.0)
@@ -71,28 +61,51 @@ def large_set_loss(
     value = log_det + 2.0 * float(np.maximum(log_quality, 0.0).sum())
     value -= log_det_target + 2.0 * float(log_quality[members].sum())
     slope = 2.0 * np.where(is_wanted, -excluded, included)
-    factor = 0.0
-    if lam > 0.0:
-        error = float(cost @ np.where(is_wanted, excluded, included))
-        margin = max(error, smallest_error)
-        value += lam * float(np.log(margin))
-        factor = lam / margin
+    margin, factor = loss.margin(float(cost @ np.where(is_wanted, excluded, included)))
+    value += margin
+    if factor > 0.0:
         slope += 2.0 * factor * (signed * included * excluded - c**2 * squares)
-    if hinge and not value > 0.0:
+    if loss.hinge and not value > 0.0:
         if G is not None:
             G[:] = 0.0
-        return 0.0, np.zeros(n)
-    if G is None:
-        return value, slope
-
-    if lam > 0.0:
-        X = scratch("spread", (n, n))
-        dense.fill_spread(inverse, p, c * np.sqrt(cost), X)
-        lapack.add_product(G, X, 1.0, 0.0)
-        lapack.add_product(G, np.ascontiguousarray(X[:, members]), -2.0, 1.0)
-        dense.fill_gradient(inverse, p, G, factor, G)
-    else:
-        dense.fill_gradient(inverse, p, inverse, 0.0, G)
-    if inverse_target is not None:
-        G[np.ix_(members, members)] -= inverse_target
+        return 0.0, np.zeros(len(S))
+    if G is not None:
+        _fill_gradient(inverse, p, c * np.sqrt(cost), members, factor, G)
+        if inverse_target is not None:
+            G[np.ix_(members, members)] -= inverse_target
     return value, slope
+
+
+def _log_det_and_inverse(
+    S: FloatArray, p: FloatArray, c: FloatArray
+) -> tuple[float, FloatArray]:
+    """Return ``log det M`` and the lower triangle of ``M⁻¹``, ``M = P S P + C²``."""
+    inverse = scratch("inverse", S.shape)
+    dense.fill_scaled(S, p, c**2, inverse)
+    if not lapack.cholesky(inverse):
+        raise NotPositiveDefiniteError(0)
+    log_det = 2.0 * float(np.log(np.diagonal(inverse)).sum())
+    lapack.inverse_from_cholesky(inverse)
+    return log_det, inverse
+
+
+def _fill_gradient(
+    inverse: FloatArray,
+    p: FloatArray,
+    spread: FloatArray,
+    members: IntArray,
+    factor: float,
+    G: FloatArray,
+) -> None:
+    """Fill ``G`` with ``P (M⁻¹ + factor M⁻¹ C W C M⁻¹) P``.
+
+    ``spread`` is ``C |W|^{1/2}``, and ``W`` negative at ``members``.
+    """
+    if factor == 0.0:
+        dense.fill_gradient(inverse, p, inverse, 0.0, G)
+        return
+    X = scratch("spread", inverse.shape)
+    dense.fill_spread(inverse, p, spread, X)
+    lapack.add_product(G, X, 1.0, 0.0)
+    lapack.add_product(G, np.ascontiguousarray(X[:, members]), -2.0, 1.0)
+    dense.fill_gradient(inverse, p, G, factor, G)

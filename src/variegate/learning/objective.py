@@ -63,7 +63,6 @@ from variegate.ground_set import (
     as_members,
     check_error_costs,
 )
-from variegate.learning.large_set import large_set_loss
 from variegate.linalg.determinants import (
     RANK_TOLERANCE,
     NotPositiveDefiniteError,
@@ -182,6 +181,11 @@ class LargeMarginLoss:
     lam: float = 1.0
     hinge: bool = True
 
+    def margin(self, error: float) -> tuple[float, float]:
+        """Return ``λ log m`` and ``λ / m`` for an expected error ``m``."""
+        m = max(error, SMALLEST_ERROR)
+        return self.lam * float(np.log(m)), self.lam / m
+
     def value_and_gradient(
         self,
         S: FloatArray,
@@ -259,6 +263,8 @@ class LargeMarginLoss:
         G: FloatArray | None,
     ) -> LossTerms:
         """Return the losses of sets that LAPACK goes through one by one."""
+        from variegate.learning.large_set import large_set_loss
+
         value, slope = np.empty(len(S)), np.empty_like(log_quality)
         for index in range(len(S)):
             members = np.flatnonzero(targets.indicator[index])
@@ -274,9 +280,7 @@ class LargeMarginLoss:
                     members,
                     targets.error_cost[index],
                     target,
-                    self.lam,
-                    self.hinge,
-                    SMALLEST_ERROR,
+                    self,
                     None if G is None else G[index],
                 )
             except NotPositiveDefiniteError:
@@ -343,6 +347,18 @@ def large_margin_loss(
     """
     check_number("lam", lam)
     check_number("omega", omega)
+    loss = LargeMarginLoss(lam, hinge)
+    return _loss_of_kernel(L, subset, loss, omega, false_positive, false_negative)
+
+
+def _loss_of_kernel(
+    L: FloatArray,
+    subset: SubsetLike,
+    loss: LargeMarginLoss,
+    omega: float,
+    false_positive: FloatArray | None,
+    false_negative: FloatArray | None,
+) -> tuple[float, FloatArray]:
     L = check_symmetric(L, "L")
     check_semidefinite(L, "L")
     n_items = len(L)
@@ -359,9 +375,7 @@ def large_margin_loss(
     )
     S, log_scale = split_scale(L)
     try:
-        terms = LargeMarginLoss(lam, hinge).value_and_gradient(
-            S[None], log_scale[None], targets
-        )
+        terms = loss.value_and_gradient(S[None], log_scale[None], targets)
     except ZeroProbabilityError:
         raise ValueError(
             "the subset has probability zero: L restricted to it is singular"

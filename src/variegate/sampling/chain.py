@@ -88,11 +88,7 @@ def sample_chain(
     refuse_fewer(len(greedy), k, greedy.stop_reason)
     chain = _Chain(ensemble, greedy.indices, k is not None, generator(random_state))
     chain.advance(burn_in)
-    chain.accepted = chain.steps = 0
-    samples = np.zeros((n, n_items), dtype=bool)
-    for row in samples:
-        chain.advance(thin)
-        row[chain.members[: chain.size]] = True
+    samples = chain.sample(n, thin)
     weights = np.random.default_rng(0).standard_normal(n_items)
     effective_size = effective_sample_size(samples @ weights)
     return ChainSamples(samples, chain.accepted / chain.steps, effective_size)
@@ -130,6 +126,15 @@ class _Chain:
         members = self.members[: self.size]
         S_y = self.kernel.submatrix(members)
         self.inverse[: self.size, : self.size] = np.linalg.inv(S_y)
+
+    def sample(self, n: int, thin: int) -> BoolArray:
+        """Return the next ``n`` states, ``thin`` steps apart; count from here on."""
+        self.accepted = self.steps = 0
+        samples = np.zeros((n, len(self.kernel)), dtype=bool)
+        for row in samples:
+            self.advance(thin)
+            row[self.members[: self.size]] = True
+        return samples
 
     def advance(self, n_steps: int) -> None:
         """Take steps, renewing the inverse now and then."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
@@ -52,10 +51,9 @@ def as_solver(solver: Any, max_iter: int, tol: float) -> Any:
             raise ValueError(
                 f"unknown solver {solver!r}; there are {', '.join(sorted(SOLVERS))}"
             )
-        cls = SOLVERS[solver]
-        taken = {field.name for field in fields(cls)}
-        options = {"max_iter": max_iter, "tol": tol}
-        return cls(**{name: options[name] for name in options if name in taken})
+        if solver == "minibatch":  # which counts passes, and has no tolerance
+            return MiniBatch()
+        return SOLVERS[solver](max_iter=max_iter, tol=tol)
     if isinstance(solver, type) or not hasattr(solver, "solve"):
         raise ValueError(
             f"a solver is a name or an object like LBFGS(), got {solver!r}"

@@ -55,10 +55,7 @@ def write_pairs(
     if (folder / _INDEX).exists():
         raise ValueError(f"{folder} already holds pairs: delete it, or name another")
     folder.mkdir(parents=True, exist_ok=True)
-    if isinstance(pairs, Mapping | str | bytes) or not isinstance(pairs, Iterable):
-        raise ValueError(f"expected (ground set, subset) pairs, got {pairs!r}")
-    # A generator is welcome here: it is read once.
-    examples = Examples(_Once(iter(pairs)), omega=1.0).starting_at(0)
+    examples = Examples(_Once(pairs), omega=1.0).starting_at(0)
     sizes: list[int] = []
     blocks: list[str] | None = None
     while shard := list(islice(examples, shard_size)):
@@ -80,10 +77,12 @@ def write_pairs(
 
 
 class _Once:
-    """An iterator that passes for an iterable, where one pass is all there is."""
+    """Pairs to read once: a generator is welcome where one pass is all there is."""
 
-    def __init__(self, iterator: Iterator[Any]) -> None:
-        self._iterator = iterator
+    def __init__(self, pairs: Iterable[Any]) -> None:
+        if isinstance(pairs, Mapping | str | bytes) or not isinstance(pairs, Iterable):
+            raise ValueError(f"expected (ground set, subset) pairs, got {pairs!r}")
+        self._iterator = iter(pairs)
 
     def __iter__(self) -> Iterator[Any]:
         return self._iterator

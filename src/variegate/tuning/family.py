@@ -115,11 +115,11 @@ class OmegaFamily:
             All settings but ``omega``.  Its ``callback`` sees the steps of every fit.
         omegas : float or sequence of float
         ground_sets, subsets
-            As for :meth:`LargeMarginDPP.fit`: two lists, or a stream of pairs.
+            Two lists or a stream, as for :meth:`variegate.LargeMarginDPP.fit`.
         progress : callable, optional
             Called with the numbers of fits that are done and of all.
         **fit_arguments
-            What else :meth:`LargeMarginDPP.fit` takes.
+            What else :meth:`variegate.LargeMarginDPP.fit` takes.
         """
         omegas = as_omegas(omegas)
         first, sides = outwards(omegas)
