@@ -23,6 +23,9 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 
+# What pages take from the examples, they import as if they lay beside them.
+sys.path.insert(0, str(ROOT / "examples"))
+
 #: Pages that show a picture which their own code makes.
 ILLUSTRATED = ("start.md", "tables.md", "summaries.md", "keyframes.md", "guides/*.md")
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 
 # The same examples every time: a test that fails only sometimes teaches nothing.
 settings.register_profile("variegate", deadline=None, derandomize=True)

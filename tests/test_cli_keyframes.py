@@ -14,6 +14,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from sample_video import write_sample_video
 from sklearn.exceptions import ConvergenceWarning
 
 from variegate.cli import progress
@@ -27,7 +28,6 @@ from variegate.video import (
     hue_histogram,
 )
 from variegate.video.evaluation import score_against_user
-from variegate.video.sample import write_sample_video
 from variegate.video.screening import Decision
 
 SIZE = (96, 64)

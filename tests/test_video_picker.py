@@ -4,6 +4,7 @@ import re
 import cv2
 import numpy as np
 import pytest
+from sample_video import write_sample_video
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -12,7 +13,6 @@ from variegate.persistence import ModelFileError
 from variegate.video import KeyframePicker, PickedVideo, load_default
 from variegate.video.candidates import read_candidates
 from variegate.video.description import describe
-from variegate.video.sample import write_sample_video
 from variegate.video.shots import merge_shots
 from variegate.video.training import TrainingVideo
 from variegate.video.view import FEATURE_SETS, VideoView, feature_names

@@ -4,10 +4,10 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from sample_video import Scene, write_sample_video
 
 from variegate.video import hue_histogram
 from variegate.video.reading import read_frames
-from variegate.video.sample import Scene, write_sample_video
 from variegate.video.screening import screen
 
 SMALL = {"duration": 40.0, "size": (96, 64), "rate": 10.0, "n_scenes": 6}

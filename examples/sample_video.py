@@ -1,4 +1,7 @@
-"""A video made by code, with known scenes: for demos, tests and benchmarks.
+"""A video made by code, with known scenes: for the page on key frames and for tests.
+
+``python examples/sample_video.py sample.mp4`` writes one and prints when its
+scenes begin and end.
 
 A scene is one large picture, the canvas, drawn once.  Every pixel of it belongs to
 one of three areas, which look like a landscape, a town, a close-up of round things or
@@ -10,6 +13,7 @@ frame.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import permutations
@@ -22,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variegate._random import generator
-from variegate._typing import AnyArray, FloatArray, RandomState
 from variegate.video.hue import N_BINS
 from variegate.video.reading import require_cv2
 
@@ -47,6 +50,7 @@ _SHARES = (0.42, 0.33, 0.25)
 _CANVAS = (2.2, 1.15)
 _ZOOM = (0.9, 1.1)
 
+_Floats = NDArray[np.float64]
 _Image = NDArray[np.uint8]
 
 
@@ -76,7 +80,7 @@ def write_sample_video(
     size: tuple[int, int] = (352, 240),
     rate: float = 25.0,
     n_scenes: int = 12,
-    random_state: RandomState = 0,
+    random_state: int | np.random.Generator | None = 0,
 ) -> list[Scene]:
     """Write a video of different scenes, and return when each is seen.
 
@@ -218,7 +222,7 @@ def _images(
         yield from _filmed(canvas, size, hues, n_frames, rate, noise, rng)
 
 
-def _palettes(n_scenes: int, rng: np.random.Generator) -> AnyArray:
+def _palettes(n_scenes: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Return three hues in degrees for each scene, far from those of the others.
 
     Each scene takes, of all triples of bins, one whose expected histogram is farthest
@@ -249,8 +253,8 @@ def _palettes(n_scenes: int, rng: np.random.Generator) -> AnyArray:
 
 def _canvas(
     size: tuple[int, int],
-    hues: FloatArray,
-    layout: Callable[[int, int, float, np.random.Generator], tuple[_Image, FloatArray]],
+    hues: _Floats,
+    layout: Callable[[int, int, float, np.random.Generator], tuple[_Image, _Floats]],
     rng: np.random.Generator,
 ) -> _Image:
     """Return the picture of a scene, larger than a frame."""
@@ -291,7 +295,7 @@ def _canvas(
 
 def _texture(
     width: int, height: int, grain: float, rng: np.random.Generator
-) -> FloatArray:
+) -> _Floats:
     """Return smooth noise from -1 to 1 with patches of about ``grain`` pixels."""
     import cv2
 
@@ -303,7 +307,7 @@ def _texture(
 
 def _landscape(
     width: int, height: int, unit: float, rng: np.random.Generator
-) -> tuple[_Image, FloatArray]:
+) -> tuple[_Image, _Floats]:
     """Lay out a sky, hills and the ground before them."""
     rows = np.arange(height)[:, None]
     areas = np.zeros((height, width), dtype=np.uint8)
@@ -319,7 +323,7 @@ def _landscape(
 
 def _town(
     width: int, height: int, unit: float, rng: np.random.Generator
-) -> tuple[_Image, FloatArray]:
+) -> tuple[_Image, _Floats]:
     """Lay out houses with windows between the sky and a street."""
     areas = np.zeros((height, width), dtype=np.uint8)
     light = np.ones((height, width))
@@ -343,7 +347,7 @@ def _town(
 
 def _round_things(
     width: int, height: int, unit: float, rng: np.random.Generator
-) -> tuple[_Image, FloatArray]:
+) -> tuple[_Image, _Floats]:
     """Lay out discs of two colours, like fruit or flowers seen from near."""
     import cv2
 
@@ -366,7 +370,7 @@ def _round_things(
 
 def _patches(
     width: int, height: int, unit: float, rng: np.random.Generator
-) -> tuple[_Image, FloatArray]:
+) -> tuple[_Image, _Floats]:
     """Lay out patches of three colours, like fields seen from the air."""
     heights = _texture(width, height, 0.28 * unit, rng)
     heights += 0.25 * _texture(width, height, 0.08 * unit, rng)
@@ -380,7 +384,7 @@ _LAYOUTS = (_landscape, _town, _round_things, _patches)
 def _filmed(
     canvas: _Image,
     size: tuple[int, int],
-    hues: FloatArray,
+    hues: _Floats,
     n_frames: int,
     rate: float,
     noise: NDArray[np.int8],
@@ -413,7 +417,7 @@ def _filmed(
         yield np.asarray(cv2.add(image, grain, dtype=cv2.CV_8U), dtype=np.uint8)
 
 
-def _drift(seconds: float, n_frames: int, rng: np.random.Generator) -> FloatArray:
+def _drift(seconds: float, n_frames: int, rng: np.random.Generator) -> _Floats:
     """Return a slow way within 0 to 1, as a column with one row a frame."""
     start, goal = rng.random(2)
     end = start + np.clip(goal - start, -0.06 * seconds, 0.06 * seconds)
@@ -433,7 +437,7 @@ class _Mover:
 
     @classmethod
     def random(
-        cls, size: tuple[int, int], hues: FloatArray, rng: np.random.Generator
+        cls, size: tuple[int, int], hues: _Floats, rng: np.random.Generator
     ) -> _Mover:
         import cv2
 
@@ -472,3 +476,8 @@ class _Mover:
             cv2.ellipse(
                 image, centre, axes, 0.0, 0.0, 360.0, colour, -1, cv2.LINE_AA, 4
             )
+
+
+if __name__ == "__main__":
+    for scene in write_sample_video(sys.argv[1]):
+        print(scene)
