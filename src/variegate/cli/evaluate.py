@@ -13,6 +13,7 @@ from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import stage_progress
 from variegate.cli.table_options import JOBS, MEMORY, load_selector, need_tables
 from variegate.cli.values import NAMES, Number
+from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
     from variegate.tables.evaluation import Evaluation, Interval
@@ -150,26 +151,25 @@ def _as_json(result: Evaluation) -> dict[str, Any]:
 
 def _as_text(result: Evaluation) -> str:
     first = next(iter(result.scores))
-    width = max(len(name) for name in result.scores)
-    head = "  ".join(f"{title:<20}" for title in _SHOWN.values())
-    lines = [
+    rows = [("", *_SHOWN.values(), "rows")]
+    for name, scores in result.intervals().items():
+        cells = [_interval(scores[score]) for score in _SHOWN]
+        rows.append((name, *cells, f"{scores['size'].mean:.1f}"))
+    parts = [
         f"{result.n_groups:,} groups, {result.wanted_size:.1f} rows of each wanted on "
         "average",
-        "",
-        f"{'':<{width}}  {head}  rows",
+        columns(rows),
     ]
-    for name, scores in result.intervals().items():
-        cells = "  ".join(f"{_interval(scores[score]):<20}" for score in _SHOWN)
-        lines.append(f"{name:<{width}}  {cells}  {scores['size'].mean:.1f}")
     others = result.differences(first)
     if others:
-        lines += ["", f"F of {first} less that of"]
-        lines += [
-            f"{name:<{width}}  {_interval(scores['f'], '+')}"
-            for name, scores in others.items()
+        width = max(map(len, result.scores))
+        gains = [
+            (name.ljust(width), _interval(found["f"], "+"))
+            for name, found in others.items()
         ]
-    lines += ["", "[...]: 95 % of bootstrap samples of the groups"]
-    return "\n".join(lines)
+        parts.append(f"F of {first} less that of\n{columns(gains)}")
+    parts.append("[...]: 95 % of bootstrap samples of the groups")
+    return "\n\n".join(parts)
 
 
 def _interval(interval: Interval, sign: str = "") -> str:

@@ -15,6 +15,7 @@ from variegate.cli.paths import PATH
 from variegate.cli.progress import video_progress
 from variegate.cli.values import Number
 from variegate.cli.video_options import need_opencv
+from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
     from variegate._typing import FloatArray
@@ -195,14 +196,7 @@ def _score_table(
         cells.append((label, str(count), *_decimals(score)))
     if len(rows) > 1:
         cells.append(("mean", "", *_decimals(mean)))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join(
-        "  ".join(
-            [row[0].ljust(widths[0])]
-            + [c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]
-        )
-        for row in cells
-    )
+    return columns(cells, numbers=range(1, len(cells[0])))
 
 
 def _decimals(score: KeyframeScore) -> tuple[str, str, str, str, str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from variegate.cli.paths import FILE
+from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
     from variegate.text.rouge import Rouge, Score
@@ -217,10 +218,4 @@ def _table(rows: Sequence[tuple[str, Mapping[str, Score]]]) -> str:
     for name, scores in rows:
         for measure, score in scores.items():
             cells.append((name, measure, *(f"{value:.5f}" for value in score)))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in cells
-    )
+    return columns(cells)
