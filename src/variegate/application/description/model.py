@@ -73,20 +73,9 @@ class Description:
 
 def describe(model: Any) -> Description:
     """Return what there is to say about any fitted model, an application's or not."""
-    if hasattr(model, "describe"):
+    if not isinstance(model, LargeMarginDPP):
         description: Description = model.describe()
         return description
-    if not isinstance(model, LargeMarginDPP):
-        from variegate.tuning.omega import model_at, resolve_omega
-
-        at = resolve_omega(model.omegas_, None)
-        return described(
-            model,
-            model_at(model.omegas_, model.models_, at),
-            model.feature_names_,
-            model.omegas_,
-            model.training_,
-        )
     names = [f"feature {number}" for number in range(len(model.theta_))]
     return described(model, model, names, [model.omega], {})
 
