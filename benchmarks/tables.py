@@ -26,7 +26,6 @@ import variegate as vg
 from variegate.tables import make_table, write_table
 from variegate.tables.evaluation import Evaluation, evaluate
 from variegate.tables.table import as_table
-from variegate.tables.using import chooser_of, groups_of
 
 COMMAND = Path(sys.executable).with_name("variegate")
 COLUMNS = [
@@ -78,8 +77,8 @@ def _eight_rows(path, selectors):
     """Compare models that are told how many rows to choose."""
     scores = {}
     for name, selector in selectors.items():
-        groups = groups_of(selector, as_table(path), use_labels=True)
-        found = evaluate(groups, {name: chooser_of(selector, k=8)})
+        groups = selector._groups(as_table(path), use_labels=True)
+        found = evaluate(groups, {name: selector._chooser(k=8)})
         scores |= found.scores
     result = Evaluation(scores, found.wanted_size)
     for name, of in result.intervals().items():

@@ -390,7 +390,13 @@ def judged(variegate, *options, models=("model.json",)):
 
 def test_json_of_an_evaluation(variegate):
     told, messages = judged(variegate)
-    assert set(told) == {"groups", "wanted", "scores", "less"}
+    assert set(told) == {"groups", "wanted", "scores", "less", "endings"}
+    # How searches ended; methods do not search.
+    ((name, ending),) = told["endings"].items()
+    assert name == "model.json"
+    assert sum(ending["stop_reasons"].values()) == 8
+    assert ending["n_optimal"] == 0
+    assert ending["largest_gap"] is None
     assert told["groups"] == 8
     assert told["wanted"] == pytest.approx(
         small_table(8, 1)["chosen"].to_numpy().mean() * 6
@@ -500,8 +506,12 @@ def selected(variegate, *options, table="new.parquet", out="out.parquet"):
     told = json.loads(
         succeeds(variegate("select", table, "-o", out, "--json", "--force", *options))
     )
-    assert set(told) == {"rows", "groups", "empty_groups", "chosen", "file"}
+    assert set(told) == {"rows", "groups", "empty_groups", "chosen", "file", "endings"}
     assert told["file"] == out
+    is_learned = "--method" not in options
+    assert len(told["endings"]) == (told["groups"] if is_learned else 0)
+    for ending in told["endings"]:
+        assert set(ending) == {"group", "stop_reason", "gap", "is_optimal"}
     return read(out)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import variegate as vg
 from variegate.baselines import METHODS
 from variegate.decoding import DECODERS, as_decoder
+from variegate.ground_set import GroundSetError
 from variegate.tables import TableError, choosing
 from variegate.tables.choosing import ByMethod, ByModel, choose, ranked
 from variegate.tables.groups import Group
@@ -113,6 +114,7 @@ def test_a_model_chooses_what_it_decodes(model, groups, decoder):
         assert sorted(choice.order.tolist()) == wanted.indices.tolist()
         assert choice.order.tolist() == naive_order(ensemble, wanted.indices.tolist())
         np.testing.assert_allclose(choice.probability, ensemble.marginals())
+        assert choice.ending == wanted.ending()
 
 
 def test_the_exact_choice_is_the_best_of_all(model, groups):
@@ -121,7 +123,9 @@ def test_the_exact_choice_is_the_best_of_all(model, groups):
         ensemble = model.ensemble(group.ground_set)
         k = min(2, len(group))
         best = max(combinations(range(len(group)), k), key=ensemble.log_prob)
-        assert sorted(chooser(group).order.tolist()) == list(best)
+        choice = chooser(group)
+        assert sorted(choice.order.tolist()) == list(best)
+        assert (choice.ending["gap"], choice.ending["is_optimal"]) == (0.0, True)
 
 
 @pytest.mark.parametrize("decoder", sorted(DECODERS))
@@ -144,6 +148,8 @@ def test_a_budget_is_kept(model, groups, decoder, budget, k):
         assert k is None or len(order) <= k
         if budget < group.costs.min():
             assert len(order) == 0
+            ending = {"stop_reason": "no row can be paid for", "gap": 0.0}
+            assert chooser(group).ending == ending | {"is_optimal": True}
 
 
 def test_a_budget_needs_costs(model):
@@ -215,16 +221,23 @@ def test_choices_by_row(model, groups):
         for place, item in enumerate(choice.order):
             assert choices.rank[group.rows[item]] == place + 1
         assert choices.selected[group.rows].sum() == min(3, len(group))
+    assert choices.groups == [group.name for group in groups]
+    assert choices.endings == [chooser(group).ending for group in groups]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_an_error_names_the_group(groups, n_jobs):
+@pytest.mark.parametrize(
+    "error",
+    # The position in a list of one says nothing.
+    [ValueError("it is broken"), GroundSetError(0, "it is broken")],
+)
+def test_an_error_names_the_group(groups, n_jobs, error):
     def fail_on_third(group):
         if group.number == 2:
-            raise ValueError("it is broken")
+            raise error
         return ByMethod("top", 1)(group)
 
-    with pytest.raises(TableError, match="group 'g2': it is broken"):
+    with pytest.raises(TableError, match=r"^group 'g2': it is broken"):
         choose(groups, 23, fail_on_third, n_jobs)
 
 
@@ -236,6 +249,7 @@ def test_an_error_names_the_group(groups, n_jobs):
 def test_a_method_chooses_as_select_does(groups, method, k):
     choices = choose(groups, 23, ByMethod(method, k, trade_off=0.3, seed=7))
     assert choices.probability is None
+    assert choices.endings == []
     for group in groups:
         order = vg.select(
             group.blocks["v0"],

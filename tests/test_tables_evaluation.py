@@ -4,11 +4,7 @@ import pytest
 import variegate as vg
 from variegate.tables import TableError, TableSelector, make_table
 from variegate.tables.choosing import ByMethod, Choice
-from variegate.tables.comparison import (
-    Contest,
-    default_relevance,
-    untrained_ways,
-)
+from variegate.tables.comparison import compare, untrained_ways
 from variegate.tables.evaluation import (
     N_BOOTSTRAP,
     SCORES,
@@ -178,11 +174,11 @@ def selector(table):
 
 
 def test_the_stand_in_for_a_relevance(selector, table):
-    assert default_relevance(selector) == "score"
+    assert selector.default_relevance() == "score"
     kinds = TableSelector(
         group="query", label="chosen", quality="kind", categorical="kind", omega=1.0
     ).fit(table)
-    assert default_relevance(kinds) is None
+    assert kinds.default_relevance() is None
 
 
 def test_methods_are_named_by_how_many_they_choose():
@@ -205,9 +201,13 @@ def test_a_contest_scores_all_on_the_same_groups(selector, table):
         group="query", label="chosen", quality="score", omega=1.0, decoder="greedy"
     ).fit(table)
     stages = set()
-    found = Contest(
-        MemoryTable(table), {"one": selector, "two": other}, ways, relevance="score"
-    ).judge(lambda stage, done, total: stages.add(stage))
+    found = compare(
+        MemoryTable(table),
+        {"one": selector, "two": other},
+        ways,
+        relevance="score",
+        progress=lambda stage, done, total: stages.add(stage),
+    )
     assert list(found.scores) == ["one", "two", "top (k = 2)"]
     assert found.n_groups == 8
     assert "judging" in stages
@@ -222,11 +222,10 @@ def test_a_contest_scores_all_on_the_same_groups(selector, table):
 
 
 def test_a_contest_needs_two_groups(selector, table):
-    contest = Contest(MemoryTable(table.slice(0, 6)), {"one": selector}, {})
     with pytest.raises(
         TableError, match="the table has 1 group to judge by: intervals"
     ):
-        contest.judge()
+        compare(MemoryTable(table.slice(0, 6)), {"one": selector}, {})
 
 
 def test_a_contest_on_groups_without_a_chosen_row(selector, table):
@@ -234,12 +233,12 @@ def test_a_contest_on_groups_without_a_chosen_row(selector, table):
     flags[:6] = False
     changed = table.set_column(table.column_names.index("chosen"), "chosen", [flags])
     for empty_groups, n_groups in (("keep", 8), ("drop", 7)):
-        contest = Contest(
+        found = compare(
             MemoryTable(changed), {"a": selector}, {}, empty_groups=empty_groups
         )
-        assert contest.judge().n_groups == n_groups
+        assert found.n_groups == n_groups
     with pytest.raises(TableError, match="1 of 8 groups has no chosen row"):
-        Contest(MemoryTable(changed), {"a": selector}, {}).judge()
+        compare(MemoryTable(changed), {"a": selector}, {})
 
 
 def test_a_method_judged_alone():

@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from variegate.application.table_defaults import MEMORY
 from variegate.tables import Columns, TableError
 from variegate.tables import groups as module
-from variegate.tables.groups import DEFAULT_MEMORY, Groups
+from variegate.tables.groups import Groups
 from variegate.tables.splitting import only, split, usable_groups
 from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import MemoryTable
 from variegate.tables.untrained import untrained_groups
 
 
-def grouped(table, labels=None, memory=DEFAULT_MEMORY, **columns):
+def grouped(table, labels=None, memory=MEMORY, **columns):
     table = MemoryTable(table)
     resolved = Columns.of(**columns).resolve(table.schema)
     found = survey(table, resolved, labels)
@@ -40,7 +41,7 @@ def same(first, second):
 def memory(request, monkeypatch):
     if request.param == "spooled":
         monkeypatch.setattr(module, "_SHARD", 300)
-    return DEFAULT_MEMORY if request.param == "held" else 1
+    return MEMORY if request.param == "held" else 1
 
 
 # Bringing rows together -----------------------------------------------------------
@@ -50,7 +51,7 @@ def memory(request, monkeypatch):
     st.lists(st.integers(0, 8), min_size=1, max_size=40),
     st.integers(1, 12),
     st.sampled_from([1, 70, 200, 10**6]),
-    st.sampled_from([1, DEFAULT_MEMORY]),
+    st.sampled_from([1, MEMORY]),
 )
 def test_scattered_rows_come_together_as_in_a_dict_of_lists(keys, size, shard, memory):
     rng = np.random.default_rng(len(keys))
@@ -307,7 +308,7 @@ def test_a_table_that_changes_while_it_is_read():
         (pa.table({"g": ["a", "c"], "x": [1.0, 2.0]}), "changed .* group 'c' is new"),
         (pa.concat_tables([first, first]), "the table changed while it was read"),
     ]:
-        for memory in (1, DEFAULT_MEMORY):
+        for memory in (1, MEMORY):
             table = Changing(first, second)
             found = survey(table, columns)
             encoding = learn_encoding(table, found)

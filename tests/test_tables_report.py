@@ -29,7 +29,6 @@ from variegate.tables.report import (
 from variegate.tables.report.contents import commands
 from variegate.tables.report.examples import ExampleGroup, ExampleRow, example_groups
 from variegate.tables.table import as_table
-from variegate.tables.using import groups_of
 
 
 def text(selector):
@@ -111,7 +110,7 @@ def chooser(selector):
 
 def report_of(selector, table, n_examples=2):
     source = as_table(table)
-    groups = list(groups_of(selector, source, use_labels=True, relevance="score"))
+    groups = list(selector._groups(source, use_labels=True, relevance="score"))
     examples = example_groups(source, groups[:n_examples], chooser(selector), SHOWN)
     ways = {"model": chooser(selector), "top 3": ByMethod("top", 3)}
     ways["random 3"] = ByMethod("random", 3)
@@ -393,7 +392,7 @@ def test_names_cannot_break_out(tmp_path):
         validation_fraction=0.25,
     )
     source = as_table(table)
-    groups = list(groups_of(selector, source, use_labels=True))
+    groups = list(selector._groups(source, use_labels=True))
     shown = tuple(names.values())
     examples = example_groups(source, groups[:2], chooser(selector), shown)
     comparison = evaluate(

@@ -26,7 +26,6 @@ from variegate.tables import (
 from variegate.tables.survey import survey
 from variegate.tables.table import MemoryTable
 from variegate.tables.training import OMEGAS
-from variegate.tables.using import split_of, with_columns
 
 COLUMNS = {
     "group": "query",
@@ -102,6 +101,10 @@ def test_fit_changes_no_parameter_and_returns_itself(table):
         lambda s, t: s.choose(t),
         lambda s, t: s.select(t),
         lambda s, t: s.score(t),
+        lambda s, t: s.evaluate(t),
+        lambda s, t: s.report(t),
+        lambda s, t: s.describe(),
+        lambda s, t: s.with_columns(group="q"),
         lambda s, t: s.inclusion_probability(t),
         lambda s, t: s.save("nowhere.json"),
         lambda s, t: s.model_,
@@ -182,6 +185,86 @@ def test_columns_are_found_by_name():
         selector.fit([1, 2])
     with pytest.raises(TableError, match="got a LazyFrame"):
         selector.fit(pl.LazyFrame({"a": [1]}))
+
+
+# The estimator inside ---------------------------------------------------------------
+
+
+def test_without_an_estimator_the_documented_defaults_count(table):
+    plain = TableSelector(**COLUMNS | {"omega": 1.0}).fit(table)
+    spelt = vg.LargeMarginDPP(
+        lam=4.0, l2=1e-4, decoder="greedy", max_iter=200, tol=1e-2
+    )
+    given = TableSelector(**COLUMNS | {"omega": 1.0}, estimator=spelt).fit(table)
+    model = plain.model_
+    assert (model.lam, model.l2, model.decoder) == (4.0, 1e-4, "greedy")
+    assert (model.max_iter, model.tol) == (200, 1e-2)
+    np.testing.assert_array_equal(model.theta_, given.model_.theta_)
+    same_choices(plain.choose(table), given.choose(table))
+
+
+def test_what_is_given_beside_an_estimator_counts_in_place_of_its_own(table):
+    estimator = vg.LargeMarginDPP(
+        lam=2.0, l2=0.5, kernel=vg.Linear(), decoder="local", fit_intercept=False
+    )
+    selector = TableSelector(**COLUMNS, omega=[0.5, 1.0], estimator=estimator)
+    model = selector.fit(table).model_
+    assert (selector.lam_, model.l2, model.decoder) == (2.0, 0.5, "local")
+    assert type(model.kernel_) is vg.Linear
+    assert model.intercept_ == 0.0
+    # Neither is the estimator fitted, nor does its omega matter.
+    assert not hasattr(estimator, "theta_")
+    assert selector.omegas_ == (0.5, 1.0)
+    other = clone(selector).set_params(lam=1.0, decoder="greedy", kernel="multiple")
+    model = other.fit(table).model_
+    assert (other.lam_, model.l2, model.decoder) == (1.0, 0.5, "greedy")
+    assert type(model.kernel_) is vg.MultipleKernel
+    inner = clone(selector).set_params(estimator__l2=0.25).fit(table)
+    assert inner.model_.l2 == 0.25
+    assert estimator.l2 == 0.5
+
+
+def test_the_settings_of_an_estimator_are_in_the_file(table, tmp_path):
+    estimator = vg.LargeMarginDPP(l2=0.5, fit_intercept=False, kernel=vg.Linear())
+    selector = TableSelector(**COLUMNS, omega=1.0, estimator=estimator).fit(table)
+    selector.save(tmp_path / "model.json")
+    loaded = vg.load(tmp_path / "model.json")
+    again = clone(loaded).fit(table)
+    np.testing.assert_array_equal(again.model_.theta_, selector.model_.theta_)
+    assert again.model_.intercept_ == 0.0
+
+
+def test_an_estimator_for_streams(table):
+    solver = vg.solvers.MiniBatch(batch_size=4, n_epochs=2)
+    estimator = vg.LargeMarginDPP(lam=4.0, solver=solver, kernel=vg.Linear())
+    selector = TableSelector(**COLUMNS, omega=1.0, memory=1, estimator=estimator)
+    selector.fit(table)
+    assert selector.training_["history"]["n_seen"][-1] == 24
+    assert selector.model_.solver == solver
+    selector.set_params(n_epochs=3).fit(table)
+    assert selector.training_["history"]["n_seen"][-1] == 36
+
+
+def test_the_steps_of_an_estimator_are_told_to_its_callback(table):
+    steps = []
+    estimator = vg.LargeMarginDPP(
+        kernel=vg.Linear(), callback=lambda step: steps.append(step.iteration)
+    )
+    TableSelector(**COLUMNS, omega=1.0, estimator=estimator, tol=1e-3).fit(table)
+    assert steps == list(range(len(steps)))
+    assert len(steps) > 2
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (vg.LargeMarginDPPCV(), "estimator must be a LargeMarginDPP, got LargeMargin"),
+        (vg.LargeMarginDPP(jitter=-1.0), "jitter must be a finite number"),
+    ],
+)
+def test_a_bad_estimator_is_refused(table, estimator, message):
+    with pytest.raises(ValueError, match=message):
+        TableSelector(**COLUMNS, estimator=estimator).fit(table)
 
 
 # Parameters -----------------------------------------------------------------------
@@ -508,7 +591,7 @@ def test_other_names_for_columns_that_are_no_features(table):
     names = {"query": "q", "chosen": "y"}
     other = table.rename_columns([names.get(n, n) for n in table.column_names])
     other = other.append_column("price", pa.array(np.full(84, 2.0)))
-    selector = with_columns(selector, group="q", label="y", cost="price")
+    selector = selector.with_columns(group="q", label="y", cost="price")
     same_choices(selector.choose(other), expected)
     assert 0.0 < selector.score(other) <= 1.0
     assert selector.choose(other, budget=2.5).selected.sum() <= 12
@@ -798,14 +881,37 @@ def test_numbers_at_the_ends_of_what_there_is(table):
         np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_what_cannot_be_learned_is_said_with_the_name_of_the_group(table):
+def with_a_group_of_zeros(table, group):
+    """Vectors of zeros, which are not even like themselves."""
     vectors = np.array(table["embedding"].to_pylist())
-    vectors[7:14] = 0.0
-    zeros = replaced(table, "embedding", vectors.tolist())
-    with pytest.raises(
-        TableError, match=r"group 'q0002': item .* similarity to itself"
-    ):
-        TableSelector(**QUICK).fit(zeros)
+    vectors[[query == group for query in table["query"].to_pylist()]] = 0.0
+    return replaced(table, "embedding", vectors.tolist())
+
+
+@pytest.mark.parametrize("number", [2, 11])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"tune": True, "n_jobs": 1}, {"tune": True, "n_jobs": 2}, {"memory": 1}],
+    ids=["memory", "tuning", "processes", "stream"],
+)
+def test_what_cannot_be_learned_is_said_with_the_name_of_the_group(
+    table, parameters, number
+):
+    zeros = with_a_group_of_zeros(table, f"q{number:04d}")
+    message = rf"^group 'q{number:04d}': item .* similarity to itself"
+    with pytest.raises(TableError, match=message):
+        TableSelector(**QUICK | parameters).fit(zeros)
+
+
+def test_groups_that_a_stream_is_watched_by_are_named():
+    table = make_table(n_groups=220, n_items=4, n_dimensions=3, random_state=2)
+    selector = TableSelector(**QUICK | {"memory": 1, "n_epochs": 1}).fit(table)
+    # One in twenty, set aside to tell which step was the best.
+    watched = np.random.default_rng(selector.seed_).permutation(220)[:11]
+    for number in [*watched[:3], *np.setdiff1d(np.arange(220), watched)[::90]]:
+        name = f"q{number + 1:04d}"
+        with pytest.raises(TableError, match=f"^group '{name}': item"):
+            clone(selector).fit(with_a_group_of_zeros(table, name))
 
 
 def test_a_copy_of_a_row_is_rarely_chosen_with_it(table):
@@ -961,7 +1067,7 @@ def test_held_out_groups_have_no_part_in_learning(memory):
     parameters |= {"n_epochs": 2, "categorical": "kind"}
     first = TableSelector(**parameters).fit(table)
     found = survey(MemoryTable(table), first.columns_)
-    _, held_out = split_of(first, found)
+    _, held_out = first._split(found)
     assert len(held_out) == 10
     names = {found.index.names[number] for number in held_out}
     is_held_out = np.array([name in names for name in table["query"].to_pylist()])
@@ -992,10 +1098,10 @@ def test_the_groups_held_out_are_remembered(table, tmp_path):
     parameters = QUICK | {"random_state": rng, "validation_fraction": 0.25}
     selector = TableSelector(**parameters).fit(table)
     found = survey(MemoryTable(table), selector.columns_)
-    first, second = split_of(selector, found), split_of(selector, found)
+    first, second = selector._split(found), selector._split(found)
     assert first[1].tolist() == second[1].tolist()
     selector.save(tmp_path / "model.json")
-    again = split_of(vg.load(tmp_path / "model.json"), found)
+    again = vg.load(tmp_path / "model.json")._split(found)
     assert first[1].tolist() == again[1].tolist()
     same_choices(vg.load(tmp_path / "model.json").choose(table), selector.choose(table))
 

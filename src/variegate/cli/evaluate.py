@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from variegate.application.table_defaults import UNTRAINED
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import stage_progress
-from variegate.cli.table_options import JOBS, MEMORY, load_selector, need_tables
+from variegate.cli.table_options import (
+    EMPTY,
+    JOBS,
+    MEMORY,
+    load_selector,
+    need_tables,
+    trade_off,
+)
 from variegate.cli.values import NAMES, Number
 from variegate.report.terminal import columns
 
@@ -20,6 +28,22 @@ if TYPE_CHECKING:
 
 #: The columns of the table that is printed.
 _SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
+
+
+class _Count(click.ParamType):  # type: ignore[type-arg]
+    """A number of rows, or "wanted"."""
+
+    name = "count"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        """Return the number or the word."""
+        if value == "wanted":
+            return "wanted"
+        if not value.isdecimal() or int(value) == 0:
+            self.fail(f"--k is a number of rows or 'wanted', not {value!r}")
+        return int(value)
 
 
 @click.command(
@@ -36,7 +60,7 @@ _SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
     help="For the models; by default each its own.",
 )  # fmt: skip
 @click.option(
-    "--methods", type=NAMES, default="dpp,mmr,top", show_default=True,
+    "--methods", type=NAMES, default=",".join(UNTRAINED), show_default=True,
     metavar="A,B,...", help="Untrained methods to compare with, or none.",
 )  # fmt: skip
 @click.option(
@@ -44,18 +68,12 @@ _SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
     help="What they go by; by default the first quality column.",
 )  # fmt: skip
 @click.option(
-    "--k", metavar="N",
+    "--k", type=_Count(), metavar="N",
     help="How many rows they choose from each group: a number, or 'wanted' for as many "
     "as are labelled 1 there. By default the mean of the training groups.",
 )  # fmt: skip
-@click.option(
-    "--trade-off", type=Number(min=0.0, max=1.0), default=0.5, show_default=True,
-    help="From 0 (relevance only) to 1 (diversity only).",
-)  # fmt: skip
-@click.option(
-    "--empty-groups", type=click.Choice(["error", "keep", "drop"]), default="error",
-    show_default=True, help="What to do with groups of which no row was chosen.",
-)  # fmt: skip
+@trade_off(help="From 0 (relevance only) to 1 (diversity only).")
+@EMPTY
 @click.option("--label", metavar="COLUMN", help="By default that of the first model.")
 @MEMORY
 @JOBS
@@ -63,16 +81,13 @@ _SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
 def evaluate(
     table: Path,
     models: tuple[Path, ...],
-    omega: float | None,
     methods: tuple[str, ...],
     relevance: str | None,
-    k: str | None,
-    trade_off: float,
-    empty_groups: str,
     label: str | None,
     memory: int,
-    jobs: int | None,
+    n_jobs: int,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Compare what models choose with the labels of a table.
 
@@ -80,56 +95,40 @@ def evaluate(
     bootstrap samples of the groups; untrained methods choose from the same groups.
     """
     need_tables()
-    from variegate._validation import check_choice
-    from variegate.baselines import METHODS
-    from variegate.tables.comparison import Contest, default_relevance, untrained_ways
     from variegate.tables.table import as_table
-    from variegate.tables.using import with_columns
 
     source = as_table(table)
-    selectors = {str(path): load_selector(path) for path in models}
-    if len(selectors) < len(models):
+    loaded = [load_selector(path) for path in models]
+    first = loaded[0]
+    if len(set(models)) < len(models):
         raise click.UsageError("a model cannot be compared with itself: name each once")
-    first = next(iter(selectors.values()))
-    for name, selector in selectors.items():
-        selector.set_params(memory=memory, n_jobs=jobs or -1)
-        selectors[name] = with_columns(
-            selector, first.columns_.group, label or first.columns_.label
-        )
-    first = next(iter(selectors.values()))
+    columns = (first.columns_.group, label or first.columns_.label)
+    names = [str(path) for path in models]
+    selectors = {
+        name: one.set_params(memory=memory, n_jobs=n_jobs).with_columns(*columns)
+        for name, one in zip(names, loaded, strict=True)
+    }
     methods = () if methods == ("none",) else methods
-    for method in methods:
-        check_choice("method", method, METHODS)
-    guessed = default_relevance(first) if methods and relevance is None else None
-    if "top" in methods and relevance is None and guessed is None:
-        raise click.UsageError(
-            "'top' needs --relevance: no quality column of the model is a number"
-        )
-    ways = untrained_ways(methods, _count(k, first.training_), trade_off)
-    contest = Contest(
-        source, selectors, ways, relevance or guessed, omega, empty_groups
-    )
     with notes(), stage_progress() as progress:
-        result = contest.judge(progress)
-    if guessed is not None:
+        result = selectors.pop(names[0]).evaluate(
+            source,
+            methods=methods,
+            relevance=relevance,
+            others=selectors,
+            name=names[0],
+            progress=progress,
+            **given,
+        )
+    if methods and relevance is None:
         # Not before, so that what is wrong is said in one line.
-        note(f"untrained methods go by {guessed!r}; --relevance names another")
+        guessed = first.default_relevance()
+        if guessed is not None:
+            note(f"untrained methods go by {guessed!r}; --relevance names another")
     click.echo(
         json.dumps(_as_json(result), indent=1, ensure_ascii=False)
         if as_json
         else _as_text(result)
     )
-
-
-def _count(k: str | None, training: dict[str, Any]) -> int | None:
-    """Return how many rows untrained methods choose, None for as many as wanted."""
-    if k == "wanted":
-        return None
-    if k is None:
-        return max(1, round(float(training["chosen_sizes"]["mean"])))
-    if not k.isdecimal() or int(k) == 0:
-        raise click.BadParameter(f"--k is a number of rows or 'wanted', not {k!r}")
-    return int(k)
 
 
 def _as_json(result: Evaluation) -> dict[str, Any]:
@@ -146,6 +145,7 @@ def _as_json(result: Evaluation) -> dict[str, Any]:
         "wanted": result.wanted_size,
         "scores": plain(result.intervals()),
         "less": plain(result.differences(first)),
+        "endings": result.endings_in_short(),
     }
 
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from variegate.application.table_defaults import (
+    KERNELS,
+    MISSING,
+    default_estimator,
+)
 from variegate.cli.notes import notes
 from variegate.cli.paths import OUTPUT, PATH, output, refuse_to_replace
 from variegate.cli.progress import stage_progress
 from variegate.cli.table_options import (
+    EMPTY,
     FORCE,
     JOBS,
+    JSON,
     MEMORY,
     column_options,
     columns_of,
@@ -28,6 +35,14 @@ if TYPE_CHECKING:
     from variegate.tables.columns import Columns
     from variegate.tables.report import Report
     from variegate.tables.selector import TableSelector
+
+#: Parts of a table that have an option.
+_COLUMNS = (
+    "group", "label", "item", "quality", "categorical", "similarity", "relevance",
+    "cost",
+)  # fmt: skip
+
+_DEFAULT = default_estimator()
 
 
 @click.command(
@@ -46,31 +61,21 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Where the model is written, as JSON.",
 )
-@column_options(
-    "group", "label", "item", "quality", "categorical", "similarity", "relevance",
-    "cost",
-)  # fmt: skip
+@column_options(*_COLUMNS)
 @click.option(
     "--missing",
-    type=click.Choice(["error", "mean", "indicator"]),
+    type=click.Choice(MISSING),
     help="What an empty cell is: an error (the default), the average of its column, "
     "or a kind of its own.",
 )
-@click.option(
-    "--empty-groups",
-    type=click.Choice(["error", "keep", "drop"]),
-    default="error",
-    show_default=True,
-    help="What to do with groups of which no row was chosen.",
-)
+@EMPTY
 @click.option(
     "--lam",
     type=Number(min=0.0),
-    help="Weight of the margin; 0 is maximum likelihood.  [default: 4]",
+    help=f"Weight of the margin; 0 is maximum likelihood.  [default: {_DEFAULT.lam:g}]",
 )
 @click.option(
     "--omega",
-    "omegas",
     type=Number(min=0.0, min_open=True),
     multiple=True,
     help="What a missed row costs against a wrong one; repeat to learn for several. "
@@ -93,15 +98,15 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--kernel",
-    type=click.Choice(["multiple", "linear"]),
-    default="multiple",
+    type=click.Choice(KERNELS),
+    default=KERNELS[0],
     show_default=True,
     help="The similarity: Gaussians and a linear part with learned weights, or linear.",
 )
 @click.option(
     "--decoder",
     type=click.Choice(["greedy", "local", "mbr"]),
-    default="greedy",
+    default=_DEFAULT.decoder,
     show_default=True,
     help="How rows are chosen: one after the other, then with exchanges, or by the "
     "agreement of samples, which takes longer and chooses more.",
@@ -114,18 +119,20 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--epochs",
+    "n_epochs",
     type=click.IntRange(min=1),
     help="Passes over a table that does not fit in memory.",
 )
 @click.option(
     "--validation",
+    "validation_fraction",
     type=Number(min=0.0, max=1.0, max_open=True),
     default=0.2,
     show_default=True,
     help="Share of the groups that is held out to judge by.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True,
+    "--seed", "random_state", type=click.IntRange(min=0), default=0, show_default=True,
     help="For the groups held out, and for choosing.",
 )  # fmt: skip
 @MEMORY
@@ -143,7 +150,7 @@ if TYPE_CHECKING:
     help="Columns to show in the report's examples; by default the item and some more.",
 )  # fmt: skip
 @FORCE
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@JSON
 def fit(
     table: Path,
     out: Path,
@@ -161,24 +168,22 @@ def fit(
     Some groups are held out, and how well the model does on them is reported.
     """
     need_tables()
-    from variegate.tables.report.gathering import check_report_columns, make_report
+    from variegate.tables.report.gathering import check_report_columns
     from variegate.tables.table import as_table
 
     _refuse_outputs(table, out, html, report, force)
-    columns = columns_of(columns_file, **{part: given.pop(part) for part in _COLUMNS})
+    parts = {part: given.pop(part) for part in (*_COLUMNS, "missing")}
+    columns = columns_of(columns_file, **parts)
     source = as_table(table)
     check_report_columns(source, columns.relevance, show)
     selector = _selector(columns, given)
     with notes(), stage_progress() as progress:
         selector.fit(source, progress=progress)
         selector.save(out)
-        made: Report | None = None
         if html is not None or report is not None:
-            made = make_report(
-                selector, source, columns.relevance, show, str(out), progress
-            )
-    if made is not None:
-        _write(made, html, report)
+            relevance, name = columns.relevance, str(out)
+            made = selector.report(source, relevance, show, name, progress)
+            _write(made, html, report)
     click.echo(
         json.dumps(selector.describe().numbers, indent=1, ensure_ascii=False)
         if as_json
@@ -187,22 +192,6 @@ def fit(
     for path in (out, html, report):
         if path is not None:
             click.echo(f"written: {path}", err=True)
-
-
-#: Options that are about columns.
-_COLUMNS = (
-    "group", "label", "item", "quality", "categorical", "similarity", "relevance",
-    "cost", "missing",
-)  # fmt: skip
-
-#: Options that a selector calls something else.
-_RENAMED = {
-    "omegas": "omega",
-    "validation": "validation_fraction",
-    "epochs": "n_epochs",
-    "seed": "random_state",
-    "jobs": "n_jobs",
-}
 
 
 def _refuse_outputs(
@@ -224,15 +213,8 @@ def _selector(columns: Columns, given: Mapping[str, Any]) -> TableSelector:
     is_tuned = given["tune"] or given["target_precision"] or given["target_recall"]
     if given["lam"] is not None and is_tuned:
         raise click.UsageError("--tune and --target-... choose lambda: leave out --lam")
-    parts = asdict(columns)
-    del parts["relevance"]
-    settings = {_RENAMED.get(name, name): value for name, value in given.items()}
-    settings["omega"] = settings["omega"] or None
-    settings["n_jobs"] = settings["n_jobs"] or -1
-    known = {**parts, **settings}
-    return TableSelector(
-        **{name: value for name, value in known.items() if value not in (None, ())}
-    )
+    known = {**asdict(replace(columns, relevance=None)), **given}
+    return TableSelector(**{n: v for n, v in known.items() if v not in (None, ())})
 
 
 def _write(made: Report, html: Path | None, folder: Path | None) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from variegate.application import table_defaults
+from variegate.baselines import select
 from variegate.cli.paths import FILE
-from variegate.cli.values import NAMES, SIZE
+from variegate.cli.values import NAMES, SIZE, Number
 
 if TYPE_CHECKING:
     from variegate.tables.columns import Columns
@@ -58,7 +62,7 @@ def column_options(*parts: str) -> Callable[[_Command], _Command]:
 MEMORY = click.option(
     "--memory",
     type=SIZE,
-    default="512MB",
+    default=f"{table_defaults.MEMORY >> 20}MB",
     show_default=True,
     metavar="SIZE",
     help="Most memory for features; a table that takes more is worked on in pieces.",
@@ -66,12 +70,33 @@ MEMORY = click.option(
 
 JOBS = click.option(
     "--jobs",
+    "n_jobs",
     type=click.IntRange(min=1),
+    callback=lambda context, parameter, value: value or -1,
     metavar="N",
     help="Threads or processes that work at a time; by default one a core.",
 )
 
+EMPTY = click.option(
+    "--empty-groups",
+    type=click.Choice(table_defaults.EMPTY_GROUPS),
+    default=table_defaults.EMPTY_GROUPS[0],
+    show_default=True,
+    help="What to do with groups of which no row was chosen.",
+)
+
+#: From relevance to diversity, for methods that learn nothing.
+trade_off = partial(
+    click.option,
+    "--trade-off",
+    type=Number(min=0.0, max=1.0),
+    default=signature(select).parameters["trade_off"].default,
+    show_default=True,
+)
+
 FORCE = click.option("--force", is_flag=True, help="Replace files that exist.")
+
+JSON = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 
 
 def columns_of(columns_file: Path | None, **given: Any) -> Columns:

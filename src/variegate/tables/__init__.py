@@ -23,6 +23,7 @@ from variegate.tables.reading import TableFile, TableFileError
 from variegate.tables.sample import make_table
 from variegate.tables.selector import TableSelector
 from variegate.tables.table import TableError
+from variegate.tables.untrained import select_untrained
 
 __all__ = [
     "Columns",
@@ -31,6 +32,7 @@ __all__ = [
     "TableFileError",
     "TableSelector",
     "make_table",
+    "select_untrained",
     "write_table",
 ]
 

@@ -16,7 +16,14 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.tables.columns import is_number, is_vector
 from variegate.tables.table import TableError
 
-__all__ = ["as_flags", "as_keys", "as_numbers", "as_texts", "as_vectors"]
+__all__ = [
+    "as_flags",
+    "as_keys",
+    "as_labels",
+    "as_numbers",
+    "as_texts",
+    "as_vectors",
+]
 
 #: How a label may be written where cells are text.
 _FLAGS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "0.0": 0.0, "1.0": 1.0}
@@ -140,6 +147,18 @@ def as_flags(
             "be 1 (or true) for chosen rows and 0 (or false) for the others"
         )
     return np.asarray(numbers == 1.0)
+
+
+def as_labels(y: Any) -> BoolArray:
+    """Return labels that are given beside a table."""
+    values: IntArray = np.asarray(y)
+    if values.ndim != 1:
+        raise TableError(f"y must have one label a row, got shape {values.shape}")
+    try:
+        column = pa.array(values.tolist(), from_pandas=True)
+    except (pa.ArrowException, TypeError) as error:
+        raise TableError(f"y must be 1 or 0 for every row: {error}") from None
+    return as_flags(column, "y", 0)
 
 
 def as_texts(column: Any) -> Any:

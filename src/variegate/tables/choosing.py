@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -13,12 +13,13 @@ from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
 from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.application.candidates import best_by_quality
 from variegate.baselines import selecting as baselines
-from variegate.decoding import Decoder
+from variegate.decoding import Constraint, Decoder
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
-from variegate.ground_set import GroundSet
-from variegate.learning.quality import log_quality
+from variegate.ground_set import GroundSet, GroundSetError
+from variegate.selection import Selection
 from variegate.tables.groups import Group
 from variegate.tables.table import TableError
 
@@ -40,10 +41,14 @@ class Choice(NamedTuple):
     probability : array of shape (N,), or None
         That each row of the group is chosen, where a model tells; NaN for rows of a
         large group that are no candidates.
+    ending : dict or None
+        How the search ended: ``stop_reason``, ``gap`` and ``is_optimal`` of a
+        :class:`variegate.Selection`.  None for methods that do not search.
     """
 
     order: IntArray
-    probability: FloatArray | None
+    probability: FloatArray | None = None
+    ending: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,28 +78,21 @@ class ByModel:
 
     def __call__(self, group: Group) -> Choice:
         """Choose from one group."""
-        candidates = self._candidates(group)
-        if candidates is None:
-            return self._choose(group.ground_set)
-        ground_set = _some(group, candidates)
-        order, inner = self._choose(ground_set)
-        probability = np.full(len(group), np.nan)
-        probability[candidates] = inner
-        return Choice(candidates[order], probability)
-
-    def _candidates(self, group: Group) -> IntArray | None:
         if len(group) <= MAX_CANDIDATES:
-            return None
+            return self._choose(group.ground_set)
         if self.k is not None and self.k > MAX_CANDIDATES:
             raise TableError(
                 f"a model chooses at most {MAX_CANDIDATES:,} rows of a group as large "
                 f"as this ({len(group):,} rows), not {self.k:,}: choose by a method"
             )
-        u = log_quality(group.quality, self.model.theta_, self.model.intercept_)
+        allowed = None
         if self.budget is not None and group.costs is not None:
-            # Rows that cannot be paid for leave their places to others.
-            u = np.where(group.costs <= self.budget, u, -np.inf)
-        return np.sort(np.argsort(-u, kind="stable")[:MAX_CANDIDATES])
+            allowed = Constraint(None, self.budget, group.costs).affords(group.costs)
+        candidates = best_by_quality(self.model, group.quality, MAX_CANDIDATES, allowed)
+        order, inner, ending = self._choose(group.take(candidates))
+        probability = np.full(len(group), np.nan)
+        probability[candidates] = inner
+        return Choice(candidates[order], probability, ending)
 
     def _choose(self, ground_set: GroundSet) -> Choice:
         ensemble = self.model.ensemble(ground_set)
@@ -104,22 +102,17 @@ class ByModel:
             costs = ground_set.costs
             if costs is None:
                 raise TableError("a budget needs a column of costs")
-            n_affordable = int(
-                np.searchsorted(np.cumsum(np.sort(costs)), self.budget, side="right")
-            )
-            if k is not None:
-                k = min(k, n_affordable)
+            limit = Constraint(None, self.budget, costs)
+            n_affordable = int(limit.affords(np.cumsum(np.sort(costs))).sum())
+            k = None if k is None else min(k, n_affordable)
             if n_affordable == 0:
-                return Choice(np.zeros(0, dtype=np.intp), ensemble.marginals())
+                nothing = np.zeros(0, dtype=np.intp)
+                best = ensemble.log_prob(nothing)
+                chosen = Selection(nothing, best, "no row can be paid for", best)
+                return Choice(nothing, ensemble.marginals(), chosen.ending())
         chosen = ensemble.decode(self.decoder, k, self.budget, costs, self.seed)
-        return Choice(ranked(ensemble, chosen.indices), ensemble.marginals())
-
-
-def _some(group: Group, rows: IntArray) -> GroundSet:
-    blocks = {name: block[rows] for name, block in group.blocks.items()}
-    similarity = blocks if len(blocks) > 1 else next(iter(blocks.values()), None)
-    costs = None if group.costs is None else group.costs[rows]
-    return GroundSet(group.quality[rows], similarity, costs)
+        order = ranked(ensemble, chosen.indices)
+        return Choice(order, ensemble.marginals(), chosen.ending())
 
 
 def ranked(ensemble: LEnsemble, members: IntArray) -> IntArray:
@@ -175,10 +168,12 @@ class ByMethod:
         """Choose from one group."""
         if self.budget is None:
             k = len(group) if self.k is None else min(self.k, len(group))
-            return Choice(self._order(group, np.arange(len(group)), k), None)
+            return Choice(self._order(group, np.arange(len(group)), k))
         if group.costs is None:
             raise TableError("a budget needs a column of costs")
-        return Choice(self._affordable(group, group.costs, self.budget), None)
+        return Choice(
+            self._affordable(group, Constraint(self.k, self.budget, group.costs))
+        )
 
     def _order(self, group: Group, rows: IntArray, k: int) -> IntArray:
         """Return ``k`` of the rows, in the order of the method."""
@@ -195,25 +190,27 @@ class ByMethod:
         )
         return rows[chosen]
 
-    def _affordable(self, group: Group, costs: FloatArray, budget: float) -> IntArray:
+    def _affordable(self, group: Group, limit: Constraint) -> IntArray:
         """Return rows that can be paid for together, in the order of the method.
 
         As many are asked for as the budget has room for on average; methods that only
         go on where they stopped are asked for more, while any would fit.
         """
-        rows = np.flatnonzero(costs <= budget)
+        costs = limit.costs
+        rows = np.flatnonzero(limit.affords(costs))
         if len(rows) == 0:
             return rows
-        count = int(np.clip(budget / costs[rows].mean(), 1, len(rows)))
+        room = limit.largest_cost() / costs[rows].mean()
+        count = int(np.clip(room, 1, len(rows)))
         while True:
             order = self._order(group, rows, count)
-            taken, left = _filled(order, costs, budget, self.k)
+            taken = _filled(order, limit)
             rest = np.setdiff1d(rows, order)
             if (
                 self.method in _ONE_BY_ONE
                 and len(taken) != self.k
                 and len(rest)
-                and costs[rest].min() <= left
+                and limit.affords(costs[taken].sum() + costs[rest].min())
             ):
                 count = min(2 * count, len(rows))
             else:
@@ -224,23 +221,22 @@ class ByMethod:
 _ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
 
 
-def _filled(
-    order: IntArray, costs: FloatArray, budget: float, k: int | None
-) -> tuple[IntArray, float]:
-    """Take rows in turn while they fit; return them and what is left."""
+def _filled(order: IntArray, limit: Constraint) -> IntArray:
+    """Take at most ``k`` rows in turn, each if it fits the budget."""
     taken: list[int] = []
+    spent = 0.0
     for item in order.tolist():
-        if len(taken) == k:
+        if len(taken) == limit.k:
             break
-        if costs[item] <= budget:
-            budget -= float(costs[item])
+        if limit.affords(spent + limit.costs[item]):
+            spent += float(limit.costs[item])
             taken.append(item)
-    return np.array(taken, dtype=np.intp), budget
+    return np.array(taken, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What was chosen from a table, row by row.
+    """What was chosen from a table, row by row and group by group.
 
     Attributes
     ----------
@@ -248,11 +244,23 @@ class Choices:
     rank : array of int
         From 1 in every group, 0 for rows that are not selected.
     probability : array of float, or None
+        That the model includes each row; None for methods that learn nothing.
+    groups : list
+        The names of the groups.
+    endings : list of dict
+        How the search in each of ``groups`` ended: a sentence ``stop_reason``, the
+        ``gap`` to the best selection where the decoder bounds it (in log-probability),
+        and whether the selection ``is_optimal``.  Empty for methods that learn nothing.
+    unknown_levels : dict
+        By column, how many rows have a category that was not there in training.
     """
 
     selected: BoolArray
     rank: IntArray
     probability: FloatArray | None
+    groups: list[Any] = field(default_factory=list)
+    endings: list[dict[str, Any]] = field(default_factory=list)
+    unknown_levels: Mapping[str, int] = field(default_factory=dict)
 
 
 def choose(
@@ -260,20 +268,26 @@ def choose(
     n_rows: int,
     chooser: Callable[[Group], Choice],
     n_jobs: int | None = None,
-    report: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Choices:
-    """Choose from every group."""
+    """Choose from every group; ``progress`` is told how many are done."""
     rank: IntArray = np.zeros(n_rows, dtype=np.int32)
     probability = np.zeros(n_rows)
     has_probability = False
-    for done, (group, choice) in enumerate(in_turn(chooser, groups, n_jobs)):
+    names: list[Any] = []
+    endings: list[dict[str, Any]] = []
+    for group, choice in in_turn(chooser, groups, n_jobs):
         rank[group.rows[choice.order]] = np.arange(1, len(choice.order) + 1)
         if choice.probability is not None:
             probability[group.rows] = choice.probability
             has_probability = True
-        if report is not None:
-            report(done + 1)
-    return Choices(rank > 0, rank, probability if has_probability else None)
+        if choice.ending is not None:
+            endings.append(choice.ending)
+        names.append(group.name)
+        if progress is not None:
+            progress(len(names))
+    shown = probability if has_probability else None
+    return Choices(rank > 0, rank, shown, names, endings)
 
 
 def in_turn(
@@ -303,7 +317,10 @@ def in_turn(
 
 
 def _named(work: Callable[[Group], Any], group: Group) -> Any:
+    """Do the work, and name the group in whatever is wrong with it."""
     try:
         return work(group)
     except ValueError as error:
-        raise TableError(f"group {group.name!r}: {error}") from error
+        # The model is given one ground set, whose position says nothing.
+        problem = error.problem if isinstance(error, GroundSetError) else error
+        raise TableError(f"group {group.name!r}: {problem}") from error

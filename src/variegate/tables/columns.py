@@ -13,12 +13,10 @@ from typing import Any, Self
 import pyarrow as pa
 
 from variegate._validation import check_choice
+from variegate.application.table_defaults import MISSING
 from variegate.tables.table import TableError
 
-__all__ = ["MISSING", "Columns", "check_there", "is_number", "is_vector", "nearest"]
-
-#: What to do where a cell is empty.
-MISSING = ("error", "mean", "indicator")
+__all__ = ["Columns", "check_there", "is_number", "is_vector", "nearest"]
 
 _LISTS = ("quality", "categorical", "similarity")
 
@@ -62,7 +60,7 @@ class Columns:
     similarity: tuple[str, ...] = ()
     relevance: str | None = None
     cost: str | None = None
-    missing: str = "error"
+    missing: str = MISSING[0]
 
     def __post_init__(self) -> None:
         check_choice("treatment of missing values", self.missing, MISSING)

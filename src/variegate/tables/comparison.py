@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from variegate._typing import IntArray
+from variegate._typing import BoolArray, FloatArray
+from variegate._validation import check_choice
+from variegate.baselines import METHODS
 from variegate.tables.choosing import ByMethod, Choice
 from variegate.tables.evaluation import Evaluation, evaluate
-from variegate.tables.groups import Group, Groups
-from variegate.tables.selector import TableSelector
+from variegate.tables.groups import Group
 from variegate.tables.splitting import only, usable_groups
-from variegate.tables.table import Table, TableError
-from variegate.tables.training import Progress, ignore
-from variegate.tables.using import chooser_of, groups_of
+from variegate.tables.table import Progress, Table, TableError, ignore
 
-__all__ = ["Contest", "default_relevance", "untrained_ways"]
+if TYPE_CHECKING:
+    from variegate.tables.selector import TableSelector
 
-
-def default_relevance(selector: TableSelector) -> str | None:
-    """Return the first quality column of numbers, which stands in for a relevance."""
-    numbers = (c.name for c in selector.encoding_.quality if c.kind == "number")
-    return next(numbers, None)
+__all__ = ["compare", "untrained_ways"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +41,7 @@ def untrained_ways(
     """Return methods by names that say how many they choose; None: as are wanted."""
     ways: dict[str, Callable[[Group], Choice]] = {}
     for name in methods:
+        check_choice("method", name, METHODS)
         method = ByMethod(name, k, None, trade_off, seed)
         if k is None:
             ways[f"{name} (as many as wanted)"] = AsManyAsWanted(method)
@@ -52,9 +50,18 @@ def untrained_ways(
     return ways
 
 
-@dataclass(frozen=True, eq=False)
-class Contest:
-    """A comparison on the groups of one labelled table.
+def compare(
+    table: Table,
+    selectors: Mapping[str, TableSelector],
+    ways: Mapping[str, Callable[[Group], Choice]],
+    *,
+    relevance: str | None = None,
+    omega: float | None = None,
+    empty_groups: str = "error",
+    labels: BoolArray | None = None,
+    progress: Progress = ignore,
+) -> Evaluation:
+    """Return the scores of selectors and other ways on the groups of a labelled table.
 
     Parameters
     ----------
@@ -69,60 +76,45 @@ class Contest:
         For the selectors.
     empty_groups : {"error", "keep", "drop"}
         What to do with groups of which no row is labelled 1.
+    labels : array of bool, optional
+        In place of the label column.
+    progress : callable, optional
     """
-
-    table: Table
-    selectors: Mapping[str, TableSelector]
-    ways: Mapping[str, Callable[[Group], Choice]]
-    relevance: str | None = None
-    omega: float | None = None
-    empty_groups: str = "error"
-
-    def judge(self, progress: Progress | None = None) -> Evaluation:
-        """Return the scores of all."""
-        report = progress or ignore
-        self._check_alike()
-        parts: list[Evaluation] = []
-        for number, (name, selector) in enumerate(self.selectors.items()):
-            ways: dict[str, Callable[[Group], Choice]] = {
-                name: chooser_of(selector, self.omega)
-            }
-            if number == 0:
-                ways |= self.ways
-            groups = groups_of(
-                selector,
-                self.table,
-                use_labels=True,
-                relevance=self.relevance if number == 0 else None,
-                progress=report,
-            )
-            used = self._used(groups)
-
-            def told(done: int, total: int = len(used)) -> None:
-                report("judging", done, total)
-
-            parts.append(evaluate(only(groups, used), ways, selector.n_jobs, told))
-        names = [*self.selectors, *self.ways]
-        scores = {name: s for part in parts for name, s in part.scores.items()}
-        return Evaluation({name: scores[name] for name in names}, parts[0].wanted_size)
-
-    def _check_alike(self) -> None:
-        """Refuse models of other groups or labels: nothing could be compared."""
-        parts = {
-            (selector.columns_.group, selector.columns_.label)
-            for selector in self.selectors.values()
-        }
-        if len(parts) > 1:
-            raise TableError(
-                "the models go by different columns of groups or labels, so that "
-                "there is nothing to compare"
-            )
-
-    def _used(self, groups: Groups) -> IntArray:
-        used = usable_groups(groups.survey, self.empty_groups)
+    _check_alike(selectors.values())
+    scores: dict[str, FloatArray] = {}
+    endings: dict[str, list[dict[str, Any]]] = {}
+    for name, selector in selectors.items():
+        here: dict[str, Callable[[Group], Choice]] = {name: selector._chooser(omega)}
+        if not scores:
+            here |= ways
+        groups = selector._groups(
+            table,
+            labels=labels,
+            use_labels=labels is None,
+            relevance=None if scores else relevance,
+            progress=progress,
+        )
+        used = usable_groups(groups.survey, empty_groups)
         if len(used) < 2:
             raise TableError(
-                f"{self.table.name} has {len(used)} group to judge by: intervals need "
-                "two at least"
+                f"{table.name} has {len(used)} group to judge by: intervals need two "
+                "at least"
             )
-        return used
+
+        def judged(done: int, total: int = len(used)) -> None:
+            progress("judging", done, total)
+
+        found = evaluate(only(groups, used), here, selector.n_jobs, judged)
+        scores |= found.scores
+        endings |= found.endings
+    ordered = {name: scores[name] for name in (*selectors, *ways)}
+    return Evaluation(ordered, found.wanted_size, endings)
+
+
+def _check_alike(selectors: Iterable[TableSelector]) -> None:
+    """Refuse models of other groups or labels: nothing could be compared."""
+    if len({(s.columns_.group, s.columns_.label) for s in selectors}) > 1:
+        raise TableError(
+            "the models go by different columns of groups or labels, so that there is "
+            "nothing to compare"
+        )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,15 +43,35 @@ class Evaluation:
         Columns are ``SCORES``.
     wanted_size : float
         Mean number of labelled rows a group.
+    endings : dict from the name of a way to a list of dict
+        How the search in each group ended, of ways that search: see
+        :attr:`variegate.tables.choosing.Choices.endings`.
     """
 
     scores: Mapping[str, FloatArray]
     wanted_size: float
+    endings: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def n_groups(self) -> int:
         """The number of groups."""
         return len(next(iter(self.scores.values())))
+
+    def endings_in_short(self) -> dict[str, dict[str, Any]]:
+        """Return how searches ended over all groups, of every way that searches.
+
+        ``stop_reasons`` are counted, ``n_optimal`` selections are known to be the best,
+        and no other is further from it than ``largest_gap``, None where that is
+        unknown.
+        """
+        return {
+            name: {
+                "stop_reasons": dict(Counter(e["stop_reason"] for e in endings)),
+                "n_optimal": sum(ending["is_optimal"] for ending in endings),
+                "largest_gap": _largest([ending["gap"] for ending in endings]),
+            }
+            for name, endings in self.endings.items()
+        }
 
     def intervals(
         self, seed: int = 0, names: Sequence[str] | None = None
@@ -70,6 +91,11 @@ class Evaluation:
             if name != first
         }
         return _intervals(rows, seed)
+
+
+def _largest(gaps: Sequence[float | None]) -> float | None:
+    known = [gap for gap in gaps if gap is not None]
+    return max(known) if known and len(known) == len(gaps) else None
 
 
 def _intervals(
@@ -94,25 +120,34 @@ def evaluate(
     groups: Iterable[Group],
     ways: Mapping[str, Callable[[Group], Choice]],
     n_jobs: int | None = None,
-    report: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
-    """Choose from every group in several ways, and compare with its labels."""
+    """Choose from every group in several ways, and compare with its labels.
 
-    def scored(group: Group) -> FloatArray:
+    ``progress`` is told how many groups are done.
+    """
+
+    def chosen(group: Group) -> list[Choice]:
+        group.wanted()  # refuses groups without labels before the work
+        return [way(group) for way in ways.values()]
+
+    tables: list[Any] = []
+    sizes: list[int] = []
+    endings: dict[str, list[dict[str, Any]]] = {}
+    for group, choices in in_turn(chosen, groups, n_jobs):
         wanted = group.wanted()
-        return np.array([score(way(group), wanted) for way in ways.values()])
-
-    tables, sizes = [], []
-    for done, (group, rows) in enumerate(in_turn(scored, groups, n_jobs)):
-        tables.append(rows)
-        sizes.append(len(group.wanted()))
-        if report is not None:
-            report(done + 1)
+        tables.append([score(choice, wanted) for choice in choices])
+        sizes.append(len(wanted))
+        for name, choice in zip(ways, choices, strict=True):
+            if choice.ending is not None:
+                endings.setdefault(name, []).append(choice.ending)
+        if progress is not None:
+            progress(len(tables))
     if not tables:
         raise TableError("there are no groups to evaluate on")
     scores = np.array(tables, dtype=np.float64)
     by_way = {name: scores[:, number] for number, name in enumerate(ways)}
-    return Evaluation(by_way, float(np.mean(sizes)))
+    return Evaluation(by_way, float(np.mean(sizes)), endings)
 
 
 def score(choice: Choice, wanted: Any) -> tuple[float, float, float, float]:

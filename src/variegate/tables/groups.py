@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -22,16 +23,15 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
-from variegate.ground_set import GroundSet
+from variegate.application.table_defaults import MEMORY
+from variegate.ground_set import GroundSet, GroundSetError
+from variegate.learning.streamed_problem import ValidationError
 from variegate.tables.cells import as_flags, as_keys, as_numbers
 from variegate.tables.encoding import Encoding
-from variegate.tables.survey import Rows, Survey
-from variegate.tables.table import Table, TableError
+from variegate.tables.survey import Survey
+from variegate.tables.table import Progress, Table, TableError, ignore
 
-__all__ = ["DEFAULT_MEMORY", "Group", "Groups"]
-
-#: Bytes of records that are held in memory.
-DEFAULT_MEMORY = 512 * 2**20
+__all__ = ["Group", "Groups"]
 
 #: Bytes of records in a shard.
 _SHARD = 32 * 2**20
@@ -70,10 +70,14 @@ class Group:
     @cached_property
     def ground_set(self) -> GroundSet:
         """The group as a ground set; a single block goes without a name."""
-        similarity: Any = self.blocks
-        if len(self.blocks) < 2:
-            similarity = next(iter(self.blocks.values()), None)
-        return GroundSet(self.quality, similarity, self.costs)
+        return self.take(slice(None))
+
+    def take(self, rows: Any) -> GroundSet:
+        """Return some rows as a ground set."""
+        blocks = {name: block[rows] for name, block in self.blocks.items()}
+        similarity = blocks if len(blocks) > 1 else next(iter(blocks.values()), None)
+        costs = None if self.costs is None else self.costs[rows]
+        return GroundSet(self.quality[rows], similarity, costs)
 
     def wanted(self) -> IntArray:
         """Return the rows that are labelled 1."""
@@ -100,8 +104,7 @@ class Groups:
         The label of every row, in place of a column.
     memory : int
         Most bytes of records to hold in memory.
-    report : callable, optional
-        Told the number of rows after every batch.
+    progress : callable, optional
     """
 
     def __init__(
@@ -110,8 +113,8 @@ class Groups:
         survey: Survey,
         encoding: Encoding,
         labels: BoolArray | None = None,
-        memory: int = DEFAULT_MEMORY,
-        report: Rows | None = None,
+        memory: int = MEMORY,
+        progress: Progress = ignore,
     ) -> None:
         self.survey = survey
         self.encoding = encoding
@@ -119,7 +122,7 @@ class Groups:
         self._type = _record_type(survey, encoding)
         self._unknown: dict[str, int] = {}
         fits_in_memory = survey.n_rows * self._type.itemsize <= memory
-        records = self._records(table, report)
+        records = self._records(table, progress)
         self._shards: _Held | _Spooled = (
             _Held(records, survey.n_rows, self._type)
             if fits_in_memory
@@ -143,62 +146,92 @@ class Groups:
                 if numbers[first] >= position:
                     yield self._group(shard[first:end])
 
+    @contextmanager
+    def named(
+        self, numbers: IntArray, validation: IntArray | None = None
+    ) -> Iterator[None]:
+        """Call ground sets by the names of the groups that they were made of.
+
+        Parameters
+        ----------
+        numbers : array of int
+            Those of the groups, in the order of the ground sets.
+        validation : array of int, optional
+            Those of the groups that are only judged by.
+        """
+        try:
+            yield
+        except GroundSetError as error:
+            if isinstance(error, ValidationError) and validation is not None:
+                numbers = validation
+            name = self.survey.index.names[numbers[error.position]]
+            raise TableError(f"group {name!r}: {error.problem}") from error
+
     def unknown_levels(self) -> dict[str, int]:
         """Return how many rows of which columns have categories never seen before."""
         return dict(self._unknown)
 
-    def _records(self, table: Table, report: Rows | None) -> Iterator[AnyArray]:
+    def _records(self, table: Table, progress: Progress) -> Iterator[AnyArray]:
         """Read the table as records, in the order of its rows."""
-        columns, encoding = self.survey.columns, self.encoding
-        text = table.is_untyped
+        columns = self.survey.columns
         label = columns.label if self._labels is None else None
         parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
-        features = [column.name for column in encoding.columns()]
+        features = [column.name for column in self.encoding.columns()]
         named = [name for name in (*parts, *features) if name is not None]
         first = 0
         # Rows cannot be counted without a column.
         to_read = list(dict.fromkeys(named)) or table.schema.names[:1]
         for batch in table.batches(to_read):
             records = np.zeros(batch.num_rows, dtype=self._type)
-            records["group"] = self.survey.index.numbers(batch, columns.group, first)
-            records["row"] = np.arange(first, first + batch.num_rows)
-            if columns.item is not None:
-                keys = as_keys(batch.column(columns.item), columns.item, first)
-                # Of text: two items of a group share such a hash once in ages, while
-                # those of the numbers -1 and -2 are equal.
-                records["item"] = [hash(repr(key)) for key in keys.to_pylist()]
-            if label is not None:
-                records["label"] = as_flags(
-                    batch.column(label), label, first, is_untyped=text
-                )
-            elif self._labels is not None:
-                records["label"] = self._labels[first : first + batch.num_rows]
-            for part in ("cost", "relevance"):
-                name = getattr(columns, part)
-                if name is not None:
-                    numbers = as_numbers(
-                        batch.column(name), name, first, is_untyped=text
-                    )
-                    if part == "relevance":
-                        numbers = encoding.filled(name, numbers)
-                    records[part] = _checked(numbers, name, part, first)
-            records["quality"] = encoding.quality_of(batch, first, is_untyped=text)
-            for block in encoding.blocks:
-                records[_field(block)] = encoding.block_of(
-                    block, batch, first, is_untyped=text
-                )
-            once = {column.name: column for column in encoding.columns()}
-            for column in once.values():
-                unknown = column.n_unknown(batch.column(column.name))
-                if unknown:
-                    before = self._unknown.get(column.name, 0)
-                    self._unknown[column.name] = before + unknown
+            self._fill_parts(records, batch, first, is_untyped=table.is_untyped)
+            self._fill_features(records, batch, first, is_untyped=table.is_untyped)
             yield records
             first += batch.num_rows
-            if report is not None:
-                report(first)
+            progress("encoding", first, 0)
         if first != self.survey.n_rows:
             raise TableError(f"{table.name} changed while it was read")
+
+    def _fill_parts(
+        self, records: AnyArray, batch: Any, first: int, *, is_untyped: bool
+    ) -> None:
+        """Fill in group, row, item, label, cost and relevance."""
+        columns = self.survey.columns
+        records["group"] = self.survey.index.numbers(batch, columns.group, first)
+        records["row"] = np.arange(first, first + batch.num_rows)
+        if columns.item is not None:
+            keys = as_keys(batch.column(columns.item), columns.item, first)
+            # Of text: two items of a group share such a hash once in ages, while
+            # those of the numbers -1 and -2 are equal.
+            records["item"] = [hash(repr(key)) for key in keys.to_pylist()]
+        if self._labels is not None:
+            records["label"] = self._labels[first : first + batch.num_rows]
+        elif columns.label is not None:
+            records["label"] = as_flags(
+                batch.column(columns.label), columns.label, first, is_untyped=is_untyped
+            )
+        for part in ("cost", "relevance"):
+            name = getattr(columns, part)
+            if name is not None:
+                column = batch.column(name)
+                numbers = as_numbers(column, name, first, is_untyped=is_untyped)
+                if part == "relevance":
+                    numbers = self.encoding.filled(name, numbers)
+                records[part] = _checked(numbers, name, part, first)
+
+    def _fill_features(
+        self, records: AnyArray, batch: Any, first: int, *, is_untyped: bool
+    ) -> None:
+        """Fill in quality and similarity, and count what was not there in training."""
+        encoding = self.encoding
+        records["quality"] = encoding.quality_of(batch, first, is_untyped=is_untyped)
+        for block in encoding.blocks:
+            records[_field(block)] = encoding.block_of(
+                block, batch, first, is_untyped=is_untyped
+            )
+        for name, column in {c.name: c for c in encoding.columns()}.items():
+            n_unknown = column.n_unknown(batch.column(name))
+            if n_unknown:
+                self._unknown[name] = self._unknown.get(name, 0) + n_unknown
 
     def _group(self, records: AnyArray) -> Group:
         columns = self.survey.columns

@@ -1,22 +1,30 @@
-"""Chosen rows in a file: those of the table, in its order, with its types."""
+"""Chosen rows: as a table of the kind that was given, or in a file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from variegate._typing import AnyArray
 from variegate.tables.choosing import Choices
 from variegate.tables.columns import check_there
-from variegate.tables.frames import added_columns, added_fields
-from variegate.tables.table import Table, as_table
-from variegate.tables.training import Progress
+from variegate.tables.reading import TableFile
+from variegate.tables.table import (
+    MemoryTable,
+    Progress,
+    Table,
+    TableError,
+    as_table,
+    ignore,
+)
 from variegate.tables.writing import check_writable, table_writer
 
-__all__ = ["check_output", "write_choices", "write_table"]
+__all__ = ["Output", "write_table"]
 
 
 def write_table(table: Any, path: str | Path) -> None:
@@ -34,65 +42,109 @@ def write_table(table: Any, path: str | Path) -> None:
             write(batch)
 
 
-def check_output(
-    table: Table,
-    path: Path,
-    *,
-    keep_all: bool,
-    has_probability: bool,
-    drop: Sequence[str] = (),
-) -> None:
-    """Refuse now what could not be written after the work."""
-    for name in drop:
-        check_there(name, table.schema.names)
-    schema = _schema(table, drop, keep_all=keep_all, has_probability=has_probability)
-    check_writable(path, schema)
+@dataclass(frozen=True)
+class Output:
+    """What becomes of choices: which rows and columns, and where they go.
 
+    Rows keep their order, columns and types.  The columns "selection_rank" and, from a
+    model, "inclusion_probability" are added.
 
-def _schema(
-    table: Table, drop: Sequence[str], *, keep_all: bool, has_probability: bool
-) -> pa.Schema:
-    kept = [field for field in table.schema if field.name not in drop]
-    schema = pa.schema(kept, table.schema.metadata)
-    for field in added_fields(
-        schema, keep_all=keep_all, has_probability=has_probability
-    ):
-        schema = schema.append(field)
-    return schema
-
-
-def write_choices(
-    table: Table,
-    choices: Choices,
-    path: Path,
-    *,
-    keep_all: bool = False,
-    drop: Sequence[str] = (),
-    progress: Progress | None = None,
-) -> None:
-    """Write the chosen rows of a table, or all, and what was chosen.
-
-    Columns in ``drop`` are left out.  The file is there at the end or not at all.
+    Parameters
+    ----------
+    keep_all : bool
+        Whether to give all rows, with a column "selected".
+    drop : sequence of str
+        Columns to leave out.
+    out : str or Path, optional
+        A file to write, which is there at the end or not at all.
     """
-    has_probability = choices.probability is not None
-    schema = _schema(table, drop, keep_all=keep_all, has_probability=has_probability)
-    kept = [name for name in table.schema.names if name not in drop]
-    first = 0
-    with table_writer(path, schema) as write:
-        for batch in table.batches(kept):
-            end = first + batch.num_rows
-            rows = np.arange(first, end)
-            if not keep_all:
-                rows = rows[choices.selected[first:end]]
-                batch = batch.take(pa.array(rows - first))
-            if len(rows):
-                added = added_columns(choices, rows, keep_all=keep_all)
-                arrays = [
-                    # What is not known is left empty.
-                    pa.array(values, schema.field(name).type, from_pandas=True)
-                    for name, values in added.items()
-                ]
-                write(pa.record_batch([*batch.columns, *arrays], schema=schema))
-            first = end
-            if progress is not None:
+
+    keep_all: bool = False
+    drop: Sequence[str] = ()
+    out: str | Path | None = None
+
+    def check(self, table: Table, *, has_probability: bool) -> None:
+        """Refuse now what could not be given after the work."""
+        for name in self.drop:
+            check_there(name, table.schema.names)
+        schema = self._schema(table, has_probability)
+        if self.out is not None:
+            check_writable(self.out, schema)
+
+    def of(self, X: Any, choices: Choices, progress: Progress = ignore) -> Any:
+        """Return the rows of what was given as a table, or write them to the file.
+
+        Then the choices are returned.
+        """
+        if self.out is None:
+            return self._frame(X, choices)
+        self._write(as_table(X), choices, self.out, progress)
+        return choices
+
+    def _schema(self, table: Table, has_probability: bool) -> pa.Schema:
+        """Return the columns that are kept, and after them those that are added."""
+        kept = [field for field in table.schema if field.name not in self.drop]
+        added = [pa.field("selected", pa.bool_())] * self.keep_all
+        added.append(pa.field("selection_rank", pa.int32()))
+        added += [pa.field("inclusion_probability", pa.float64())] * has_probability
+        names = [field.name for field in kept]
+        for field in added:
+            if field.name in names:
+                raise TableError(
+                    f"the table already has a column {field.name!r}, which a selection "
+                    "adds: rename or drop it first"
+                )
+        return pa.schema([*kept, *added], table.schema.metadata)
+
+    def _added(self, choices: Choices, rows: Any) -> dict[str, AnyArray]:
+        """Return the values of the added columns in some rows.
+
+        Ranks are 0 in rows that are not selected, where nothing ranks.
+        """
+        columns: dict[str, AnyArray] = {}
+        if self.keep_all:
+            columns["selected"] = choices.selected[rows]
+        columns["selection_rank"] = choices.rank[rows]
+        if choices.probability is not None:
+            columns["inclusion_probability"] = choices.probability[rows]
+        return columns
+
+    def _frame(self, frame: Any, choices: Choices) -> Any:
+        import narwhals.stable.v2 as nw
+
+        if isinstance(frame, MemoryTable):
+            frame = frame.table
+        elif isinstance(frame, str | Path | TableFile):
+            file = as_table(frame)
+            frame = pa.Table.from_batches(list(file.batches()), file.schema)
+        native = nw.from_native(frame, eager_only=True)
+        n_rows = len(choices.rank)
+        rows = np.arange(n_rows) if self.keep_all else np.flatnonzero(choices.selected)
+        series = [
+            nw.new_series(name, values, backend=native.implementation)
+            for name, values in self._added(choices, rows).items()
+        ]
+        return native.drop(*self.drop)[rows].with_columns(*series).to_native()
+
+    def _write(
+        self, table: Table, choices: Choices, path: str | Path, progress: Progress
+    ) -> None:
+        schema = self._schema(table, choices.probability is not None)
+        kept = [name for name in table.schema.names if name not in self.drop]
+        first = 0
+        with table_writer(path, schema) as write:
+            for batch in table.batches(kept):
+                end = first + batch.num_rows
+                rows = np.arange(first, end)
+                if not self.keep_all:
+                    rows = rows[choices.selected[first:end]]
+                    batch = batch.take(pa.array(rows - first))
+                if len(rows):
+                    arrays = [
+                        # What is not known is left empty.
+                        pa.array(values, schema.field(name).type, from_pandas=True)
+                        for name, values in self._added(choices, rows).items()
+                    ]
+                    write(pa.record_batch([*batch.columns, *arrays], schema=schema))
+                first = end
                 progress("writing", first, len(choices.rank))

@@ -2,50 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
 
 from variegate._random import generator
-from variegate._typing import BoolArray, FloatArray, RandomState
+from variegate._typing import IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_flag, check_number
-from variegate.decoding import as_decoder
+from variegate.application.table_defaults import (
+    EMPTY_GROUPS,
+    KERNELS,
+    MEMORY,
+    MISSING,
+    default_estimator,
+)
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
-from variegate.tables.choosing import Choices
+from variegate.tables import model_file
+from variegate.tables.cells import as_labels
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding
-from variegate.tables.evaluation import SCORES, evaluate
-from variegate.tables.frames import with_choices
-from variegate.tables.groups import DEFAULT_MEMORY, Groups
-from variegate.tables.record import training_record, validation_path
-from variegate.tables.splitting import EMPTY_GROUPS, only, usable_groups
-from variegate.tables.survey import learn_encoding, survey
-from variegate.tables.table import Table, TableError, as_table
-from variegate.tables.training import KERNELS, Lesson, Progress, ignore, kernel_for
-from variegate.tables.using import (
-    as_labels,
-    choose_from,
-    chooser_of,
-    groups_of,
+from variegate.tables.evaluation import evaluate
+from variegate.tables.fitted import FittedSelector
+from variegate.tables.groups import Groups
+from variegate.tables.record import path_of_record, training_record, validation_path
+from variegate.tables.splitting import only, split, usable_groups
+from variegate.tables.survey import (
+    Survey,
+    learn_encoding,
     refuse_labels_among,
-    rows_of,
-    split_of,
+    survey,
 )
-from variegate.tuning.omega import as_omegas, model_at
-
-if TYPE_CHECKING:
-    from variegate.application.description import Description
+from variegate.tables.table import Progress, Table, TableError, as_table, ignore
+from variegate.tables.training import Lesson, kernel_for
+from variegate.tuning import LargeMarginDPPCV
+from variegate.tuning.family import as_omegas
 
 __all__ = ["TableSelector"]
 
+#: Parameters that count in place of those of the estimator.
+_SHORT = ("lam", "l2", "decoder", "max_iter", "tol", "n_jobs")
 
-class TableSelector(BaseEstimator):  # type: ignore[misc]
+
+class TableSelector(FittedSelector):
     """Learns from a table which rows of each group to choose.
 
     A table is a data frame (pandas, polars), an Arrow table, or the path of a Parquet,
@@ -78,9 +80,10 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         What to do where a cell is empty.
     empty_groups : {"error", "keep", "drop"}, default="error"
         What to do with groups of which no row was chosen.
-    lam : float, default=4.0
+    lam : float, optional
         Weight of the margin; 0 is maximum likelihood.  The larger it is, the more
         ``omega`` acts: with 1 hardly, with 16 so much that a small one chooses nothing.
+        4 without an estimator.
     omega : float or sequence of float, optional
         What a missed row costs against a wrong one.  Of several, a model is learned for
         each, and any value between them can be asked for later.  By default 1/16, 1/4,
@@ -92,22 +95,24 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         To choose from with ``tune``.
     target_precision, target_recall : float, optional
         A mean precision or recall on new groups to aim at; implies ``tune``.
-    kernel : {"multiple", "linear"} or Kernel, default="multiple"
+    kernel : {"multiple", "linear"} or Kernel, optional
         The similarity: Gaussians of several bandwidths and a linear part with learned
-        weights, or a linear kernel.
-    l2 : float, default=1e-4
-        Penalty on the weights of the quality.
-    decoder : name or decoder object, default="greedy"
-        How rows are chosen; see :meth:`variegate.LEnsemble.decode`.  "greedy" is fast
-        and leaves out what is like something chosen; "mbr" takes longer and chooses
-        more, often with a somewhat better F-score.
-    max_iter : int, default=200
-        Most iterations of L-BFGS.
-    tol : float, default=1e-2
-        Its tolerance on the gradient.
+        weights, or a linear kernel; over all columns of the similarity.  "multiple" if
+        the estimator has none.
+    l2 : float, optional
+        Penalty on the weights of the quality.  1e-4 without an estimator.
+    decoder : name or decoder object, optional
+        How rows are chosen; see :meth:`variegate.LEnsemble.decode`.  "greedy", without
+        an estimator, is fast and leaves out what is like something chosen; "mbr" takes
+        longer and chooses more, often with a somewhat better F-score.
+    max_iter : int, optional
+        Most iterations of L-BFGS.  200 without an estimator.
+    tol : float, optional
+        Its tolerance on the gradient.  1e-2 without an estimator.
     n_epochs : int, optional
-        Passes over a table that is too large for memory; by default as many as make
-        1000 steps.
+        Passes over a table that is too large for memory; by default those of the
+        estimator's solver, if that is a :class:`variegate.solvers.MiniBatch`, else as
+        many as make 1000 steps.
     validation_fraction : float, default=0.0
         Share of the groups that is held out and judged by in ``training_``; what is
         learned does not depend on them.
@@ -117,6 +122,13 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
     n_jobs : int, optional
         Threads or processes that work at a time; -1 for one a core.
     random_state : None, int or numpy.random.Generator, default=0
+    estimator : LargeMarginDPP, optional
+        What is learned with.  By default one that suits most tables:
+        ``LargeMarginDPP(lam=4.0, l2=1e-4, decoder="greedy", max_iter=200, tol=1e-2)``.
+        Its ``omega``, ``random_state`` and ``warm_start`` do not matter: the selector
+        has its own.  Of ``lam``, ``kernel``, ``l2``, ``decoder``, ``max_iter``, ``tol``
+        and ``n_jobs``, those that are given to the selector, and not None, count in
+        place of the estimator's.
 
     Attributes
     ----------
@@ -125,9 +137,9 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
     encoding_ : Encoding
         How columns become features.
     lam_ : float
-    omegas_ : tuple of float
-    models_ : tuple of LargeMarginDPP
-        One for each of ``omegas_``.
+    family_ : OmegaFamily
+    omegas_, models_ : tuple of float, tuple of LargeMarginDPP
+        Those of the family.
     omega_ : float
         That which is used if none is asked for.
     path_ : OmegaPath or None
@@ -163,24 +175,25 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         categorical: str | Sequence[str] | None = None,
         item: str | None = None,
         cost: str | None = None,
-        missing: str = "error",
-        empty_groups: str = "error",
-        lam: float = 4.0,
+        missing: str = MISSING[0],
+        empty_groups: str = EMPTY_GROUPS[0],
+        lam: float | None = None,
         omega: float | Sequence[float] | None = None,
         tune: bool = False,
         lams: Sequence[float] = (0.0, 4.0, 16.0),
         target_precision: float | None = None,
         target_recall: float | None = None,
-        kernel: str | Kernel = "multiple",
-        l2: float = 1e-4,
-        decoder: Any = "greedy",
-        max_iter: int = 200,
-        tol: float = 1e-2,
+        kernel: str | Kernel | None = None,
+        l2: float | None = None,
+        decoder: Any = None,
+        max_iter: int | None = None,
+        tol: float | None = None,
         n_epochs: int | None = None,
         validation_fraction: float = 0.0,
-        memory: int = DEFAULT_MEMORY,
+        memory: int = MEMORY,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
+        estimator: LargeMarginDPP | None = None,
     ) -> None:
         self.group = group
         self.label = label
@@ -207,6 +220,7 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.estimator = estimator
 
     # Learning ---------------------------------------------------------------------
 
@@ -226,35 +240,29 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        report = progress or ignore
+        progress = progress or ignore
         table = as_table(X)
         labels = None if y is None else as_labels(y)
         columns = self._columns_of(table, y)
         if labels is not None and not self.quality:
             refuse_labels_among(columns.quality, table, labels)
         self.seed_ = int(generator(self.random_state).integers(2**31))
-        found = survey(table, columns, labels, rows_of(report, "reading"))
-        learned_from, held_out = split_of(self, found)
-        encoding = learn_encoding(
-            table, found, learned_from, rows_of(report, "looking at columns")
-        )
-        groups = Groups(
-            table, found, encoding, labels, self.memory, rows_of(report, "encoding")
-        )
-        learned = self._lesson(encoding, report).learn(groups, learned_from)
+        found = survey(table, columns, labels, progress)
+        learned_from, held_out = self._split(found)
+        encoding = learn_encoding(table, found, learned_from, progress)
+        groups = Groups(table, found, encoding, labels, self.memory, progress)
+        learned = self._lesson(encoding, progress).learn(groups, learned_from)
         self.columns_, self.encoding_ = columns, encoding
-        self.lam_, self.omega_ = learned.lam, learned.omega
-        self.omegas_, self.models_ = learned.omegas, learned.models
+        self.family_, self.omega_ = learned.family, learned.omega
         self.feature_names_in_ = np.array(table.schema.names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         judged = None
         if len(held_out):
-            ways = {str(omega): chooser_of(self, omega) for omega in self.omegas_}
             judged = evaluate(
                 only(groups, held_out),
-                ways,
+                {str(omega): self._chooser(omega) for omega in self.omegas_},
                 self.n_jobs,
-                lambda done: report("judging", done, len(held_out)),
+                lambda done: progress("judging", done, len(held_out)),
             )
         self.path_ = learned.path or validation_path(judged, learned)
         self.training_ = training_record(
@@ -266,9 +274,8 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         """Return what the columns of a training table are."""
         wanted = self._columns()
         if y is not None and wanted.label not in table.schema.names:
-            wanted = replace(wanted, label=getattr(y, "name", None))
-            if wanted.label not in table.schema.names:
-                wanted = replace(wanted, label=None)
+            name = getattr(y, "name", None)
+            wanted = replace(wanted, label=name if name in table.schema.names else None)
         columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
         if y is not None:
             return replace(columns, label=None)
@@ -279,158 +286,84 @@ class TableSelector(BaseEstimator):  # type: ignore[misc]
         return columns
 
     def _columns(self) -> Columns:
-        return Columns.of(
-            group=self.group,
-            label=self.label,
-            item=self.item,
-            quality=self.quality,
-            categorical=self.categorical,
-            similarity=self.similarity,
-            cost=self.cost,
-            missing=self.missing,
-        )
+        """Return what was said about columns."""
+        names = ("group", "label", "item", "quality", "categorical", "similarity")
+        given = {name: getattr(self, name) for name in (*names, "cost", "missing")}
+        return Columns.of(**given)
 
-    def _lesson(self, encoding: Encoding, report: Progress) -> Lesson:
-        has_target = (self.target_precision, self.target_recall) != (None, None)
-        return Lesson(
-            lam=self.lam,
-            omegas=None if self.omega is None else as_omegas(self.omega),
-            kernel=kernel_for(self.kernel, encoding),
-            l2=self.l2,
-            decoder=self.decoder,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_epochs=self.n_epochs,
-            tune=self.tune or has_target,
-            lams=self.lams,
-            target_precision=self.target_precision,
-            target_recall=self.target_recall,
-            memory=self.memory,
-            n_jobs=self.n_jobs,
-            seed=self.seed_,
-            progress=report,
+    def _split(self, found: Survey) -> tuple[IntArray, IntArray]:
+        """Return numbers of the groups to learn from, and of those to hold out."""
+        usable = usable_groups(found, self.empty_groups)
+        return split(usable, self.validation_fraction, self.seed_)
+
+    def _estimator(self) -> LargeMarginDPP:
+        """Return the estimator with what counts in place of its own settings."""
+        if self.estimator is None:
+            estimator = default_estimator()
+        else:
+            estimator = clone(self.estimator)
+            estimator.set_params(callback=self.estimator.callback)
+        given = {name: getattr(self, name) for name in _SHORT}
+        estimator.set_params(**{n: v for n, v in given.items() if v is not None})
+        return estimator
+
+    def _lesson(self, encoding: Encoding, progress: Progress) -> Lesson:
+        estimator = self._estimator()
+        kernel = estimator.kernel if self.kernel is None else self.kernel
+        estimator.set_params(
+            kernel=kernel_for(kernel, encoding), random_state=self.seed_
         )
+        targets = (self.target_precision, self.target_recall)
+        search = None
+        if self.tune or targets != (None, None):
+            search = LargeMarginDPPCV(
+                lams=self.lams,
+                target_precision=self.target_precision,
+                target_recall=self.target_recall,
+                n_jobs=self.n_jobs,
+                random_state=self.seed_,
+                refit=False,
+            )
+        omegas = None if self.omega is None else as_omegas(self.omega)
+        return Lesson(estimator, omegas, search, self.memory, self.n_epochs, progress)
 
     def _check_parameters(self) -> None:
         check_choice("empty_groups", self.empty_groups, EMPTY_GROUPS)
-        if not isinstance(self.kernel, Kernel):
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
             check_choice("kernel", self.kernel, KERNELS)
         check_flag("tune", self.tune)
-        for name in ("lam", "l2", "tol", "validation_fraction"):
-            check_number(name, getattr(self, name))
+        check_number("validation_fraction", self.validation_fraction)
         if self.validation_fraction >= 1.0:
             raise ValueError(
                 f"validation_fraction must be below 1, got {self.validation_fraction!r}"
             )
-        for name in ("max_iter", "memory"):
-            check_count(name, getattr(self, name))
+        check_count("memory", self.memory)
         if self.n_epochs is not None:
             check_count("n_epochs", self.n_epochs)
         if self.omega is not None:
             as_omegas(self.omega)
-        as_decoder(self.decoder)
+        if not isinstance(self.estimator, LargeMarginDPP | None):
+            raise ValueError(
+                f"estimator must be a LargeMarginDPP, got {self.estimator!r}"
+            )
+        self._estimator()._check_parameters()
         self._columns()
-
-    @property
-    def model_(self) -> LargeMarginDPP:
-        """The model for ``omega_``."""
-        check_is_fitted(self, "models_")
-        return model_at(self.omegas_, self.models_, self.omega_)
-
-    @property
-    def weights_(self) -> dict[str, float]:
-        """The weight of every quality feature, by its name."""
-        weights = self.model_.theta_.tolist()
-        return dict(zip(self.encoding_.names, weights, strict=True))
-
-    def describe(self) -> Description:
-        """Return what the selector was learned from and what it learned: print it."""
-        from variegate.tables.report.description import describe
-
-        return describe(self)
-
-    # Choosing ---------------------------------------------------------------------
-
-    def choose(
-        self,
-        X: Any,
-        k: int | None = None,
-        budget: float | None = None,
-        omega: float | None = None,
-        progress: Progress | None = None,
-    ) -> Choices:
-        """Choose rows of every group.
-
-        Parameters
-        ----------
-        X : data frame, Arrow table or path
-            With the columns that the model was learned with; labels are not needed.
-        k : int, optional
-            Rows to choose from each group, all of it if it has no more.  By default
-            the model decides how many are worth choosing.
-        budget : float, optional
-            The most that the rows of a group may cost together.
-        omega : float, optional
-            Below 1 few and precise, above 1 many and complete; between the values that
-            were learned.  By default ``omega_``.
-        progress : callable, optional
-
-        Returns
-        -------
-        Choices
-            Arrays with a value for each row: whether it is selected, its rank in its
-            group, and the probability with which the model includes it.
-        """
-        check_is_fitted(self, "models_")
-        return choose_from(self, as_table(X), k, budget, omega, progress)[0]
-
-    def predict(self, X: Any) -> BoolArray:
-        """Return, for every row, whether it is chosen."""
-        return self.choose(X).selected
-
-    def inclusion_probability(self, X: Any, omega: float | None = None) -> FloatArray:
-        """Return, for every row, the probability that the model includes it."""
-        probability = self.choose(X, omega=omega).probability
-        assert probability is not None  # a model always tells
-        return probability
-
-    def select(
-        self,
-        X: Any,
-        k: int | None = None,
-        budget: float | None = None,
-        omega: float | None = None,
-        keep_all: bool = False,
-    ) -> Any:
-        """Return the chosen rows, with their rank and probability in new columns.
-
-        Parameters
-        ----------
-        X : data frame, Arrow table or path
-            What is returned is of the same kind, an Arrow table for a path.
-        k, budget, omega : as for :meth:`choose`
-        keep_all : bool, default=False
-            Whether to return all rows, with one more column that says which are
-            selected.
-        """
-        choices = self.choose(X, k, budget, omega)
-        return with_choices(X, choices, keep_all)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean F-score over groups."""
-        check_is_fitted(self, "models_")
-        labels = None if y is None else as_labels(y)
-        groups = groups_of(self, as_table(X), labels=labels, use_labels=y is None)
-        used = usable_groups(groups.survey, self.empty_groups)
-        ways = {"model": chooser_of(self)}
-        found = evaluate(only(groups, used), ways, self.n_jobs)
-        return float(found.scores["model"][:, SCORES.index("f")].mean())
 
     # Keeping ----------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted selector to a JSON file; :func:`variegate.load` reads it."""
-        from variegate.tables import model_file
+    def _encode_rest(self) -> dict[str, Any]:
+        return model_file.encode_rest(self)
 
-        check_is_fitted(self, "models_")
-        model_file.save(self, path)
+    def _decode_rest(self, document: Mapping[str, Any]) -> None:
+        model_file.decode_rest(self, document)
+
+    @classmethod
+    def decode(
+        cls, document: Mapping[str, Any], kernels: Sequence[type[Kernel]] = ()
+    ) -> Self:
+        """Return the selector that a file describes."""
+        selector = super().decode(document, kernels)
+        selector.estimator = clone(selector.models_[0])
+        selector.omega_ = selector.family_.resolve(float(document["omega"]))
+        selector.path_ = path_of_record(selector.training_)
+        return selector

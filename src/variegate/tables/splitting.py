@@ -13,10 +13,7 @@ from variegate.tables.groups import Group, Groups
 from variegate.tables.survey import Survey
 from variegate.tables.table import TableError
 
-__all__ = ["EMPTY_GROUPS", "examples", "only", "split", "usable_groups"]
-
-#: What to do with groups from which nothing was chosen.
-EMPTY_GROUPS = ("error", "keep", "drop")
+__all__ = ["examples", "only", "split", "usable_groups"]
 
 
 def usable_groups(survey: Survey, empty_groups: str) -> IntArray:

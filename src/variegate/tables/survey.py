@@ -6,23 +6,21 @@ are held out have no part in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from variegate._typing import BoolArray, IntArray
 from variegate.tables.cells import as_flags, as_keys
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, Surveyor
-from variegate.tables.table import Table, TableError
+from variegate.tables.table import Progress, Table, TableError, ignore
 
-__all__ = ["GroupIndex", "Survey", "learn_encoding", "survey"]
-
-#: Called with the number of rows that have been read.
-Rows = Callable[[int], None]
+__all__ = ["GroupIndex", "Survey", "learn_encoding", "refuse_labels_among", "survey"]
 
 
 class GroupIndex:
@@ -108,7 +106,7 @@ def survey(
     table: Table,
     columns: Columns,
     labels: BoolArray | None = None,
-    report: Rows | None = None,
+    progress: Progress = ignore,
 ) -> Survey:
     """Read the groups and the labels of a table.
 
@@ -119,8 +117,7 @@ def survey(
         Resolved.
     labels : array of bool, optional
         The label of every row, in place of a column.
-    report : callable, optional
-        Told the number of rows after every batch.
+    progress : callable, optional
     """
     index = GroupIndex()
     label = columns.label if labels is None else None
@@ -136,8 +133,7 @@ def survey(
             here[: len(n_chosen)] += n_chosen
             n_chosen = here
         n_rows += batch.num_rows
-        if report is not None:
-            report(n_rows)
+        progress("reading", n_rows, 0)
     if n_rows == 0:
         raise TableError(f"{table.name} has no rows")
     if labels is not None and len(labels) != n_rows:
@@ -150,7 +146,7 @@ def learn_encoding(
     table: Table,
     found: Survey,
     numbers: IntArray | None = None,
-    report: Rows | None = None,
+    progress: Progress = ignore,
 ) -> Encoding:
     """Learn how columns become features, from the rows of some groups.
 
@@ -161,8 +157,7 @@ def learn_encoding(
         Of the same table.
     numbers : array of int, optional
         The groups; all of them by default.
-    report : callable, optional
-        Told the number of rows after every batch.
+    progress : callable, optional
     """
     columns = found.columns
     surveyor = Surveyor(columns, table.schema, table.is_untyped)
@@ -174,9 +169,28 @@ def learn_encoding(
         groups = found.index.numbers(batch, columns.group, n_rows)
         surveyor.add(batch, n_rows, is_wanted[groups])
         n_rows += batch.num_rows
-        if report is not None:
-            report(n_rows)
+        progress("looking at columns", n_rows, 0)
     return surveyor.encoding()
+
+
+def refuse_labels_among(names: Sequence[str], table: Table, labels: BoolArray) -> None:
+    """Refuse columns that were taken for features and are the labels themselves."""
+    same = dict.fromkeys(names, True)
+    first = 0
+    for batch in table.batches(list(names)):
+        here = pa.array(labels[first : first + batch.num_rows])
+        for name in names:
+            kind = batch.column(name).type
+            same[name] = same[name] and batch.column(name).equals(
+                here.cast(kind) if not pa.types.is_decimal(kind) else here
+            )
+        first += batch.num_rows
+    for name in names:
+        if same[name]:
+            raise TableError(
+                f"column {name!r} holds the labels: name it as label, or name the "
+                "quality columns"
+            )
 
 
 def _flags(

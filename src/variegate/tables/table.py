@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,7 +10,15 @@ import pyarrow as pa
 
 from variegate.tables.reading import TableFile
 
-__all__ = ["MemoryTable", "Table", "TableError", "as_table"]
+__all__ = ["MemoryTable", "Progress", "Table", "TableError", "as_table", "ignore"]
+
+#: Called with what is being done, and the numbers of finished and of all steps of it;
+#: while a table is read, rows are counted, and all of them are 0: not known.
+Progress = Callable[[str, int, int], None]
+
+
+def ignore(stage: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
 
 
 class TableError(ValueError):

@@ -1,28 +1,84 @@
-"""Groups for methods that learn nothing: embeddings and perhaps a relevance."""
+"""Choosing without a model: by embeddings, and perhaps a relevance."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from variegate.application.table_defaults import MEMORY
+from variegate.tables.choosing import ByMethod, choose
 from variegate.tables.columns import Columns
-from variegate.tables.groups import DEFAULT_MEMORY, Groups
+from variegate.tables.groups import Groups
+from variegate.tables.output import Output
 from variegate.tables.survey import learn_encoding, survey
-from variegate.tables.table import Table, TableError
-from variegate.tables.training import Progress, ignore
-from variegate.tables.using import rows_of
+from variegate.tables.table import Progress, Table, TableError, as_table, ignore
 
-__all__ = ["untrained_groups"]
+__all__ = ["select_untrained", "untrained_groups"]
 
 #: Methods that do not ask whether rows are alike.
 _WITHOUT_SIMILARITY = ("top", "random")
+
+
+def select_untrained(
+    X: Any,
+    columns: Columns,
+    method: str = "dpp",
+    k: int | None = None,
+    budget: float | None = None,
+    *,
+    trade_off: float = 0.5,
+    keep_all: bool = False,
+    drop: Sequence[str] = (),
+    out: str | Path | None = None,
+    seed: int = 0,
+    memory: int = MEMORY,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Any:
+    """Return rows of every group that a method of :func:`variegate.select` chooses.
+
+    Parameters
+    ----------
+    X : data frame, Arrow table or path
+    columns : Columns
+        Its group, similarity, categorical, relevance and cost.
+    method : str, default="dpp"
+    k, budget : int, float, optional
+        How many rows, or what they may cost together; one of the two.
+    trade_off : float, default=0.5
+        From 0 (relevance only) to 1 (diversity only).
+    keep_all, drop, out : as for :meth:`TableSelector.select`
+    seed : int, default=0
+        For methods that draw at random.
+    memory, n_jobs : as for :class:`TableSelector`
+    progress : callable, optional
+    """
+    if k is None and budget is None:
+        raise TableError("say how many rows to choose: k or budget")
+    if budget is not None and columns.cost is None:
+        raise TableError("a budget needs cost, the column of costs")
+    table, output = as_table(X), Output(keep_all, drop, out)
+    output.check(table, has_probability=False)
+    progress = progress or ignore
+    groups = untrained_groups(table, columns, method, memory, progress)
+    choices = choose(
+        groups,
+        groups.survey.n_rows,
+        ByMethod(method, k, budget, trade_off, seed),
+        n_jobs,
+        lambda done: progress("choosing", done, len(groups)),
+    )
+    return output.of(X, choices, progress)
 
 
 def untrained_groups(
     table: Table,
     columns: Columns,
     method: str,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress | None = None,
+    memory: int = MEMORY,
+    progress: Progress = ignore,
 ) -> Groups:
     """Return groups whose features are those that tell whether rows are alike."""
     if not columns.similarity and method not in _WITHOUT_SIMILARITY:
@@ -37,7 +93,6 @@ def untrained_groups(
     wanted = wanted.resolve(
         table.schema, is_untyped=table.is_untyped, needs_quality=False
     )
-    report = progress or ignore
-    found = survey(table, wanted, report=rows_of(report, "reading"))
-    encoding = learn_encoding(table, found, report=rows_of(report, "encoding"))
-    return Groups(table, found, encoding, None, memory, rows_of(report, "encoding"))
+    found = survey(table, wanted, progress=progress)
+    encoding = learn_encoding(table, found, progress=progress)
+    return Groups(table, found, encoding, None, memory, progress)

@@ -161,11 +161,11 @@ def about_training(selector: TableSelector) -> dict[str, str]:
             f"{len(selector.omegas_)}, for ω = "
             f"{', '.join(map(omega_name, selector.omegas_))}"
         )
-    decoder = selector.decoder
+    decoder = model.decoder
     facts |= {
         "Kernel": type(model.kernel_).__name__,
         "Decoder": decoder if isinstance(decoder, str) else type(decoder).__name__,
-        "Penalty on the weights": f"{selector.l2:g}",
+        "Penalty on the weights": f"{model.l2:g}",
         "Ended": result.status,
         "Iterations": f"{result.n_iterations:,}",
         "Objective": f"{result.objective:.5g}",

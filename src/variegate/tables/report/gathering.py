@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from variegate.application.table_defaults import UNTRAINED
 from variegate.tables.cells import as_numbers
 from variegate.tables.choosing import Choice
 from variegate.tables.columns import check_there, is_vector
@@ -16,11 +18,11 @@ from variegate.tables.evaluation import evaluate
 from variegate.tables.groups import Group
 from variegate.tables.report import Report
 from variegate.tables.report.examples import example_groups
-from variegate.tables.selector import TableSelector
 from variegate.tables.splitting import only
-from variegate.tables.table import Table
-from variegate.tables.training import Progress, ignore
-from variegate.tables.using import chooser_of, groups_of, split_of
+from variegate.tables.table import Progress, Table, ignore
+
+if TYPE_CHECKING:
+    from variegate.tables.selector import TableSelector
 
 __all__ = ["check_report_columns", "make_report"]
 
@@ -53,7 +55,7 @@ def make_report(
     relevance: str | None = None,
     show: Sequence[str] | None = None,
     model: str = "model.json",
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> Report:
     """Return the report of a selector that was fitted on ``table``.
 
@@ -69,27 +71,25 @@ def make_report(
         The name of the file that the model is in.
     progress : callable, optional
     """
-    report = progress or ignore
-    groups = groups_of(
-        selector, table, use_labels=True, relevance=relevance, progress=report
+    groups = selector._groups(
+        table, use_labels=True, relevance=relevance, progress=progress
     )
-    learned_from, held_out = split_of(selector, groups.survey)
+    learned_from, held_out = selector._split(groups.survey)
     shown = tuple(show) if show else _shown(selector, table)
     looked_at = held_out if len(held_out) else learned_from
     few = list(islice(only(groups, looked_at), _N_EXAMPLES))
-    examples = example_groups(table, few, chooser_of(selector), shown)
+    examples = example_groups(table, few, selector._chooser(), shown)
     comparison = None
     if relevance is not None and len(held_out) > 1:
         rng = np.random.default_rng(selector.seed_)
         compared = np.sort(rng.permutation(held_out)[:_MAX_COMPARED])
-        k = max(1, round(selector.training_["chosen_sizes"]["mean"]))
-        ways: dict[str, Callable[[Group], Choice]] = {"learned": chooser_of(selector)}
-        ways |= untrained_ways(("dpp", "mmr", "top"), k, 0.5)
+        ways: dict[str, Callable[[Group], Choice]] = {"learned": selector._chooser()}
+        ways |= untrained_ways(UNTRAINED, selector._untrained_k(), 0.5)
         comparison = evaluate(
             only(groups, compared),
             ways,
             selector.n_jobs,
-            lambda done: report("comparing", done, len(compared)),
+            lambda done: progress("comparing", done, len(compared)),
         )
     return Report(selector, table.name, shown, tuple(examples), comparison, model)
 

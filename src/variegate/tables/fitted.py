@@ -1,0 +1,356 @@
+"""What a fitted selector does: choose from other tables, and be judged by them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from variegate._typing import BoolArray, FloatArray
+from variegate._validation import check_count, check_number
+from variegate.application.base import Application
+from variegate.decoding import as_decoder
+from variegate.estimator import LargeMarginDPP
+from variegate.tables.cells import as_labels
+from variegate.tables.choosing import ByModel, Choices, choose
+from variegate.tables.columns import Columns
+from variegate.tables.comparison import compare, untrained_ways
+from variegate.tables.encoding import Encoding
+from variegate.tables.evaluation import SCORES, Evaluation, evaluate
+from variegate.tables.groups import Groups
+from variegate.tables.output import Output
+from variegate.tables.splitting import only, usable_groups
+from variegate.tables.survey import survey
+from variegate.tables.table import Progress, Table, TableError, as_table, ignore
+
+if TYPE_CHECKING:
+    from variegate.application.description import Description
+    from variegate.tables.report import Report
+
+__all__ = ["FittedSelector"]
+
+
+class FittedSelector(Application):
+    """The part of a :class:`~variegate.tables.TableSelector` that needs no labels.
+
+    It goes by ``columns_``, ``encoding_``, ``family_``, ``omega_`` and ``seed_``.
+    """
+
+    _type = "table-selector"
+    _noun = "table selector"
+    _feature_set = "the table"
+    #: The estimator is stored as the models, and the rest is about the machine.
+    _not_stored = ("estimator", "kernel", "decoder", "n_jobs", "memory")
+
+    columns_: Columns
+    encoding_: Encoding
+    omega_: float
+    seed_: int
+    decoder: Any
+    empty_groups: str
+    memory: int
+    n_jobs: int | None
+
+    # What was learned -------------------------------------------------------------
+
+    @property
+    def lam_(self) -> float:
+        """The weight of the margin."""
+        return float(self.models_[0].lam)
+
+    @property
+    def model_(self) -> LargeMarginDPP:
+        """The model for ``omega_``."""
+        check_is_fitted(self, "family_")
+        return self.family_.at(self.omega_)
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """Names of the quality features."""
+        return self.encoding_.names
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The weight of every quality feature, by its name."""
+        weights = self.model_.theta_.tolist()
+        return dict(zip(self.feature_names_, weights, strict=True))
+
+    def with_columns(
+        self,
+        group: str | None = None,
+        label: str | None = None,
+        cost: str | None = None,
+    ) -> Self:
+        """Return the fitted selector for tables with other names for these columns."""
+        check_is_fitted(self, "family_")
+        other = copy.copy(self)
+        given = {"group": group, "label": label, "cost": cost}
+        other.columns_ = self.columns_.updated(given)
+        return other
+
+    def report(
+        self,
+        X: Any,
+        relevance: str | None = None,
+        show: Sequence[str] | None = None,
+        model: str = "model.json",
+        progress: Progress | None = None,
+    ) -> Report:
+        """Return a report of the training, to be written as a page or as Markdown.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or path
+            The table that the selector was fitted on.
+        relevance : str, optional
+            A column that untrained methods go by; without it they are left out.
+        show : sequence of str, optional
+            Columns to show in examples; by default the item and some of the quality.
+        model : str, default="model.json"
+            The name of the file that the selector is saved in.
+        progress : callable, optional
+        """
+        from variegate.tables.report.gathering import make_report
+
+        check_is_fitted(self, "family_")
+        table = as_table(X)
+        return make_report(self, table, relevance, show, model, progress or ignore)
+
+    def describe(self) -> Description:
+        """Return what was learned and from what: print it, or take its ``numbers``."""
+        from variegate.tables.report.description import describe
+
+        check_is_fitted(self, "family_")
+        return describe(self)
+
+    # Choosing ---------------------------------------------------------------------
+
+    def choose(
+        self,
+        X: Any,
+        k: int | None = None,
+        budget: float | None = None,
+        omega: float | None = None,
+        progress: Progress | None = None,
+    ) -> Choices:
+        """Choose rows of every group.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or path
+            With the columns that the model was learned with; labels are not needed.
+        k : int, optional
+            Rows to choose from each group, all of it if it has no more.  By default
+            the model decides how many are worth choosing.
+        budget : float, optional
+            The most that the rows of a group may cost together.
+        omega : float, optional
+            Below 1 few and precise, above 1 many and complete; between the values that
+            were learned.  By default ``omega_``.
+        progress : callable, optional
+
+        Returns
+        -------
+        Choices
+            Arrays with a value for each row: whether it is selected, its rank in its
+            group, and the probability with which the model includes it; and for each
+            group how the search ended.
+        """
+        check_is_fitted(self, "family_")
+        progress = progress or ignore
+        chooser = self._chooser(omega, k, budget)
+        groups = self._groups(
+            as_table(X), use_costs=budget is not None, progress=progress
+        )
+        choices = choose(
+            groups,
+            groups.survey.n_rows,
+            chooser,
+            self.n_jobs,
+            lambda done: progress("choosing", done, len(groups)),
+        )
+        return replace(choices, unknown_levels=groups.unknown_levels())
+
+    def _chooser(
+        self,
+        omega: float | None = None,
+        k: int | None = None,
+        budget: float | None = None,
+    ) -> ByModel:
+        """Return what chooses from a group."""
+        if k is not None:
+            check_count("k", k)
+        if budget is not None:
+            check_number("budget", budget, positive=True)
+        if omega is not None:
+            check_number("omega", omega, positive=True)
+        model = self.family_.at(self.family_.resolve(omega, self.omega_))
+        decoder = model.decoder if self.decoder is None else self.decoder
+        return ByModel(model, as_decoder(decoder), k, budget, self.seed_)
+
+    def _groups(
+        self,
+        table: Table,
+        *,
+        labels: BoolArray | None = None,
+        use_labels: bool = False,
+        use_costs: bool = False,
+        relevance: str | None = None,
+        progress: Progress = ignore,
+    ) -> Groups:
+        """Return the groups of another table, its columns encoded as in training."""
+        columns = replace(
+            self.columns_,
+            label=self.columns_.label if use_labels else None,
+            cost=self.columns_.cost if use_costs else None,
+            relevance=relevance,
+        )
+        if use_costs and columns.cost is None:
+            raise TableError("a budget needs a column of costs: name it with cost")
+        try:
+            columns.resolve(table.schema, is_untyped=table.is_untyped)
+        except TableError as error:
+            raise TableError(f"{table.name} does not fit the model: {error}") from None
+        found = survey(table, columns, labels, progress)
+        return Groups(table, found, self.encoding_, labels, self.memory, progress)
+
+    def predict(self, X: Any) -> BoolArray:
+        """Return, for every row, whether it is chosen."""
+        return self.choose(X).selected
+
+    def inclusion_probability(self, X: Any, omega: float | None = None) -> FloatArray:
+        """Return, for every row, the probability that the model includes it."""
+        probability = self.choose(X, omega=omega).probability
+        assert probability is not None  # a model always tells
+        return probability
+
+    def select(
+        self,
+        X: Any,
+        k: int | None = None,
+        budget: float | None = None,
+        omega: float | None = None,
+        keep_all: bool = False,
+        *,
+        drop: Sequence[str] = (),
+        out: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
+        """Return the chosen rows, with their rank and probability in new columns.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or path
+            What is returned is of the same kind, an Arrow table for a path.
+        k, budget, omega : as for :meth:`choose`
+        keep_all : bool, default=False
+            Whether to return all rows, with one more column that says which are
+            selected.
+        drop : sequence of str, optional
+            Columns to leave out.
+        out : str or Path, optional
+            A file to write the rows to, batch by batch, so that they may be more than
+            fit in memory; ``.parquet``, ``.csv``, ``.jsonl`` or ``.arrow``.  What is
+            returned is then what :meth:`choose` returns.
+        progress : callable, optional
+        """
+        check_is_fitted(self, "family_")
+        output, table = Output(keep_all, drop, out), as_table(X)
+        output.check(table, has_probability=True)
+        choices = self.choose(table, k, budget, omega, progress)
+        return output.of(X, choices, progress or ignore)
+
+    # Judging ----------------------------------------------------------------------
+
+    def evaluate(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        methods: Sequence[str] = (),
+        relevance: str | None = None,
+        k: int | str | None = None,
+        trade_off: float = 0.5,
+        omega: float | None = None,
+        empty_groups: str = "error",
+        others: Mapping[str, FittedSelector] | None = None,
+        name: str = "model",
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Compare what is chosen from every group with the labels of a table.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or path
+        y : array of 0 and 1, optional
+            The label of every row, in place of the label column.
+        methods : sequence of str, optional
+            Methods of :func:`variegate.select` to compare with on the same groups.
+        relevance : str, optional
+            The column they go by; by default that of ``default_relevance()``.
+        k : int or "wanted", optional
+            How many rows they choose from each group, or as many as are labelled 1
+            there.  By default the mean of the training groups.
+        trade_off : float, default=0.5
+            Of methods: from 0 (relevance only) to 1 (diversity only).
+        omega : float, optional
+            By default ``omega_``.
+        empty_groups : {"error", "keep", "drop"}, default="error"
+            What to do with groups of which no row is labelled 1.
+        others : dict from a name to TableSelector, optional
+            To compare with.
+        name : str, default="model"
+            What this selector is called beside them.
+        progress : callable, optional
+
+        Returns
+        -------
+        Evaluation
+            Precision, recall, F-score and size in every group; ``intervals()`` and
+            ``differences(name)`` are means over groups with 95 % intervals.
+        """
+        check_is_fitted(self, "family_")
+        if relevance is None and methods:
+            relevance = self.default_relevance()
+            if relevance is None and "top" in methods:
+                raise TableError(
+                    "'top' needs a relevance: no quality column of the model is a "
+                    "number"
+                )
+        return compare(
+            as_table(X),
+            {name: self, **(others or {})},
+            untrained_ways(methods, self._untrained_k(k), trade_off),
+            relevance=relevance,
+            omega=omega,
+            empty_groups=empty_groups,
+            labels=None if y is None else as_labels(y),
+            progress=progress or ignore,
+        )
+
+    def default_relevance(self) -> str | None:
+        """Return the first quality column of numbers, in place of a relevance."""
+        numbers = (c.name for c in self.encoding_.quality if c.kind == "number")
+        return next(numbers, None)
+
+    def _untrained_k(self, k: int | str | None = None) -> int | None:
+        """Return how many rows untrained methods choose, None for those wanted."""
+        if k is None:
+            return max(1, round(float(self.training_["chosen_sizes"]["mean"])))
+        if k == "wanted":
+            return None
+        check_count("k", k)
+        return int(k)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean F-score over groups."""
+        check_is_fitted(self, "family_")
+        labels = None if y is None else as_labels(y)
+        groups = self._groups(as_table(X), labels=labels, use_labels=y is None)
+        used = usable_groups(groups.survey, self.empty_groups)
+        found = evaluate(only(groups, used), {"": self._chooser()}, self.n_jobs)
+        return float(found.scores[""][:, SCORES.index("f")].mean())
