@@ -23,9 +23,9 @@ from variegate.experiments.runner import (
     run_pieces,
 )
 from variegate.report.figures import to_png
-from variegate.report.markdown import markdown_table
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from matplotlib.figure import Figure
 
 __all__ = ["Claim", "Experiment", "Outcome", "Record", "Results", "Settings"]
@@ -66,7 +66,7 @@ class Settings:
         return {self.version_name: __version__, **asdict(self)}
 
 
-Setup = TypeVar("Setup")
+Setup = TypeVar("Setup", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Experiment(Generic[Setup]):
         From the setup, the results and the records to plots, or the bytes of pictures,
         by the names of their files less the suffix.
     template : str
-        The file of the report, which sees the settings, the results, the table of the
-        claims and a sentence on how it was made.
+        The file of the report, which sees the settings, the results, the claims and
+        their header, the command and the version.
     facts : what else the template sees
     claims_header : what the claims are shown under
     """
@@ -136,28 +136,24 @@ class Experiment(Generic[Setup]):
         """
         template = load_template(self.template)  # better to fail before the work
         out.mkdir(parents=True, exist_ok=True)
-        mark = fingerprint({"version": __version__, **asdict(setup)})  # type: ignore[call-overload]
-        pieces = self.pieces(setup)
-        computed = run_pieces(
-            partial(self.compute, setup), pieces, out, mark, jobs, progress
-        )
+        mark = fingerprint({"version": __version__, **asdict(setup)})
+        compute, pieces = partial(self.compute, setup), self.pieces(setup)
+        computed = run_pieces(compute, pieces, out, mark, jobs, progress)
         records = [record for piece in computed for record in piece]
         results = self.results(setup, records)
         claims = self.claims(setup, results)
-        table = markdown_table(
-            self.claims_header, [(c.paper, c.measured, c.holds) for c in claims]
-        )
-        report = render(
-            template,
+        facts = {
+            "settings": results["settings"],
+            "results": results,
+            "claims": claims,
+            "header": self.claims_header,
+            "command": command,
+            "version": __version__,
             **self.facts,
-            settings=results["settings"],
-            results=results,
-            claims=table,
-            made_by=f"Made by `{command}` with variegate {__version__}.",
-        )
+        }
         files: dict[str, str | bytes] = {
             "results.json": json.dumps(results, indent=1) + "\n",
-            "report.md": report,
+            "report.md": render(template, facts),
         }
         for name, picture in self.pictures(setup, results, records).items():
             drawn = picture if isinstance(picture, bytes) else to_png(picture)

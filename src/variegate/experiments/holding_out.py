@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -15,10 +15,11 @@ __all__ = ["Choice", "HoldingOut", "choose", "find_folder"]
 #: Parameters of an estimator, ``lam`` among them.
 Choice = dict[str, Any]
 Part = TypeVar("Part")
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
-class HoldingOut:
+class HoldingOut(Generic[S]):
     """The setup of an experiment on a folder, parts of which are held out in turn.
 
     Attributes
@@ -30,9 +31,22 @@ class HoldingOut:
         Another folder to judge on, after learning from all of the first.
     """
 
-    settings: Any
+    settings: S
     data: str
-    test_data: str | None
+    test_data: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        settings: S,
+        find: Callable[..., Path],
+        data: Path | None,
+        test_data: Path | None,
+        **more: str | None,
+    ) -> Self:
+        """Return the setup with the folders that ``find`` finds."""
+        judged = str(find(test_data, "--test-data")) if test_data else None
+        return cls(settings, str(find(data)), judged, **more)
 
 
 def find_folder(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ def load_template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def render(template: Template, **facts: Any) -> str:
+def render(template: Template, facts: Mapping[str, Any]) -> str:
     """Return a report, the columns of its tables padded to equal width."""
     lines = template.render(facts).splitlines()
     parts = []

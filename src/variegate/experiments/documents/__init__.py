@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from variegate.experiments.documents import claims, figures, pieces, rows
-from variegate.experiments.documents.data import find_data
-from variegate.experiments.documents.duc import check_duc
+from variegate.experiments.documents.data import check_duc, find_data
 from variegate.experiments.documents.settings import Settings, Setup
 from variegate.experiments.frame import Experiment, Outcome
 
@@ -53,10 +52,6 @@ def reproduce(
         A folder with DUC 2003 and 2004: also run the paper's own protocol.
     command, options : see :meth:`Experiment.reproduce`
     """
-    setup = Setup(
-        settings or Settings(),
-        str(find_data(data)),
-        str(find_data(test_data, "--test-data")) if test_data else None,
-        str(check_duc(duc)) if duc else None,
-    )
+    own = {"duc": str(check_duc(duc)) if duc else None}
+    setup = Setup.of(settings or Settings(), find_data, data, test_data, **own)
     return EXPERIMENT.reproduce(out, setup, command, **options)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from variegate.experiments.holding_out import find_folder
-from variegate.text import Cluster, Rouge, read_clusters
+from variegate.text import Cluster, Rouge, read_clusters, read_duc
 from variegate.text.rouge import read_exceptions
 
 _MULTILING = "multiling2011.jsonl"
@@ -99,3 +99,20 @@ def held_out_parts(topics: Sequence[str], n_parts: int) -> list[list[str]]:
     """Return the topics in parts, for choosing settings."""
     n_parts = min(n_parts, len(topics))
     return [list(topics[part::n_parts]) for part in range(n_parts)]
+
+
+def check_duc(folder: Path) -> Path:
+    """Return the folder of DUC 2003 and 2004; refuse another shape before any work."""
+    for year in ("duc2003", "duc2004"):
+        for part in ("docs", "models"):
+            if not (folder / year / part).is_dir():
+                raise ValueError(
+                    f"no folder {year}/{part} in {folder}: --duc DIR expects duc2003 "
+                    "and duc2004, each with docs and models as NIST distributes them"
+                )
+    return folder.resolve()
+
+
+def read_year(folder: str, year: str) -> list[Cluster]:
+    """Return the clusters of ``duc2003`` or ``duc2004``."""
+    return read_duc(Path(folder) / year / "docs", Path(folder) / year / "models")

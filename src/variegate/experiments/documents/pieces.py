@@ -13,10 +13,10 @@ import numpy as np
 from variegate.experiments.documents.data import (
     held_out_parts,
     load_corpus,
+    read_year,
     rouge_for,
     topic_of,
 )
-from variegate.experiments.documents.duc import read_year
 from variegate.experiments.documents.methods import all_methods, new_summarizer
 from variegate.experiments.documents.settings import Settings, Setup
 from variegate.experiments.frame import Record

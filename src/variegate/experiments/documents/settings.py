@@ -69,8 +69,7 @@ class Settings(frame.Settings):
 
 
 @dataclass(frozen=True)
-class Setup(HoldingOut):
+class Setup(HoldingOut[Settings]):
     """Settings and folders; ``duc`` holds DUC 2003 and 2004, if there are."""
 
-    settings: Settings
     duc: str | None = None

@@ -68,15 +68,15 @@ class _Figures:
     def row(self, figure: str, value: Any, method: str) -> Any:
         return row_of(self.results, figure, value, method)
 
+    def margin(self, figure: str, value: Any) -> dict[str, float]:
+        """Return large margin less maximum likelihood, paired."""
+        return paired(self.row(figure, value, "lme"), self.row(figure, value, "mle"))
+
     def against(self, figure: str, value: Any) -> str:
         """Return the scores of both learners, and their difference."""
         scores = (number(self.row(figure, value, m)["f"]) for m in ("lme", "mle"))
         difference = signed(self.margin(figure, value))
         return f"{' against '.join(scores)}, difference {difference}"
-
-    def margin(self, figure: str, value: Any) -> dict[str, float]:
-        """Large margin less maximum likelihood, paired."""
-        return paired(self.row(figure, value, "lme"), self.row(figure, value, "mle"))
 
     def best_bandwidth(self, figure: str) -> Any:
         rows = [self.row(figure, s, "lme") for s in self.settings.bandwidths]
@@ -93,16 +93,15 @@ def _margin_beats_likelihood(figures: _Figures) -> Claim:
 
 
 def _close_to_the_oracle(figures: _Figures) -> Claim:
-    sizes = sorted({figures.n, max(figures.settings.train_sizes)})
-    short = [
-        paired(figures.row("fig1a", n, "oracle"), figures.row("fig1a", n, "lme"))
-        for n in sizes
-    ]
+    short = {
+        n: paired(figures.row("fig1a", n, "oracle"), figures.row("fig1a", n, "lme"))
+        for n in sorted({figures.n, max(figures.settings.train_sizes)})
+    }
+    measured = ", ".join(f"{signed(by)} at n={n}" for n, by in short.items())
     return Claim(
         "1a: with more training data it gets very close to the oracle",
-        "oracle - large margin: "
-        + ", ".join(f"{signed(s)} at n={n}" for n, s in zip(sizes, short, strict=True)),
-        _yes(short[-1]["mean"] <= _CLOSE),
+        f"oracle - large margin: {measured}",
+        _yes(short[max(short)]["mean"] <= _CLOSE),
     )
 
 

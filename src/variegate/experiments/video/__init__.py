@@ -49,9 +49,5 @@ def reproduce(
         parts in turn.
     command, options : see :meth:`Experiment.reproduce`
     """
-    folders = (
-        str(find_pool(data)),
-        str(find_pool(test_data, "--test-data")) if test_data else None,
-    )
-    setup = Setup(settings or Settings(), *folders)
+    setup = Setup.of(settings or Settings(), find_pool, data, test_data)
     return EXPERIMENT.reproduce(out, setup, command, **options)

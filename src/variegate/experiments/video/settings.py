@@ -67,8 +67,5 @@ class Settings(frame.Settings):
         )
 
 
-@dataclass(frozen=True)
-class Setup(HoldingOut):
-    """Settings and folders."""
-
-    settings: Settings
+#: Settings and folders.
+Setup = HoldingOut[Settings]
