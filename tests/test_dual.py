@@ -350,7 +350,7 @@ def test_fourier_features_are_unbiased():
 def test_landmarks_are_distinct_training_items():
     sets, _ = ground_sets_of("dense", n_sets=3)
     kernel = vg.MultipleKernel([1.0], approximation="nystroem", rank=12).fit(sets)
-    landmarks = kernel.features_[None].landmarks
+    landmarks = kernel.features_[None].numbers
     items = np.concatenate([ground_set.features() for ground_set in sets])
     assert landmarks.shape == (12, 4)
     assert len(np.unique(landmarks, axis=0)) == 12
@@ -371,7 +371,7 @@ def test_landmarks_are_looked_for_in_a_pool(monkeypatch):
     monkeypatch.setattr("variegate.kernels.multiple.MEDIAN_ITEMS", 50)
     sets, _ = ground_sets_of("sparse", n_sets=2)
     kernel = vg.MultipleKernel(approximation="nystroem", rank=40).fit(sets)
-    assert kernel.features_[None].landmarks.shape == (30, 4)
+    assert kernel.features_[None].numbers.shape == (30, 4)
     median = kernel.bandwidths_[None][3]
     exact = vg.MultipleKernel().fit(sets).bandwidths_[None][3]
     assert median == pytest.approx(exact, rel=0.1)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import metrics, persistence
@@ -192,34 +190,8 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         examples = as_examples(
             ground_sets, subsets, self.omega, false_positive, false_negative
         )
-        learner = self._learner(self.warm_start, is_stream=subsets is None)
+        learner = Learner(self, is_stream=subsets is None, warm=self.warm_start)
         return self._set_fitted(*learner.learn(examples, validation, checkpoint))
-
-    def _learner(self, warm: bool, is_stream: bool = False) -> Learner:
-        # A stream is learned from in batches, if nothing else is said.
-        in_batches = is_stream and self.solver == "lbfgs"
-        solver = "minibatch" if in_batches else self.solver
-        known = None
-        if warm and hasattr(self, "theta_"):
-            known = {
-                "theta": self.theta_,
-                "intercept": np.array([self.intercept_]),
-                "kernel": self.kernel_parameters_,
-            }
-        return Learner(
-            kernel=MultipleKernel() if self.kernel is None else clone(self.kernel),
-            solver=as_solver(solver, self.max_iter, self.tol),
-            lam=self.lam,
-            omega=self.omega,
-            fit_intercept=self.fit_intercept,
-            l2=self.l2,
-            jitter=self.jitter,
-            n_starts=self.n_starts,
-            callback=self.callback,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            known=known,
-        )
 
     def partial_fit(
         self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any], n_steps: int = 1
@@ -245,10 +217,9 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         check_count("n_steps", n_steps)
         examples = ListedExamples.of(ground_sets, subsets, self.omega)
-        learner = self._learner(warm=True)
+        learner = Learner(self, is_stream=False, warm=True)
         if hasattr(self, "theta_"):
             self._check_n_features(examples.examples[0].ground_set)
-            learner = replace(learner, kernel=self.kernel_)
         learned, optimizer = learner.take_steps(
             examples, n_steps, getattr(self, "_optimizer", None)
         )

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from variegate._random import generator
-from variegate._typing import FloatArray, RandomState
-from variegate.kernels import Kernel
+from variegate._typing import FloatArray
+from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.learning.streamed_problem import StreamedProblem
-from variegate.solvers import Callback, MiniBatch, SolverResult, Stop
+from variegate.solvers import MiniBatch, SolverResult, Stop, as_solver
 from variegate.solvers.adam import Adam
 from variegate.streaming import Example, Examples, ListedExamples
+
+if TYPE_CHECKING:
+    from variegate.estimator.large_margin import LargeMarginDPP
 
 __all__ = ["Learned", "Learner"]
 
@@ -49,30 +53,41 @@ class Learned(NamedTuple):
         return cls(problem.kernel, parts, result)
 
 
-@dataclass(frozen=True, eq=False)
 class Learner:
-    """How to learn; parameters are those of :class:`variegate.LargeMarginDPP`.
+    """How a model learns, as its parameters say.
 
     Parameters
     ----------
-    kernel : Kernel
-        Not fitted, or fitted already if it is to stay as it is.
-    known : ``theta``, ``intercept`` and ``kernel``, or None
-        What to start from, where it fits.
+    model : LargeMarginDPP
+    is_stream : bool
+        Whether the examples are not all in memory: learned from in batches, if no
+        other solver than the default is asked for.
+    warm : bool
+        Whether to start from what the model has learned, where it fits.
     """
 
-    kernel: Kernel
-    solver: Any
-    lam: float
-    omega: float
-    fit_intercept: bool
-    l2: float
-    jitter: float
-    n_starts: int
-    callback: Callback | None
-    random_state: RandomState
-    n_jobs: int | None
-    known: dict[str, FloatArray] | None
+    def __init__(self, model: LargeMarginDPP, is_stream: bool, warm: bool) -> None:
+        self.model = model
+        self.loss = LargeMarginLoss(model.lam)
+        in_batches = is_stream and model.solver == "lbfgs"
+        name = "minibatch" if in_batches else model.solver
+        self.solver = as_solver(name, model.max_iter, model.tol)
+        self.known: dict[str, FloatArray] | None = None
+        if warm and hasattr(model, "theta_"):
+            self.known = {
+                "theta": model.theta_,
+                "intercept": np.array([model.intercept_]),
+                "kernel": model.kernel_parameters_,
+            }
+
+    def _kernel(self) -> Kernel:
+        kernel = self.model.kernel
+        return MultipleKernel() if kernel is None else clone(kernel)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what problems of lists and of streams are both told."""
+        names = ("fit_intercept", "l2", "jitter")
+        return {name: getattr(self.model, name) for name in names}
 
     def learn(
         self,
@@ -97,17 +112,17 @@ class Learner:
     def _learn_in_memory(self, examples: ListedExamples) -> Learned:
         """Learn from all examples at once, from every start; keep the best."""
         listed = examples.examples
-        kernel = self.kernel.fit([example.ground_set for example in listed])
+        kernel = self._kernel().fit([example.ground_set for example in listed])
         problem = TrainingProblem.of(
             listed,
             kernel,
-            LargeMarginLoss(self.lam),
-            n_jobs=effective_n_jobs(self.n_jobs),
+            self.loss,
+            n_jobs=effective_n_jobs(self.model.n_jobs),
             **self._settings(),
         )
         results: list[SolverResult] = []
         for start in self._starts(problem):
-            results.append(self.solver.solve(problem, start, self.callback))
+            results.append(self.solver.solve(problem, start, self.model.callback))
             if results[-1].stop is Stop.CALLBACK:
                 break
         best = min(results, key=lambda result: result.objective)
@@ -126,12 +141,14 @@ class Learner:
         """Learn from one batch after another."""
         solver: MiniBatch = self.solver
         solver.check()
-        if self.n_starts > 1:
-            raise ValueError(f"MiniBatch starts once, but n_starts={self.n_starts}")
+        if self.model.n_starts > 1:
+            raise ValueError(
+                f"MiniBatch starts once, but n_starts={self.model.n_starts}"
+            )
         problem = StreamedProblem(
             examples,
-            self.kernel,
-            LargeMarginLoss(self.lam),
+            self._kernel(),
+            self.loss,
             validation=self._judged(validation),
             n_held_out=solver.n_to_hold_out(examples),
             n_sample=None if isinstance(examples, Examples) else len(examples),
@@ -139,13 +156,13 @@ class Learner:
         )
         seed = (
             None
-            if self.random_state is None
-            else int(generator(self.random_state).integers(2**63))
+            if self.model.random_state is None
+            else int(generator(self.model.random_state).integers(2**63))
         )
         result = solver.solve(
             problem,
             self._first_start(problem),
-            self.callback,
+            self.model.callback,
             seed=seed,
             checkpoint=checkpoint,
         )
@@ -166,7 +183,7 @@ class Learner:
                 f"{type(validation).__name__}"
             )
         ground_sets, subsets = validation
-        return ListedExamples.of(ground_sets, subsets, self.omega).examples
+        return ListedExamples.of(ground_sets, subsets, self.model.omega).examples
 
     def take_steps(
         self,
@@ -182,8 +199,8 @@ class Learner:
         settings.check()
         problem = StreamedProblem(
             examples,
-            self.kernel,
-            LargeMarginLoss(self.lam),
+            self._kernel() if self.known is None else self.model.kernel_,
+            self.loss,
             n_sample=len(examples),
             settle=self.known is None,
             **self._settings(),
@@ -196,14 +213,6 @@ class Learner:
         for _ in range(n_steps):
             value = adam.step(batch, settings.learning_rate, settings.decay_steps)
         return Learned.of(problem, adam.result(value)), (adam, problem.center)
-
-    def _settings(self) -> dict[str, Any]:
-        """Return what problems of lists and of streams are both told."""
-        return {
-            "fit_intercept": self.fit_intercept,
-            "l2": self.l2,
-            "jitter": self.jitter,
-        }
 
     def _first_start(self, problem: TrainingProblem | StreamedProblem) -> FloatArray:
         space = problem.space
@@ -221,8 +230,8 @@ class Learner:
         yield first
         domain = problem.space.parts["kernel"]
         if domain.size:
-            rng = generator(self.random_state)
-            for _ in range(self.n_starts - 1):
+            rng = generator(self.model.random_state)
+            for _ in range(self.model.n_starts - 1):
                 start = first.copy()
                 problem.space.unpack(start)["kernel"][:] = domain.random(rng)
                 yield start

@@ -41,12 +41,16 @@ _SMALLEST_EIGENVALUE = 1e-12
 
 
 class FeatureMap(ABC):
-    """Features of items, for any bandwidth."""
+    """Features of items, for any bandwidth.
 
-    @property
-    @abstractmethod
-    def numbers(self) -> FloatArray:
-        """What was settled, for the model file."""
+    Parameters
+    ----------
+    numbers : array
+        What was settled, for the model file.
+    """
+
+    def __init__(self, numbers: FloatArray) -> None:
+        self.numbers = numbers
 
     def __call__(self, X: Any, bandwidth: float) -> FloatArray:
         """Return the features (N, rank) of items ``X``, an array or CSR matrix."""
@@ -78,25 +82,17 @@ class Fourier(FeatureMap):
 
     Parameters
     ----------
-    frequencies : array of shape (p, rank / 2)
-        Standard normal; those of a bandwidth are ``√2 / σ`` times these.
+    numbers : array of shape (p, rank / 2)
+        Standard normal; the frequencies of a bandwidth are ``√2 / σ`` times these.
     """
-
-    def __init__(self, frequencies: FloatArray) -> None:
-        self.frequencies = frequencies
-
-    @property
-    def numbers(self) -> FloatArray:
-        """The frequencies."""
-        return self.frequencies
 
     @property
     def n_features(self) -> int:
         """The number of features of an item."""
-        return len(self.frequencies)
+        return len(self.numbers)
 
     def _prepared(self, bandwidth: float) -> Any:
-        frequencies = self.frequencies * (np.sqrt(2.0) / bandwidth)
+        frequencies = self.numbers * (np.sqrt(2.0) / bandwidth)
         half = frequencies.shape[1]
 
         def compute(rows: Any) -> FloatArray:
@@ -115,30 +111,23 @@ class Nystroem(FeatureMap):
 
     Parameters
     ----------
-    landmarks : array of shape (m, p)
+    numbers : array of shape (m, p)
+        The landmarks.
     """
-
-    def __init__(self, landmarks: FloatArray) -> None:
-        self.landmarks = landmarks
-
-    @property
-    def numbers(self) -> FloatArray:
-        """The landmarks."""
-        return self.landmarks
 
     @property
     def n_features(self) -> int:
         """The number of features of an item."""
-        return int(self.landmarks.shape[1])
+        return int(self.numbers.shape[1])
 
     def _prepared(self, bandwidth: float) -> Any:
         def similarity(rows: Any) -> FloatArray:
-            squared = _squared_distances_to(rows, self.landmarks)
+            squared = _squared_distances_to(rows, self.numbers)
             squared /= -bandwidth  # twice, so that no square overflows
             squared /= bandwidth
             return np.exp(squared, out=squared)
 
-        values, vectors = eigh(similarity(self.landmarks))
+        values, vectors = eigh(similarity(self.numbers))
         used = values > _SMALLEST_EIGENVALUE * values[-1]
         root = vectors[:, used] / np.sqrt(values[used])
         return lambda rows: np.asarray(similarity(rows) @ root)

@@ -50,7 +50,6 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from variegate._typing import FloatArray, IntArray
-from variegate.learning import quality
 from variegate.learning.factors import Factors
 from variegate.learning.objective import (
     LargeMarginLoss,
@@ -324,36 +323,24 @@ class DualStack:
         if not learned:  # say now what would fail later
             _Target.of(factors, factors.weights(np.zeros(0)), members, jitter)
 
-    def _weights_and_quality(
-        self, parts: dict[str, FloatArray]
-    ) -> tuple[FloatArray, FloatArray]:
-        u = quality.log_quality(self.X, parts["theta"], parts["intercept"].sum())
-        return self.factors.weights(parts["kernel"]), u
-
-    def marginals(self, parts: dict[str, FloatArray]) -> FloatArray:
+    def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         """Return ``K_ii``, as the one row of a matrix."""
-        weights, u = self._weights_and_quality(parts)
+        weights = self.factors.weights(parameters)
         resolvent = _LowRankResolvent.of(self.factors, weights, u, self.jitter)
         return resolvent.included[None]
 
-    def add_value_and_gradient(
-        self,
-        loss: LargeMarginLoss,
-        parts: dict[str, FloatArray],
-        slopes: dict[str, FloatArray],
-    ) -> float:
-        """Return the loss; add its gradient to ``slopes``."""
+    def evaluate(
+        self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Return the loss and its gradients in ``u`` and in learned weights."""
         terms = dual_loss(
             loss,
             self.factors,
-            *self._weights_and_quality(parts),
+            self.factors.weights(parameters),
+            u,
             self.targets,
             self.jitter,
             weight_gradient=self.learned,
         )
-        d_theta, d_intercept = quality.pull_back(self.X, terms.quality_gradient)
-        slopes["theta"] += d_theta
-        slopes["intercept"] += d_intercept
-        if self.learned:
-            slopes["kernel"] += terms.weight_gradient
-        return terms.value
+        slope = terms.weight_gradient if self.learned else None
+        return terms.value, terms.quality_gradient, slope

@@ -188,9 +188,11 @@ class TrainingProblem:
         numbers of right and of chosen items replaced by what they are expected to be.
         """
         parts = self.space.unpack(flat)
+        theta, intercept = parts["theta"], parts["intercept"].sum()
         scores = []
         for stack in self._stacks:
-            marginals = partial(stack.marginals, parts)
+            u = quality.log_quality(stack.X, theta, intercept)
+            marginals = partial(stack.marginals, parts["kernel"], u)
             included = self._explained(stack.positions, marginals)
             wanted = stack.targets.indicator
             right = np.where(wanted, included, 0.0).sum(axis=1)
@@ -202,16 +204,19 @@ class TrainingProblem:
         self, parts: dict[str, FloatArray]
     ) -> Iterator[tuple[float, FloatArray]]:
         """Yield the loss and the gradient of every stack, in order."""
+        theta, intercept = parts["theta"], parts["intercept"].sum()
 
         def one(stack: _Stack | DualStack) -> tuple[float, FloatArray]:
             gradient = np.zeros(self.space.size)
-            compute = partial(
-                stack.add_value_and_gradient,
-                self.loss,
-                parts,
-                self.space.unpack(gradient),
-            )
-            return self._explained(stack.positions, compute), gradient
+            slopes = self.space.unpack(gradient)
+            u = quality.log_quality(stack.X, theta, intercept)
+            evaluate = partial(stack.evaluate, self.loss, parts["kernel"], u)
+            value, in_u, in_kernel = self._explained(stack.positions, evaluate)
+            slopes["theta"][:], in_intercept = quality.pull_back(stack.X, in_u)
+            slopes["intercept"][:] = in_intercept
+            if in_kernel is not None:
+                slopes["kernel"][:] = in_kernel
+            return value, gradient
 
         n_threads = min(self.n_jobs, len(self._stacks))
         if n_threads == 1:
@@ -341,25 +346,18 @@ class _Stack:
         add_jitter(S, self.jitter)
         return S
 
-    def _similarity_and_quality(
-        self, parts: dict[str, FloatArray]
-    ) -> tuple[FloatArray, FloatArray]:
-        S = self._similarity(parts["kernel"]) if self.learned else self.prepared
-        u = quality.log_quality(self.X, parts["theta"], parts["intercept"].sum())
-        return S, u
+    def _learned_similarity(self, parameters: FloatArray) -> FloatArray:
+        return self._similarity(parameters) if self.learned else self.prepared
 
-    def marginals(self, parts: dict[str, FloatArray]) -> FloatArray:
+    def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         """Return ``K_ii`` of every ground set."""
-        return Resolvent.of(*self._similarity_and_quality(parts)).included
+        return Resolvent.of(self._learned_similarity(parameters), u).included
 
-    def add_value_and_gradient(
-        self,
-        loss: LargeMarginLoss,
-        parts: dict[str, FloatArray],
-        slopes: dict[str, FloatArray],
-    ) -> float:
-        """Return the sum of the losses; add its gradient to ``slopes``."""
-        S, u = self._similarity_and_quality(parts)
+    def evaluate(
+        self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Return the sum of the losses, and its gradients in ``u`` and the kernel."""
+        S = self._learned_similarity(parameters)
         terms = loss.value_and_gradient(
             S,
             u,
@@ -368,13 +366,9 @@ class _Stack:
             similarity_gradient=self.learned,
             out=scratch("gradient", S.shape) if self.learned else None,
         )
-        d_theta, d_intercept = quality.pull_back(self.X, terms.quality_gradient)
-        slopes["theta"] += d_theta
-        slopes["intercept"] += d_intercept
-        if terms.similarity_gradient is not None:
-            G = terms.similarity_gradient
+        G, slope = terms.similarity_gradient, None
+        if G is not None:
             add_jitter(G, self.jitter)
-            slopes["kernel"] += self.kernel.pull_back(
-                self.prepared, parts["kernel"], G if self.kernel.stackable else G[0]
-            )
-        return float(terms.value.sum())
+            G = G if self.kernel.stackable else G[0]
+            slope = self.kernel.pull_back(self.prepared, parameters, G)
+        return float(terms.value.sum()), terms.quality_gradient, slope

@@ -6,24 +6,6 @@ says otherwise.  What they mean for a user is a table in ``docs/which-method.md`
 
 from __future__ import annotations
 
-__all__ = [
-    "EXACT_ITEMS",
-    "FACTORED_SHARE",
-    "FEWEST_FACTORED",
-    "GRADED_ITEMS",
-    "MATRIX_ITEMS",
-    "MAX_MATRIX",
-    "MAX_PAIRED",
-    "MEDIAN_ITEMS",
-    "POOLED_ITEMS",
-    "RELAXED_ITEMS",
-    "STACK_ENTRIES",
-    "STACK_LIMIT",
-    "STACK_SETS",
-    "TABLED_ITEMS",
-    "TAME_TRACE",
-]
-
 # Learning -------------------------------------------------------------------------
 
 #: Ground sets up to this size go through one compiled loop, a stack of them in a call;

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sized
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
-from variegate.learning.parameters import ParameterSpace
+from variegate.learning.streamed_problem import StreamedProblem
 from variegate.solvers.adam import Adam
 from variegate.solvers.checkpoint import (
     CheckpointError,
@@ -42,31 +42,6 @@ logger = logging.getLogger(__name__)
 
 #: A share of a stream to hold out is cut to this many pairs, which stay in memory.
 LARGEST_VALIDATION = 10_000
-
-
-class StreamProblem(Protocol):
-    """An objective over data that is read in pieces."""
-
-    space: ParameterSpace
-
-    #: Whether part of the data is held out to judge by.
-    has_held_out: bool
-
-    def blocks(self, size: int, first: int) -> Iterator[Sequence[Any]]:
-        """Read one pass of the stream in blocks, from block number ``first`` on."""
-        ...
-
-    def batch(self, examples: Sequence[Any]) -> Problem:
-        """Return the objective of some examples."""
-        ...
-
-    def judge(self, flat: FloatArray) -> tuple[float, float]:
-        """Return the objective and the expected F-score on what is held out."""
-        ...
-
-    def description(self) -> dict[str, Any]:
-        """Return, as plain values, what tells this problem from others."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -156,7 +131,7 @@ class MiniBatch:
 
     def solve(
         self,
-        problem: StreamProblem,
+        problem: StreamedProblem,
         start: FloatArray,
         callback: Callback | None = None,
         *,
@@ -167,7 +142,7 @@ class MiniBatch:
 
         Parameters
         ----------
-        problem : StreamProblem
+        problem : StreamedProblem
         start : array
         callback : callable, optional
             Called with every report.
@@ -239,7 +214,7 @@ class _Run:
     """One run of the solver: its state, and how it goes on."""
 
     settings: MiniBatch
-    problem: StreamProblem
+    problem: StreamedProblem
     start: FloatArray
     seed: int | None
     checkpoint: str | Path | None
