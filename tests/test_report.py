@@ -1,27 +1,15 @@
 """What all reports share: pages from templates, Markdown, tables for a terminal."""
 
+import re
 import sys
 from importlib.resources import files
 
 import pytest
 
 from variegate.report import page
-from variegate.report.document import (
-    Cell,
-    Code,
-    Column,
-    Document,
-    Facts,
-    Folded,
-    Part,
-    Picture,
-    Row,
-    Sheet,
-    Words,
-)
+from variegate.report.cells import Cell, Row
 from variegate.report.figures import new_figure
-from variegate.report.markdown import markdown
-from variegate.report.page import render
+from variegate.report.page import render, render_markdown
 from variegate.report.terminal import columns, ruled_columns
 
 NASTY = "<script>x</script> & \"q\" 'a' | *b* \x07\ud83d"
@@ -37,23 +25,45 @@ def figure():
     return drawn
 
 
-def nasty_document():
-    sheet = Sheet(
-        NASTY,
-        [Column(NASTY, "head"), Column(NASTY), Column(NASTY, "drawn")],
-        [Row([Cell(NASTY), Cell(NASTY, NASTY, mark=NASTY), Cell(span=(0, 1, 0.5))])],
-    )
-    blocks = [
-        Words(NASTY),
-        Words(NASTY, is_note=True),
-        Facts({NASTY: NASTY}),
-        sheet,
-        Picture("one", figure(), "about", NASTY),
-        Picture("two", figure(), "about"),
-        Folded(NASTY, sheet, [Words(NASTY)]),
-        Part(NASTY, [Words(NASTY)], [NASTY]),
-    ]
-    return Document(NASTY, NASTY, {NASTY: NASTY}, [Part(NASTY, blocks)])
+#: Every kind of piece, with what must not become markup wherever it can be.
+PIECES = """
+{% import pieces as show %}
+{% set heads = [(x, "head"), (x, "cell"), (x, "drawn")] %}
+{% call show.section(x) %}
+{{ show.words(x) }}
+{{ show.note(x) }}
+{{ show.fact_list({x: x}) }}
+{{ show.table(x, heads, rows) }}
+{{ show.folded(x, heads, rows, rows, x) }}
+{{ show.picture(figures, "one", "about", x) }}
+{{ show.picture(figures, "two", "about") }}
+{% call show.group(x, [x]) %}{{ show.words(x) }}{% endcall %}
+{{ show.code("x < y") }}
+{% endcall %}
+"""
+
+
+@pytest.fixture
+def pieces(tmp_path):
+    """Return a function that renders PIECES as a page or as Markdown."""
+    (tmp_path / "contents.jinja").write_text(PIECES)
+    facts = {
+        "title": NASTY,
+        "lead": NASTY,
+        "facts": {NASTY: NASTY},
+        "x": NASTY,
+        "rows": [Row([NASTY, Cell(NASTY, NASTY, mark="*"), Cell(span=(0, 1, 0.5))])],
+        "figures": {"one": figure(), "two": figure()},
+    }
+
+    def rendered(function, template):
+        environment = page._environment("pieces", autoescape=function is render)
+        environment.loader.searchpath.insert(0, str(tmp_path))
+        return function("pieces", template, **facts)
+
+    page._environment.cache_clear()
+    yield rendered
+    page._environment.cache_clear()
 
 
 @pytest.mark.parametrize("room", ["tables", "text", "video"])
@@ -66,24 +76,28 @@ def test_facts_are_escaped_on_every_page(room):
     shown.encode("utf-8")
 
 
-def test_nothing_in_a_document_becomes_markup():
-    document = nasty_document()
-    shown = render("tables", "document.html", **vars(document))
+def test_nothing_becomes_markup(pieces):
+    shown = pieces(render, "report.html")
     assert "<script" not in shown
-    # what is above the blocks, and all of them
-    assert shown.count(ESCAPED) == 6 + 23
     assert "\x07" not in shown
-    words, pictures = markdown(document)
+    # twice as a title, the lead, two in the facts, and what PIECES has
+    assert shown.count(ESCAPED) == 5 + 24
+    assert "<pre>x &lt; y</pre>" in shown
+    ids = re.findall(r' id="([^"]*)"', shown)
+    assert len(ids) == len(set(ids)) > 2
+    assert set(re.findall(r"[\"(]#([\w-]+)[)\"]", shown)) <= set(ids)
+
+
+def test_markdown_shows_everything_as_it_is(pieces):
+    words = pieces(render_markdown, "report.md")
     assert "<script" not in words.replace("\\<", "")
-    assert set(pictures) == {"one.png", "two.png"}
-    # a column that is drawn is for a page only
-    assert "| --- | --- |\n" in words
-
-
-def test_commands_stay_as_they_are():
-    document = Document("a", "b", {}, [Part("c", [Code("x < y")])])
-    assert "<pre>x &lt; y</pre>" in render("tables", "document.html", **vars(document))
-    assert markdown(document)[0] == "# a\n\nb\n\n## c\n\n```\nx < y\n```\n"
+    # A column that is drawn is for a page only, and marks are written out.
+    cell = r"""\<script\>x\</script\> \& "q" 'a' \| \*b\*"""
+    assert f"| {cell} | \\* {cell} {cell} |\n" in words
+    assert words.count("| --- | --- |\n") == 2
+    assert words.count("![about](") == 2
+    assert "\n```\nx < y\n```\n" in words
+    assert "\n\n\n" not in words
 
 
 def test_a_template_needs_all_its_facts():
@@ -111,7 +125,8 @@ def test_what_to_install_for_tables_on_a_terminal(monkeypatch):
 def test_templates_and_the_style_sheet_are_in_the_package():
     for room, name in (
         ("report", "style.css"),
-        ("report", "document.html"),
+        ("report", "report.md"),
+        ("tables", "contents.jinja"),
         ("text", "summary.html"),
         ("video", "keyframes.html"),
     ):

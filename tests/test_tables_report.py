@@ -513,7 +513,7 @@ def bar_names(figure):
 
 def test_bars_are_the_weights_from_the_largest(judged):
     selector = judged.selector
-    figure = pictures.weights_figure(selector)
+    figure = pictures.all_figures(selector)["weights"]
     drawn = dict(
         zip(
             bar_names(figure),
@@ -536,7 +536,7 @@ def test_a_vector_as_quality_is_one_bar():
     assert (score.name, score.value) == ("score", theta[0])
     assert (vector.name, vector.n_features) == ("embedding", 12)
     assert vector.value == pytest.approx(np.linalg.norm(theta[1:]))
-    figure = pictures.weights_figure(selector)
+    figure = pictures.all_figures(selector)["weights"]
     assert set(bar_names(figure)) == {"score", "embedding (12 numbers)"}
     assert "length" in figure.axes[0].get_xlabel()
     assert "embedding (length of 12)" in text(selector)
@@ -550,20 +550,20 @@ def test_at_most_thirty_bars_and_a_line_about_the_rest():
     levels = [f"level {k % 41}" for k in range(table.num_rows)]
     table = table.append_column("level", pa.array(levels))
     selector = fitted(table, quality=["score"], categorical="level")
-    figure = pictures.weights_figure(selector)
+    figure = pictures.all_figures(selector)["weights"]
     assert len(figure.axes[0].patches) == 30
     smaller = sorted(map(abs, selector.weights_.values()))[-31]
     note = f"12 more features are left out, with weights of at most {smaller:.2g}."
     assert note in figure.axes[0].get_xlabel()
     assert note in text(selector)
-    few = pictures.weights_figure(fitted(table, quality=["score"]))
+    few = pictures.all_figures(fitted(table, quality=["score"]))["weights"]
     assert few.get_size_inches()[1] < figure.get_size_inches()[1] / 3
 
 
 def test_kernel_bars_are_the_coefficients_block_by_block(table):
     selector = fitted(table, similarity=["embedding", "tokens"])
     model = selector.model_
-    figure = pictures.kernel_figure(selector)
+    figure = pictures.all_figures(selector)["kernel"]
     names = bar_names(figure)
     assert [name.split(":")[0] for name in names] == ["embedding"] * 8 + ["columns"] * 8
     widths = [bar.get_width() for bar in figure.axes[0].patches]
@@ -574,7 +574,7 @@ def test_kernel_bars_are_the_coefficients_block_by_block(table):
     assert [part.bandwidth for part in parts[:7]] == (
         model.kernel_.bandwidths_["embedding"].tolist()
     )
-    assert pictures.kernel_figure(fitted(table, kernel="linear")) is None
+    assert "kernel" not in pictures.all_figures(fitted(table, kernel="linear"))
 
 
 @pytest.mark.parametrize(

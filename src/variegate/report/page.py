@@ -1,4 +1,4 @@
-"""Pages of HTML from templates, without anything from outside."""
+"""Pages and Markdown from templates, without anything from outside."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from variegate.report.words import count
+from variegate.report.figures import as_svg
+from variegate.report.words import count, one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from matplotlib.figure import Figure
 
-__all__ = ["render"]
+__all__ = ["render", "render_markdown"]
 
 #: What no page may hold: control characters and halves of surrogate pairs.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
@@ -31,12 +33,20 @@ def render(room: str, template: str, **facts: Any) -> str:
     **facts
         What the template shows.
     """
-    page = _environment(room).get_template(template).render(facts)
+    environment = _environment(room, autoescape=True)
+    page = environment.get_template(template).render(facts, pieces="pieces.html")
     return _UNWRITABLE.sub("\ufffd", page)
 
 
+def render_markdown(room: str, template: str, **facts: Any) -> str:
+    """Return Markdown; the pieces that templates are made of escape what they show."""
+    environment = _environment(room, autoescape=False)
+    text = environment.get_template(template).render(facts, pieces="pieces.md")
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
 @lru_cache
-def _environment(room: str) -> Environment:
+def _environment(room: str, autoescape: bool) -> Environment:
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
@@ -46,14 +56,20 @@ def _environment(room: str) -> Environment:
     rooms = Path(__file__).parent.parent
     folders = [rooms / name / "templates" for name in (room, "report")]
     environment = Environment(
-        autoescape=True,
+        autoescape=autoescape,
         keep_trailing_newline=True,
         loader=FileSystemLoader(folders),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"count": count, "file_name": _file_name, "share": _share}
+    environment.filters |= {
+        "count": count,
+        "file_name": _file_name,
+        "md": _escaped,
+        "share": _share,
+        "svg": _svg,
+    }
     return environment
 
 
@@ -62,6 +78,17 @@ def _file_name(path: str) -> str:
     return re.split(r"[/\\]", path.rstrip("/\\"))[-1]
 
 
+def _escaped(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_\[\]<>|~&#])", r"\\\1", one_line(text))
+
+
 def _share(number: float) -> str:
     """Return how far a number is on the way from 0 to 1, in hundredths."""
     return f"{100.0 * min(max(number, 0.0), 1.0):.1f}"
+
+
+def _svg(figure: Figure, name: str, about: str) -> str:
+    from markupsafe import Markup
+
+    return Markup(as_svg(figure, name, about))

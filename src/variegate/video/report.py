@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from variegate.report.document import Cell, Column, Row, Sheet
+from variegate.report.cells import Row
 from variegate.report.page import render
 from variegate.report.words import count, percent
 from variegate.video.reading import require_cv2
@@ -206,8 +206,8 @@ def _frame(keyframe: Keyframe, axis: _Axis) -> dict[str, object]:
     }
 
 
-def _dropped(looked_at: int, stretches: Sequence[_Stretch]) -> Sheet:
-    """Return how many frames were dropped, by reason; without rows if none were."""
+def _dropped(looked_at: int, stretches: Sequence[_Stretch]) -> list[Row]:
+    """Return how many frames were dropped, by reason."""
     frames, places = Counter[str](), Counter[str]()
     for stretch in stretches:
         frames[stretch.reason] += stretch.frames
@@ -215,20 +215,10 @@ def _dropped(looked_at: int, stretches: Sequence[_Stretch]) -> Sheet:
     counts = [(name, frames[name], places[name]) for name, _ in _reasons(stretches)]
     if counts:
         counts.append(("together", frames.total(), places.total()))
-    heads = [
-        Column("Reason", "head"),
-        *(Column(name, "number") for name in ("Frames", "Share", "Stretches")),
-    ]
-    rows = [
+    return [
         Row(
-            [
-                Cell(name),
-                Cell(f"{n_frames:,}"),
-                Cell(percent(n_frames / looked_at)),
-                Cell(f"{n_places:,}"),
-            ],
+            [name, f"{n_frames:,}", percent(n_frames / looked_at), f"{n_places:,}"],
             "chosen" if name == "together" else "",
         )
         for name, n_frames, n_places in counts
     ]
-    return Sheet("Dropped frames", heads, rows)

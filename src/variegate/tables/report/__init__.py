@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from variegate._files import write_atomic
-from variegate.report.markdown import markdown as document_markdown
-from variegate.report.page import render
+from variegate.report.figures import to_png
+from variegate.report.page import render, render_markdown
 from variegate.tables.evaluation import Evaluation
 from variegate.tables.report.contents import contents
 from variegate.tables.report.description import describe
@@ -59,12 +59,14 @@ def html_page(report: Report) -> str:
     Figures are in the page, and nothing is loaded from elsewhere.  The page is to be
     written as UTF-8.
     """
-    return render("tables", "document.html", **vars(contents(report)))
+    return render("tables", "report.html", **contents(report))
 
 
 def markdown(report: Report) -> tuple[str, dict[str, bytes]]:
     """Return the text of a Markdown file, and the pictures that it shows by name."""
-    return document_markdown(contents(report))
+    shown = contents(report)
+    files = {f"{name}.png": to_png(figure) for name, figure in shown["figures"].items()}
+    return render_markdown("tables", "report.md", **shown), files
 
 
 def write_markdown(report: Report, folder: Path) -> None:

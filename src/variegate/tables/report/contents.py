@@ -1,48 +1,21 @@
-"""What the report of a fitted selector says, in order, as a page and in Markdown."""
+"""The numbers of a report, by the names that ``contents.jinja`` has for them."""
 
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from variegate.application.description.parts import kernel_parts, strongest
-from variegate.report.document import (
-    Block,
-    Cell,
-    Code,
-    Column,
-    Document,
-    Facts,
-    Folded,
-    Part,
-    Picture,
-    Row,
-    Sheet,
-    Words,
-)
+from variegate.report.cells import Cell, Row
 from variegate.report.words import count, one_line, percent
 from variegate.tables.evaluation import Evaluation, Interval
-from variegate.tables.report import pictures
+from variegate.tables.report import facts
 from variegate.tables.report.examples import ExampleGroup, ExampleRow
-from variegate.tables.report.facts import (
-    SCORE_NAMES,
-    about_columns,
-    about_data,
-    about_empty_cells,
-    about_path,
-    about_training,
-    between,
-    has_history,
-    omega_name,
-    path_points,
-    score,
-    scores_in_words,
-    validation,
-    weights,
-)
+from variegate.tables.report.pictures import all_figures
 from variegate.tuning.path import PathPoint
 
 if TYPE_CHECKING:
@@ -57,25 +30,46 @@ _MARKS = {"right": "✔", "wrong": "✗", "missed": "○", "left out": "·"}
 _MOST = 30
 
 
-def contents(report: Report) -> Document:
-    """Return the facts of a report, with its figures."""
+def contents(report: Report) -> dict[str, Any]:
+    """Return what a report shows, numbers as text and figures by their names."""
     selector = report.selector
-    return Document(
-        f"What was learned from {one_line(report.table)}",
-        scores_in_words(selector),
-        about_data(selector),
-        [
-            _columns(selector),
-            *_scores(report),
-            *_path(selector),
-            *_curve(selector),
-            _weights(selector),
-            *_kernel(selector),
-            *_examples(report),
-            Part("Training", [Facts(about_training(selector))]),
-            Part("Using the model", [Code(commands(report.model))]),
+    status = selector.model_.solver_result_.status
+    parts = kernel_parts(selector.model_)
+    every = sorted(selector.weights_.items(), key=lambda item: -abs(item[1]))
+    few, left_out = strongest(facts.weights(selector), _MOST)
+    return {
+        "title": f"What was learned from {one_line(report.table)}",
+        "lead": facts.scores_in_words(selector),
+        "facts": facts.about_data(selector),
+        "figures": all_figures(selector),
+        "columns": [
+            Row([one_line(text) for text in column])
+            for column in facts.about_columns(selector)
         ],
-    )
+        "empty_cells": facts.about_empty_cells(selector),
+        "score_heads": [(name, "number") for name in facts.SCORE_NAMES.values()],
+        "scores": [
+            _score(name, interval)
+            for name, interval in facts.validation(selector).items()
+        ],
+        "comparison": report.comparison and _comparison(report.comparison),
+        "about_path": facts.about_path(selector),
+        "points": [
+            _point(point, point.omega == selector.omega_)
+            for point in facts.path_points(selector)
+        ],
+        "ended": f"{status[:1].upper()}{status[1:]}.",
+        "is_family": len(selector.omegas_) > 1,
+        "n_weights": len(every),
+        "weights": _weights(selector, every),
+        "strongest": _weights(selector, [(w.label(200), w.value) for w in few]),
+        "left_out": left_out,
+        "shares": "; ".join(f"{part.label}: {part.weight:.3f}" for part in parts),
+        "shown": [(one_line(name), "cell") for name in report.show or ("Row",)],
+        "groups": [_group(group) for group in report.examples],
+        "training": facts.about_training(selector),
+        "commands": commands(report.model),
+    }
 
 
 def commands(model: str) -> str:
@@ -89,108 +83,37 @@ def commands(model: str) -> str:
     )
 
 
-def _columns(selector: TableSelector) -> Part:
-    heads = [
-        Column("Part", "head"),
-        Column("Column"),
-        Column("What it becomes", "wide"),
-    ]
-    rows = [
-        Row([Cell(one_line(text)) for text in column])
-        for column in about_columns(selector)
-    ]
-    note = Words(about_empty_cells(selector), is_note=True)
-    return Part("Columns", [Sheet("Columns", heads, rows), note])
-
-
-def _scores(report: Report) -> Iterator[Part]:
-    found = validation(report.selector)
-    blocks: list[Block] = []
-    if found:
-        blocks.append(_score_sheet(found))
-    if report.comparison is not None:
-        blocks.append(_comparison(report.comparison))
-    if blocks:
-        about = (
-            "Means over groups. An interval holds the mean of 95 % of samples that are "
-            "drawn from these groups with replacement."
-        )
-        yield Part("Scores on held-out groups", [Words(about), *blocks])
-
-
-def _score_sheet(found: Mapping[str, Interval]) -> Sheet:
-    heads = [
-        Column("Score", "head"),
-        Column("Mean", "number"),
-        Column("95 % interval", "number"),
-        Column("From 0 to 1", "drawn"),
-    ]
-    rows = [
-        Row(
-            [
-                Cell(SCORE_NAMES[name]),
-                Cell(score(name, interval.mean)),
-                Cell(between(name, interval)),
-                Cell() if name == "size" else _drawn(interval),
-            ]
-        )
-        for name, interval in found.items()
-    ]
-    return Sheet("Scores", heads, rows)
-
-
 def _drawn(interval: Interval) -> Cell:
     return Cell(span=(interval.low, interval.high, interval.mean))
 
 
-def _comparison(comparison: Evaluation) -> Part:
+def _score(name: str, interval: Interval) -> Row:
+    mean, ends = facts.score(name, interval.mean), facts.between(name, interval)
+    drawn = "" if name == "size" else _drawn(interval)
+    return Row([facts.SCORE_NAMES[name], mean, ends, drawn])
+
+
+def _comparison(comparison: Evaluation) -> dict[str, Any]:
     intervals = comparison.intervals()
     model = next(iter(intervals))
-    heads = [
-        Column("Way to choose", "head"),
-        *(Column(name, "number") for name in SCORE_NAMES.values()),
-        Column("F-score from 0 to 1", "drawn"),
-    ]
-    rows = [
-        Row(
-            [
-                Cell(name),
-                *(_with_interval(s, found[s]) for s in SCORE_NAMES),
-                _drawn(found["f"]),
-            ],
-            "chosen" if name == model else "",
-        )
-        for name, found in intervals.items()
-    ]
-    about = (
-        f"On the same {count(comparison.n_groups, 'group')}, where "
-        f"{comparison.wanted_size:.3g} rows a group are wanted on average, with 95 % "
-        "intervals."
-    )
-    blocks: list[Block] = [Words(about), Sheet("Comparison", heads, rows)]
-    if len(intervals) > 1:
-        about = (
-            f"By how much “{one_line(model)}” is above each of the others, group by "
-            "group: ▲ above and ▼ below with some certainty, ≈ where the 95 % interval "
-            "holds 0."
-        )
-        blocks += [Words(about), _differences(comparison, model)]
-    return Part("Beside methods that learn nothing", blocks)
-
-
-def _with_interval(name: str, interval: Interval) -> Cell:
-    return Cell(score(name, interval.mean), between(name, interval), below=True)
-
-
-def _differences(comparison: Evaluation, model: str) -> Sheet:
-    scores = [name for name in SCORE_NAMES if name != "size"]
-    heads = [Column("Above", "head")]
-    heads += [Column(SCORE_NAMES[name], "number") for name in scores]
-    rows = [
-        Row([Cell(name), *(_difference(found[s]) for s in scores)])
-        for name, found in comparison.differences(model).items()
-    ]
-    return Sheet("Differences", heads, rows)
+    rows = []
+    for name, found in intervals.items():
+        scores = [
+            Cell(facts.score(s, found[s].mean), facts.between(s, found[s]), below=True)
+            for s in facts.SCORE_NAMES
+        ]
+        style = "chosen" if name == model else ""
+        rows.append(Row([one_line(name), *scores, _drawn(found["f"])], style))
+    return {
+        "model": one_line(model),
+        "groups": count(comparison.n_groups, "group"),
+        "wanted": f"{comparison.wanted_size:.3g}",
+        "scores": rows,
+        "differences": [
+            Row([one_line(name), *(_difference(found[s]) for s in list(found)[:3])])
+            for name, found in comparison.differences(model).items()
+        ],
+    }
 
 
 def _difference(interval: Interval) -> Cell:
@@ -203,118 +126,29 @@ def _difference(interval: Interval) -> Cell:
     )
 
 
-def _path(selector: TableSelector) -> Iterator[Part]:
-    figure = pictures.path_figure(selector)
-    if figure is None:
-        return
-    heads = [Column("ω", "head")]
-    heads += [Column(name, "number") for name in SCORE_NAMES.values()]
-    rows = [_point(p, p.omega == selector.omega_) for p in path_points(selector)]
-    yield Part(
-        "From precision to recall",
-        [
-            Words(about_path(selector)),
-            Picture("path", figure, "Precision and recall for every omega"),
-            Sheet("Scores by omega", heads, rows),
-            Words("± standard error.", is_note=True),
-        ],
-    )
-
-
 def _point(point: PathPoint, is_chosen: bool) -> Row:
-    cells = [Cell(omega_name(point.omega) + " (chosen)" * is_chosen)]
-    for name in SCORE_NAMES:
+    cells: list[Cell | str] = [facts.omega_name(point.omega) + " (chosen)" * is_chosen]
+    for name in facts.SCORE_NAMES:
         error = getattr(point, f"{name}_error")
-        # The error of a mean of one group is not known.
-        beside = f"± {score(name, error)}" if error == error else ""
-        cells.append(Cell(score(name, getattr(point, name)), beside))
+        # That of a mean over one group is not known.
+        beside = "" if math.isnan(error) else f"± {facts.score(name, error)}"
+        cells.append(Cell(facts.score(name, getattr(point, name)), beside))
     return Row(cells, "chosen" if is_chosen else "")
 
 
-def _curve(selector: TableSelector) -> Iterator[Part]:
-    if not has_history(selector):
-        return
-    status = selector.model_.solver_result_.status
-    caption = f"{status[:1].upper()}{status[1:]}."
-    if len(selector.omegas_) > 1:
-        caption += (
-            " This is the first of the models; those for other ω have curves of their "
-            "own."
-        )
-    figure = pictures.learning_figure(selector.training_)
-    picture = Picture("learning", figure, "Objective over time", caption)
-    yield Part("Learning curve", [picture])
-
-
-def _weights(selector: TableSelector) -> Part:
-    about = (
-        "A row has the quality exp(weights · features + intercept). Numbers are "
-        "standardised, so that their weights can be compared: one standard deviation "
-        "more multiplies the quality by exp(weight). A category counts as 1 or 0."
-    )
-    picture = Picture(
-        "weights",
-        pictures.weights_figure(selector),
-        "Weights of the features, also in the table below",
-    )
-    every = sorted(selector.weights_.items(), key=lambda item: -abs(item[1]))
-    listed = _weight_sheet(selector, every)
-    if len(every) == 1:
-        return Part("Weights of the quality", [Words(about), picture, listed])
-    few, note = strongest(weights(selector), _MOST)
-    brief: list[Block] = [
-        _weight_sheet(selector, [(weight.label(200), weight.value) for weight in few]),
-        *([Words(note, is_note=True)] if note else []),
-    ]
-    folded = Folded(f"All {len(every):,} weights in numbers", listed, brief)
-    return Part("Weights of the quality", [Words(about), picture, folded])
-
-
-def _weight_sheet(selector: TableSelector, named: Iterable[tuple[str, float]]) -> Sheet:
+def _weights(selector: TableSelector, named: Iterable[tuple[str, float]]) -> list[Row]:
     every = [*named, ("(intercept)", selector.model_.intercept_)]
-    rows = [Row([Cell(one_line(name)), Cell(f"{value:.5g}")]) for name, value in every]
-    heads = [Column("Feature", "head"), Column("Weight", "number")]
-    return Sheet("Weights", heads, rows)
+    return [Row([one_line(name), f"{value:.5g}"]) for name, value in every]
 
 
-def _kernel(selector: TableSelector) -> Iterator[Part]:
-    figure = pictures.kernel_figure(selector)
-    if figure is None:
-        return
-    about = (
-        "How alike two rows are is a weighted mean of these similarities. A Gaussian "
-        "of a small σ calls only near copies alike, one of a large σ all that is "
-        "related; the linear part goes by the angle between vectors."
-    )
-    parts = kernel_parts(selector.model_)
-    shares = "; ".join(f"{part.label}: {part.weight:.3f}" for part in parts)
-    picture = Picture("kernel", figure, shares)
-    yield Part("Weights of the similarity", [Words(about), picture])
-
-
-def _examples(report: Report) -> Iterator[Part]:
-    if report.examples:
-        about = (
-            "Rows that the model chose, from the first, then wanted rows that it "
-            "missed, then the most probable of the others. The probability is that "
-            "with which a set drawn from the model holds the row."
-        )
-        groups = [_group(group, report.show) for group in report.examples]
-        yield Part("Some groups", [Words(about), *groups])
-
-
-def _group(group: ExampleGroup, show: Sequence[str]) -> Part:
-    heads = [
-        Column("", "mark"),
-        Column("Rank", "number"),
-        Column("Probability", "chance"),
-        *(Column(one_line(name)) for name in show or ("Row",)),
-    ]
-    name = one_line(group.name)
+def _group(group: ExampleGroup) -> dict[str, Any]:
     found = Counter(map(_fate, group.rows))
     tally = ", ".join(f"{found[word]} {word}" for word in ("right", "wrong", "missed"))
-    sheet = Sheet(f"Group {name}", heads, [_example(row) for row in group.rows])
-    return Part(name, [sheet], [f"F-score {group.f:.3f}", tally])
+    return {
+        "name": one_line(group.name),
+        "notes": [f"F-score {group.f:.3f}", tally],
+        "rows": [_example(row) for row in group.rows],
+    }
 
 
 def _fate(row: ExampleRow) -> str:
@@ -326,10 +160,9 @@ def _fate(row: ExampleRow) -> str:
 
 def _example(row: ExampleRow) -> Row:
     word = _fate(row)
-    cells = [
-        Cell(word, mark=_MARKS[word]),
-        Cell(str(row.rank) if row.rank else ""),
-        Cell(percent(row.probability), share=row.probability),
-        *map(Cell, row.cells),
-    ]
-    return Row(cells, "other" if word == "left out" else word)
+    chance = Cell(percent(row.probability), share=row.probability)
+    rank = str(row.rank) if row.rank else ""
+    mark = Cell(word, mark=_MARKS[word])
+    return Row(
+        [mark, rank, chance, *row.cells], "other" if word == "left out" else word
+    )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from variegate.application.description import figures
+from variegate.application.description.figures import (
+    WIDTH,
+    kernel_figure,
+    weights_figure,
+)
 from variegate.application.description.parts import kernel_parts
 from variegate.report.figures import COLOURS, new_figure
-from variegate.tables.report.facts import path_points, weights
+from variegate.tables.report.facts import has_history, path_points, weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,22 +20,19 @@ if TYPE_CHECKING:
 
     from variegate.tables.selector import TableSelector
 
-__all__ = [
-    "kernel_figure",
-    "learning_figure",
-    "path_figure",
-    "weights_figure",
-]
+__all__ = ["all_figures", "learning_figure"]
 
 
-def weights_figure(selector: TableSelector) -> Figure:
-    """Draw the weight of every quality feature, the largest first."""
-    return figures.weights_figure(weights(selector), selector.model_.intercept_)
-
-
-def kernel_figure(selector: TableSelector) -> Figure | None:
-    """Draw the coefficients of the kernel, or nothing if it has none."""
-    return figures.kernel_figure(kernel_parts(selector.model_))
+def all_figures(selector: TableSelector) -> dict[str, Figure]:
+    """Draw what there is of path, learning curve, weights and kernel."""
+    path, record = selector.path_, selector.training_
+    found = {
+        "path": path.plot() if path is not None and path_points(selector) else None,
+        "learning": learning_figure(record) if has_history(selector) else None,
+        "weights": weights_figure(weights(selector), selector.model_.intercept_),
+        "kernel": kernel_figure(kernel_parts(selector.model_)),
+    }
+    return {name: figure for name, figure in found.items() if figure is not None}
 
 
 def learning_figure(record: Mapping[str, Any]) -> Figure:
@@ -46,7 +47,7 @@ def learning_figure(record: Mapping[str, Any]) -> Figure:
     is_stream = any(seen is not None for seen in history["n_seen"])
     steps = history["n_seen" if is_stream else "iteration"]
     has_f = any(f is not None for f in history["expected_f"])
-    figure, row = new_figure(9.4 if has_f else figures.WIDTH, 3.2, panels=1 + has_f)
+    figure, row = new_figure(9.4 if has_f else WIDTH, 3.2, panels=1 + has_f)
     _curve(row[0], steps, history["objective"], COLOURS["lme"])
     held_out = " on groups set aside" if has_f else ""
     row[0].set_ylabel(f"objective{held_out}")
@@ -69,10 +70,3 @@ def _curve(
     ]
     marker = "o-" if len(known) <= 60 else "-"
     axes.plot(*zip(*known, strict=True), marker, color=colour, ms=3.5, lw=1.6)
-
-
-def path_figure(selector: TableSelector) -> Figure | None:
-    """Draw precision and recall over omega, or nothing where there is no path."""
-    if selector.path_ is None or not path_points(selector):
-        return None
-    return selector.path_.plot()
