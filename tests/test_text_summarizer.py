@@ -8,7 +8,6 @@ import variegate as vg
 from text_instances import BAKERY, CLUSTERS, STORM, STORM_AGAIN
 from variegate.persistence import ModelFileError
 from variegate.text import Budget, Cluster, Document, Summarizer
-from variegate.tuning.omega import model_at
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +75,8 @@ def test_larger_omegas_want_more(model):
 
 def test_between_learned_omegas_parameters_are_mixed(model):
     low, middle, high = model.models_
-    assert model_at(model.omegas_, model.models_, 1.0) is middle
-    mixed = model_at(model.omegas_, model.models_, 2.0)  # half way in log(omega)
+    assert model.family_.at(1.0) is middle
+    mixed = model.family_.at(2.0)  # half way in log(omega)
     assert mixed.theta_ == pytest.approx((middle.theta_ + high.theta_) / 2)
     assert low.theta_ != pytest.approx(mixed.theta_)
     assert model.summarize([STORM], omega=2.0).omega == 2.0

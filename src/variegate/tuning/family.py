@@ -143,10 +143,9 @@ class OmegaFamily:
             here = middle
             for omega in side:
                 here = learn(here, omega)
-        models = tuple(fitted[omega] for omega in omegas)
-        for model in models:
+        for model in fitted.values():
             model.set_params(warm_start=estimator.warm_start, callback=None)
-        family = cls(omegas, models)
+        family = cls(omegas, tuple(fitted[omega] for omega in omegas))
         family._warn_of_unfinished()
         return family
 
