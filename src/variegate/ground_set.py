@@ -15,6 +15,7 @@ __all__ = [
     "GroundSet",
     "GroundSetError",
     "as_members",
+    "check_costs",
     "check_error_costs",
     "check_ground_sets",
     "check_same_features",
@@ -77,7 +78,7 @@ class GroundSet:
             )
         self.blocks = _similarity_blocks(similarity, self.quality)
         self.costs: FloatArray | None = (
-            None if costs is None else _costs(costs, n_items)
+            None if costs is None else check_costs(costs, n_items)
         )
         if items is not None and not hasattr(items, "__len__"):
             raise ValueError(f"items must be a sequence, got {items!r}")
@@ -183,7 +184,8 @@ def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
     return array
 
 
-def _costs(values: Any, n_items: int) -> FloatArray:
+def check_costs(values: Any, n_items: int) -> FloatArray:
+    """Return what items cost as a read-only array of length ``n_items``."""
     costs = np.array(values, dtype=np.float64)
     if costs.shape != (n_items,):
         raise ValueError(f"costs has shape {costs.shape}, expected ({n_items},)")

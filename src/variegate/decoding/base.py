@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_number
+from variegate.ground_set import check_costs
 from variegate.selection import Ensemble, Selection
 
 __all__ = ["Constraint", "Decoder", "Ensemble"]
@@ -50,11 +51,7 @@ class Constraint:
             check_number("budget", budget, positive=True)
         if costs is not None and budget is None:
             raise ValueError("costs were given without a budget")
-        array = np.ones(n_items) if costs is None else np.asarray(costs, dtype=float)
-        if array.shape != (n_items,):
-            raise ValueError(f"costs has shape {array.shape}, expected ({n_items},)")
-        if not (np.isfinite(array) & (array > 0)).all():
-            raise ValueError("costs must be positive and finite")
+        array = np.ones(n_items) if costs is None else check_costs(costs, n_items)
         constraint = cls(None if k is None else int(k), budget, array)
         if k is not None and budget is not None:
             cheapest = float(np.sort(array)[:k].sum())

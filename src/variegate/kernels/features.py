@@ -145,8 +145,9 @@ def _squared_distances_to(rows: Any, landmarks: FloatArray) -> FloatArray:
     return np.asarray(cdist(rows, landmarks, "sqeuclidean"))
 
 
-def check_approximation(approximation: Any, rank: Any, random_state: Any) -> None:
-    """Refuse parameters of an approximation that make no sense."""
+def check_approximation(kernel: Any) -> None:
+    """Refuse parameters of a kernel's approximation that make no sense."""
+    approximation, rank = kernel.approximation, kernel.rank
     if approximation is None:
         if rank is not None:
             raise ValueError(
@@ -165,6 +166,7 @@ def check_approximation(approximation: Any, rank: Any, random_state: Any) -> Non
         raise ValueError(
             f"rank must be even, because cosines and sines come in pairs, got {rank}"
         )
+    random_state = kernel.random_state
     is_seed = isinstance(random_state, Integral) and not isinstance(random_state, bool)
     if not is_seed or random_state < 0:
         raise ValueError(
@@ -174,16 +176,13 @@ def check_approximation(approximation: Any, rank: Any, random_state: Any) -> Non
 
 
 def settle(
-    approximation: str,
-    rank: int,
-    random_state: int,
-    ground_sets: Sequence[GroundSet],
-    block: str | None,
+    kernel: Any, ground_sets: Sequence[GroundSet], block: str | None
 ) -> FeatureMap:
     """Draw frequencies, or choose landmarks among the items of all ground sets."""
-    generator = np.random.default_rng(random_state)
+    rank = kernel.rank
+    generator = np.random.default_rng(kernel.random_state)
     n_features = _n_features(ground_sets, block)
-    if approximation == "fourier":
+    if kernel.approximation == "fourier":
         return Fourier(generator.standard_normal((n_features, rank // 2)))
     pool = _pool(ground_sets, block, generator)
     if len(pool) <= rank:

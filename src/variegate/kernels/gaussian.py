@@ -66,16 +66,9 @@ class Gaussian(FixedKernel):
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         """Settle the approximation, if there is one."""
-        check_approximation(self.approximation, self.rank, self.random_state)
+        check_approximation(self)
         if self.approximation is not None:
-            assert self.rank is not None
-            self.features_ = settle(
-                self.approximation,
-                self.rank,
-                self.random_state,
-                ground_sets,
-                self.block,
-            )
+            self.features_ = settle(self, ground_sets, self.block)
         return self
 
     def get_state(self) -> dict[str, Any]:
@@ -99,7 +92,7 @@ class Gaussian(FixedKernel):
         """Refuse parameters that make no sense."""
         check_number("a bandwidth", self.bandwidth, positive=True)
         check_block(self.block)
-        check_approximation(self.approximation, self.rank, self.random_state)
+        check_approximation(self)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
         """Return the features of the approximation, if there is one."""

@@ -83,7 +83,7 @@ class MultipleKernel(WeightedSum):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        check_approximation(self.approximation, self.rank, self.random_state)
+        check_approximation(self)
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         """Settle the bandwidths and, with an approximation, its features."""
@@ -101,16 +101,8 @@ class MultipleKernel(WeightedSum):
                 "a multiple kernel needs at least one bandwidth or linear=True"
             )
         if self.approximation is not None:
-            assert self.rank is not None
             self.features_: dict[str | None, FeatureMap] = {
-                block: settle(
-                    self.approximation,
-                    self.rank,
-                    self.random_state,
-                    ground_sets,
-                    block,
-                )
-                for block in self.bandwidths_
+                block: settle(self, ground_sets, block) for block in self.bandwidths_
             }
         return self
 
