@@ -6,24 +6,25 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import get_args
 
 import click
 
+from variegate._typing import FloatArray
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import PATH
 from variegate.cli.progress import video_progress
 from variegate.cli.values import Number
 from variegate.cli.video_options import need_opencv
 from variegate.report.terminal import columns
-
-if TYPE_CHECKING:
-    from variegate._typing import FloatArray
-    from variegate.video.evaluation import KeyframeScore
-    from variegate.video.matching import Matching
+from variegate.video.evaluation import THRESHOLD, KeyframeScore, score_against_user
+from variegate.video.hue import hue_histogram
+from variegate.video.matching import Matching
+from variegate.video.picks import frames_at, read_choices, read_pictures
+from variegate.video.reading import TruncatedVideoWarning
 
 #: Whose frames these are, and their histograms.
-_Choice = tuple[str, "list[FloatArray]"]
+_Choice = tuple[str, list[FloatArray]]
 
 
 @click.command(
@@ -41,7 +42,7 @@ _Choice = tuple[str, "list[FloatArray]"]
 )
 @click.option(
     "--matching",
-    type=click.Choice(["maximum", "vsumm"]),
+    type=click.Choice(get_args(Matching)),
     default="maximum",
     show_default=True,
     help="As many pairs of frames as there can be, or one after the other, as VSUMM's "
@@ -50,7 +51,7 @@ _Choice = tuple[str, "list[FloatArray]"]
 @click.option(
     "--threshold",
     type=Number(min=0.0, max=2.0, min_open=True),
-    default=0.5,
+    default=THRESHOLD,
     show_default=True,
     help="Frames match whose histograms of hues differ by less, from 0 to 2.",
 )
@@ -59,7 +60,7 @@ def evaluate_keyframes(
     chosen: Path,
     users: tuple[Path, ...],
     video: Path | None,
-    matching: str,
+    matching: Matching,
     threshold: float,
     as_json: bool,
 ) -> None:
@@ -76,11 +77,8 @@ def evaluate_keyframes(
         )
     need_opencv()
     system, people = _choices(chosen, users, video)
-    from variegate.video.evaluation import KeyframeScore, score_against_user
-
-    rule = cast("Matching", matching)
     rows = [
-        (label, len(frames), score_against_user(frames, system, threshold, rule))
+        (label, len(frames), score_against_user(frames, system, threshold, matching))
         for label, frames in people
     ]
     columns = zip(*(score for _, _, score in rows), strict=True)
@@ -106,8 +104,6 @@ def _choices(
     chosen: Path, users: Sequence[Path], video: Path | None
 ) -> tuple[list[FloatArray], list[_Choice]]:
     """Read all frames: of each folder the pictures, and the video once."""
-    from variegate.video.picks import read_choices
-
     paths = list(dict.fromkeys([chosen, *users]))
     tables: dict[Path, dict[str, tuple[float, ...]]] = {}
     for path in paths:
@@ -138,9 +134,6 @@ def _choices(
 
 
 def _of_folder(folder: Path) -> list[FloatArray]:
-    from variegate.video.hue import hue_histogram
-    from variegate.video.picks import read_pictures
-
     return [hue_histogram(image) for _, image in read_pictures(folder)]
 
 
@@ -148,10 +141,6 @@ def _shown(
     video: Path, tables: Mapping[Path, Mapping[str, Sequence[float]]]
 ) -> dict[float, tuple[int, FloatArray]]:
     """Return the number of the frame at each time, and its histogram."""
-    from variegate.video.hue import hue_histogram
-    from variegate.video.picks import frames_at
-    from variegate.video.reading import TruncatedVideoWarning
-
     times = {
         moment: path
         for path, users in tables.items()
@@ -191,7 +180,9 @@ def _of_table(
 def _score_table(
     rows: Sequence[tuple[str, int, KeyframeScore]], mean: KeyframeScore
 ) -> str:
-    cells = [("user", "frames", "precision", "recall", "F", "CUSa", "CUSe")]
+    cells: list[tuple[str, ...]] = [
+        ("user", "frames", "precision", "recall", "F", "CUSa", "CUSe")
+    ]
     for label, count, score in rows:
         cells.append((label, str(count), *_decimals(score)))
     if len(rows) > 1:
@@ -199,6 +190,5 @@ def _score_table(
     return columns(cells, numbers=range(1, len(cells[0])))
 
 
-def _decimals(score: KeyframeScore) -> tuple[str, str, str, str, str]:
-    precision, recall, f, cus_a, cus_e = (f"{value:.3f}" for value in score)
-    return precision, recall, f, cus_a, cus_e
+def _decimals(score: KeyframeScore) -> list[str]:
+    return [f"{value:.3f}" for value in score]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from variegate import video
 from variegate.cli.errors import Interrupted
 from variegate.cli.keyframe_files import (
     PAGE,
@@ -27,12 +29,21 @@ from variegate.cli.keyframe_files import (
 )
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, PATH
-from variegate.cli.progress import Position, video_progress
+from variegate.cli.progress import video_progress
 from variegate.cli.video_options import every_option, need_opencv
-
-if TYPE_CHECKING:
-    from variegate.video.picker import KeyframePicker
-    from variegate.video.summary import VideoSummary
+from variegate.video import KeyframePicker, VideoSummary
+from variegate.video.reading import (
+    TruncatedVideoWarning,
+    VideoError,
+    promised_duration,
+)
+from variegate.video.report import html_report
+from variegate.video.storyboard import (
+    encode_jpeg,
+    encode_png,
+    storyboard,
+    time_label,
+)
 
 _JPEG_QUALITY = 92
 
@@ -114,33 +125,16 @@ def keyframes(
         if not force:
             refuse_results(job.folder)
     with made_folders([job.folder for job in jobs]):
-        picker = _load(model)
-        _check_omega(picker, omega)
+        picker = video.load_default() if model is None else KeyframePicker.load(model)
+        # Said once, what every video would fail by.
+        picker.family_.resolve(omega, picker.default_omega)
         run = _Run(jobs, template, storyboard, html, force, as_json)
-        reports = run.all_videos(
-            lambda video, progress: picker.pick(
-                video,
-                omega=omega,
-                max_frames=max_frames,
-                every=every,
-                progress=progress,
-            )
-        )
+        pick = partial(picker.pick, omega=omega, max_frames=max_frames, every=every)
+        reports = run.all_videos(pick)
     if as_json and reports:
         click.echo(json.dumps(reports, indent=1, ensure_ascii=False))
     if len(reports) < len(jobs):
         context.exit(2)
-
-
-def _load(model: Path | None) -> KeyframePicker:
-    from variegate.video import KeyframePicker, load_default
-
-    return load_default() if model is None else KeyframePicker.load(model)
-
-
-def _check_omega(picker: KeyframePicker, omega: float | None) -> None:
-    """Say once what every video would fail by."""
-    picker.family_.resolve(omega, picker.default_omega)
 
 
 @dataclass(frozen=True)
@@ -154,12 +148,8 @@ class _Run:
     force: bool
     as_json: bool
 
-    def all_videos(
-        self, pick: Callable[[Path, Position | None], VideoSummary]
-    ) -> list[dict[str, Any]]:
+    def all_videos(self, pick: Callable[..., VideoSummary]) -> list[dict[str, Any]]:
         """Return what was done, and report on standard error what failed."""
-        from variegate.video.reading import TruncatedVideoWarning
-
         reports: list[dict[str, Any]] = []
         # What is no video is said at once, not after hours with the others.
         videos = [job for job in self.jobs if _is_video(job.video)]
@@ -172,7 +162,7 @@ class _Run:
                     notes(TruncatedVideoWarning),
                     video_progress(label, job.video) as progress,
                 ):
-                    summary = pick(job.video, progress)
+                    summary = pick(job.video, progress=progress)
                 reports.append(self.write(job, summary))
             except (OSError, ValueError, click.ClickException) as error:
                 _report_failure(job.video, error)
@@ -204,8 +194,6 @@ class _Run:
 
     def say(self, job: Job, report: Mapping[str, Any]) -> None:
         """Print a line for each key frame, and say what was written."""
-        from variegate.video.storyboard import time_label
-
         rows = report["keyframes"]
         if not self.as_json:
             for row in rows:
@@ -222,9 +210,6 @@ class _Run:
         self, job: Job, summary: VideoSummary, report: Mapping[str, Any]
     ) -> dict[str, bytes]:
         """Return the files to write by name, the table last."""
-        from variegate.video.report import html_report
-        from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
-
         contents: dict[str, bytes] = {}
         for row, keyframe in zip(report["keyframes"], summary.keyframes, strict=True):
             if row["file"].lower().endswith(".png"):
@@ -241,8 +226,6 @@ class _Run:
 
 
 def _is_video(path: Path) -> bool:
-    from variegate.video.reading import VideoError, promised_duration
-
     try:
         promised_duration(path)
     except VideoError as error:

@@ -7,15 +7,14 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from variegate.cli.notes import note
 from variegate.cli.paths import FILE
 from variegate.report.terminal import columns
-
-if TYPE_CHECKING:
-    from variegate.text.rouge import Rouge, Score
+from variegate.text.rouge import Rouge, Score, mean_scores, read_exceptions
+from variegate.text.rouge.tokens import mostly_beyond_ascii
 
 
 def _distance(
@@ -128,8 +127,6 @@ def rouge(
     as_json: bool,
 ) -> None:
     """Score summaries of one topic as ROUGE-1.5.5 does."""
-    from variegate.text.rouge import Rouge, mean_scores, read_exceptions
-
     scorer = Rouge(
         n=n,
         lcs=lcs,
@@ -149,8 +146,8 @@ def rouge(
         warnings.simplefilter("ignore")  # a note says it in the words of the options
         prepared = scorer.prepare([texts[path] for path in references])
     scores = [prepared.score(_read(path, encoding)) for path in systems]
-    for note in _notes(scorer, texts, wordnet):
-        click.echo(f"variegate: note: {note}", err=True)
+    for text in _notes(scorer, texts, wordnet):
+        note(text)
     rows = [(str(path), row) for path, row in zip(systems, scores, strict=True)]
     mean = mean_scores(scores)
     if as_json:
@@ -163,8 +160,6 @@ def _notes(
     scorer: Rouge, references: Mapping[Path, str], wordnet: Path | None
 ) -> Iterator[str]:
     """Yield what a user may not expect of the scores."""
-    from variegate.text.rouge.tokens import mostly_beyond_ascii
-
     if scorer.stem and wordnet is None:
         yield (
             "plain Porter stems; irregular forms differ from ROUGE-1.5.5, which looks "

@@ -6,23 +6,33 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from variegate import text
+from variegate._files import write_atomic
+from variegate.cli.learning_options import (
+    OUT,
+    lam_option,
+    max_iter_option,
+    omega_option,
+    parameter,
+)
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, OUTPUT, output, refuse_to_replace
 from variegate.cli.progress import progress_bar
-
-if TYPE_CHECKING:
-    from variegate.text import Document, Summarizer
+from variegate.text import Budget, Document, Summarizer
+from variegate.text.languages import as_language
+from variegate.text.quality import FEATURE_SETS
+from variegate.text.readers import read_clusters, read_documents
+from variegate.text.report import html_report
+from variegate.text.summarizer import SIMILARITIES
 
 
 def _budget(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
-    from variegate.text.budget import Budget
-
     try:
         return None if value is None else str(Budget.parse(value))
     except ValueError as error:
@@ -32,8 +42,6 @@ def _budget(
 def _language(
     context: click.Context, parameter: click.Parameter, value: str
 ) -> str | None:
-    from variegate.text.languages import as_language
-
     try:
         language = None if value.lower() == "none" else as_language(value)
     except ValueError as error:
@@ -95,8 +103,6 @@ def summarize(
     is also read where no file is named.  All of them together give one summary, a
     sentence a line.
     """
-    from variegate.text.readers import read_documents
-
     if not files:
         if sys.stdin is None or sys.stdin.isatty():
             raise click.UsageError(
@@ -109,12 +115,9 @@ def summarize(
         refuse_to_replace(html, "--html", [document.id for document in documents])
         if model is not None:
             refuse_to_replace(html, "--html", [model])
-    summarizer = _load(model)
+    summarizer = text.load_default() if model is None else Summarizer.load(model)
     summary = summarizer.summarize(documents, budget, omega, language)
     if html is not None:
-        from variegate._files import write_atomic
-        from variegate.text.report import html_report
-
         write_atomic(html, html_report(summary, _title(documents)))
     if as_json:
         click.echo(json.dumps(summary.as_dict(), indent=1, ensure_ascii=False))
@@ -124,12 +127,6 @@ def summarize(
         note("the model chose no sentence; give a --budget to fill or a larger --omega")
     if html is not None:
         click.echo(f"written: {html}", err=True)
-
-
-def _load(model: Path | None) -> Summarizer:
-    from variegate.text import Summarizer, load_default
-
-    return load_default() if model is None else Summarizer.load(model)
 
 
 def _title(documents: Sequence[Document]) -> str:
@@ -144,110 +141,43 @@ def _title(documents: Sequence[Document]) -> str:
     "variegate summarize news/*.txt --model model.json",
 )
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--out",
-    callback=output,
-    type=OUTPUT,
-    required=True,
-    metavar="FILE",
-    help="Where the model is written, as JSON.",
-)
-@click.option(
-    "--budget",
+@OUT
+@parameter(
+    Summarizer,
+    "budget",
     callback=_budget,
-    default="250w",
-    show_default=True,
     metavar="N[cwsb]",
     help="How long the summaries to learn from are, as for summarize.",
 )
-@click.option(
-    "--lam",
-    type=click.FloatRange(min=0.0),
-    default=1.0,
-    show_default=True,
-    help="Weight of the margin; 0 is maximum likelihood.",
-)
-@click.option(
-    "--omega",
-    "omegas",
-    type=click.FloatRange(min=0.0, min_open=True),
-    multiple=True,
-    default=(1.0,),
-    show_default=True,
-    help="What a missed sentence costs against one too many; repeat to learn for "
-    "several, and summarize takes any value between them.",
-)
-@click.option(
-    "--similarity",
-    type=click.Choice(["mkr", "cos"]),
-    default="mkr",
-    show_default=True,
+@lam_option(Summarizer)
+@omega_option("sentence", "summarize")
+@parameter(
+    Summarizer,
+    "similarity",
+    SIMILARITIES,
     help="A learned mixture of kernels, or the cosine.",
 )
-@click.option(
-    "--features",
-    type=click.Choice(["full", "paper"]),
-    default="full",
-    show_default=True,
+@parameter(
+    Summarizer,
+    "features",
+    sorted(FEATURE_SETS),
     help="What is known of a sentence: all there is, or what the paper has.",
 )
-@click.option(
-    "--max-iter",
-    type=click.IntRange(min=1),
-    default=200,
-    show_default=True,
-    help="When to stop learning at the latest.",
-)
+@max_iter_option(Summarizer)
 @click.option(
     "--encoding", default="utf-8", show_default=True, help="Encoding of DATA."
 )
-def fit_summarizer(
-    data: Path,
-    out: Path,
-    budget: str,
-    lam: float,
-    omegas: tuple[float, ...],
-    similarity: str,
-    features: str,
-    max_iter: int,
-    encoding: str,
-) -> None:
+def fit_summarizer(data: Path, out: Path, encoding: str, **parameters: Any) -> None:
     """Learn to summarize from documents and summaries that people wrote.
 
     DATA has one JSON object a line: {"documents": [...], "references": [...]}, both
     lists of texts, and perhaps the "language" they are in.
     """
-    from variegate.text import Summarizer
-    from variegate.text.readers import read_clusters
-
     refuse_to_replace(out, "-o", [data])
     clusters = read_clusters(data, encoding=encoding)
-    summarizer = Summarizer(
-        lam=lam,
-        omega=omegas if len(omegas) > 1 else omegas[0],
-        similarity=similarity,
-        features=features,
-        budget=budget,
-        max_iter=max_iter,
-    )
+    summarizer = Summarizer(**parameters)
     with notes(), progress_bar("fitting") as progress:
         summarizer.fit(clusters, progress=progress)
         summarizer.save(out)
-    click.echo(_training_report(summarizer, budget))
+    click.echo(summarizer.describe_training())
     click.echo(f"written: {out}", err=True)
-
-
-def _training_report(summarizer: Summarizer, budget: str) -> str:
-    from variegate.text.budget import Budget
-
-    training = summarizer.training_
-    omegas = ", ".join(f"{omega:g}" for omega in summarizer.omegas_)
-    return (
-        f"clusters: {training['n_clusters']:,}\n"
-        f"sentences: {training['n_sentences']:,}\n"
-        f"learned for ω = {omegas}\n"
-        f"best choice of sentences within {Budget.parse(budget).describe()}: "
-        f"ROUGE-1 F {training['oracle_rouge_1_f']:.3f}, "
-        f"ROUGE-2 F {training['oracle_rouge_2_f']:.3f}"
-    )

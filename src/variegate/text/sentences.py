@@ -24,14 +24,6 @@ from variegate.text.paragraphs import (
     trim,
 )
 
-try:
-    from syntok import segmenter  # type: ignore[import-untyped]
-    from syntok.tokenizer import Tokenizer  # type: ignore[import-untyped]
-except ImportError as error:  # pragma: no cover
-    raise ImportError(
-        "splitting sentences needs syntok: pip install 'variegate[text]'"
-    ) from error
-
 __all__ = ["split_cluster", "split_sentences"]
 
 Span = tuple[int, int]
@@ -116,6 +108,13 @@ def _starts(shadow: str) -> Iterator[int]:
     end = _ENDS_HERE.search(shadow)
     if end is None or not _WORD_CHARACTER.search(shadow, end.end()):
         return
+    try:
+        from syntok import segmenter  # type: ignore[import-untyped]
+        from syntok.tokenizer import Tokenizer  # type: ignore[import-untyped]
+    except ImportError as error:  # pragma: no cover
+        raise ImportError(
+            "splitting sentences needs syntok: pip install 'variegate[text]'"
+        ) from error
     tokens = Tokenizer(replace_not_contraction=False).tokenize(shadow)
     for number, sentence in enumerate(segmenter.segment(tokens)):
         start = sentence[0].offset

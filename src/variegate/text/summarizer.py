@@ -210,6 +210,19 @@ class Summarizer(Application):
         """Names of the quality features."""
         return feature_names(self.features)
 
+    def describe_training(self) -> str:
+        """Return what was learned from and how well it can be matched, as text."""
+        check_is_fitted(self, "family_")
+        training = self.training_
+        return (
+            f"clusters: {training['n_clusters']:,}\n"
+            f"sentences: {training['n_sentences']:,}\n"
+            f"learned for ω = {', '.join(f'{omega:g}' for omega in self.omegas_)}\n"
+            f"best choice of sentences within {_as_budget(self.budget).describe()}: "
+            f"ROUGE-1 F {training['oracle_rouge_1_f']:.3f}, "
+            f"ROUGE-2 F {training['oracle_rouge_2_f']:.3f}"
+        )
+
     # Summarizing ------------------------------------------------------------------
 
     def summarize(

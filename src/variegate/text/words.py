@@ -4,26 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, pairwise
 from typing import Any
 from unicodedata import normalize
 
 import numpy as np
-import regex  # type: ignore[import-untyped]
 from scipy import sparse
 
 from variegate._typing import FloatArray
 
 __all__ = ["WordCounts", "bigrams", "count_words", "unit_rows", "used_only", "words"]
 
-#: A letter or digit and what follows it, with the marks that belong to it: the vowel
-#: signs of Hindi and the points of Hebrew and Arabic are part of their words.
-_WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*")
+
+@cache
+def _word() -> Any:
+    """Return the pattern of a word.
+
+    A letter or digit and what follows it, with the marks that belong to it: the vowel
+    signs of Hindi and the points of Hebrew and Arabic are part of their words.
+    """
+    try:
+        import regex  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ImportError(
+            "words of all scripts need regex: pip install 'variegate[text]'"
+        ) from error
+    return regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*")
 
 
 def words(text: str) -> list[str]:
     """Return the words of a text in lower case, in any script."""
-    return list(_WORD.findall(normalize("NFC", text).lower()))
+    return list(_word().findall(normalize("NFC", text).lower()))
 
 
 def bigrams(tokens: Sequence[str]) -> list[tuple[str, str]]:

@@ -152,9 +152,10 @@ class OmegaFamily:
     def _warn_of_unfinished(self) -> None:
         for omega, model in zip(self.omegas, self.models, strict=True):
             result = model.solver_result_
+            which = f"for omega {omega:g}, learning " if len(self.omegas) > 1 else ""
             if result.remedy:
                 warnings.warn(
-                    f"for omega {omega:g}, learning {result.status}. {result.remedy}",
+                    f"{which}{result.status}. {result.remedy}",
                     ConvergenceWarning,
                     stacklevel=3,
                 )

@@ -265,6 +265,18 @@ class KeyframePicker(Application):
         """Names of the quality features."""
         return list(feature_names(self.features))
 
+    def describe_training(self) -> str:
+        """Return what was learned from and how well it can be matched, as text."""
+        check_is_fitted(self, "family_")
+        training = self.training_
+        return (
+            f"videos: {training['n_videos']:,}\n"
+            f"candidates: {training['n_candidates']:,}\n"
+            f"users: {training['n_users']:,}\n"
+            f"learned for ω = {', '.join(f'{omega:g}' for omega in self.omegas_)}\n"
+            f"best choice of candidates: F {training['oracle_f']:.3f} against the picks"
+        )
+
     # Choosing ---------------------------------------------------------------------
 
     def pick(
