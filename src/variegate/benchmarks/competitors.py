@@ -18,7 +18,7 @@ def appendix(instance: Instance) -> Evaluation:
     """Return the paper's eq. 14 and appendix B, ground set after ground set."""
     qualities = instance.centred_qualities()
     bases = instance.base_kernels()
-    learned = len(instance.weights) > 0
+    learned = instance.learned
     weights = instance.weights if learned else np.ones(1)
 
     def evaluate() -> tuple[float, FloatArray]:
@@ -77,7 +77,7 @@ def autograd(torch: Any, instance: Instance) -> Evaluation:
     y = torch.from_numpy(instance.subsets[0])
     wanted = torch.zeros(n_items, dtype=torch.bool)
     wanted[y] = True
-    learned = len(instance.weights) > 0
+    learned = instance.learned
     parts = [instance.theta, np.array([instance.intercept])]
     parts += [instance.weights] if learned else []
 

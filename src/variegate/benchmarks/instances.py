@@ -34,14 +34,12 @@ _JITTER = 1e-6
 class Instance:
     """Ground sets with wanted subsets, a kernel, and a point to evaluate at.
 
-    ``bandwidths`` and ``linear`` say what the kernel is to those who compute it
-    themselves; ``weights`` is empty where it is fixed.
+    The kernel is one fixed Gaussian, or Gaussians and a linear part with ``weights``.
     """
 
     ground_sets: list[GroundSet]
     subsets: list[IntArray]
     bandwidths: list[float]
-    linear: bool
     theta: FloatArray
     intercept: float
     weights: FloatArray
@@ -51,11 +49,16 @@ class Instance:
         """The point as the vector that a problem takes."""
         return np.concatenate([self.theta, [self.intercept], self.weights])
 
+    @property
+    def learned(self) -> bool:
+        """Whether the kernel has weights."""
+        return len(self.weights) > 0
+
     def kernel(self) -> Kernel:
         """Return the kernel of the library."""
-        if not len(self.weights):
-            return Gaussian(self.bandwidths[0])
-        return MultipleKernel(bandwidths=self.bandwidths, linear=self.linear)
+        if self.learned:
+            return MultipleKernel(bandwidths=self.bandwidths, linear=True)
+        return Gaussian(self.bandwidths[0])
 
     def problem(self, kernel: Kernel | None = None, **options: Any) -> TrainingProblem:
         """Return the problem, the paper's costs at ω = 1 and λ = 1."""
@@ -92,7 +95,7 @@ class Instance:
     def _base_kernels(self, features: FloatArray) -> FloatArray:
         distances = squareform(pdist(features, "sqeuclidean"))
         matrices = [np.exp(-distances / sigma**2) for sigma in self.bandwidths]
-        if self.linear:
+        if self.learned:
             matrices.append(features @ features.T)
         bases = np.stack(matrices)
         items = np.arange(len(features))
@@ -128,7 +131,6 @@ def make_instance(
         ground_sets,
         subsets,
         [median * factor for factor in ((1.0,) if ladder is None else ladder)],
-        ladder is not None,
         0.3 * rng.standard_normal(5),
         -1.0,
         weights / weights.sum(),

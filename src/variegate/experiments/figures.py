@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from variegate.report.figures import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SCORE_STYLES", "colour_of", "draw_bars"]
+__all__ = ["SCORE_STYLES", "annotate", "colour_of", "draw_bars"]
 
 _GREY = "#9a9a9a"
 _LIGHT = "#c9c9c9"
@@ -41,3 +41,11 @@ def draw_bars(axes: Axes, methods: Sequence[str], values: Sequence[float]) -> No
     axes.set_ylim(-0.6, len(methods) - 0.4)
     axes.grid(visible=False)
     axes.tick_params(axis="y", length=0)
+
+
+def annotate(
+    axes: Axes, text: str, x: float, y: float, offset: tuple[float, float], **style: Any
+) -> None:
+    """Write beside a point, ``offset`` from it in points."""
+    style |= {"textcoords": "offset points", "fontsize": 8}
+    axes.annotate(text, (x, y), xytext=offset, **style)

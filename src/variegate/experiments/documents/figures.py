@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from variegate.experiments.documents.rows import ABOUT
 from variegate.experiments.documents.settings import Setup
-from variegate.experiments.figures import SCORE_STYLES, draw_bars
+from variegate.experiments.figures import SCORE_STYLES, annotate, draw_bars
 from variegate.experiments.frame import Record, Results
 from variegate.report.figures import COLOURS, new_figure
 from variegate.tuning.path import omega_name
@@ -64,20 +64,12 @@ def _omega(rows: list[Record]) -> Figure:
     left.legend(frameon=False, fontsize=9, loc="upper center", ncols=3)
     low, high = left.get_ylim()
     left.set_ylim(low, high + 0.15 * (high - low))
-    right.plot(
-        [100 * row["rouge_1_r"] for row in rows],
-        [100 * row["rouge_1_p"] for row in rows],
-        color=COLOURS["lme"],
-        marker="o",
-    )
-    for row in rows:
-        right.annotate(
-            f"ω = {omega_name(row['omega'])}, {row['words']:.0f} words",
-            (100 * row["rouge_1_r"], 100 * row["rouge_1_p"]),
-            xytext=(6, 4),
-            textcoords="offset points",
-            fontsize=8,
-        )
+    recall = [100 * row["rouge_1_r"] for row in rows]
+    precision = [100 * row["rouge_1_p"] for row in rows]
+    right.plot(recall, precision, color=COLOURS["lme"], marker="o")
+    for row, x, y in zip(rows, recall, precision, strict=True):
+        text = f"ω = {omega_name(row['omega'])}, {row['words']:.0f} words"
+        annotate(right, text, x, y, (6, 4))
     right.margins(x=0.4, y=0.12)
     right.set_xlabel("ROUGE-1 recall")
     right.set_ylabel("ROUGE-1 precision")

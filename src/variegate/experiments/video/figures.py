@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from variegate.experiments.figures import SCORE_STYLES, colour_of, draw_bars
+from variegate.experiments.figures import SCORE_STYLES, annotate, colour_of, draw_bars
 from variegate.experiments.frame import Record, Results
 from variegate.experiments.video.pool import read_pool
 from variegate.experiments.video.rows import HERO, label
@@ -54,12 +54,14 @@ def _methods(rows: list[Record]) -> Figure:
 
 def _precision_and_recall(rows: list[Record]) -> Figure:
     figure, (axes,) = new_figure(6.6, 4.8)
-    path = sorted(
-        (row for row in rows if row["method"] == "LME+MKR"), key=lambda r: r["omega"]
+    path = [row for row in rows if row["method"] == "LME+MKR"]
+    path.sort(key=lambda row: float(row["omega"]))
+    recall, precision = (
+        [100 * row[s] for row in path] for s in ("recall", "precision")
     )
     axes.errorbar(
-        [100 * row["recall"] for row in path],
-        [100 * row["precision"] for row in path],
+        recall,
+        precision,
         xerr=[100 * (row["se"]["recall"] or 0.0) for row in path],
         yerr=[100 * (row["se"]["precision"] or 0.0) for row in path],
         color=COLOURS["lme"],
@@ -67,32 +69,20 @@ def _precision_and_recall(rows: list[Record]) -> Figure:
         capsize=2,
         label="large margin, by ω",
     )
-    for place, row in enumerate(path):
+    for row, x, y in zip(path, recall, precision, strict=True):
         # The last values of ω lie close together.
-        drop = 12 * (place == len(path) - 1)
-        axes.annotate(
-            f"ω = {omega_name(row['omega'])}",
-            (100 * row["recall"], 100 * row["precision"]),
-            xytext=(7, 5 - drop),
-            textcoords="offset points",
-            fontsize=8,
-            color=COLOURS["lme"],
-        )
+        offset = (7, 5 - 12 * (row is path[-1]))
+        text = f"ω = {omega_name(row['omega'])}"
+        annotate(axes, text, x, y, offset, color=COLOURS["lme"])
     for row in rows:
-        if row["method"] in ("LME+MKR", HERO) or "our implementation" in row["method"]:
+        method = row["method"]
+        if method in ("LME+MKR", HERO) or "our implementation" in method:
             continue
-        marker = "s" if row["method"] == "MLE+MKR" else "D"
         x, y = 100 * row["recall"], 100 * row["precision"]
-        axes.plot([x], [y], marker=marker, color=colour_of(row["method"]))
-        offset, side = _LABELS.get(row["method"], ((6, -10), "left"))
-        axes.annotate(
-            row["method"],
-            (x, y),
-            xytext=offset,
-            ha=side,
-            textcoords="offset points",
-            fontsize=8,
-        )
+        marker = "s" if method == "MLE+MKR" else "D"
+        axes.plot([x], [y], marker=marker, color=colour_of(method))
+        offset, side = _LABELS.get(method, ((6, -10), "left"))
+        annotate(axes, method, x, y, offset, ha=side)
     axes.margins(x=0.14, y=0.08)
     axes.grid(axis="x", color="#dddddd", linewidth=0.8)
     axes.set_xlabel("recall")
@@ -129,13 +119,8 @@ def _storyboard(records: list[Record], folder: Path, name: str) -> bytes:
         )
         text = method if omega is None else f"omega = {omega_name(omega)}"
         keyframes = [
-            Keyframe(
-                video.frames[place],
-                video.frames[place] / video.rate,
-                1.0,
-                video.image(place),
-            )
-            for place in record["frames"]
+            Keyframe(frame := video.frames[k], frame / video.rate, 1.0, video.image(k))
+            for k in record["frames"]
         ]
         rows.append((f"{text}: F {100 * record['runs'][0][2]:.0f}", keyframes))
     return encode_png(storyboard_rows(rows))
