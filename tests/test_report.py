@@ -31,7 +31,7 @@ PIECES = """
 {% set heads = [(x, "head"), (x, "cell"), (x, "drawn")] %}
 {% call show.section(x) %}
 {{ show.words(x) }}
-{{ show.note(x) }}
+{{ show.words(x, "note") }}
 {{ show.fact_list({x: x}) }}
 {{ show.table(x, heads, rows) }}
 {{ show.folded(x, heads, rows, rows, x) }}

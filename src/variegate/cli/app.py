@@ -28,18 +28,11 @@ def app() -> None:
     """Learn from good selections to pick subsets that are relevant and diverse."""
 
 
-app.add_command(bench)
-app.add_command(describe)
-app.add_command(evaluate)
-app.add_command(evaluate_keyframes)
-app.add_command(fit)
-app.add_command(fit_keyframes)
-app.add_command(fit_summarizer)
-app.add_command(keyframes)
-app.add_command(reproduce)
-app.add_command(rouge)
-app.add_command(select)
-app.add_command(summarize)
+for command in (
+    bench, describe, evaluate, evaluate_keyframes, fit, fit_keyframes, fit_summarizer,
+    keyframes, reproduce, rouge, select, summarize,
+):  # fmt: skip
+    app.add_command(command)
 
 
 def run() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["kernel_figure", "model_figure", "weights_figure"]
+__all__ = ["WIDTH", "model_figure"]
 
 #: Bars in one figure, at most.
 MAX_BARS = 30
@@ -66,28 +66,18 @@ class _Chart:
         _widen(axes, self.values)
 
 
-def weights_figure(weights: Sequence[Weight], intercept: float) -> Figure:
-    """Draw the weight of every quality feature, the largest first.
-
-    At most 30 bars are drawn, and a line says how many are left out.
-    """
-    return _figure([_weights_chart(weights, intercept)])
-
-
-def kernel_figure(parts: Sequence[KernelPart]) -> Figure | None:
-    """Draw the coefficients of the kernel, or nothing if it has none."""
-    return _figure([_kernel_chart(parts)]) if parts else None
-
-
 def model_figure(
-    weights: Sequence[Weight], intercept: float, parts: Sequence[KernelPart]
+    weights: Sequence[Weight] = (),
+    intercept: float = 0.0,
+    parts: Sequence[KernelPart] = (),
 ) -> Figure:
-    """Draw the weights and, below them, the coefficients of the kernel if any."""
-    charts = [_weights_chart(weights, intercept)]
-    return _figure(charts + ([_kernel_chart(parts)] if parts else []))
+    """Draw weights, the largest first, and below them the coefficients of a kernel.
 
-
-def _figure(charts: Sequence[_Chart]) -> Figure:
+    At most 30 bars are drawn of each, and a line says how many are left out; what is
+    not given has no place.
+    """
+    charts = [_weights_chart(weights, intercept)] if weights else []
+    charts += [_kernel_chart(parts)] if parts else []
     longest = max(len(name) for chart in charts for name in chart.names)
     width = WIDTH + 0.06 * max(longest - 18, 0)  # long names take no room from bars
     heights = [chart.height for chart in charts]

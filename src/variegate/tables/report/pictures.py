@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from variegate.application.description.figures import (
-    WIDTH,
-    kernel_figure,
-    weights_figure,
-)
+from variegate.application.description.figures import WIDTH, model_figure
 from variegate.application.description.parts import kernel_parts
 from variegate.report.figures import COLOURS, new_figure
 from variegate.tables.report.facts import has_history, path_points, weights
@@ -26,11 +22,12 @@ __all__ = ["all_figures", "learning_figure"]
 def all_figures(selector: TableSelector) -> dict[str, Figure]:
     """Draw what there is of path, learning curve, weights and kernel."""
     path, record = selector.path_, selector.training_
+    parts = kernel_parts(selector.model_)
     found = {
         "path": path.plot() if path is not None and path_points(selector) else None,
         "learning": learning_figure(record) if has_history(selector) else None,
-        "weights": weights_figure(weights(selector), selector.model_.intercept_),
-        "kernel": kernel_figure(kernel_parts(selector.model_)),
+        "weights": model_figure(weights(selector), selector.model_.intercept_),
+        "kernel": model_figure(parts=parts) if parts else None,
     }
     return {name: figure for name, figure in found.items() if figure is not None}
 
