@@ -18,10 +18,12 @@ from sklearn.preprocessing import StandardScaler
 import variegate as vg
 from variegate.persistence import ModelFileError
 from variegate.tables import (
+    Columns,
     TableError,
     TableFile,
     TableSelector,
     make_table,
+    select_untrained,
 )
 from variegate.tables.survey import survey
 from variegate.tables.table import MemoryTable
@@ -955,6 +957,143 @@ SAVED = {
     "all numbers": {"quality": None},
     "stars": {"quality": ["s*", "fresh*"], "item": "item"},
 }
+
+
+# What commands do -------------------------------------------------------------------
+
+
+def test_rows_in_a_file_are_those_that_are_returned(selector, table, tmp_path):
+    path = tmp_path / "chosen.parquet"
+    stages = set()
+    for keep_all in (False, True):
+        rows = selector.select(table, k=2, keep_all=keep_all, drop=["embedding"])
+        assert "embedding" not in rows.column_names
+        choices = selector.select(
+            table,
+            k=2,
+            keep_all=keep_all,
+            drop=["embedding"],
+            out=path,
+            progress=lambda stage, done, total: stages.add(stage),
+        )
+        same_choices(choices, selector.choose(table, k=2))
+        assert parquet.read_table(path).equals(rows)
+    assert stages == {"reading", "encoding", "choosing", "writing"}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_columns_are_dropped_from_every_kind_of_frame(selector, table, kind):
+    frame = frames(table)[kind]
+    chosen = selector.select(frame, drop=["embedding", "item"])
+    assert type(chosen) is type(frame)
+    kept = [n for n in table.column_names if n not in ("embedding", "item")]
+    names = chosen.column_names if kind == "arrow" else list(chosen.columns)
+    assert names == [*kept, *ADDED]
+
+
+def test_what_could_not_be_given_is_refused_before_the_work(selector, table, tmp_path):
+    with pytest.raises(TableError, match=r"no column 'scores' \(did you mean 'score'"):
+        selector.select(table, drop=["scores"])
+    taken = table.rename_columns([*table.column_names[:-1], "selection_rank"])
+    with pytest.raises(TableError, match="already has a column 'selection_rank'"):
+        selector.select(taken)
+    with pytest.raises(ValueError, match="cannot hold 'embedding'"):
+        selector.select(table, out=tmp_path / "chosen.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_how_searches_ended(table):
+    settings = QUICK | {"decoder": "exact"}
+    choices = TableSelector(**settings).fit(table).choose(table)
+    assert choices.groups == sorted(set(table["query"].to_pylist()))
+    assert all(ending["is_optimal"] for ending in choices.endings)
+    assert {ending["gap"] for ending in choices.endings} == {0.0}
+    assert choices.endings[0]["stop_reason"] == "looked at every subset"
+    greedy = TableSelector(**QUICK).fit(table).choose(table)
+    assert len(greedy.endings) == 12
+    assert {ending["gap"] for ending in greedy.endings} == {None}
+
+
+def test_unknown_levels_are_counted(table):
+    settings = QUICK | {"categorical": "kind"}
+    selector = TableSelector(**settings).fit(table)
+    assert selector.choose(table).unknown_levels == {}
+    odd = replaced(table, "kind", ["novel"] * 3 + table["kind"].to_pylist()[3:])
+    assert selector.choose(odd).unknown_levels == {"kind": 3}
+
+
+def test_evaluation(selector, table):
+    found = selector.evaluate(table)
+    assert list(found.scores) == ["model"]
+    f = found.scores["model"][:, 2].mean()
+    assert f == pytest.approx(selector.score(table))
+    short = found.endings_in_short()["model"]
+    assert sum(short["stop_reasons"].values()) == 12
+    assert (short["n_optimal"], short["largest_gap"]) == (0, None)
+    # Labels beside the table, other selectors, methods of a number of rows.
+    y = flags_of(table)
+    other = TableSelector(**QUICK | {"decoder": "exact"}).fit(table)
+    found = selector.evaluate(
+        table.drop(["chosen"]), y, methods=["top"], k="wanted",
+        others={"exact": other}, name="greedy",
+    )  # fmt: skip
+    assert list(found.scores) == ["greedy", "exact", "top (as many as wanted)"]
+    assert found.endings_in_short()["exact"]["n_optimal"] == 12
+    assert found.endings_in_short()["exact"]["largest_gap"] == 0.0
+    assert found.scores["greedy"][:, 2].mean() == f
+    k = round(selector.training_["chosen_sizes"]["mean"])
+    assert f"mmr (k = {k})" in selector.evaluate(table, methods=["mmr"]).scores
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"methods": ["best"]}, "unknown method 'best'; there are dpp"),
+        ({"methods": ["top"], "k": 0}, "k must be a whole number of at least 1"),
+        ({"omega": 2.0}, "learned for 1 only"),
+        ({"relevance": "scores"}, "no column 'scores'"),
+        ({"empty_groups": "skip"}, "unknown empty_groups 'skip'"),
+    ],
+)
+def test_what_cannot_be_evaluated(selector, table, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        selector.evaluate(table, **arguments)
+
+
+def test_a_relevance_is_needed_by_what_goes_by_nothing_else(table):
+    settings = QUICK | {"quality": "kind", "categorical": "kind"}
+    selector = TableSelector(**settings).fit(table)
+    assert selector.default_relevance() is None
+    with pytest.raises(TableError, match="'top' needs a relevance: no quality is"):
+        selector.evaluate(table, methods=["top"])
+    assert len(selector.evaluate(table, methods=["dpp"]).scores) == 2
+
+
+def test_report_and_description(selector, table):
+    report = selector.report(table, relevance="score", show=["item"])
+    assert report.selector is selector
+    assert report.show == ("item",)
+    assert report.examples
+    described = selector.describe()
+    assert "freshness" in str(described)
+    assert described.numbers["weights"] == selector.weights_
+
+
+def test_choosing_without_a_model(table, tmp_path):
+    columns = Columns(group="query", similarity=("embedding",), relevance="score")
+    chosen = select_untrained(table, columns, "top", k=2)
+    assert chosen.column_names == [*table.column_names, "selection_rank"]
+    # The rows of a query are listed by their scores.
+    assert chosen["selection_rank"].to_pylist() == [1, 2] * 12
+    path = tmp_path / "chosen.parquet"
+    choices = select_untrained(table, columns, "top", k=2, out=path)
+    assert parquet.read_table(path).equals(chosen)
+    assert choices.probability is None
+    assert choices.endings == []
+    with pytest.raises(TableError, match="say how many rows to choose: k or budget"):
+        select_untrained(table, columns)
+    with pytest.raises(TableError, match="a budget needs cost, the column of costs"):
+        select_untrained(table, columns, budget=3.0)
 
 
 @pytest.mark.parametrize("name", SAVED)

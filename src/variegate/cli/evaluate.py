@@ -98,27 +98,18 @@ def evaluate(
     from variegate.tables.table import as_table
 
     source = as_table(table)
-    loaded = [load_selector(path) for path in models]
-    first = loaded[0]
-    if len(set(models)) < len(models):
+    others = {str(path): load_selector(path, memory, n_jobs) for path in models}
+    if len(others) < len(models):
         raise click.UsageError("a model cannot be compared with itself: name each once")
-    columns = (first.columns_.group, label or first.columns_.label)
-    names = [str(path) for path in models]
-    selectors = {
-        name: one.set_params(memory=memory, n_jobs=n_jobs).with_columns(*columns)
-        for name, one in zip(names, loaded, strict=True)
-    }
+    name = str(models[0])
+    columns = others[name].columns_
+    for other, selector in others.items():
+        others[other] = selector.with_columns(columns.group, label or columns.label)
+    first = others.pop(name)
     methods = () if methods == ("none",) else methods
     with notes(), stage_progress() as progress:
-        result = selectors.pop(names[0]).evaluate(
-            source,
-            methods=methods,
-            relevance=relevance,
-            others=selectors,
-            name=names[0],
-            progress=progress,
-            **given,
-        )
+        given |= {"methods": methods, "relevance": relevance, "progress": progress}
+        result = first.evaluate(source, others=others, name=name, **given)
     if methods and relevance is None:
         # Not before, so that what is wrong is said in one line.
         guessed = first.default_relevance()

@@ -117,20 +117,14 @@ def select(
     with notes(), stage_progress() as progress:
         how = {"out": out, "progress": progress, **given}
         if model is not None:
-            selector = load_selector(model).set_params(memory=memory, n_jobs=n_jobs)
+            selector = load_selector(model, memory, n_jobs)
             selector = selector.with_columns(group=columns.group, cost=columns.cost)
             selector.seed_ = selector.seed_ if seed is None else seed
             choices = selector.select(source, omega=omega, **how)
         else:
+            how |= {"memory": memory, "n_jobs": n_jobs, "seed": seed or 0}
             choices = select_untrained(
-                source,
-                columns,
-                str(method),
-                trade_off=trade_off,
-                seed=seed or 0,
-                memory=memory,
-                n_jobs=n_jobs,
-                **how,
+                source, columns, str(method), trade_off=trade_off, **how
             )
     for name, number in choices.unknown_levels.items():
         note(

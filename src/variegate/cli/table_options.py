@@ -107,8 +107,8 @@ def columns_of(columns_file: Path | None, **given: Any) -> Columns:
     return columns.updated(given)
 
 
-def load_selector(path: Path) -> TableSelector:
-    """Read a model that is about tables."""
+def load_selector(path: Path, memory: int, n_jobs: int) -> TableSelector:
+    """Read a model that is about tables, to be used on this machine."""
     from variegate.persistence import load
     from variegate.tables.selector import TableSelector
 
@@ -118,6 +118,7 @@ def load_selector(path: Path) -> TableSelector:
             f"{path} holds a {type(model).__name__}, which is not about tables: "
             "'variegate fit' writes models that are"
         )
+    model.set_params(memory=memory, n_jobs=n_jobs)
     return model
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from variegate._typing import BoolArray, FloatArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_choice
 from variegate.baselines import METHODS
 from variegate.tables.choosing import ByMethod, Choice
@@ -65,20 +65,14 @@ def compare(
 
     Parameters
     ----------
-    table : Table
     selectors : dict from a name to TableSelector
     ways : dict from a name to what chooses from a group
         Methods that learn nothing; they see the similarity columns of the first
         selector.
-    relevance : str, optional
-        The column that they go by.
-    omega : float, optional
-        For the selectors.
-    empty_groups : {"error", "keep", "drop"}
-        What to do with groups of which no row is labelled 1.
     labels : array of bool, optional
         In place of the label column.
-    progress : callable, optional
+    relevance, omega, empty_groups, progress
+        As for :meth:`variegate.tables.TableSelector.evaluate`.
     """
     _check_alike(selectors.values())
     scores: dict[str, FloatArray] = {}
@@ -95,11 +89,7 @@ def compare(
             progress=progress,
         )
         used = usable_groups(groups.survey, empty_groups)
-        if len(used) < 2:
-            raise TableError(
-                f"{table.name} has {len(used)} group to judge by: intervals need two "
-                "at least"
-            )
+        _check_enough(used, table)
 
         def judged(done: int, total: int = len(used)) -> None:
             progress("judging", done, total)
@@ -109,6 +99,15 @@ def compare(
         endings |= found.endings
     ordered = {name: scores[name] for name in (*selectors, *ways)}
     return Evaluation(ordered, found.wanted_size, endings)
+
+
+def _check_enough(used: IntArray, table: Table) -> None:
+    """Refuse a single group, of which nobody knows how much chance there is in it."""
+    if len(used) < 2:
+        raise TableError(
+            f"{table.name} has {len(used)} group to judge by: intervals need two at "
+            "least"
+        )
 
 
 def _check_alike(selectors: Iterable[TableSelector]) -> None:

@@ -285,27 +285,18 @@ class FittedSelector(Application):
 
         Parameters
         ----------
-        X : data frame, Arrow table or path
-        y : array of 0 and 1, optional
-            The label of every row, in place of the label column.
+        X, y : as for :meth:`fit`
         methods : sequence of str, optional
-            Methods of :func:`variegate.select` to compare with on the same groups.
-        relevance : str, optional
-            The column they go by; by default that of ``default_relevance()``.
-        k : int or "wanted", optional
-            How many rows they choose from each group, or as many as are labelled 1
-            there.  By default the mean of the training groups.
-        trade_off : float, default=0.5
-            Of methods: from 0 (relevance only) to 1 (diversity only).
-        omega : float, optional
-            By default ``omega_``.
+            Methods of :func:`variegate.select` to compare with, on the same groups.
+            They go by the column ``relevance``, by default the first quality column of
+            numbers, with a ``trade_off`` from 0 (relevance only) to 1 (diversity only),
+            and choose ``k`` rows: by default the mean of the training groups, and with
+            "wanted" as many as are labelled 1 in each group.
+        omega, progress : as for :meth:`choose`
         empty_groups : {"error", "keep", "drop"}, default="error"
             What to do with groups of which no row is labelled 1.
         others : dict from a name to TableSelector, optional
-            To compare with.
-        name : str, default="model"
-            What this selector is called beside them.
-        progress : callable, optional
+            To compare with; this one is called ``name``.
 
         Returns
         -------
@@ -317,10 +308,7 @@ class FittedSelector(Application):
         if relevance is None and methods:
             relevance = self.default_relevance()
             if relevance is None and "top" in methods:
-                raise TableError(
-                    "'top' needs a relevance: no quality column of the model is a "
-                    "number"
-                )
+                raise TableError("'top' needs a relevance: no quality is a number")
         return compare(
             as_table(X),
             {name: self, **(others or {})},

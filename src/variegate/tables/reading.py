@@ -30,6 +30,8 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
+from variegate.tables.damage import BLOCK_BYTES, NAMES, TableFileError, explanation
+
 __all__ = ["FORMATS", "TableFile", "TableFileError", "data_bytes", "format_of"]
 
 FORMATS = {
@@ -43,26 +45,14 @@ FORMATS = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
-_NAMES = {
-    "parquet": "a Parquet file",
-    "csv": "a CSV file",
-    "jsonl": "a file of JSON lines",
-    "arrow": "an Arrow file",
-}
 _SIGNS = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 _BATCH_BYTES = 16 * 2**20
 _MOST_ROWS = 2**16
 _MOST_BYTES = 24 * 2**20
-# Of text, no row may be longer; Arrow reads 32 blocks ahead.
-_BLOCK_BYTES = 4 * 2**20
 _HEAD_BYTES = 16 * 2**20
 _PAGE_BUFFER = 2**20
 _PROBED_ROWS = 64
 _DAMAGE = (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError)
-
-
-class TableFileError(ValueError):
-    """A file that cannot be read as a table."""
 
 
 def format_of(path: Path) -> str:
@@ -195,7 +185,7 @@ class TableFile:
         for sign, file_format in _SIGNS.items():
             if first_bytes.startswith(sign) and file_format != self.format:
                 raise TableFileError(
-                    f"{self.path} is {_NAMES[file_format]} under the suffix of another "
+                    f"{self.path} is {NAMES[file_format]} under the suffix of another "
                     "format; rename it"
                 )
 
@@ -206,47 +196,7 @@ class TableFile:
         except TableFileError:
             raise
         except _DAMAGE as error:
-            raise TableFileError(self._explanation(error)) from None
-
-    def _explanation(self, error: BaseException) -> str:
-        said = " ".join(str(error).split())
-        if len(said) > 200:
-            said = said[:200] + " ..."
-        if isinstance(error, UnicodeDecodeError) or "UTF8" in said:
-            return (
-                f"{self.path} holds text that is not UTF-8; convert it (for example "
-                "with iconv)"
-            )
-        if "straddl" in said:
-            return (
-                f"{self.path} has a row of more than {_BLOCK_BYTES >> 20} MB, or a "
-                "quote that is never closed"
-            )
-        if self.format == "csv":
-            said = said.removeprefix("CSV parse error: ")
-            return (
-                f"{self.path}: {said}; every row needs a cell for each column, in "
-                "quotes if it holds the separator"
-            )
-        if self.format == "jsonl":
-            return self._explanation_of_json(said)
-        return (
-            f"{self.path} is not {_NAMES[self.format]}, or is damaged ({said}); "
-            "write it again"
-        )
-
-    def _explanation_of_json(self, said: str) -> str:
-        # The reader counts rows from where it began a block, which is of no use.
-        said = said.removeprefix("JSON parse error: ").split(" in row ")[0]
-        if "specified twice" in said:
-            return f"{self.path}: {said}; rename one of them"
-        contradicts = ("changed from", "convert", "unexpected field")
-        if "Column()" not in said and any(sign in said for sign in contradicts):
-            return (
-                f"{self.path}: a row contradicts the types of the first rows ({said}); "
-                "convert the file to Parquet, which states its types"
-            )
-        return f"{self.path} is not a file of JSON objects, one a line ({said})"
+            raise TableFileError(explanation(self.path, self.format, error)) from None
 
     # Parquet -----------------------------------------------------------------------
 
@@ -300,7 +250,7 @@ class TableFile:
         yield from arrow_csv.open_csv(
             str(self.path),
             # With threads, messages would not say which row is wrong.
-            arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+            arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
             arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(
                 column_types=self.schema,
@@ -325,7 +275,7 @@ class TableFile:
     def _jsonl_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         yield from arrow_json.open_json(
             str(self.path),
-            arrow_json.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+            arrow_json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
             arrow_json.ParseOptions(
                 explicit_schema=self.schema, unexpected_field_behavior="error"
             ),

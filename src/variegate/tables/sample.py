@@ -1,4 +1,45 @@
-"""A generated table: search results of many queries, and what an editor picked."""
+"""A generated table: search results of many queries, and what an editor picked.
+
+It stands for the tables that people have, and the editor for a person: no
+determinantal point process is involved.
+
+The items of a query fall into topics, one to about three items and some much larger
+than others.  Items of one topic have embeddings alike (a cosine of about 0.8) and
+those of different topics less so (about 0.35), and some items are nearly copies of
+another one of their topic (0.99).  Some topics are more relevant
+than others.  The engine's score is the relevance with noise, and items are listed
+from the highest score to the lowest.
+
+An editor reads the items of one query and does the following.
+
+1. She gives every item a utility: its relevance (standard deviation 1, not in the
+   table), 0.6 times its freshness and 0.15 times its popularity (both
+   standardized), what she thinks of its kind (reference 0.6, news 0.2, video 0,
+   blog -0.2, forum -0.6), and a taste of the moment (normal, 0.4).
+2. She goes from the highest utility to the lowest and picks what she meets, except
+   an item too like one she has picked: with a cosine above her threshold, which
+   is drawn for each query between 0.6 and 0.85.
+3. She stops at the first item whose utility is below her bar.  That is drawn for
+   each query (normal, mean -0.6, standard deviation 0.4) and rises by 0.15 with
+   each pick, as there is less and less need for another.
+4. She makes mistakes: one item in twenty she overlooks, and for one in twenty she
+   does not notice that it is too like another.
+5. If she would end with nothing, she takes the item of the highest utility.
+
+How many tokens an item has makes no difference to her.  The columns are
+
+==============  ==============  ==========================================
+``query``       string          ``"q0001"``, ``"q0002"``, ...
+``item``        string          ``"i01"``, ...; unique in its query
+``score``       double          the engine's relevance
+``freshness``   double          from 1 (today) down to 0, half in 10 days
+``popularity``  double          share of readers, from 0 to 1
+``kind``        string          news, blog, forum, video or reference
+``tokens``      int32           length of the item
+``embedding``   list of float   unit length
+``chosen``      bool            what the editor picked
+==============  ==============  ==========================================
+"""
 
 from __future__ import annotations
 
@@ -68,35 +109,10 @@ def make_table(
     *,
     random_state: RandomState = 0,
 ) -> pa.Table:
-    r"""Generate search results of many queries, with what an editor picked of each.
+    """Generate search results of many queries, with what an editor picked of each.
 
-    It stands for the tables that people have, and the editor for a person: no
-    determinantal point process is involved.
-
-    The items of a query fall into topics, one to about three items and some much larger
-    than others.  Items of one topic have embeddings alike (a cosine of about 0.8) and
-    those of different topics less so (about 0.35), and some items are nearly copies of
-    another one of their topic (0.99).  Some topics are more relevant
-    than others.  The engine's score is the relevance with noise, and items are listed
-    from the highest score to the lowest.
-
-    An editor reads the items of one query and does the following.
-
-    1. She gives every item a utility: its relevance (standard deviation 1, not in the
-       table), 0.6 times its freshness and 0.15 times its popularity (both
-       standardized), what she thinks of its kind (reference 0.6, news 0.2, video 0,
-       blog -0.2, forum -0.6), and a taste of the moment (normal, 0.4).
-    2. She goes from the highest utility to the lowest and picks what she meets, except
-       an item too like one she has picked: with a cosine above her threshold, which
-       is drawn for each query between 0.6 and 0.85.
-    3. She stops at the first item whose utility is below her bar.  That is drawn for
-       each query (normal, mean -0.6, standard deviation 0.4) and rises by 0.15 with
-       each pick, as there is less and less need for another.
-    4. She makes mistakes: one item in twenty she overlooks, and for one in twenty she
-       does not notice that it is too like another.
-    5. If she would end with nothing, she takes the item of the highest utility.
-
-    How many tokens an item has makes no difference to her.
+    How, by what rule an editor picks, and with what columns is said at the top of
+    :mod:`variegate.tables.sample`; no determinantal point process is involved.
 
     Parameters
     ----------
@@ -111,19 +127,7 @@ def make_table(
     Returns
     -------
     pyarrow.Table
-        One row an item, those of a query together, with the columns
-
-        ==============  ==============  ==========================================
-        ``query``       string          ``"q0001"``, ``"q0002"``, ...
-        ``item``        string          ``"i01"``, ...; unique in its query
-        ``score``       double          the engine's relevance
-        ``freshness``   double          from 1 (today) down to 0, half in 10 days
-        ``popularity``  double          share of readers, from 0 to 1
-        ``kind``        string          news, blog, forum, video or reference
-        ``tokens``      int32           length of the item
-        ``embedding``   list of float   unit length
-        ``chosen``      bool            what the editor picked
-        ==============  ==============  ==========================================
+        One row an item, those of a query together.
 
     Examples
     --------
@@ -140,7 +144,15 @@ def make_table(
         ("n_dimensions", n_dimensions),
     ):
         check_count(name, value)
-    rng = generator(random_state)
+    columns = _drawn_columns(generator(random_state), n_groups, n_items, n_dimensions)
+    ranking = np.argsort(-columns["score"], axis=1, kind="stable")
+    return _table({name: _ranked(part, ranking) for name, part in columns.items()})
+
+
+def _drawn_columns(
+    rng: np.random.Generator, n_groups: int, n_items: int, n_dimensions: int
+) -> dict[str, Any]:
+    """Draw everything but names, as arrays of shape (groups, items, ...)."""
     size = (n_groups, n_items)
     topics = _topics(rng, *size)
     embeddings = _embeddings(rng, topics, n_dimensions)
@@ -148,35 +160,28 @@ def make_table(
     by_topic = np.sqrt(0.3) * rng.standard_normal(size)
     relevance = np.take_along_axis(by_topic, topics, axis=1)
     relevance += np.sqrt(0.7) * rng.standard_normal(size)
-    kinds = rng.choice(len(_KINDS), size=size, p=[share for share, *_ in _kinds()])
+    shares, opinions, usual_tokens = map(np.array, zip(*_KINDS.values(), strict=True))
+    kinds = rng.choice(len(_KINDS), size=size, p=shares)
     freshness = 0.5 ** (rng.exponential(12.0, size) / 10.0)
     popularity = rng.beta(1.5, 6.0, size)
-    usual_tokens = np.array([tokens for *_, tokens in _kinds()])[kinds]
-    tokens = np.ceil(usual_tokens * np.exp(0.5 * rng.standard_normal(size)))
+    tokens = np.ceil(usual_tokens[kinds] * np.exp(0.5 * rng.standard_normal(size)))
     score = relevance + _SCORE_NOISE * rng.standard_normal(size)
     utility = (
         relevance
         + _FRESHNESS * _standardized(freshness)
         + _POPULARITY * _standardized(popularity)
-        + np.array([opinion for _, opinion, _ in _kinds()])[kinds]
+        + opinions[kinds]
         + _TASTE * rng.standard_normal(size)
     )
-    chosen = _Editors.drawn(rng, *size).pick(utility, embeddings)
-    ranking = np.argsort(-score, axis=1, kind="stable")
-    columns = {
+    return {
         "score": _SCORE_MEAN + _SCORE_SCALE * score,
         "freshness": freshness,
         "popularity": popularity,
         "kind": kinds,
         "tokens": tokens.astype(np.int32),
         "embedding": embeddings,
-        "chosen": chosen,
+        "chosen": _Editors.drawn(rng, *size).pick(utility, embeddings),
     }
-    return _table({name: _ranked(part, ranking) for name, part in columns.items()})
-
-
-def _kinds() -> list[tuple[float, float, int]]:
-    return list(_KINDS.values())
 
 
 def _standardized(values: FloatArray) -> FloatArray:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from variegate._typing import IntArray
+from variegate._validation import check_choice
+from variegate.application.table_defaults import EMPTY_GROUPS
 from variegate.ground_set import GroundSet
 from variegate.report.words import count
 from variegate.tables.groups import Group, Groups
@@ -18,6 +20,7 @@ __all__ = ["examples", "only", "split", "usable_groups"]
 
 def usable_groups(survey: Survey, empty_groups: str) -> IntArray:
     """Return numbers of the groups with chosen rows, or of all of them."""
+    check_choice("empty_groups", empty_groups, EMPTY_GROUPS)
     n_chosen = survey.n_chosen
     if n_chosen is None:
         raise TableError("which rows were chosen? Name the label column")

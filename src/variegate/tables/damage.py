@@ -1,0 +1,61 @@
+"""What is wrong with a table file that cannot be read, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["BLOCK_BYTES", "NAMES", "TableFileError", "explanation"]
+
+#: What formats are called.
+NAMES = {
+    "parquet": "a Parquet file",
+    "csv": "a CSV file",
+    "jsonl": "a file of JSON lines",
+    "arrow": "an Arrow file",
+}
+
+#: Of text, no row may be longer; Arrow reads 32 blocks ahead.
+BLOCK_BYTES = 4 * 2**20
+
+
+class TableFileError(ValueError):
+    """A file that cannot be read as a table."""
+
+
+def explanation(path: Path, file_format: str, error: BaseException) -> str:
+    """Return what is wrong with a file, and what to do, from what Arrow says."""
+    said = " ".join(str(error).split())
+    if len(said) > 200:
+        said = said[:200] + " ..."
+    if isinstance(error, UnicodeDecodeError) or "UTF8" in said:
+        return (
+            f"{path} holds text that is not UTF-8; convert it (for example with iconv)"
+        )
+    if "straddl" in said:
+        return (
+            f"{path} has a row of more than {BLOCK_BYTES >> 20} MB, or a "
+            "quote that is never closed"
+        )
+    if file_format == "csv":
+        said = said.removeprefix("CSV parse error: ")
+        return (
+            f"{path}: {said}; every row needs a cell for each column, in "
+            "quotes if it holds the separator"
+        )
+    if file_format == "jsonl":
+        return _explanation_of_json(path, said)
+    return f"{path} is not {NAMES[file_format]}, or is damaged ({said}); write it again"
+
+
+def _explanation_of_json(path: Path, said: str) -> str:
+    # The reader counts rows from where it began a block, which is of no use.
+    said = said.removeprefix("JSON parse error: ").split(" in row ")[0]
+    if "specified twice" in said:
+        return f"{path}: {said}; rename one of them"
+    contradicts = ("changed from", "convert", "unexpected field")
+    if "Column()" not in said and any(sign in said for sign in contradicts):
+        return (
+            f"{path}: a row contradicts the types of the first rows ({said}); "
+            "convert the file to Parquet, which states its types"
+        )
+    return f"{path} is not a file of JSON objects, one a line ({said})"
