@@ -1,4 +1,5 @@
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import pytest
 import variegate as vg
 from instances import random_kernel_matrix
 from variegate.experiments import runner
+from variegate.experiments.holding_out import choose
 from variegate.experiments.synthetic import Settings, reproduce
 from variegate.experiments.synthetic.gap import AnchoredGaussian, CentredGaussian
 from variegate.experiments.synthetic.pieces import best_on_holdout, fit_path
@@ -212,3 +214,18 @@ def test_tables():
     ]
     lines = ruled_columns(("h",), [("one two three",)], widths=(7,)).splitlines()
     assert lines[2:4] == ["one two", "three"]
+
+
+def test_choices_are_cross_validated_for_each_learner():
+    choices = [{"lam": 0.0}, {"lam": 0.0, "l2": 1.0}, {"lam": 1.0}, {"lam": 2.0}]
+    scores = {"a": [5.0, 6.0, 1.0, 2.0], "b": [9.0, 1.0, 1.0, 2.0]}
+    best = choose(choices, scores, lambda part, _: scores[part])
+    # Means over the parts: 7, 3.5, 1 and 2.
+    assert best == {"LME": choices[3], "MLE": choices[0]}
+
+
+def test_reports_say_at_once_that_jinja_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"need Jinja2: pip install 'variegate\[cli"):
+        reproduce(tmp_path / "out", SMALL)
+    assert not (tmp_path / "out").exists()

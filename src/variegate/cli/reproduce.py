@@ -30,20 +30,17 @@ _quick = click.option(
 _jobs = click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    default=None,
     help="Worker processes.  [default: one a core]",
 )
 _folder = click.Path(file_okay=False, exists=True, path_type=Path)
 _data = click.option(
     "--data",
     type=_folder,
-    default=None,
     help="Folder of the data.  [default: $VARIEGATE_DATA, or beside a checkout]",
 )
 _test_data = click.option(
     "--test-data",
     type=_folder,
-    default=None,
     help="Learn from all of --data and report on this folder (same file names).",
 )
 
@@ -67,7 +64,6 @@ def synthetic(**options: Any) -> None:
 @click.option(
     "--duc",
     type=_folder,
-    default=None,
     help="Folder with duc2003 and duc2004: also run the paper's own protocol.",
 )
 @_quick

@@ -81,8 +81,7 @@ LEARNED = {
     HERO: Learned("LME"),
 }
 
-#: Baselines that are told how many frames to choose: of so many histograms or frames,
-#: so many, with a seed.
+#: Baselines that are told how many frames to choose: of a video, a number, with a seed.
 _COUNTED: dict[str, Callable[[PoolVideo, int, int], IntArray]] = {
     "k-means": lambda video, k, seed: kmeans_keyframes(
         video.histograms, min(k, len(video.frames)), seed
