@@ -57,13 +57,13 @@ def pieces(tmp_path):
     }
 
     def rendered(function, template):
-        environment = page._environment("pieces", autoescape=function is render)
+        environment = page.environment("pieces", autoescape=function is render)
         environment.loader.searchpath.insert(0, str(tmp_path))
         return function("pieces", template, **facts)
 
-    page._environment.cache_clear()
+    page.environment.cache_clear()
     yield rendered
-    page._environment.cache_clear()
+    page.environment.cache_clear()
 
 
 @pytest.mark.parametrize("room", ["tables", "text", "video"])
@@ -109,7 +109,7 @@ def test_a_template_needs_all_its_facts():
 
 @pytest.mark.parametrize("room", ["tables", "text", "video"])
 def test_what_to_install_for_pages(room, monkeypatch):
-    page._environment.cache_clear()
+    page.environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=rf"pip install 'variegate\[{room}\]'"):
         render(room, "page.html", title="a", facts={})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from variegate.report.markdown import markdown_table
+from variegate.report.page import environment
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -17,18 +17,9 @@ __all__ = ["interval", "load_template", "render", "verdict"]
 
 def load_template(name: str) -> Template:
     """Return the template of a report."""
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
-        needs = "reports need Jinja2: pip install 'variegate[cli]'"
-        raise ImportError(needs) from error
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        trim_blocks=True,
-        undefined=StrictUndefined,
-    )
-    environment.filters |= {"interval": interval, "mean": _mean, "numbers": _numbers}
-    return environment.get_template(name)
+    templates = environment("experiments", autoescape=False, extra="cli")
+    templates.filters |= {"interval": interval, "mean": _mean, "numbers": _numbers}
+    return templates.get_template(name)
 
 
 def render(template: Template, facts: Mapping[str, Any]) -> str:

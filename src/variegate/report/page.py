@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
-__all__ = ["render", "render_markdown"]
+__all__ = ["environment", "render", "render_markdown"]
 
 #: What no page may hold: control characters and halves of surrogate pairs.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
@@ -33,29 +33,30 @@ def render(room: str, template: str, **facts: Any) -> str:
     **facts
         What the template shows.
     """
-    environment = _environment(room, autoescape=True)
-    page = environment.get_template(template).render(facts, pieces="pieces.html")
+    found = environment(room, autoescape=True).get_template(template)
+    page = found.render(facts, pieces="pieces.html")
     return _UNWRITABLE.sub("\ufffd", page)
 
 
 def render_markdown(room: str, template: str, **facts: Any) -> str:
     """Return Markdown; the pieces that templates are made of escape what they show."""
-    environment = _environment(room, autoescape=False)
-    text = environment.get_template(template).render(facts, pieces="pieces.md")
+    found = environment(room, autoescape=False).get_template(template)
+    text = found.render(facts, pieces="pieces.md")
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 @lru_cache
-def _environment(room: str, autoescape: bool) -> Environment:
+def environment(room: str, autoescape: bool, extra: str = "") -> Environment:
+    """Return what finds the templates of a room; ``extra`` brings what it needs."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
         raise ImportError(
-            f"pages need Jinja2: pip install 'variegate[{room}]'"
+            f"reports need Jinja2: pip install 'variegate[{extra or room}]'"
         ) from error
     rooms = Path(__file__).parent.parent
     folders = [rooms / name / "templates" for name in (room, "report")]
-    environment = Environment(
+    found = Environment(
         autoescape=autoescape,
         keep_trailing_newline=True,
         loader=FileSystemLoader(folders),
@@ -63,14 +64,14 @@ def _environment(room: str, autoescape: bool) -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {
+    found.filters |= {
         "count": count,
         "file_name": _file_name,
         "md": _escaped,
         "share": _share,
         "svg": _svg,
     }
-    return environment
+    return found
 
 
 def _file_name(path: str) -> str:

@@ -6,6 +6,7 @@ import math
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from variegate.report.cells import Row
@@ -84,19 +85,14 @@ def _facts(summary: VideoSummary) -> dict[str, str]:
 def _stretches(decisions: Sequence[Decision]) -> list[_Stretch]:
     """Merge frames next to each other that were dropped for the same reason."""
     times = [decision.time for decision in decisions]
-    stretches: list[_Stretch] = []
-    open_reason: str | None = None
-    for place, decision in enumerate(decisions):
-        reason = None if decision.kept else decision.reason or "no reason given"
-        if reason is not None:
-            start = (times[max(place - 1, 0)] + times[place]) / 2
-            end = (times[place] + times[min(place + 1, len(times) - 1)]) / 2
-            if reason == open_reason:
-                _, start, _, frames = stretches.pop()
-                stretches.append(_Stretch(reason, start, end, frames + 1))
-            else:
-                stretches.append(_Stretch(reason, start, end, 1))
-        open_reason = reason
+    edges = [*times[:1], *((a + b) / 2 for a, b in pairwise(times)), *times[-1:]]
+    stretches, place = [], 0
+    for (kept, reason), members in groupby(decisions, lambda d: (d.kept, d.reason)):
+        first, place = place, place + len(list(members))
+        if not kept:
+            reason = reason or "no reason given"
+            span = edges[first], edges[place]
+            stretches.append(_Stretch(reason, *span, place - first))
     return stretches
 
 
