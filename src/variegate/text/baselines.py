@@ -235,24 +235,17 @@ def _clusters(
         return np.asarray(model.fit_predict(short), dtype=np.intp)
 
 
-def _lead(view: ClusterView, budget: Budget, rng: np.random.Generator) -> IntArray:
-    material = view.material
-    return _fill(np.lexsort((material.position, material.document)), view, budget)
+def _in_order(
+    order: Callable[[ClusterView, np.random.Generator], IntArray],
+    without_repeats: bool = False,
+) -> Baseline:
+    """Return what chooses in an order, perhaps without what repeats the chosen."""
 
+    def choose(view: ClusterView, budget: Budget, rng: np.random.Generator) -> IntArray:
+        similarity = _similarity(view) if without_repeats else None
+        return _fill(order(view, rng), view, budget, similarity)
 
-def _round_robin(
-    view: ClusterView, budget: Budget, rng: np.random.Generator
-) -> IntArray:
-    material = view.material
-    return _fill(np.lexsort((material.document, material.position)), view, budget)
-
-
-def _centroid(view: ClusterView, budget: Budget, rng: np.random.Generator) -> IntArray:
-    return _fill(_by(_to_centroid(view)), view, budget, _similarity(view))
-
-
-def _lexrank(view: ClusterView, budget: Budget, rng: np.random.Generator) -> IntArray:
-    return _fill(_by(lexrank(view.material.vectors)), view, budget, _similarity(view))
+    return choose
 
 
 def _mmr(view: ClusterView, budget: Budget, rng: np.random.Generator) -> IntArray:
@@ -291,21 +284,21 @@ def _k_means(view: ClusterView, budget: Budget, rng: np.random.Generator) -> Int
     return _fill([item for _, item in sorted(nearest)], view, budget)
 
 
-def _random(view: ClusterView, budget: Budget, rng: np.random.Generator) -> IntArray:
-    return _fill(rng.permutation(len(view)), view, budget)
-
-
 #: What is defined at the top of this module, by name: from a view, a budget and a
 #: generator to sorted numbers of candidates whose costs add up to at most the limit.
 BASELINES: Mapping[str, Baseline] = MappingProxyType(
     {
-        "lead": _lead,
-        "lead round-robin": _round_robin,
-        "centroid": _centroid,
-        "lexrank": _lexrank,
+        "lead": _in_order(
+            lambda view, _: np.lexsort((view.material.position, view.material.document))
+        ),
+        "lead round-robin": _in_order(
+            lambda view, _: np.lexsort((view.material.document, view.material.position))
+        ),
+        "centroid": _in_order(lambda view, _: _by(_to_centroid(view)), True),
+        "lexrank": _in_order(lambda view, _: _by(lexrank(view.material.vectors)), True),
         "mmr": _mmr,
         "lin-bilmes": _lin_bilmes,
         "k-means": _k_means,
-        "random": _random,
+        "random": _in_order(lambda view, rng: rng.permutation(len(view))),
     }
 )

@@ -259,38 +259,37 @@ def read_duc(
     for folder in (documents, references):
         if not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
-    clusters = []
-    for folder in sorted(entry for entry in documents.iterdir() if entry.is_dir()):
-        files = [
-            file
-            for file in sorted(folder.iterdir())
-            if file.is_file() and file.name[0] != "."
-        ]
-        if not files:
-            raise ValueError(f"there are no documents in the folder {folder}")
-        match = re.fullmatch(r"(.*?)([A-Z]?)", folder.name.upper())
-        assert match is not None
-        pattern = f"{match[1]}.M.{words:03d}.{match[2] or '?'}.?"
-        summaries = sorted(references.glob(pattern))
-        if not summaries:
-            raise ValueError(
-                f"the cluster {folder} has no reference summaries: there is no "
-                f"{pattern} in {references}"
-            )
-        clusters.append(
-            Cluster(
-                documents=tuple(_duc_document(file, encoding) for file in files),
-                references=tuple(
-                    _document(read_text(file, encoding), str(file), "").text.strip()
-                    for file in summaries
-                ),
-                language="english",
-                id=folder.name,
-            )
-        )
-    if not clusters:
+    folders = sorted(entry for entry in documents.iterdir() if entry.is_dir())
+    if not folders:
         raise ValueError(
             f"there are no clusters in {documents}: it must hold a folder for each, "
             "such as d30001t"
         )
-    return clusters
+    return [_duc_cluster(folder, references, words, encoding) for folder in folders]
+
+
+def _duc_cluster(folder: Path, references: Path, words: int, encoding: str) -> Cluster:
+    """Read the documents of a folder, and the summaries that bear its name."""
+    files = sorted(
+        file for file in folder.iterdir() if file.is_file() and file.name[0] != "."
+    )
+    if not files:
+        raise ValueError(f"there are no documents in the folder {folder}")
+    match = re.fullmatch(r"(.*?)([A-Z]?)", folder.name.upper())
+    assert match is not None
+    pattern = f"{match[1]}.M.{words:03d}.{match[2] or '?'}.?"
+    summaries = sorted(references.glob(pattern))
+    if not summaries:
+        raise ValueError(
+            f"the cluster {folder} has no reference summaries: there is no "
+            f"{pattern} in {references}"
+        )
+    return Cluster(
+        documents=tuple(_duc_document(file, encoding) for file in files),
+        references=tuple(
+            _document(read_text(file, encoding), str(file), "").text.strip()
+            for file in summaries
+        ),
+        language="english",
+        id=folder.name,
+    )

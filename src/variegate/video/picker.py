@@ -320,16 +320,10 @@ class KeyframePicker(Application):
         omega = self.family_.resolve(omega, self.default_omega)
         video = read_candidates(path, every, screening, progress)
         ensemble, selection = self._select(video.view, omega, max_frames, random_state)
-        descriptions = video.view.descriptions
-        numbers = [descriptions[i].number for i in selection.indices]
+        numbers = [video.view.descriptions[i].number for i in selection.indices]
+        frames = frames_numbered(path, every, numbers)
         return VideoSummary.of(
-            str(path),
-            descriptions,
-            ensemble.marginals(),
-            selection,
-            frames_numbered(path, every, numbers),
-            video.decisions,
-            omega,
+            path, video, ensemble.marginals(), selection, frames, omega
         )
 
     def choose(

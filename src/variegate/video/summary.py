@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from variegate._typing import FloatArray
 from variegate.selection import Selection
-from variegate.video.description import Description
+from variegate.video.candidates import ReadVideo
 from variegate.video.reading import Frame
 from variegate.video.screening import Decision
 
@@ -76,15 +77,15 @@ class VideoSummary:
     @classmethod
     def of(
         cls,
-        source: str,
-        descriptions: Sequence[Description],
+        source: str | PathLike[str],
+        video: ReadVideo,
         probabilities: FloatArray,
         selection: Selection,
         frames: Sequence[Frame],
-        decisions: Sequence[Decision],
         omega: float,
     ) -> VideoSummary:
         """Put together candidates, the choice among them, and its frames."""
+        descriptions = video.view.descriptions
         # What is kept of the choice is no longer tied to the model.
         selection = selection.among(np.arange(len(descriptions)))
         taken = set(selection.indices.tolist())
@@ -99,7 +100,9 @@ class VideoSummary:
             Keyframe(frame.number, frame.time, candidate.probability, frame.image)
             for candidate, frame in zip(chosen, frames, strict=True)
         ]
-        return cls(source, keyframes, candidates, decisions, omega, selection)
+        return cls(
+            str(source), keyframes, candidates, video.decisions, omega, selection
+        )
 
     @property
     def duration(self) -> float:
