@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from variegate.video.description import describe, shrunk
+from variegate.video.colour import shrunk
+from variegate.video.description import describe
 from variegate.video.picture import PICTURE_STATISTICS, picture_statistics
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
 from variegate.video.hue import N_BINS, hue_of_pixels
+from variegate.video.reading import require_cv2
 
-__all__ = ["Channels", "check_image", "colour_layout", "lab_of_pixels"]
+__all__ = ["Channels", "check_image", "colour_layout", "lab_of_pixels", "shrunk"]
 
 Channels = Literal["hue", "hsv"]
 
@@ -34,6 +35,19 @@ def check_image(image: AnyArray) -> None:
             f"an image has whole numbers from 0 to 255 (uint8), got {image.dtype}; "
             "scale it and call .astype('uint8')"
         )
+
+
+def shrunk(image: AnyArray, longest: float) -> AnyArray:
+    """Return a picture of at most so many pixels on its longer side."""
+    require_cv2()
+    import cv2
+
+    height, width = image.shape[:2]
+    scale = longest / max(height, width)
+    if scale >= 1.0:
+        return image
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))
 
 
 def colour_layout(

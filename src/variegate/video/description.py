@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.colour import check_image, colour_layout
+from variegate.video.colour import check_image, colour_layout, shrunk
 from variegate.video.hue import N_BINS, hue_histogram
 from variegate.video.picture import picture_statistics
-from variegate.video.reading import require_cv2
 from variegate.video.saliency import (
     contrast_saliency,
     image_signature,
@@ -19,7 +18,7 @@ from variegate.video.saliency import (
 )
 from variegate.video.sift import dense_sift
 
-__all__ = ["LAYOUT", "Description", "describe", "shrunk"]
+__all__ = ["LAYOUT", "Description", "describe"]
 
 #: Rows and columns of the cells whose colours are told apart.
 LAYOUT = 5
@@ -83,16 +82,3 @@ def describe(number: int, time: float, image: AnyArray) -> Description:
         np.array([v for m in maps for v in saliency_statistics(m).values()]),
         dense_sift(small),
     )
-
-
-def shrunk(image: AnyArray, longest: int) -> AnyArray:
-    """Return a picture of at most so many pixels on its longer side."""
-    require_cv2()
-    import cv2
-
-    height, width = image.shape[:2]
-    scale = longest / max(height, width)
-    if scale >= 1.0:
-        return image
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))

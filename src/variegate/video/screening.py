@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variegate._typing import AnyArray, FloatArray
+from variegate.video.colour import check_image, shrunk
 from variegate.video.reading import Frame, require_cv2
 
 __all__ = ["BEST", "Decision", "Screening", "screen"]
@@ -104,7 +105,7 @@ class _Judged:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """How good it is, among frames that have flaws."""
+        """The check that it fails, the last ones being better, and by how little."""
         flaw = len(_FLAWS) if self.flaw is None else _FLAWS.index(self.flaw)
         return flaw, self.measure
 
@@ -218,27 +219,13 @@ def _flaw(small: NDArray[np.uint8], screening: Screening) -> tuple[_Flaw | None,
 
 
 def _shrunk(frame: Frame) -> NDArray[np.uint8]:
-    import cv2
-
     # OpenCV takes no views with reversed axes.
     image = np.ascontiguousarray(frame.image)
-    if image.dtype != np.uint8:
-        raise ValueError(
-            f"frame {frame.number}: an image has whole numbers from 0 to 255 (uint8), "
-            f"got {image.dtype}"
-        )
-    if image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
-        raise ValueError(
-            f"frame {frame.number}: an image has rows, columns and three colours, "
-            f"got shape {image.shape}"
-        )
-    height, width = image.shape[:2]
-    scale = _LONGEST / max(height, width)
-    if scale >= 1.0:
-        return image
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    return np.asarray(small, dtype=np.uint8)
+    try:
+        check_image(image)
+    except ValueError as error:
+        raise ValueError(f"frame {frame.number}: {error}") from None
+    return shrunk(image, _LONGEST)
 
 
 def _thumbnail(small: NDArray[np.uint8]) -> FloatArray:

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.video.colour import colour_layout
-from variegate.video.description import shrunk
+from variegate.video.colour import colour_layout, shrunk
 from variegate.video.hue import N_BINS
 from variegate.video.reading import Frame
 

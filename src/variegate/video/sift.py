@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from variegate._typing import AnyArray
 from variegate._validation import check_count
-from variegate.video.colour import check_image
+from variegate.video.colour import check_image, shrunk
 from variegate.video.reading import require_cv2
 
 __all__ = ["LENGTH", "dense_sift"]
@@ -67,24 +67,14 @@ def dense_sift(
     import cv2
 
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
-    grey = _shrunk(grey, _LONGEST_SIDE / max(grey.shape))
+    grey = shrunk(grey, _LONGEST_SIDE)
     found = [_patches(grey, step, size)]
     for scale in range(1, n_scales):
-        smaller = _shrunk(grey, 0.5**scale)
+        smaller = shrunk(grey, 0.5**scale * max(grey.shape))
         if min(smaller.shape) < size:
             break
         found.append(_patches(smaller, step, size))
     return np.concatenate(found)
-
-
-def _shrunk(grey: AnyArray, factor: float) -> AnyArray:
-    """Return an image whose sides are multiplied by a factor, if that is below 1."""
-    import cv2
-
-    if factor >= 1.0:
-        return grey
-    height, width = (max(1, round(side * factor)) for side in grey.shape)
-    return np.asarray(cv2.resize(grey, (width, height), interpolation=cv2.INTER_AREA))
 
 
 def _patches(grey: AnyArray, step: int, size: int) -> NDArray[np.uint8]:
