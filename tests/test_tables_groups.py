@@ -95,9 +95,6 @@ def test_scattered_rows_come_together_as_in_a_dict_of_lists(keys, size, shard, m
         np.testing.assert_array_equal(group.costs, table["c"].to_numpy()[rows])
         np.testing.assert_array_equal(group.relevance, x[rows])
         np.testing.assert_allclose(group.blocks["v"], v[rows], atol=1e-6)
-    for start in range(len(twin) + 2):
-        rest = list(groups.starting_at(start))
-        assert [group.number for group in rest] == list(range(start, len(twin)))
 
 
 def test_groups_can_be_read_again_and_in_between(memory):
@@ -109,7 +106,7 @@ def test_groups_can_be_read_again_and_in_between(memory):
         same(first, second)
     for inner, (group, other) in enumerate(zip(groups, whole, strict=True)):
         same(group, other)
-        same(next(groups.starting_at(inner)), other)
+        same(list(groups)[inner], other)
     numbers = np.array([3, 1])
     assert [group.name for group in only(groups, numbers)] == ["b", "d"]
 

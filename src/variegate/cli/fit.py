@@ -15,6 +15,7 @@ from variegate.application.table_defaults import (
     MISSING,
     default_estimator,
 )
+from variegate.cli.learning_options import OUT
 from variegate.cli.notes import notes
 from variegate.cli.paths import OUTPUT, PATH, output, refuse_to_replace
 from variegate.cli.progress import stage_progress
@@ -52,15 +53,7 @@ _DEFAULT = default_estimator()
     "    --target-recall 0.8 -o model.json --html report.html"
 )
 @click.argument("table", type=PATH)
-@click.option(
-    "-o",
-    "--out",
-    callback=output,
-    type=OUTPUT,
-    required=True,
-    metavar="FILE",
-    help="Where the model is written, as JSON.",
-)
+@OUT
 @column_options(*_COLUMNS)
 @click.option(
     "--missing",

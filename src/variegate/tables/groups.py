@@ -133,18 +133,10 @@ class Groups:
         return len(self.survey.index)
 
     def __iter__(self) -> Iterator[Group]:
-        return self.starting_at(0)
-
-    def starting_at(self, position: int) -> Iterator[Group]:
-        """Yield the groups from number ``position`` on."""
-        for shard in self._shards.starting_at(position):
-            numbers = shard["group"]
-            bounds = np.flatnonzero(np.diff(numbers)) + 1
-            for first, end in zip(
-                [0, *bounds.tolist()], [*bounds.tolist(), len(shard)], strict=True
-            ):
-                if numbers[first] >= position:
-                    yield self._group(shard[first:end])
+        for shard in self._shards:
+            breaks = (np.flatnonzero(np.diff(shard["group"])) + 1).tolist()
+            for first, end in pairwise([0, *breaks, len(shard)]):
+                yield self._group(shard[first:end])
 
     @contextmanager
     def named(
@@ -328,11 +320,8 @@ class _Held:
             first += len(piece)
         self._records = _sorted(records)
 
-    def starting_at(self, group: int) -> Iterator[AnyArray]:
-        """Yield sorted records that include all groups from ``group`` on."""
-        rest = self._records[np.searchsorted(self._records["group"], group) :]
-        if len(rest):
-            yield rest
+    def __iter__(self) -> Iterator[AnyArray]:
+        yield self._records
 
 
 def _no_room() -> str:
@@ -382,13 +371,10 @@ class _Spooled:
             except OSError as error:
                 raise OSError(_no_room()) from error
 
-    def starting_at(self, group: int) -> Iterator[AnyArray]:
-        """Yield shards of sorted records that include all groups from ``group`` on."""
-        if group >= len(self._shard_of):
-            return
+    def __iter__(self) -> Iterator[AnyArray]:
+        """Yield shards of sorted records."""
         for shard in sorted(self._pieces):
-            if shard >= self._shard_of[group]:
-                yield self._read(self._pieces[shard])
+            yield self._read(self._pieces[shard])
 
     def _read(self, pieces: list[tuple[int, int]]) -> AnyArray:
         records = np.empty(sum(count for _, count in pieces), dtype=self._type)
