@@ -14,20 +14,7 @@ from variegate.application.description.model import (
 )
 from variegate.report.words import shortened
 from variegate.tables.encoding import FeatureColumn
-from variegate.tables.report.facts import (
-    SCORE_NAMES,
-    about_columns,
-    about_data,
-    about_empty_cells,
-    about_path,
-    about_training,
-    between,
-    omega_name,
-    path_points,
-    score,
-    validation,
-    weights,
-)
+from variegate.tables.report import facts
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -42,24 +29,24 @@ def describe(selector: TableSelector) -> Description:
     """Return what a selector was learned from, how well it does, and its weights."""
     columns = [
         (part, shortened(name, 30), shortened(how, 110))
-        for part, name, how in about_columns(selector)
+        for part, name, how in facts.about_columns(selector)
     ]
     return Description(
         selector.model_,
-        weights(selector),
+        facts.weights(selector),
         [
-            Section("learned from", _rows(about_data(selector))),
-            Section("columns", columns, [about_empty_cells(selector)]),
+            Section("learned from", _rows(facts.about_data(selector))),
+            Section("columns", columns, [facts.about_empty_cells(selector)]),
             _scores(selector),
             _path(selector),
         ],
         _numbers(selector),
-        [Section("training", _rows(about_training(selector)))],
+        [Section("training", _rows(facts.about_training(selector)))],
     )
 
 
-def _rows(facts: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(_within_a_line(name), value) for name, value in facts.items()]
+def _rows(about: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(_within_a_line(name), value) for name, value in about.items()]
 
 
 def _within_a_line(name: str) -> str:
@@ -68,20 +55,22 @@ def _within_a_line(name: str) -> str:
 
 
 def _scores(selector: TableSelector) -> Section:
-    found = validation(selector)
+    found = facts.validation(selector)
     groups = selector.training_.get("n_held_out", 0)
-    at = omega_name(selector.omega_)
+    at = facts.omega_name(selector.omega_)
     rows = [("", "mean", "95 % interval")] if found else []
     for name, interval in found.items():
-        label = _within_a_line(SCORE_NAMES[name])
-        rows.append((label, score(name, interval.mean), between(name, interval)))
+        label = _within_a_line(facts.SCORE_NAMES[name])
+        rows.append(
+            (label, facts.score(name, interval.mean), facts.between(name, interval))
+        )
     return Section(f"on {groups:,} held-out groups, at omega = {at}", rows)
 
 
 def _path(selector: TableSelector) -> Section:
     lines = []
-    if path_points(selector):
-        lines = textwrap.wrap(about_path(selector), 86)
+    if facts.path_points(selector):
+        lines = textwrap.wrap(facts.about_path(selector), 86)
         lines += str(selector.path_).splitlines()
     return Section("from precision to recall", lines=lines)
 
@@ -91,7 +80,8 @@ def _numbers(selector: TableSelector) -> dict[str, Any]:
     record = selector.training_
     encoding = selector.encoding_
     found = {
-        name: interval._asdict() for name, interval in validation(selector).items()
+        name: interval._asdict()
+        for name, interval in facts.validation(selector).items()
     }
     return {
         "data": {name: value for name, value in record.items() if name not in _APART},

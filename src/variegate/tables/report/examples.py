@@ -22,18 +22,9 @@ _LONGEST = 80
 
 @dataclass(frozen=True)
 class ExampleRow:
-    """A row to be looked at.
+    """A row to be looked at: its rank is from 1 for chosen rows, and 0 for others.
 
-    Attributes
-    ----------
-    cells : tuple of str
-        The columns to show.
-    rank : int
-        From 1 for chosen rows, 0 for others.
-    probability : float
-        That the model includes it.
-    is_wanted : bool
-        Whether it is labelled 1.
+    The probability is that the model includes it; a row labelled 1 is wanted.
     """
 
     cells: tuple[str, ...]

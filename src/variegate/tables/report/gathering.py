@@ -57,20 +57,7 @@ def make_report(
     model: str = "model.json",
     progress: Progress = ignore,
 ) -> Report:
-    """Return the report of a selector that was fitted on ``table``.
-
-    Parameters
-    ----------
-    selector : TableSelector
-    table : Table
-    relevance : str, optional
-        A column that untrained methods go by; without it they are left out.
-    show : sequence of str, optional
-        Columns of the rows of the examples.
-    model : str
-        The name of the file that the model is in.
-    progress : callable, optional
-    """
+    """Return what :meth:`TableSelector.report` does, for a table that is read."""
     groups = selector._groups(
         table, use_labels=True, relevance=relevance, progress=progress
     )
