@@ -295,20 +295,17 @@ class FittedSelector(Application):
         omega, progress : as for :meth:`choose`
         empty_groups : {"error", "keep", "drop"}, default="error"
             What to do with groups of which no row is labelled 1.
-        others : dict from a name to TableSelector, optional
-            To compare with; this one is called ``name``.
+        others : dict of TableSelector, to compare with one called ``name``, optional
 
         Returns
         -------
         Evaluation
-            Precision, recall, F-score and size in every group; ``intervals()`` and
-            ``differences(name)`` are means over groups with 95 % intervals.
+            Scores by group; ``intervals()`` and ``differences(name)`` are their means.
         """
         check_is_fitted(self, "family_")
-        if relevance is None and methods:
-            relevance = self.default_relevance()
-            if relevance is None and "top" in methods:
-                raise TableError("'top' needs a relevance: no quality is a number")
+        relevance = relevance or (self.default_relevance() if methods else None)
+        if relevance is None and "top" in methods:
+            raise TableError("'top' needs a relevance: no quality is a number")
         return compare(
             as_table(X),
             {name: self, **(others or {})},
