@@ -88,6 +88,7 @@ def mark_numbers(app, doctree):
 def skip_what_others_add(app, what, name, member, skip, options):
     """Leave out scikit-learn's methods about metadata, and fields of named tuples."""
     request = name.startswith("set_") and name.endswith("_request")
+    request = request or name == "get_metadata_routing"
     field = str(getattr(member, "__doc__", "")).startswith("Alias for field number")
     return True if request or field else skip
 

@@ -325,7 +325,7 @@ def _facility_location(
     return np.array(chosen, dtype=np.intp)
 
 
-#: The names that :func:`select` takes.
+#: The names that :func:`variegate.select` takes.
 #:
 #: :meta hide-value:
 METHODS: Mapping[str, Method] = MappingProxyType(
