@@ -4,35 +4,53 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
 import click
 
 from variegate._version import __version__
-from variegate.cli.bench import bench
-from variegate.cli.describe import describe
 from variegate.cli.errors import Interrupted
-from variegate.cli.evaluate import evaluate
-from variegate.cli.evaluate_keyframes import evaluate_keyframes
-from variegate.cli.fit import fit
-from variegate.cli.fit_keyframes import fit_keyframes
-from variegate.cli.keyframes import keyframes
-from variegate.cli.reproduce import reproduce
-from variegate.cli.rouge import rouge
-from variegate.cli.select import select
-from variegate.cli.summarize import fit_summarizer, summarize
+
+#: The commands, and the modules of this package that they are in.
+_COMMANDS = {
+    "bench": "bench",
+    "describe": "describe",
+    "evaluate": "evaluate",
+    "evaluate-keyframes": "evaluate_keyframes",
+    "fit": "fit",
+    "fit-keyframes": "fit_keyframes",
+    "fit-summarizer": "summarize",
+    "keyframes": "keyframes",
+    "reproduce": "reproduce",
+    "rouge": "rouge",
+    "select": "select",
+    "summarize": "summarize",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(Mapping[str, click.Command]):
+    """Commands by name, each imported with what it needs when it is asked for."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module = import_module(f"variegate.cli.{_COMMANDS[name]}")
+        command: click.Command = getattr(module, name.replace("-", "_"))
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+@click.group(
+    commands=_Commands(),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="variegate")
 def app() -> None:
     """Learn from good selections to pick subsets that are relevant and diverse."""
-
-
-for command in (
-    bench, describe, evaluate, evaluate_keyframes, fit, fit_keyframes, fit_summarizer,
-    keyframes, reproduce, rouge, select, summarize,
-):  # fmt: skip
-    app.add_command(command)
 
 
 def run() -> None:
