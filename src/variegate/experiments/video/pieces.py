@@ -43,9 +43,12 @@ STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
             "decoder": "greedy",
         },
     ),
-    ("decoder: of many samples the one with the best set F", {"decoder": "mbr-items"}),
-    ("consensus: F of matched frames instead", {"decoder": "mbr-samples"}),
-    ("a search for the best consensus, not only samples", {"decoder": "mbr"}),
+    (
+        "decoder: of many samples the one with the best set F",
+        {"decoder": "mbr", "search": "samples", "consensus": "equal"},
+    ),
+    ("consensus: F of matched frames instead", {"consensus": "matched"}),
+    ("a search for the best consensus, not only samples", {"search": "greedy"}),
     ("features: of the picture instead", {"features": "picture", "l2": 0.1}),
     (
         "kernel: five Gaussians and a linear part",
