@@ -286,11 +286,11 @@ def test_what_cannot_be_shown():
     with pytest.raises(ValueError, match="quality goes from 1 to 100, got 0"):
         encode_jpeg(picture(0), 0)
     grey = Keyframe(0, 0.0, 0.5, np.zeros((9, 9), np.uint8))
-    with pytest.raises(ValueError, match=r"three colours .* shape \(9, 9\)"):
+    with pytest.raises(ValueError, match=r"three colours, got shape \(9, 9\)"):
         storyboard([grey])
-    with pytest.raises(ValueError, match=r"got float64 of shape \(9, 9, 3\)"):
+    with pytest.raises(ValueError, match="got float64"):
         encode_png(np.zeros((9, 9, 3)))
-    with pytest.raises(ValueError, match="without pixels"):
+    with pytest.raises(ValueError, match=r"got shape \(0, 9, 3\)"):
         encode_png(np.zeros((0, 9, 3), np.uint8))
 
 

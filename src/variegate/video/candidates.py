@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 
 import numpy as np
 
-from variegate._typing import FloatArray
 from variegate.video.description import Description, describe
 from variegate.video.reading import Frame, read_frames
 from variegate.video.screening import Decision, Screening, screen
@@ -28,28 +27,15 @@ MAX_CANDIDATES = 1000
 _SHORTEST = 1.0
 _FADED = 0.75
 
-
-@dataclass(frozen=True, eq=False)
-class _Stretch:
-    start: float
-    end: float
-    look: FloatArray
-    detail: float
-    description: Description
+_Stretch = Shot[Description]
 
 
 @dataclass(frozen=True, eq=False)
 class ReadVideo:
     """A video as it was read.
 
-    Attributes
-    ----------
-    view : VideoView
-        One frame for each stretch in which the picture stays much the same.
-    spans : list of (start, end)
-        Times of the stretch of each candidate.
-    decisions : list of Decision
-        Every frame that was looked at.
+    The view has one frame for each stretch in which the picture stays much the same,
+    ``spans`` the times of these stretches; decisions are on every frame looked at.
     """
 
     view: VideoView
@@ -88,7 +74,7 @@ def read_candidates(
         if len(stretches) == 2 * MAX_CANDIDATES:
             stretches = _merged(stretches)
     stretches = _lasting(_merged(stretches))
-    view = VideoView([s.description for s in stretches], decisions[-1].time)
+    view = VideoView([s.frame for s in stretches], decisions[-1].time)
     return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions)
 
 
@@ -110,10 +96,9 @@ def _worth_choosing(
             yield frame
 
 
-def _described(shot: Shot) -> _Stretch:
-    frame = shot.frame
-    description = describe(frame.number, frame.time, frame.image)
-    return _Stretch(shot.start, shot.end, shot.look, shot.detail, description)
+def _described(shot: Shot[Frame]) -> _Stretch:
+    frame = describe(shot.frame.number, shot.frame.time, shot.frame.image)
+    return Shot(shot.start, shot.end, frame, shot.look, shot.detail)
 
 
 def _lasting(stretches: list[_Stretch]) -> list[_Stretch]:
@@ -140,13 +125,5 @@ def _merged(stretches: list[_Stretch]) -> list[_Stretch]:
     for group in merge_shots([s.look for s in stretches], MAX_CANDIDATES):
         members = stretches[group]
         best = max(members, key=lambda s: s.detail)
-        merged.append(
-            _Stretch(
-                members[0].start,
-                members[-1].end,
-                best.look,
-                best.detail,
-                best.description,
-            )
-        )
+        merged.append(replace(best, start=members[0].start, end=members[-1].end))
     return merged

@@ -38,13 +38,8 @@ from variegate.video.picks import PickedVideo
 from variegate.video.reading import frames_numbered
 from variegate.video.screening import Screening
 from variegate.video.summary import VideoSummary
-from variegate.video.training import (
-    REACH,
-    TARGETS,
-    TrainingVideo,
-    describe_training,
-)
-from variegate.video.view import BLOCKS, FEATURE_SETS, VideoView, feature_names
+from variegate.video.training import REACH, TARGETS, TrainingVideo, describe_training
+from variegate.video.view import BLOCKS, FEATURE_SETS, VideoView
 
 __all__ = ["REACH", "KeyframePicker", "load_default"]
 
@@ -263,7 +258,7 @@ class KeyframePicker(Application):
     @property
     def feature_names_(self) -> list[str]:
         """Names of the quality features."""
-        return list(feature_names(self.features))
+        return list(FEATURE_SETS[self.features])
 
     def describe_training(self) -> str:
         """Return what was learned from and how well it can be matched, as text."""

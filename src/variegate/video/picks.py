@@ -41,8 +41,13 @@ _STORYBOARD = "storyboard.png"
 #: Seconds by which a frame may be earlier: tables round times to milliseconds.
 _ROUNDING = 0.001
 
-_SECONDS = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
-_CLOCK = re.compile(r"(?:([0-9]+):)?([0-9]+):([0-5][0-9](?:\.[0-9]*)?)")
+#: Seconds; before them minutes, if the seconds have two digits below 60; and before
+#: those hours, if the minutes have.
+_TIME = re.compile(
+    r"(?P<sign>-\s*)?(?:(?:(?P<hours>[0-9]+):(?=[0-5][0-9]:))?"
+    r"(?P<minutes>[0-9]+):(?=[0-5][0-9](?:\.|$)))?"
+    r"(?P<seconds>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+)
 
 
 @dataclass(frozen=True)
@@ -69,30 +74,15 @@ def parse_time(text: str) -> float:
     (62.5, 3600.0, 90.0)
     """
     text = text.strip()
-    if text.startswith("-") and _is_time(text[1:].lstrip()):
-        raise ValueError(f"the time {text} is negative: times count from the start")
-    if _SECONDS.fullmatch(text):
-        return float(text)
-    clock = _clock(text)
-    if clock is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         raise ValueError(
             f"{text!r:.40} is not a time: write seconds (12.5), m:ss or h:mm:ss"
         )
-    return clock
-
-
-def _is_time(text: str) -> bool:
-    return bool(_SECONDS.fullmatch(text)) or _clock(text) is not None
-
-
-def _clock(text: str) -> float | None:
-    match = _CLOCK.fullmatch(text)
-    if match is None:
-        return None
-    hours, minutes, seconds = match.groups()
-    if hours is not None and (len(minutes) != 2 or int(minutes) > 59):
-        return None
-    return 3600.0 * int(hours or 0) + 60.0 * int(minutes) + float(seconds)
+    sign, hours, minutes, seconds = match.groups()
+    if sign is not None:
+        raise ValueError(f"the time {text} is negative: times count from the start")
+    return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + float(seconds)
 
 
 @dataclass(frozen=True)
@@ -222,18 +212,23 @@ def read_picks(
             if folder.exists()
             else f"there is no folder {folder}"
         )
-    rows = _rows(table, ("video", "time"))
-    paths: dict[str, Path] = {}
-    chosen: dict[Path, dict[str, set[float]]] = {}
-    for row in rows:
-        if row.video not in paths:
-            paths[row.video] = _video(row.video, folder, row.where)
-        users = chosen.setdefault(paths[row.video], {})
-        users.setdefault(row.user, set()).add(row.time)
+    names: dict[str, Path] = {}
+    chosen: dict[Path, list[_Row]] = {}
+    for row in _rows(table, ("video", "time")):
+        if row.video not in names:
+            names[row.video] = _video(row.video, folder, row.where)
+        chosen.setdefault(names[row.video], []).append(row)
     return [
-        PickedVideo(path, tuple(tuple(sorted(times)) for times in users.values()))
-        for path, users in chosen.items()
+        PickedVideo(path, tuple(_times_by_user(rows).values()))
+        for path, rows in chosen.items()
     ]
+
+
+def _times_by_user(rows: Iterable[_Row]) -> dict[str, tuple[float, ...]]:
+    chosen: dict[str, set[float]] = {}
+    for row in rows:
+        chosen.setdefault(row.user, set()).add(row.time)
+    return {user: tuple(sorted(times)) for user, times in chosen.items()}
 
 
 def _video(name: str, folder: Path, where: str) -> Path:
@@ -279,17 +274,13 @@ def read_choices(
     dict
         Sorted times by user; "" is the user where there is no such column.
     """
-    table = Path(table)
-    rows = _rows(table, ("time",))
+    rows = _rows(Path(table), ("time",))
     if video is not None:
         names = {"", Path(video).name, Path(video).stem}
         rows = [row for row in rows if row.video in names]
         if not rows:
             raise ValueError(f"{table}: no row has the video {Path(video).name!r}")
-    chosen: dict[str, set[float]] = {}
-    for row in rows:
-        chosen.setdefault(row.user, set()).add(row.time)
-    return {user: tuple(sorted(times)) for user, times in chosen.items()}
+    return _times_by_user(rows)
 
 
 def frames_at(

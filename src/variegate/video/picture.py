@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.colour import check_image
+from variegate.video.colour import check_image, shrunk
 from variegate.video.hue import hue_histogram
-from variegate.video.reading import require_cv2
 
 __all__ = ["PICTURE_STATISTICS", "picture_statistics"]
 
@@ -50,14 +49,8 @@ def picture_statistics(image: AnyArray) -> FloatArray:
     image : uint8 array of shape (height, width, 3), red, green and blue
     """
     check_image(image)
-    require_cv2()
-    import cv2
-
     grey = image.mean(axis=2)
-    height, width = image.shape[:2]
-    scale = min(1.0, _SMALL / max(height, width))
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    small = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))
+    small = shrunk(image, _SMALL)
     small_grey = small.mean(axis=2)
     levels = small.astype(np.int64) * _LEVELS // 256
     colours = (levels[..., 0] * _LEVELS + levels[..., 1]) * _LEVELS + levels[..., 2]

@@ -20,6 +20,7 @@ from variegate._typing import AnyArray, FloatArray
 from variegate.video.colour import check_image, lab_of_pixels
 
 __all__ = [
+    "SALIENCY_STATISTICS",
     "contrast_saliency",
     "image_signature",
     "resized_to_width",
@@ -28,6 +29,13 @@ __all__ = [
 
 #: Quantiles among the statistics of a map, beside the median.
 _QUANTILES = (0.1, 0.25, 0.75, 0.9)
+
+#: The numbers of :func:`saliency_statistics`, in order.
+SALIENCY_STATISTICS = (
+    *("mean", "deviation", "median"),
+    *(f"quantile_{share}" for share in _QUANTILES),
+    "central_share",
+)
 
 #: Coefficients of the cosine transform no larger than this are rounding errors: the
 #: largest a channel can have is 255 √(h w), some 10⁴, and doubles keep 16 digits.
@@ -161,14 +169,12 @@ def saliency_statistics(saliency: AnyArray) -> dict[str, float]:
     top, left = height // 4, width // 4
     centre = values[top : height - top, left : width - left].sum()
     total = values.sum()
-    statistics = {
-        "mean": values.mean(),
-        "deviation": values.std(),
-        "median": np.median(values),
-        **{f"quantile_{share}": np.quantile(values, share) for share in _QUANTILES},
-        "central_share": centre / total if total > 0.0 else 0.0,
-    }
-    return {name: float(value) for name, value in statistics.items()}
+    statistics = (
+        *(values.mean(), values.std(), np.median(values)),
+        *np.quantile(values, _QUANTILES),
+        centre / total if total > 0.0 else 0.0,
+    )
+    return dict(zip(SALIENCY_STATISTICS, map(float, statistics), strict=True))
 
 
 def resized_to_width(image: AnyArray, width: int) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,15 +75,10 @@ class Screening:
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of one frame.
+    """What became of one frame, and why it was dropped.
 
-    Attributes
-    ----------
-    number, time : as in `Frame`
-    kept : bool
-    reason : str or None
-        Why it was dropped: "dark", "flat", "blurred" or "repeats the frame before".
-        If no frame passes, the best one is kept, and its reason ends with `BEST`.
+    The reason is "dark", "flat", "blurred" or "repeats the frame before".  If no frame
+    passes, the best one is kept, and its reason ends with `BEST`.
     """
 
     number: int
@@ -121,17 +116,6 @@ def screen(
     the one that fails the latest check (dark, flat, blurred) by the least is kept.
     Decisions are therefore held back until a first frame passes; of the images only
     the best one is held, never all.
-
-    Parameters
-    ----------
-    frames : iterable of Frame
-    screening : Screening, optional
-
-    Yields
-    ------
-    decision : Decision
-    frame : Frame or None
-        None if it was dropped.
     """
     require_cv2()
     return _screened(frames, screening or Screening())
@@ -146,7 +130,8 @@ def _screened(
     for judged in _with_blurred_scenes(_judge(frames, screening)):
         reason: str | None = judged.flaw
         if reason is None and last_kept is not None:
-            repeats = _change(judged.thumbnail, last_kept) < screening.change
+            change = np.abs(judged.thumbnail - last_kept).mean()
+            repeats = change < screening.change
             reason = "repeats the frame before" if repeats else None
         decision = Decision(judged.number, judged.time, reason is None, reason)
         if reason is None:
@@ -163,10 +148,15 @@ def _screened(
 
 
 def _judge(frames: Iterable[Frame], screening: Screening) -> Iterator[_Judged]:
+    import cv2
+
     for frame in frames:
         small = _shrunk(frame)
+        size = (_THUMBNAIL, _THUMBNAIL)
+        pixels = small.astype(np.float64)
+        thumbnail: Any = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
         flaw, measure = _flaw(small, screening)
-        yield _Judged(frame.number, frame.time, frame, _thumbnail(small), flaw, measure)
+        yield _Judged(frame.number, frame.time, frame, thumbnail, flaw, measure)
 
 
 def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
@@ -206,10 +196,13 @@ def _with_best(
 
 def _flaw(small: NDArray[np.uint8], screening: Screening) -> tuple[_Flaw | None, float]:
     """Return the first check that fails, with what it measured."""
-    brightness = _brightness(small)
+    import cv2
+
+    grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
+    brightness = float(np.percentile(grey, 99.0))
     if brightness < screening.brightness:
         return "dark", brightness
-    contrast = _contrast(small)
+    contrast = float(np.max(cv2.meanStdDev(small)[1]))
     if contrast < screening.contrast:
         return "flat", contrast
     sharpness = _sharpness(small)
@@ -226,31 +219,6 @@ def _shrunk(frame: Frame) -> NDArray[np.uint8]:
     except ValueError as error:
         raise ValueError(f"frame {frame.number}: {error}") from None
     return shrunk(image, _LONGEST)
-
-
-def _thumbnail(small: NDArray[np.uint8]) -> FloatArray:
-    import cv2
-
-    size = (_THUMBNAIL, _THUMBNAIL)
-    pixels = small.astype(np.float64)
-    return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA))
-
-
-def _change(thumbnail: AnyArray, other: AnyArray) -> float:
-    return float(np.abs(thumbnail - other).mean())
-
-
-def _brightness(small: NDArray[np.uint8]) -> float:
-    import cv2
-
-    grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
-    return float(np.percentile(grey, 99.0))
-
-
-def _contrast(small: NDArray[np.uint8]) -> float:
-    import cv2
-
-    return float(np.max(cv2.meanStdDev(small)[1]))
 
 
 def _sharpness(small: NDArray[np.uint8]) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -30,34 +31,29 @@ _LONGEST = 96
 #: Cells on each side of the small picture.
 _CELLS = 8
 
+#: A frame, or what is known of it once its picture is gone.
+_Frame = TypeVar("_Frame")
+
 
 @dataclass(frozen=True, eq=False)
-class Shot:
-    """A stretch of a video.
+class Shot(Generic[_Frame]):
+    """A stretch of a video, from its first to its last frame, and the most detailed.
 
-    Attributes
-    ----------
-    start, end : float
-        Times of its first and its last frame.
-    frame : Frame
-        The most detailed of its frames.
-    look : array
-        Histograms and a small picture of that frame, to compare it by.
-    detail : float
-        Mean difference between its neighbouring pixels.
+    By histograms and a small picture of that frame, its ``look``, it is compared;
+    ``detail`` is the mean difference between its neighbouring pixels.
     """
 
     start: float
     end: float
-    frame: Frame
+    frame: _Frame
     look: FloatArray
     detail: float
 
 
-def split_into_shots(frames: Iterable[Frame]) -> Iterator[Shot]:
+def split_into_shots(frames: Iterable[Frame]) -> Iterator[Shot[Frame]]:
     """Yield stretches in order; one picture is held at a time."""
     first: FloatArray | None = None
-    shot: Shot | None = None
+    shot: Shot[Frame] | None = None
     for frame in frames:
         look, detail = _look(frame)
         if (
@@ -73,7 +69,7 @@ def split_into_shots(frames: Iterable[Frame]) -> Iterator[Shot]:
         elif detail > shot.detail:
             shot = Shot(shot.start, frame.time, frame, look, detail)
         else:
-            shot = Shot(shot.start, frame.time, shot.frame, shot.look, shot.detail)
+            shot = replace(shot, end=frame.time)
     if shot is not None:
         yield shot
 
@@ -93,17 +89,8 @@ def merge_shots(looks: Sequence[FloatArray], n: int) -> list[slice]:
 
 def distance(one: FloatArray, other: FloatArray) -> float:
     """Return how much two looks differ; at 1 a new stretch begins."""
-    hue, value, grey = _differences(one, other)
-    return max(hue / _HUE, value / _VALUE, grey / _GREY)
-
-
-def _differences(one: FloatArray, other: FloatArray) -> tuple[float, float, float]:
-    apart = np.abs(one - other)
-    return (
-        float(apart[:N_BINS].sum()),
-        float(apart[N_BINS : 2 * N_BINS].sum()),
-        float(apart[2 * N_BINS :].mean()),
-    )
+    hue, value, grey = np.split(np.abs(one - other), [N_BINS, 2 * N_BINS])
+    return float(max(hue.sum() / _HUE, value.sum() / _VALUE, grey.mean() / _GREY))
 
 
 def _look(frame: Frame) -> tuple[FloatArray, float]:

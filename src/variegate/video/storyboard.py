@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from variegate.video.colour import check_image
 from variegate.video.reading import require_cv2
 from variegate.video.summary import Keyframe
 
@@ -63,8 +64,7 @@ def time_label(seconds: float) -> str:
 
 def encode_png(image: NDArray[np.uint8]) -> bytes:
     """Return a picture (red, green and blue, 0 to 255) as the bytes of a PNG file."""
-    require_cv2()
-    return _encoded(image, ".png", [])
+    return _encoded(image, ".png")
 
 
 def encode_jpeg(image: NDArray[np.uint8], quality: int = 85) -> bytes:
@@ -78,19 +78,18 @@ def encode_jpeg(image: NDArray[np.uint8], quality: int = 85) -> bytes:
     """
     if not 1 <= quality <= 100:
         raise ValueError(f"quality goes from 1 to 100, got {quality}")
+    return _encoded(image, ".jpg", quality)
+
+
+def _encoded(image: NDArray[np.uint8], kind: str, quality: int | None = None) -> bytes:
     require_cv2()
     import cv2
 
-    return _encoded(image, ".jpg", [cv2.IMWRITE_JPEG_QUALITY, quality])
-
-
-def _encoded(image: NDArray[np.uint8], kind: str, settings: list[int]) -> bytes:
-    import cv2
-
+    check_image(image)
     # OpenCV writes blue first.
-    blue_first = np.ascontiguousarray(_checked(image)[:, :, ::-1])
-    _, encoded = cv2.imencode(kind, blue_first, settings)
-    return encoded.tobytes()
+    blue_first = np.ascontiguousarray(image[:, :, ::-1])
+    settings = [] if quality is None else [cv2.IMWRITE_JPEG_QUALITY, quality]
+    return cv2.imencode(kind, blue_first, settings)[1].tobytes()
 
 
 def storyboard(
@@ -170,7 +169,8 @@ def storyboard_rows(
     pieces: list[NDArray[np.uint8]] = []
     for lines, strip in strips:
         if pieces:
-            pieces.append(_rule(width - 4 * _GAP))
+            pieces.append(_ground(2 * _GAP + 1, width - 4 * _GAP))
+            pieces[-1][_GAP] = _RULE
         pieces.append(_strip(lines, strip, cell, columns, side, width - 4 * _GAP))
     return _padded(np.concatenate(pieces), width)
 
@@ -217,9 +217,8 @@ class _Cell:
         line = self.height + _LINE
         _write(cell, time, (0, line), self.width, bold=True)
         if self.numbers:
-            start = 0
-            if self.n_lines == 1:
-                start = _text_width(time, bold=True) + _GAP // 2
+            beside = _text_width(time, bold=True) + _GAP // 2
+            start = beside if self.n_lines == 1 else 0
             where = (start, line + (self.n_lines - 1) * _LINE)
             _write(cell, f"frame {keyframe.number}", where, self.width - start)
         return cell
@@ -261,12 +260,6 @@ def _strip(
     return piece
 
 
-def _rule(width: int) -> NDArray[np.uint8]:
-    piece = _ground(2 * _GAP + 1, width)
-    piece[_GAP] = _RULE
-    return piece
-
-
 def _padded(inside: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
     """Return a sheet of this width with margins all around."""
     height, across = inside.shape[:2]
@@ -282,19 +275,8 @@ def _ground(height: int, width: int) -> NDArray[np.uint8]:
 
 def _in_order(keyframes: Sequence[Keyframe]) -> list[Keyframe]:
     for keyframe in keyframes:
-        _checked(keyframe.image)
+        check_image(keyframe.image)
     return sorted(keyframes, key=lambda keyframe: keyframe.time)
-
-
-def _checked(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
-        raise ValueError(
-            "a picture has rows, columns and three colours from 0 to 255 (uint8), "
-            f"got {image.dtype} of shape {image.shape}"
-        )
-    if image.size == 0:
-        raise ValueError(f"a picture without pixels, of shape {image.shape}")
-    return image
 
 
 def usual_aspect(keyframes: Sequence[Keyframe]) -> float:
@@ -344,18 +326,12 @@ def _name_lines(name: str) -> list[str]:
     return textwrap.wrap(name, _LETTERS) or [""]
 
 
-def _font(bold: bool) -> int:
-    import cv2
-
-    return cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
-
-
 def _text_width(text: str, bold: bool = False, scale: float = 0.5) -> int:
     # The fonts of OpenCV 4 and 5 are of different widths.
     import cv2
 
-    (width, _), _ = cv2.getTextSize(text, _font(bold), scale, 1)
-    return int(width)
+    font = cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
+    return int(cv2.getTextSize(text, font, scale, 1)[0][0])
 
 
 def _write(
@@ -371,5 +347,6 @@ def _write(
     scale = 0.5
     while scale > 0.3 and _text_width(text, bold, scale) > width:
         scale -= 0.02
+    font = cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
     colour: Any = _INK if bold else _QUIET
-    cv2.putText(ground, text, where, _font(bold), scale, colour, 1, cv2.LINE_AA)
+    cv2.putText(ground, text, where, font, scale, colour, 1, cv2.LINE_AA)

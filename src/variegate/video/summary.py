@@ -117,29 +117,18 @@ class VideoSummary:
             "duration": round(self.duration, 3),
             **(self.selection.ending() if self.selection else {}),
             "keyframes": [
-                {
-                    "frame": keyframe.number,
-                    "time": round(keyframe.time, 3),
-                    "probability": round(keyframe.probability, 6),
-                }
-                for keyframe in self.keyframes
+                _place(k) | {"probability": round(k.probability, 6)}
+                for k in self.keyframes
             ],
             "candidates": [
-                {
-                    "frame": candidate.number,
-                    "time": round(candidate.time, 3),
-                    "probability": round(candidate.probability, 6),
-                    "chosen": candidate.chosen,
-                }
-                for candidate in self.candidates
+                _place(c) | {"probability": round(c.probability, 6), "chosen": c.chosen}
+                for c in self.candidates
             ],
             "dropped": [
-                {
-                    "frame": decision.number,
-                    "time": round(decision.time, 3),
-                    "reason": decision.reason,
-                }
-                for decision in self.decisions
-                if not decision.kept
+                _place(d) | {"reason": d.reason} for d in self.decisions if not d.kept
             ],
         }
+
+
+def _place(frame: Keyframe | Candidate | Decision) -> dict[str, Any]:
+    return {"frame": frame.number, "time": round(frame.time, 3)}

@@ -14,36 +14,22 @@ from variegate.video.evaluation import THRESHOLD
 from variegate.video.fisher import FisherEncoder
 from variegate.video.matching import frame_distances
 from variegate.video.picture import PICTURE_STATISTICS
+from variegate.video.saliency import SALIENCY_STATISTICS
 
-__all__ = ["BLOCKS", "FEATURE_SETS", "VideoView", "feature_names"]
+__all__ = ["BLOCKS", "FEATURE_SETS", "VideoView"]
 
 #: The blocks of features that similarity is learned from.
 BLOCKS = ("palette", "layout", "patterns")
 
-_MAP_STATISTICS = (
-    "mean",
-    "deviation",
-    "median",
-    "quantile_0.1",
-    "quantile_0.25",
-    "quantile_0.75",
-    "quantile_0.9",
-    "central_share",
-)
 _SALIENCY = tuple(
     f"{name}_{statistic}"
     for name in ("signature", "contrast")
-    for statistic in _MAP_STATISTICS
+    for statistic in SALIENCY_STATISTICS
 )
+_OTHERS = ("before", "after", "nearest", "mean")
 _CONTEXT = (
-    "hue_before",
-    "hue_after",
-    "hue_nearest",
-    "hue_mean",
-    "layout_before",
-    "layout_after",
-    "layout_nearest",
-    "layout_mean",
+    *(f"hue_{other}" for other in _OTHERS),
+    *(f"layout_{other}" for other in _OTHERS),
     "position",
     "off_centre",
     "log_gap_before",
@@ -65,21 +51,9 @@ _VALUE_THRESHOLD = 1.1
 _CONSTANT = 1e-9
 
 
-def feature_names(features: str) -> tuple[str, ...]:
-    """Return the names of the quality features of a set."""
-    return FEATURE_SETS[features]
-
-
 @dataclass(frozen=True, eq=False)
 class VideoView:
-    """Candidates for key frames of one video.
-
-    Attributes
-    ----------
-    descriptions : sequence of Description, in the order of the video
-    duration : float
-        Of the video, in seconds.
-    """
+    """Candidates for key frames of one video, in its order; its duration in seconds."""
 
     descriptions: Sequence[Description]
     duration: float
@@ -103,7 +77,7 @@ class VideoView:
     def quality(self, features: str) -> FloatArray:
         """Return the features of a set, each with mean 0 and deviation 1."""
         columns = self._columns
-        table = np.column_stack([columns[name] for name in feature_names(features)])
+        table = np.column_stack([columns[name] for name in FEATURE_SETS[features]])
         deviation = table.std(axis=0)
         deviation[deviation < _CONSTANT] = np.inf
         return np.asarray((table - table.mean(axis=0)) / deviation)
@@ -112,13 +86,14 @@ class VideoView:
         self, encoder: FisherEncoder, blocks: Sequence[str] = BLOCKS
     ) -> dict[str, FloatArray]:
         """Return features to compare frames by, vectors of length 1 in each block."""
-        return {block: self._block(block, encoder) for block in blocks}
-
-    def _block(self, block: str, encoder: FisherEncoder) -> FloatArray:
-        if block == "patterns":
-            return np.array([encoder.encode(d.sift) for d in self.descriptions])
-        vectors = [getattr(d, block) for d in self.descriptions]
-        return np.array(vectors, dtype=np.float64)
+        vectors = {
+            block: [
+                encoder.encode(d.sift) if block == "patterns" else getattr(d, block)
+                for d in self.descriptions
+            ]
+            for block in blocks
+        }
+        return {block: np.array(v, dtype=np.float64) for block, v in vectors.items()}
 
     @cached_property
     def _hue_distances(self) -> FloatArray:
@@ -157,14 +132,14 @@ def _distances_to_others(name: str, distances: FloatArray) -> dict[str, FloatArr
     """Return how far each frame is from the one before, after, nearest, and all."""
     n = len(distances)
     if n == 1:
-        only = np.zeros(1)
-        return {f"{name}_{k}": only for k in ("before", "after", "nearest", "mean")}
+        return {f"{name}_{other}": np.zeros(1) for other in _OTHERS}
     steps = np.diagonal(distances, offset=1)
     others = distances + np.diag(np.full(n, np.inf))
     usual = float(np.median(steps))
-    return {
-        f"{name}_before": np.concatenate([[usual], steps]),
-        f"{name}_after": np.concatenate([steps, [usual]]),
-        f"{name}_nearest": others.min(axis=1),
-        f"{name}_mean": distances.sum(axis=1) / (n - 1),
-    }
+    columns = (
+        np.concatenate([[usual], steps]),
+        np.concatenate([steps, [usual]]),
+        others.min(axis=1),
+        distances.sum(axis=1) / (n - 1),
+    )
+    return {f"{name}_{o}": values for o, values in zip(_OTHERS, columns, strict=True)}
