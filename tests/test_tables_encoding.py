@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from variegate.tables import Columns, TableError, TableFile
-from variegate.tables.cells import as_flags, as_keys, as_numbers
+from variegate.tables.cells import Cells
 from variegate.tables.encoding import MAX_LEVELS
 from variegate.tables.groups import Groups
 from variegate.tables.survey import learn_encoding, survey
@@ -193,7 +193,7 @@ def test_a_number_too_large_in_text(tmp_path):
 
 def test_text_is_not_read_as_numbers_where_columns_have_types():
     with pytest.raises(TableError, match="holds text, not numbers"):
-        as_numbers(pa.array(["1"]), "x", 0, is_untyped=False)
+        Cells(pa.array(["1"]), "x").numbers()
 
 
 # Categories -----------------------------------------------------------------------
@@ -384,13 +384,13 @@ def test_a_column_of_nothing(missing, kind):
     ],
 )
 def test_labels(values):
-    assert as_flags(pa.array(values), "y", 0).tolist() == [True, False]
+    assert Cells(pa.array(values), "y").flags().tolist() == [True, False]
 
 
 @pytest.mark.parametrize("cell", ["1", "true", "True", "TRUE", " 1.0 "])
 def test_labels_in_text(cell):
     column = pa.array([cell, "0", "False", "0.0"])
-    flags = as_flags(column, "y", 0, is_untyped=True)
+    flags = Cells(column, "y", is_untyped=True).flags()
     assert flags.tolist() == [True, False, False, False]
 
 
@@ -405,18 +405,18 @@ def test_what_is_no_label(value, found):
     with pytest.raises(
         TableError, match=f"'y' holds {found} in row 13: labels must be"
     ):
-        as_flags(column, "y", 12)
+        Cells(column, "y", 12).flags()
 
 
 @pytest.mark.parametrize(("cell", "found"), [("yes", "'yes'"), ("", "nothing")])
 def test_what_is_no_label_in_text(cell, found):
     with pytest.raises(TableError, match=f"'y' holds {found} in row 2: labels must be"):
-        as_flags(pa.array(["0", cell]), "y", 0, is_untyped=True)
+        Cells(pa.array(["0", cell]), "y", is_untyped=True).flags()
 
 
 def test_booleans_with_nothing_among_them_are_no_labels():
     with pytest.raises(TableError, match="'y' holds nothing in row 2"):
-        as_flags(pa.array([True, None]), "y", 0)
+        Cells(pa.array([True, None]), "y").flags()
 
 
 # Keys -----------------------------------------------------------------------------
@@ -439,12 +439,12 @@ def test_a_key_must_not_be_empty(column):
     with pytest.raises(
         TableError, match="column 'g' is empty in row 5: every row needs"
     ):
-        as_keys(column, "g", 3)
+        Cells(column, "g", 3).keys()
 
 
 def test_what_is_no_key():
     with pytest.raises(TableError, match="'g' holds struct<a: int64> values, no names"):
-        as_keys(pa.array([{"a": 1}]), "g", 0)
+        Cells(pa.array([{"a": 1}]), "g").keys()
 
 
 # Vectors --------------------------------------------------------------------------

@@ -16,7 +16,15 @@ from variegate._validation import check_choice
 from variegate.application.table_defaults import MISSING
 from variegate.tables.table import TableError
 
-__all__ = ["Columns", "check_there", "is_number", "is_vector", "nearest"]
+__all__ = [
+    "Columns",
+    "check_there",
+    "is_list",
+    "is_number",
+    "is_text",
+    "is_vector",
+    "nearest",
+]
 
 _LISTS = ("quality", "categorical", "similarity")
 
@@ -231,14 +239,28 @@ def is_number(kind: pa.DataType) -> bool:
     )
 
 
-def is_vector(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type holds vectors of numbers."""
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether a column of this type holds text."""
     types = pa.types
-    if isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    is_list = (
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+    )
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Tell whether a column of this type holds lists."""
+    types = pa.types
+    return bool(
         types.is_list(kind)
         or types.is_large_list(kind)
         or types.is_fixed_size_list(kind)
     )
-    return bool(is_list and is_number(kind.value_type))
+
+
+def is_vector(kind: pa.DataType) -> bool:
+    """Tell whether a column of this type holds vectors of numbers."""
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    return is_list(kind) and is_number(kind.value_type)

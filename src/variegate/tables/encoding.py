@@ -29,11 +29,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.cosine import unit_rows
-from variegate.tables.cells import as_numbers, as_texts, as_vectors
+from variegate.tables.cells import Batch, Cells
 from variegate.tables.columns import Columns, is_vector
-from variegate.tables.table import TableError
 
 __all__ = ["Encoding", "FeatureColumn", "Surveyor"]
 
@@ -88,30 +87,29 @@ class FeatureColumn:
         n_values = len(self.levels) if self.kind == "category" else len(self.mean)
         return n_values + self.has_indicator
 
-    def encode(
-        self, column: Any, first_row: int, missing: str, *, is_untyped: bool
-    ) -> FloatArray:
+    def encode(self, cells: Cells, missing: str) -> FloatArray:
         """Return the features of some rows, one row each."""
         if self.kind == "category":
-            values, empty = self._categories(column)
+            values, empty = self._categories(cells.texts())
         elif self.kind == "number":
-            numbers = as_numbers(column, self.name, first_row, is_untyped=is_untyped)
+            numbers = cells.numbers()
             empty = np.isnan(numbers)
             values = ((numbers - self.mean) / self.scale).reshape(-1, 1)
             values[empty] = 0.0
         else:
-            vectors = as_vectors(
-                column, self.name, first_row, None, is_untyped=is_untyped
-            )
-            self._check_size(vectors)
+            vectors = cells.vectors()
+            if len(vectors) and vectors.shape[1] != len(self.mean):
+                raise cells.error(
+                    f"holds vectors of {vectors.shape[1]} numbers, where "
+                    f"{len(self.mean)} are expected"
+                )
             if self.kind == "direction":
                 return unit_rows(vectors)
             values = (vectors - self.mean) / self.scale
             empty = np.zeros(len(values), dtype=bool)
         if missing == "error" and empty.any():
-            raise TableError(
-                f"column {self.name!r} has no value in row "
-                f"{first_row + int(np.argmax(empty)) + 1}: correct it, or say what an "
+            raise cells.error(
+                f"has no value in row {cells.row(empty)}: correct it, or say what an "
                 "empty cell means: missing = 'mean' (as the average row) or "
                 "'indicator' (a kind of its own)"
             )
@@ -119,15 +117,7 @@ class FeatureColumn:
             values = np.column_stack([values, empty])
         return np.asarray(values, dtype=np.float64)
 
-    def _check_size(self, vectors: FloatArray) -> None:
-        if len(vectors) and vectors.shape[1] != len(self.mean):
-            raise TableError(
-                f"column {self.name!r} holds vectors of {vectors.shape[1]} numbers, "
-                f"where {len(self.mean)} are expected"
-            )
-
-    def _categories(self, column: Any) -> tuple[FloatArray, AnyArray]:
-        text = _texts(column, self.name)
+    def _categories(self, text: Any) -> tuple[FloatArray, BoolArray]:
         codes = pc.index_in(text, value_set=pa.array(self.levels, pa.string()))
         codes = codes.fill_null(-1).to_numpy(zero_copy_only=False)
         values = np.zeros((len(codes), len(self.levels)))
@@ -135,20 +125,13 @@ class FeatureColumn:
         values[known, codes[known]] = 1.0
         return values, np.asarray(text.is_null().to_numpy(zero_copy_only=False))
 
-    def n_unknown(self, column: Any) -> int:
+    def n_unknown(self, cells: Cells) -> int:
         """Return how many rows have a value that was not there in training."""
         if self.kind != "category":
             return 0
-        text = _texts(column, self.name)
+        text = cells.texts()
         found = pc.is_in(text, value_set=pa.array(self.levels, pa.string()))
         return int(pc.sum(pc.and_(pc.invert(found), pc.is_valid(text))).as_py() or 0)
-
-
-def _texts(column: Any, name: str) -> Any:
-    try:
-        return as_texts(column)
-    except TableError as error:
-        raise TableError(f"column {name!r} {error}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,33 +167,12 @@ class Encoding:
                 return np.where(np.isnan(numbers), column.mean, numbers)
         return numbers
 
-    def quality_of(self, batch: Any, first_row: int, *, is_untyped: bool) -> FloatArray:
-        """Return the quality features of some rows."""
-        return self._stacked(self.quality, batch, first_row, is_untyped)
-
-    def block_of(
-        self, block: str, batch: Any, first_row: int, *, is_untyped: bool
-    ) -> FloatArray:
-        """Return the features of one block of the similarity."""
-        return self._stacked(self.blocks[block], batch, first_row, is_untyped)
-
-    def _stacked(
-        self,
-        columns: Iterable[FeatureColumn],
-        batch: Any,
-        first_row: int,
-        is_untyped: bool,
-    ) -> FloatArray:
+    def encode(self, columns: Iterable[FeatureColumn], batch: Batch) -> FloatArray:
+        """Return the features that some of the columns give, side by side."""
         features = [
-            column.encode(
-                batch.column(column.name),
-                first_row,
-                self.missing,
-                is_untyped=is_untyped,
-            )
-            for column in columns
+            column.encode(batch[column.name], self.missing) for column in columns
         ]
-        return np.column_stack([np.zeros((batch.num_rows, 0)), *features])
+        return np.column_stack([np.zeros((len(batch), 0)), *features])
 
 
 # Learning an encoding -------------------------------------------------------------
@@ -267,19 +229,10 @@ class _Moments:
 
 @dataclass
 class Surveyor:
-    """Learns an :class:`Encoding` from batches.
-
-    Parameters
-    ----------
-    columns : Columns
-        Resolved.
-    schema : pyarrow.Schema
-    is_untyped : bool
-    """
+    """Learns an :class:`Encoding` from batches; the columns are resolved."""
 
     columns: Columns
     schema: pa.Schema
-    is_untyped: bool
     _moments: dict[str, _Moments] = field(default_factory=dict)
     _levels: dict[str, set[str]] = field(default_factory=dict)
     _empty: set[str] = field(default_factory=set)
@@ -293,50 +246,41 @@ class Surveyor:
             return "direction" if part == "similarity" else "vector"
         return "number"
 
-    def add(self, batch: Any, first_row: int, is_wanted: BoolArray) -> None:
+    def add(self, batch: Batch, is_wanted: BoolArray) -> None:
         """Take in some rows, and learn from those that are wanted."""
         for name in self.columns.features():
-            column = batch.column(name)
-            if first_row == 0 and self._is_vector_in_text(column, name):
-                self._sizes[name] = 0
+            cells = batch[name]
             if name in self.columns.categorical:
-                self._add_categories(name, column, is_wanted)
-            elif self.kind_of(name, "quality") == "vector":
-                self._add_vectors(name, column, first_row, is_wanted)
+                self._add_categories(cells, is_wanted)
+                continue
+            if batch.first == 0 and batch.is_untyped and _holds_vectors(cells.column):
+                self._sizes[name] = 0
+            if self.kind_of(name, "quality") == "vector":
+                self._add_vectors(cells, is_wanted)
             else:
-                numbers = as_numbers(
-                    column, name, first_row, is_untyped=self.is_untyped
-                )
-                self._moments.setdefault(name, _Moments()).add(numbers[is_wanted])
+                moments = self._moments.setdefault(name, _Moments())
+                moments.add(cells.numbers()[is_wanted])
 
-    def _is_vector_in_text(self, column: Any, name: str) -> bool:
-        if not self.is_untyped or name in self.columns.categorical:
-            return False
-        cells = (cell for cell in column.to_pylist() if cell and cell.strip())
-        return next(cells, "").lstrip().startswith("[")
-
-    def _add_categories(self, name: str, column: Any, is_wanted: BoolArray) -> None:
-        text = _texts(column, name).filter(pa.array(is_wanted))
-        levels = self._levels.setdefault(name, set())
+    def _add_categories(self, cells: Cells, is_wanted: BoolArray) -> None:
+        text = cells.texts().filter(pa.array(is_wanted))
+        levels = self._levels.setdefault(cells.name, set())
         levels.update(value for value in text.unique().to_pylist() if value is not None)
         if text.null_count:
-            self._empty.add(name)
+            self._empty.add(cells.name)
         if len(levels) > MAX_LEVELS:
-            raise TableError(
-                f"column {name!r} has more than {MAX_LEVELS:,} different values: too "
-                "many for a category"
+            raise cells.error(
+                f"has more than {MAX_LEVELS:,} different values: too many for a "
+                "category"
             )
 
-    def _add_vectors(
-        self, name: str, column: Any, first_row: int, is_wanted: BoolArray
-    ) -> None:
+    def _add_vectors(self, cells: Cells, is_wanted: BoolArray) -> None:
         # Directions need no more than their length, which every row must share.
-        size = self._sizes.get(name) or None
-        vectors = as_vectors(column, name, first_row, size, is_untyped=self.is_untyped)
+        vectors = cells.vectors(self._sizes.get(cells.name) or None)
         if len(vectors):
-            self._sizes[name] = vectors.shape[1]
-        if name in self.columns.quality:
-            self._moments.setdefault(name, _Moments()).add(vectors[is_wanted])
+            self._sizes[cells.name] = vectors.shape[1]
+        if cells.name in self.columns.quality:
+            moments = self._moments.setdefault(cells.name, _Moments())
+            moments.add(vectors[is_wanted])
 
     def encoding(self) -> Encoding:
         """Return what was learned."""
@@ -373,6 +317,12 @@ class Surveyor:
             self.columns.missing == "indicator" and has_empty,
             _is_single(self.schema.field(name).type),
         )
+
+
+def _holds_vectors(column: Any) -> bool:
+    """Tell whether the first cell of text that is not empty is a vector."""
+    cells = (cell for cell in column.to_pylist() if cell and cell.strip())
+    return next(cells, "").lstrip().startswith("[")
 
 
 def _is_single(kind: pa.DataType) -> bool:

@@ -313,7 +313,7 @@ class FittedSelector(Application):
             relevance=relevance,
             omega=omega,
             empty_groups=empty_groups,
-            labels=None if y is None else as_labels(y),
+            labels=as_labels(y),
             progress=progress or ignore,
         )
 
@@ -334,7 +334,7 @@ class FittedSelector(Application):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean F-score over groups."""
         check_is_fitted(self, "family_")
-        labels = None if y is None else as_labels(y)
+        labels = as_labels(y)
         groups = self._groups(as_table(X), labels=labels, use_labels=y is None)
         used = usable_groups(groups.survey, self.empty_groups)
         found = evaluate(only(groups, used), {"": self._chooser()}, self.n_jobs)

@@ -26,9 +26,9 @@ from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.application.table_defaults import MEMORY
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.learning.streamed_problem import ValidationError
-from variegate.tables.cells import as_flags, as_keys, as_numbers
+from variegate.tables.cells import Batch, Cells, batches
 from variegate.tables.encoding import Encoding
-from variegate.tables.survey import Survey
+from variegate.tables.survey import Survey, flags_of
 from variegate.tables.table import Progress, Table, TableError, ignore
 
 __all__ = ["Group", "Groups"]
@@ -41,18 +41,9 @@ _SHARD = 32 * 2**20
 class Group:
     """The rows of one group, in the order of the table.
 
-    Attributes
-    ----------
-    name : the value of the group column
-    number : int
-    rows : array of int
-        Where the rows are in the table.
-    quality : array of shape (N, d)
-    blocks : dict from block to array of shape (N, p)
-        Features of the similarity; empty if the quality serves both purposes.
-    chosen : array of bool, or None
-        The labels.
-    costs, relevance : arrays of shape (N,), or None
+    ``rows`` says where they are in the table.  Of N rows, the quality is an array of
+    shape (N, d) and each block of the similarity, if the quality does not serve both
+    purposes, one of shape (N, p); labels, costs and relevance are of shape (N,).
     """
 
     name: Any
@@ -94,17 +85,8 @@ class Group:
 class Groups:
     """The groups of a table, in the order of their first rows, again and again.
 
-    Parameters
-    ----------
-    table : Table
-    survey : Survey
-        What the first reading of the same table found.
-    encoding : Encoding
-    labels : array of bool, optional
-        The label of every row, in place of a column.
-    memory : int
-        Most bytes of records to hold in memory.
-    progress : callable, optional
+    ``survey`` is what the first reading of the same table found; ``labels`` are those
+    of every row, in place of a column; ``memory`` is the most bytes of records to hold.
     """
 
     def __init__(
@@ -144,12 +126,8 @@ class Groups:
     ) -> Iterator[None]:
         """Call ground sets by the names of the groups that they were made of.
 
-        Parameters
-        ----------
-        numbers : array of int
-            Those of the groups, in the order of the ground sets.
-        validation : array of int, optional
-            Those of the groups that are only judged by.
+        These have ``numbers``, in the order of the ground sets; those that are only
+        judged by have the numbers ``validation``.
         """
         try:
             yield
@@ -169,59 +147,45 @@ class Groups:
         label = columns.label if self._labels is None else None
         parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
         features = [column.name for column in self.encoding.columns()]
-        named = [name for name in (*parts, *features) if name is not None]
-        first = 0
-        # Rows cannot be counted without a column.
-        to_read = list(dict.fromkeys(named)) or table.schema.names[:1]
-        for batch in table.batches(to_read):
-            records = np.zeros(batch.num_rows, dtype=self._type)
-            self._fill_parts(records, batch, first, is_untyped=table.is_untyped)
-            self._fill_features(records, batch, first, is_untyped=table.is_untyped)
+        n_rows = 0
+        for batch in batches(table, *parts, *features):
+            records = np.zeros(len(batch), dtype=self._type)
+            self._fill_parts(records, batch)
+            self._fill_features(records, batch)
             yield records
-            first += batch.num_rows
-            progress("encoding", first, 0)
-        if first != self.survey.n_rows:
+            n_rows = batch.end
+            progress("encoding", n_rows, 0)
+        if n_rows != self.survey.n_rows:
             raise TableError(f"{table.name} changed while it was read")
 
-    def _fill_parts(
-        self, records: AnyArray, batch: Any, first: int, *, is_untyped: bool
-    ) -> None:
+    def _fill_parts(self, records: AnyArray, batch: Batch) -> None:
         """Fill in group, row, item, label, cost and relevance."""
         columns = self.survey.columns
-        records["group"] = self.survey.index.numbers(batch, columns.group, first)
-        records["row"] = np.arange(first, first + batch.num_rows)
+        records["group"] = self.survey.index.numbers(batch, columns.group)
+        records["row"] = np.arange(batch.first, batch.end)
         if columns.item is not None:
-            keys = as_keys(batch.column(columns.item), columns.item, first)
+            keys = batch[columns.item].keys()
             # Of text: two items of a group share such a hash once in ages, while
             # those of the numbers -1 and -2 are equal.
             records["item"] = [hash(repr(key)) for key in keys.to_pylist()]
-        if self._labels is not None:
-            records["label"] = self._labels[first : first + batch.num_rows]
-        elif columns.label is not None:
-            records["label"] = as_flags(
-                batch.column(columns.label), columns.label, first, is_untyped=is_untyped
-            )
-        for part in ("cost", "relevance"):
-            name = getattr(columns, part)
-            if name is not None:
-                column = batch.column(name)
-                numbers = as_numbers(column, name, first, is_untyped=is_untyped)
-                if part == "relevance":
-                    numbers = self.encoding.filled(name, numbers)
-                records[part] = _checked(numbers, name, part, first)
+        flags = flags_of(batch, columns.label, self._labels)
+        if flags is not None:
+            records["label"] = flags
+        if columns.cost is not None:
+            records["cost"] = _costs(batch[columns.cost])
+        if columns.relevance is not None:
+            cells = batch[columns.relevance]
+            numbers = self.encoding.filled(cells.name, cells.numbers())
+            records["relevance"] = _all_there(numbers, cells, "relevance")
 
-    def _fill_features(
-        self, records: AnyArray, batch: Any, first: int, *, is_untyped: bool
-    ) -> None:
+    def _fill_features(self, records: AnyArray, batch: Batch) -> None:
         """Fill in quality and similarity, and count what was not there in training."""
         encoding = self.encoding
-        records["quality"] = encoding.quality_of(batch, first, is_untyped=is_untyped)
-        for block in encoding.blocks:
-            records[_field(block)] = encoding.block_of(
-                block, batch, first, is_untyped=is_untyped
-            )
+        records["quality"] = encoding.encode(encoding.quality, batch)
+        for block, columns in encoding.blocks.items():
+            records[_field(block)] = encoding.encode(columns, batch)
         for name, column in {c.name: c for c in encoding.columns()}.items():
-            n_unknown = column.n_unknown(batch.column(name))
+            n_unknown = column.n_unknown(batch[name])
             if n_unknown:
                 self._unknown[name] = self._unknown.get(name, 0) + n_unknown
 
@@ -269,20 +233,23 @@ def _record_type(survey: Survey, encoding: Encoding) -> np.dtype[Any]:
     return np.dtype(fields)
 
 
-def _checked(numbers: FloatArray, name: str, part: str, first_row: int) -> FloatArray:
-    """Return costs or relevances, all of them there."""
+def _costs(cells: Cells) -> FloatArray:
+    costs = _all_there(cells.numbers(), cells, "cost")
+    bad = costs <= 0.0
+    if bad.any():
+        raise TableError(
+            f"column {cells.name!r}, the cost, holds {costs[bad][0]:g} in row "
+            f"{cells.row(bad)}: costs must be above zero"
+        )
+    return costs
+
+
+def _all_there(numbers: FloatArray, cells: Cells, part: str) -> FloatArray:
     bad = np.isnan(numbers)
     if bad.any():
-        row = first_row + int(np.argmax(bad)) + 1
         raise TableError(
-            f"column {name!r}, the {part}, has no value in row {row}: "
-            "correct it, or name another column"
-        )
-    if part == "cost" and (numbers <= 0.0).any():
-        place = int(np.argmax(numbers <= 0.0))
-        raise TableError(
-            f"column {name!r}, the cost, holds {numbers[place]:g} in row "
-            f"{first_row + place + 1}: costs must be above zero"
+            f"column {cells.name!r}, the {part}, has no value in row "
+            f"{cells.row(bad)}: correct it, or name another column"
         )
     return numbers
 

@@ -242,7 +242,7 @@ class TableSelector(FittedSelector):
         self._check_parameters()
         progress = progress or ignore
         table = as_table(X)
-        labels = None if y is None else as_labels(y)
+        labels = as_labels(y)
         columns = self._columns_of(table, y)
         if labels is not None and not self.quality:
             refuse_labels_among(columns.quality, table, labels)

@@ -15,26 +15,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from variegate._typing import BoolArray, IntArray
-from variegate.tables.cells import as_flags, as_keys
+from variegate.tables.cells import Batch, batches
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, Surveyor
 from variegate.tables.table import Progress, Table, TableError, ignore
 
-__all__ = ["GroupIndex", "Survey", "learn_encoding", "refuse_labels_among", "survey"]
+__all__ = [
+    "GroupIndex",
+    "Survey",
+    "flags_of",
+    "learn_encoding",
+    "refuse_labels_among",
+    "survey",
+]
 
 
 class GroupIndex:
-    """Groups, numbered in the order of their first rows.
-
-    Attributes
-    ----------
-    names : list
-        The value of the group column for every group.
-    sizes : array of int
-        Rows of each.
-    """
+    """Groups, numbered in the order of their first rows."""
 
     def __init__(self) -> None:
+        #: The value of the group column for every group.
         self.names: list[Any] = []
         self._numbers: dict[Any, int] = {}
         self._sizes = np.zeros(0, dtype=np.int64)
@@ -47,9 +47,9 @@ class GroupIndex:
         """The number of rows of every group."""
         return self._sizes[: len(self.names)]
 
-    def add(self, batch: Any, name: str | None, first_row: int) -> IntArray:
+    def add(self, batch: Batch, name: str | None) -> IntArray:
         """Count some rows, and return the number of the group of each."""
-        numbers = self.numbers(batch, name, first_row, grow=True)
+        numbers = self.numbers(batch, name, grow=True)
         missing = len(self.names) - len(self._sizes)
         if missing > 0:
             # Twice the room, so that a million groups are not copied a million times.
@@ -59,14 +59,14 @@ class GroupIndex:
         return numbers
 
     def numbers(
-        self, batch: Any, name: str | None, first_row: int, *, grow: bool = False
+        self, batch: Batch, name: str | None, *, grow: bool = False
     ) -> IntArray:
         """Return the number of the group of every row."""
         if name is None:
             if grow and not self.names:
                 self.names, self._numbers = ["all rows"], {"all rows": 0}
-            return np.zeros(batch.num_rows, dtype=np.int64)
-        keys = pc.dictionary_encode(as_keys(batch.column(name), name, first_row))
+            return np.zeros(len(batch), dtype=np.int64)
+        keys = pc.dictionary_encode(batch[name].keys())
         here = []
         for key in keys.dictionary.to_pylist():
             number = self._numbers.get(key)
@@ -84,21 +84,12 @@ class GroupIndex:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What a first reading found.
-
-    Attributes
-    ----------
-    columns : Columns
-        Resolved.
-    index : GroupIndex
-    n_rows : int
-    n_chosen : array of int, or None
-        How many rows of each group are labelled 1.
-    """
+    """What a first reading found: resolved columns, groups, and rows of each."""
 
     columns: Columns
     index: GroupIndex
     n_rows: int
+    #: How many rows of each group are labelled 1, where there are labels.
     n_chosen: IntArray | None
 
 
@@ -108,38 +99,26 @@ def survey(
     labels: BoolArray | None = None,
     progress: Progress = ignore,
 ) -> Survey:
-    """Read the groups and the labels of a table.
-
-    Parameters
-    ----------
-    table : Table
-    columns : Columns
-        Resolved.
-    labels : array of bool, optional
-        The label of every row, in place of a column.
-    progress : callable, optional
-    """
+    """Read groups and labels; those of every row may be given in place of a column."""
     index = GroupIndex()
     label = columns.label if labels is None else None
-    parts = [name for name in (columns.group, label) if name is not None]
     n_rows = 0
-    n_chosen = np.zeros(0, dtype=np.int64)
-    # Rows cannot be counted without a column.
-    for batch in table.batches(parts or table.schema.names[:1]):
-        numbers = index.add(batch, columns.group, n_rows)
-        flags = _flags(batch, label, labels, n_rows, is_untyped=table.is_untyped)
+    n_chosen: IntArray | None = None
+    for batch in batches(table, columns.group, label):
+        numbers = index.add(batch, columns.group)
+        flags = flags_of(batch, label, labels)
         if flags is not None:
             here = np.bincount(numbers[flags], minlength=len(index))
-            here[: len(n_chosen)] += n_chosen
+            if n_chosen is not None:
+                here[: len(n_chosen)] += n_chosen
             n_chosen = here
-        n_rows += batch.num_rows
+        n_rows = batch.end
         progress("reading", n_rows, 0)
     if n_rows == 0:
         raise TableError(f"{table.name} has no rows")
     if labels is not None and len(labels) != n_rows:
         raise TableError(f"{len(labels)} labels for a table of {n_rows} rows")
-    has_labels = label is not None or labels is not None
-    return Survey(columns, index, n_rows, n_chosen if has_labels else None)
+    return Survey(columns, index, n_rows, n_chosen)
 
 
 def learn_encoding(
@@ -148,43 +127,32 @@ def learn_encoding(
     numbers: IntArray | None = None,
     progress: Progress = ignore,
 ) -> Encoding:
-    """Learn how columns become features, from the rows of some groups.
+    """Learn how columns become features, from the rows of some groups or of all.
 
-    Parameters
-    ----------
-    table : Table
-    found : Survey
-        Of the same table.
-    numbers : array of int, optional
-        The groups; all of them by default.
-    progress : callable, optional
+    ``found`` is the survey of the same table, ``numbers`` are those of the groups.
     """
     columns = found.columns
-    surveyor = Surveyor(columns, table.schema, table.is_untyped)
+    surveyor = Surveyor(columns, table.schema)
     is_wanted = np.full(len(found.index), numbers is None)
     is_wanted[numbers if numbers is not None else []] = True
-    names = [name for name in (columns.group, *columns.features()) if name is not None]
-    n_rows = 0
-    for batch in table.batches(list(dict.fromkeys(names))) if names else ():
-        groups = found.index.numbers(batch, columns.group, n_rows)
-        surveyor.add(batch, n_rows, is_wanted[groups])
-        n_rows += batch.num_rows
-        progress("looking at columns", n_rows, 0)
+    names = columns.features()
+    for batch in batches(table, columns.group, *names) if names else ():
+        groups = found.index.numbers(batch, columns.group)
+        surveyor.add(batch, is_wanted[groups])
+        progress("looking at columns", batch.end, 0)
     return surveyor.encoding()
 
 
 def refuse_labels_among(names: Sequence[str], table: Table, labels: BoolArray) -> None:
     """Refuse columns that were taken for features and are the labels themselves."""
     same = dict.fromkeys(names, True)
-    first = 0
-    for batch in table.batches(list(names)):
-        here = pa.array(labels[first : first + batch.num_rows])
+    for batch in batches(table, *names):
+        here = pa.array(labels[batch.first : batch.end])
         for name in names:
-            kind = batch.column(name).type
-            same[name] = same[name] and batch.column(name).equals(
-                here.cast(kind) if not pa.types.is_decimal(kind) else here
-            )
-        first += batch.num_rows
+            column = batch.rows.column(name)
+            is_decimal = pa.types.is_decimal(column.type)
+            expected = here if is_decimal else here.cast(column.type)
+            same[name] = same[name] and column.equals(expected)
     for name in names:
         if same[name]:
             raise TableError(
@@ -193,18 +161,12 @@ def refuse_labels_among(names: Sequence[str], table: Table, labels: BoolArray) -
             )
 
 
-def _flags(
-    batch: Any,
-    label: str | None,
-    labels: BoolArray | None,
-    first_row: int,
-    *,
-    is_untyped: bool,
+def flags_of(
+    batch: Batch, label: str | None, labels: BoolArray | None
 ) -> BoolArray | None:
-    if labels is not None:
-        if len(labels) < first_row + batch.num_rows:
-            raise TableError(f"{len(labels)} labels for a table of more rows")
-        return labels[first_row : first_row + batch.num_rows]
-    if label is None:
-        return None
-    return as_flags(batch.column(label), label, first_row, is_untyped=is_untyped)
+    """Return which rows are labelled 1: as given, or by a column, if there is one."""
+    if labels is None:
+        return None if label is None else batch[label].flags()
+    if len(labels) < batch.end:
+        raise TableError(f"{len(labels)} labels for a table of more rows")
+    return labels[batch.first : batch.end]

@@ -23,6 +23,7 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.parquet as parquet
 
 from variegate._files import new_file, writing_to
+from variegate.tables.columns import is_list, is_number, is_text
 from variegate.tables.reading import data_bytes, format_of
 
 __all__ = ["check_writable", "table_writer"]
@@ -141,16 +142,7 @@ class _ParquetWriter:
 
     def _write_group(self) -> None:
         if self._n_rows:
-            arrays = [part.columns for part in self._waiting]
-            table = pa.Table.from_arrays(
-                [
-                    pa.chunked_array(chunks, field.type)
-                    for chunks, field in zip(
-                        zip(*arrays, strict=True), self._schema, strict=True
-                    )
-                ],
-                schema=self._schema,
-            )
+            table = pa.Table.from_batches(self._waiting, self._schema)
             self._writer.write_table(table, row_group_size=self._n_rows)
         self._forget()
 
@@ -271,36 +263,22 @@ def _is_cell(kind: pa.DataType) -> bool:
     """Say whether values of a type can be written as a cell of CSV."""
     if pa.types.is_dictionary(kind):
         return _is_cell(kind.value_type)
-    return _is_written_as_text(kind) or any(
-        is_kind(kind)
-        for is_kind in (
-            pa.types.is_null,
-            pa.types.is_boolean,
-            pa.types.is_integer,
-            pa.types.is_floating,
-            pa.types.is_string,
-            pa.types.is_large_string,
-            pa.types.is_string_view,
-        )
+    return (
+        _is_written_as_text(kind)
+        or is_number(kind)
+        or is_text(kind)
+        or pa.types.is_null(kind)
     )
 
 
 def _is_json(kind: pa.DataType) -> bool:
     """Say whether values of a type can be written as JSON."""
-    if pa.types.is_dictionary(kind) or _is_list(kind):
+    if pa.types.is_dictionary(kind) or is_list(kind):
         return _is_json(kind.value_type)
     if pa.types.is_struct(kind):
         names = [field.name for field in kind]
         return len(set(names)) == len(names) and all(_is_json(f.type) for f in kind)
     return _is_cell(kind)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind)
-        or pa.types.is_large_list(kind)
-        or pa.types.is_fixed_size_list(kind)
-    )
 
 
 def _is_written_as_text(kind: pa.DataType) -> bool:
@@ -345,7 +323,7 @@ def _as_json(array: pa.Array) -> pa.Array:
             array = array.cast(pa.string()).cast(pa.float64())
         finite = compute.is_finite(array)
         return compute.if_else(finite, array, pa.scalar(None, pa.float64()))
-    if _is_list(kind):
+    if is_list(kind):
         # A copy begins at its first value, as lists with a mask must.
         lists = pa.concat_arrays([array.cast(pa.large_list(kind.value_type))])
         values = _as_json(lists.values)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from variegate.application.table_defaults import UNTRAINED
-from variegate.tables.cells import as_numbers
+from variegate.tables.cells import Cells
 from variegate.tables.choosing import Choice
 from variegate.tables.columns import check_there, is_vector
 from variegate.tables.comparison import untrained_ways
@@ -46,7 +46,7 @@ def check_report_columns(
     if relevance is not None and not table.is_untyped:
         # No rows are read: what is wrong with a type is wrong with none of them.
         nothing = pa.array([], table.schema.field(relevance).type)
-        as_numbers(nothing, relevance, 0, is_untyped=False)
+        Cells(nothing, relevance).numbers()
 
 
 def make_report(
