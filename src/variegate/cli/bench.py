@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from variegate._files import write_atomic
+from variegate.cli.paths import FOLDER
 
 
 @click.command()
 @click.argument("names", nargs=-1)
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     required=True,
     help="Folder for a JSON file, a table and a plot each.",
 )

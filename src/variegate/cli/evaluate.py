@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from variegate.application.table_defaults import UNTRAINED
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import stage_progress
+from variegate.cli.results import echo_json, json_option
 from variegate.cli.table_options import (
     EMPTY,
     JOBS,
@@ -77,7 +77,7 @@ class _Count(click.ParamType):  # type: ignore[type-arg]
 @click.option("--label", metavar="COLUMN", help="By default that of the first model.")
 @MEMORY
 @JOBS
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+@json_option(help="JSON instead of a table.")
 def evaluate(
     table: Path,
     models: tuple[Path, ...],
@@ -115,14 +115,13 @@ def evaluate(
         guessed = first.default_relevance()
         if guessed is not None:
             note(f"untrained methods go by {guessed!r}; --relevance names another")
-    click.echo(
-        json.dumps(_as_json(result), indent=1, ensure_ascii=False)
-        if as_json
-        else _as_text(result)
-    )
+    if as_json:
+        echo_json(_numbers(result))
+    else:
+        click.echo(_as_text(result))
 
 
-def _as_json(result: Evaluation) -> dict[str, Any]:
+def _numbers(result: Evaluation) -> dict[str, Any]:
     first = next(iter(result.scores))
 
     def plain(found: dict[str, dict[str, Interval]]) -> dict[str, Any]:

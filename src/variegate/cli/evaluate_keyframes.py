@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from variegate._typing import FloatArray
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import PATH
 from variegate.cli.progress import video_progress
+from variegate.cli.results import echo_json, json_option
 from variegate.cli.values import Number
 from variegate.cli.video_options import need_opencv
 from variegate.report.terminal import columns
@@ -55,7 +55,7 @@ _Choice = tuple[str, list[FloatArray]]
     show_default=True,
     help="Frames match whose histograms of hues differ by less, from 0 to 2.",
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+@json_option(help="JSON instead of a table.")
 def evaluate_keyframes(
     chosen: Path,
     users: tuple[Path, ...],
@@ -97,7 +97,7 @@ def evaluate_keyframes(
         ],
         "mean": mean._asdict(),
     }
-    click.echo(json.dumps(result, indent=1, ensure_ascii=False))
+    echo_json(result)
 
 
 def _choices(
@@ -128,13 +128,10 @@ def _choices(
         if path in tables:
             choices[path] = _of_table(path, tables[path], shown)
         else:
-            choices[path] = [(str(path), _of_folder(path))]
+            pictures = [hue_histogram(image) for _, image in read_pictures(path)]
+            choices[path] = [(str(path), pictures)]
     system = choices[chosen][0][1]
     return system, [one for path in dict.fromkeys(users) for one in choices[path]]
-
-
-def _of_folder(folder: Path) -> list[FloatArray]:
-    return [hue_histogram(image) for _, image in read_pictures(folder)]
 
 
 def _shown(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -17,8 +16,9 @@ from variegate.application.table_defaults import (
 )
 from variegate.cli.learning_options import OUT
 from variegate.cli.notes import notes
-from variegate.cli.paths import OUTPUT, PATH, output, refuse_to_replace
+from variegate.cli.paths import FOLDER, PATH, output_option, refuse_to_replace
 from variegate.cli.progress import stage_progress
+from variegate.cli.results import echo_json, say_written
 from variegate.cli.table_options import (
     EMPTY,
     FORCE,
@@ -130,12 +130,9 @@ _DEFAULT = default_estimator()
 )  # fmt: skip
 @MEMORY
 @JOBS
+@output_option("--html", help="Write a report, as one page.")
 @click.option(
-    "--html", callback=output, type=OUTPUT, metavar="FILE",
-    help="Write a report, as one page.",
-)  # fmt: skip
-@click.option(
-    "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    "--report", type=FOLDER, metavar="DIR",
     help="Write the report as Markdown with pictures.",
 )  # fmt: skip
 @click.option(
@@ -177,14 +174,11 @@ def fit(
             relevance, name = columns.relevance, str(out)
             made = selector.report(source, relevance, show, name, progress)
             _write(made, html, report)
-    click.echo(
-        json.dumps(selector.describe().numbers, indent=1, ensure_ascii=False)
-        if as_json
-        else str(selector.describe())
-    )
-    for path in (out, html, report):
-        if path is not None:
-            click.echo(f"written: {path}", err=True)
+    if as_json:
+        echo_json(selector.describe().numbers)
+    else:
+        click.echo(str(selector.describe()))
+    say_written(out, html, report)
 
 
 def _refuse_outputs(
@@ -193,10 +187,9 @@ def _refuse_outputs(
     """Refuse files that must not be written, before the work."""
     refuse_existing(force, out, html, report and report / "report.md")
     refuse_to_replace(out, "-o", [table])
-    if html is not None:
-        refuse_to_replace(html, "--html", [table])
-        if html.resolve() == out.resolve():
-            raise click.UsageError(f"{out} is for the model: name another for --html")
+    refuse_to_replace(html, "--html", [table])
+    if html is not None and html.resolve() == out.resolve():
+        raise click.UsageError(f"{out} is for the model: name another for --html")
 
 
 def _selector(columns: Columns, given: Mapping[str, Any]) -> TableSelector:

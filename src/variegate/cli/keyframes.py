@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +29,7 @@ from variegate.cli.keyframe_files import (
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import video_progress
+from variegate.cli.results import echo_json, json_option
 from variegate.cli.video_options import every_option, need_opencv
 from variegate.video import KeyframePicker, VideoSummary
 from variegate.video.reading import (
@@ -85,7 +85,7 @@ _JPEG_QUALITY = 92
     help="Names of the pictures, .jpg or .png: {name} of the video, {n} counts from "
     "1, {frame} is its number in the video, {time} in seconds.",
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON, with every candidate.")
+@json_option(help="JSON, with every candidate.")
 @click.option("--force", is_flag=True, help="Replace earlier results in the folder.")
 @click.option(
     "--storyboard/--no-storyboard",
@@ -132,7 +132,7 @@ def keyframes(
         pick = partial(picker.pick, omega=omega, max_frames=max_frames, every=every)
         reports = run.all_videos(pick)
     if as_json and reports:
-        click.echo(json.dumps(reports, indent=1, ensure_ascii=False))
+        echo_json(reports)
     if len(reports) < len(jobs):
         context.exit(2)
 

@@ -8,21 +8,15 @@ from typing import Any
 
 import click
 
-from variegate.cli.paths import OUTPUT, output
+from variegate.cli.paths import output_option
 from variegate.cli.values import Number
 
 __all__ = ["OUT", "lam_option", "max_iter_option", "omega_option", "parameter"]
 
 _Decorator = Callable[[Any], Any]
 
-OUT = click.option(
-    "-o",
-    "--out",
-    callback=output,
-    type=OUTPUT,
-    required=True,
-    metavar="FILE",
-    help="Where the model is written, as JSON.",
+OUT = output_option(
+    "-o", "--out", required=True, help="Where the model is written, as JSON."
 )
 
 

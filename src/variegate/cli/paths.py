@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,11 +17,11 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 #: One that a fit command wrote.
 MODEL = FILE
 
-#: A file to write; :func:`output` is its callback.
-OUTPUT = click.Path(dir_okay=False, path_type=Path)
+#: A folder to write into.
+FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-def output(
+def _writable(
     context: click.Context, parameter: click.Parameter, value: Path | None
 ) -> Path | None:
     """Refuse now what would fail after the work."""
@@ -35,9 +36,20 @@ def output(
     return value
 
 
-def refuse_to_replace(target: Path, option: str, inputs: Sequence[str | Path]) -> None:
+#: An option that names a file to write.
+output_option = partial(
+    click.option,
+    callback=_writable,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+)
+
+
+def refuse_to_replace(
+    target: Path | None, option: str, inputs: Sequence[str | Path]
+) -> None:
     """Stop a file from being written over one that it is made from."""
-    if not target.exists():
+    if target is None or not target.exists():
         return
     for name in inputs:
         source = Path(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 from variegate.cli.errors import Interrupted
+from variegate.cli.paths import FOLDER
 from variegate.cli.progress import progress_bar
 
 
@@ -20,7 +22,7 @@ def reproduce() -> None:
 
 _out = click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     required=True,
     help="Folder for results.json, report.md and the figures.",
 )
@@ -45,49 +47,25 @@ _test_data = click.option(
 )
 
 
-@reproduce.command()
-@_out
-@_quick
-@_jobs
-def synthetic(**options: Any) -> None:
-    """Section 4.1: figures 1a, 1b and 1c on synthetic ground sets.
-
-    Interrupted runs go on where they stopped when repeated with the same options.
-    """
-    _run("synthetic", "fitting", **options)
-
-
-@reproduce.command()
-@_out
-@_data
-@_test_data
-@click.option(
+_duc = click.option(
     "--duc",
     type=_folder,
     help="Folder with duc2003 and duc2004: also run the paper's own protocol.",
 )
-@_quick
-@_jobs
-def documents(**options: Any) -> None:
-    """Section 4.2: summaries of clusters of documents, table 1.
-
-    Interrupted runs go on where they stopped when repeated with the same options.
-    """
-    _run("documents", "learning", **options)
 
 
-@reproduce.command()
-@_out
-@_data
-@_test_data
-@_quick
-@_jobs
-def video(**options: Any) -> None:
-    """Section 4.3: key frames of videos, table 2 and figures 2 and 3.
+def _add(name: str, label: str, what: str, *folders: Callable[[Any], Any]) -> None:
+    """Add the command that runs an experiment; ``label`` is said of its progress."""
 
-    Interrupted runs go on where they stopped when repeated with the same options.
-    """
-    _run("video", "learning", **options)
+    def command(**options: Any) -> None:
+        _run(name, label, **options)
+
+    for option in (_jobs, _quick, *reversed(folders), _out):
+        command = option(command)
+    again = (
+        "Interrupted runs go on where they stopped when repeated with the same options."
+    )
+    reproduce.command(name, help=f"{what}\n\n{again}")(command)
 
 
 def _run(
@@ -119,3 +97,22 @@ def _run(
     rows = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
     click.echo(ruled_columns(outcome.claims_header, rows, widths=(36, 48, 14)))
     click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)
+
+
+_add(
+    "synthetic",
+    "fitting",
+    "Section 4.1: figures 1a, 1b and 1c on synthetic ground sets.",
+)
+_add(
+    "documents",
+    "learning",
+    "Section 4.2: summaries of clusters of documents, table 1.",
+    *(_data, _test_data, _duc),
+)
+_add(
+    "video",
+    "learning",
+    "Section 4.3: key frames of videos, table 2 and figures 2 and 3.",
+    *(_data, _test_data),
+)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from variegate.cli.notes import note
 from variegate.cli.paths import FILE
+from variegate.cli.results import echo_json, json_option
 from variegate.report.terminal import columns
 from variegate.text.rouge import Rouge, Score, mean_scores, read_exceptions
 from variegate.text.rouge.tokens import mostly_beyond_ascii
@@ -107,39 +108,23 @@ class _SeveralFiles(click.Command):
 @click.option(
     "--encoding", default="utf-8", show_default=True, help="Encoding of all files."
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+@json_option(help="JSON instead of a table.")
 def rouge(
     systems: tuple[Path, ...],
     references: tuple[Path, ...],
-    n: tuple[int, ...],
-    lcs: bool,
-    w: float | None,
-    skip: float | None,
-    su: float | None,
-    stem: bool,
     wordnet: Path | None,
-    max_bytes: int | None,
-    max_words: int | None,
     best: bool,
     stop_words: Path | None,
-    unicode: bool,
     encoding: str,
     as_json: bool,
+    **settings: Any,
 ) -> None:
     """Score summaries of one topic as ROUGE-1.5.5 does."""
     scorer = Rouge(
-        n=n,
-        lcs=lcs,
-        w=w,
-        skip=skip,
-        su=su,
-        stem=stem,
         exceptions=None if wordnet is None else read_exceptions(wordnet),
-        max_bytes=max_bytes,
-        max_words=max_words,
         references="best" if best else "average",
         stop_words=_read(stop_words, encoding).split() if stop_words else None,
-        unicode=unicode,
+        **settings,
     )
     texts = {path: _reference(path, scorer, encoding) for path in references}
     with warnings.catch_warnings():
@@ -151,7 +136,8 @@ def rouge(
     rows = [(str(path), row) for path, row in zip(systems, scores, strict=True)]
     mean = mean_scores(scores)
     if as_json:
-        click.echo(_json(rows, mean))
+        named = [{"system": name, "scores": _plain(each)} for name, each in rows]
+        echo_json({"systems": named, "mean": _plain(mean)})
     else:
         click.echo(_table([*rows, ("mean", mean)] if len(rows) > 1 else rows))
 
@@ -193,15 +179,6 @@ def _reference(path: Path, scorer: Rouge, encoding: str) -> str:
         hint = "" if scorer.unicode else "; --unicode counts letters outside ASCII"
         raise click.UsageError(f"{path}: the reference has no words that count{hint}")
     return text
-
-
-def _json(
-    rows: Sequence[tuple[str, Mapping[str, Score]]], mean: Mapping[str, Score]
-) -> str:
-    systems = [{"system": name, "scores": _plain(scores)} for name, scores in rows]
-    return json.dumps(
-        {"systems": systems, "mean": _plain(mean)}, indent=1, ensure_ascii=False
-    )
 
 
 def _plain(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:

@@ -11,8 +11,9 @@ import click
 
 from variegate.baselines import METHODS
 from variegate.cli.notes import note, notes
-from variegate.cli.paths import MODEL, OUTPUT, PATH, output, refuse_to_replace
+from variegate.cli.paths import MODEL, PATH, output_option, refuse_to_replace
 from variegate.cli.progress import stage_progress
+from variegate.cli.results import say_written
 from variegate.cli.table_options import (
     FORCE,
     JOBS,
@@ -49,8 +50,8 @@ _OF_A_MODEL = ("similarity", "categorical", "relevance")
     type=click.Choice(list(METHODS)),
     help="Without a model, how to choose.",
 )
-@click.option(
-    "-o", "--out", callback=output, type=OUTPUT, required=True, metavar="FILE",
+@output_option(
+    "-o", "--out", required=True,
     help="Where the rows are written: .parquet, .csv, .jsonl or .arrow.",
 )  # fmt: skip
 @click.option(
@@ -132,7 +133,7 @@ def select(
             "they count as none of its kinds"
         )
     click.echo(_as_json(choices, out) if as_json else _as_text(choices))
-    click.echo(f"written: {out}", err=True)
+    say_written(out)
 
 
 def _refuse_mixture(

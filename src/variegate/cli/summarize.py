@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,8 +19,9 @@ from variegate.cli.learning_options import (
     parameter,
 )
 from variegate.cli.notes import note, notes
-from variegate.cli.paths import MODEL, OUTPUT, output, refuse_to_replace
+from variegate.cli.paths import MODEL, output_option, refuse_to_replace
 from variegate.cli.progress import progress_bar
+from variegate.cli.results import echo_json, json_option, say_written
 from variegate.text import Budget, Document, Summarizer
 from variegate.text.languages import as_language
 from variegate.text.quality import FEATURE_SETS
@@ -79,13 +79,9 @@ def _language(
 @click.option(
     "--encoding", default="utf-8", show_default=True, help="Encoding of the files."
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON, with every sentence.")
-@click.option(
-    "--html",
-    callback=output,
-    type=OUTPUT,
-    metavar="FILE",
-    help="Write a page too that shows the summary in its documents.",
+@json_option(help="JSON, with every sentence.")
+@output_option(
+    "--html", help="Write a page too that shows the summary in its documents."
 )
 def summarize(
     files: tuple[str, ...],
@@ -111,22 +107,21 @@ def summarize(
             )
         files = ("-",)
     documents = read_documents(files, encoding)
-    if html is not None:
-        refuse_to_replace(html, "--html", [document.id for document in documents])
-        if model is not None:
-            refuse_to_replace(html, "--html", [model])
+    sources = [document.id for document in documents]
+    refuse_to_replace(
+        html, "--html", sources if model is None else [*sources, str(model)]
+    )
     summarizer = text.load_default() if model is None else Summarizer.load(model)
     summary = summarizer.summarize(documents, budget, omega, language)
     if html is not None:
         write_atomic(html, html_report(summary, _title(documents)))
     if as_json:
-        click.echo(json.dumps(summary.as_dict(), indent=1, ensure_ascii=False))
+        echo_json(summary.as_dict())
     elif summary.sentences:
         click.echo(summary.text)
     if not summary.sentences:
         note("the model chose no sentence; give a --budget to fill or a larger --omega")
-    if html is not None:
-        click.echo(f"written: {html}", err=True)
+    say_written(html)
 
 
 def _title(documents: Sequence[Document]) -> str:
@@ -180,4 +175,4 @@ def fit_summarizer(data: Path, out: Path, encoding: str, **parameters: Any) -> N
         summarizer.fit(clusters, progress=progress)
         summarizer.save(out)
     click.echo(summarizer.describe_training())
-    click.echo(f"written: {out}", err=True)
+    say_written(out)

@@ -13,6 +13,7 @@ import click
 from variegate.application import table_defaults
 from variegate.baselines import select
 from variegate.cli.paths import FILE
+from variegate.cli.results import json_option
 from variegate.cli.values import NAMES, SIZE, Number
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ trade_off = partial(
 
 FORCE = click.option("--force", is_flag=True, help="Replace files that exist.")
 
-JSON = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+JSON = json_option(help="JSON instead of text.")
 
 
 def columns_of(columns_file: Path | None, **given: Any) -> Columns:

@@ -32,18 +32,11 @@ _Result = TypeVar("_Result")
 
 
 class Choice(NamedTuple):
-    """What was chosen from a group.
+    """What was chosen from a group: positions in it, best first.
 
-    Attributes
-    ----------
-    order : array of int
-        Positions in the group, best first.
-    probability : array of shape (N,), or None
-        That each row of the group is chosen, where a model tells; NaN for rows of a
-        large group that are no candidates.
-    ending : dict or None
-        How the search ended: ``stop_reason``, ``gap`` and ``is_optimal`` of a
-        :class:`variegate.Selection`.  None for methods that do not search.
+    Where a model tells, ``probability`` has that of each row to be chosen, NaN for rows
+    of a large group that are no candidates, and ``ending`` says how the search ended:
+    ``stop_reason``, ``gap`` and ``is_optimal`` of a :class:`variegate.Selection`.
     """
 
     order: IntArray
@@ -56,18 +49,9 @@ class ByModel:
     """Choose by a learned model.
 
     Rows are ranked by what each adds to those before it: first the one of the highest
-    quality, next the one that raises the determinant most, and so on.
-
-    Parameters
-    ----------
-    model : LargeMarginDPP
-    decoder : Decoder
-    k : int, optional
-        Rows to choose from each group, all of it if it has no more.
-    budget : float, optional
-        The most that the rows of a group may cost together.
-    seed : int
-        The same for every group, so that a choice does not depend on other groups.
+    quality, next the one that raises the determinant most, and so on.  Of a group with
+    no more than ``k`` rows all are chosen.  The seed is the same for every group, so
+    that a choice does not depend on other groups.
     """
 
     model: LargeMarginDPP
@@ -148,14 +132,6 @@ class ByMethod:
     """Choose by a method of :func:`variegate.select`.
 
     With a budget, rows are taken in the order of the method while they fit.
-
-    Parameters
-    ----------
-    method : str
-    k : int, optional
-    budget : float, optional
-    trade_off : float
-    seed : int
     """
 
     method: str
@@ -171,9 +147,8 @@ class ByMethod:
             return Choice(self._order(group, np.arange(len(group)), k))
         if group.costs is None:
             raise TableError("a budget needs a column of costs")
-        return Choice(
-            self._affordable(group, Constraint(self.k, self.budget, group.costs))
-        )
+        limit = Constraint(self.k, self.budget, group.costs)
+        return Choice(self._affordable(group, limit))
 
     def _order(self, group: Group, rows: IntArray, k: int) -> IntArray:
         """Return ``k`` of the rows, in the order of the method."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_choice
 from variegate.baselines import METHODS
 from variegate.tables.choosing import ByMethod, Choice
 from variegate.tables.evaluation import Evaluation, evaluate
 from variegate.tables.groups import Group
 from variegate.tables.splitting import only, usable_groups
-from variegate.tables.table import Progress, Table, TableError, ignore
+from variegate.tables.table import Progress, Table, TableError, counting, ignore
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -63,18 +63,15 @@ def compare(
 ) -> Evaluation:
     """Return the scores of selectors and other ways on the groups of a labelled table.
 
-    Parameters
-    ----------
-    selectors : dict from a name to TableSelector
-    ways : dict from a name to what chooses from a group
-        Methods that learn nothing; they see the similarity columns of the first
-        selector.
-    labels : array of bool, optional
-        In place of the label column.
-    relevance, omega, empty_groups, progress
-        As for :meth:`variegate.tables.TableSelector.evaluate`.
+    The ways learn nothing, and see the similarity columns of the first selector.
+    ``labels`` are in place of the label column; the rest is as for
+    :meth:`variegate.tables.TableSelector.evaluate`.
     """
-    _check_alike(selectors.values())
+    if len({(s.columns_.group, s.columns_.label) for s in selectors.values()}) > 1:
+        raise TableError(
+            "the models go by different columns of groups or labels, so that there is "
+            "nothing to compare"
+        )
     scores: dict[str, FloatArray] = {}
     endings: dict[str, list[dict[str, Any]]] = {}
     for name, selector in selectors.items():
@@ -89,31 +86,15 @@ def compare(
             progress=progress,
         )
         used = usable_groups(groups.survey, empty_groups)
-        _check_enough(used, table)
-
-        def judged(done: int, total: int = len(used)) -> None:
-            progress("judging", done, total)
-
-        found = evaluate(only(groups, used), here, selector.n_jobs, judged)
+        if len(used) < 2:
+            # Of a single group nobody knows how much chance there is in it.
+            raise TableError(
+                f"{table.name} has {len(used)} group to judge by: intervals need two "
+                "at least"
+            )
+        judging = counting(progress, "judging", len(used))
+        found = evaluate(only(groups, used), here, selector.n_jobs, judging)
         scores |= found.scores
         endings |= found.endings
     ordered = {name: scores[name] for name in (*selectors, *ways)}
     return Evaluation(ordered, found.wanted_size, endings)
-
-
-def _check_enough(used: IntArray, table: Table) -> None:
-    """Refuse a single group, of which nobody knows how much chance there is in it."""
-    if len(used) < 2:
-        raise TableError(
-            f"{table.name} has {len(used)} group to judge by: intervals need two at "
-            "least"
-        )
-
-
-def _check_alike(selectors: Iterable[TableSelector]) -> None:
-    """Refuse models of other groups or labels: nothing could be compared."""
-    if len({(s.columns_.group, s.columns_.label) for s in selectors}) > 1:
-        raise TableError(
-            "the models go by different columns of groups or labels, so that there is "
-            "nothing to compare"
-        )

@@ -45,29 +45,21 @@ NUMBERS = "columns"
 
 @dataclass(frozen=True, eq=False)
 class FeatureColumn:
-    """One column as features.
+    """One column as features; a direction is a vector scaled to unit length.
 
-    Attributes
-    ----------
-    name : str
-    kind : {"number", "category", "vector", "direction"}
-        A direction is a vector scaled to unit length.
-    mean, scale : arrays of shape (size,)
-        Of numbers and vectors.
-    levels : tuple of str
-        The values of a category.
-    has_indicator : bool
-        Whether a last feature says that a cell is empty.
-    is_single : bool
-        Whether the column holds numbers of single precision.
+    Numbers and vectors have a mean and a scale, arrays of shape (size,); categories
+    have levels, their values.
     """
 
     name: str
+    #: "number", "category", "vector" or "direction".
     kind: str
     mean: FloatArray
     scale: FloatArray
     levels: tuple[str, ...] = ()
+    #: Whether a last feature says that a cell is empty.
     has_indicator: bool = False
+    #: Whether the column holds numbers of single precision.
     is_single: bool = False
 
     @property
@@ -136,16 +128,7 @@ class FeatureColumn:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """All columns as features.
-
-    Attributes
-    ----------
-    quality : tuple of FeatureColumn
-    blocks : dict from the name of a block to a tuple of FeatureColumn
-        The similarity; empty where the quality serves both purposes.
-    missing : str
-        What is done where a cell is empty.
-    """
+    """All columns as features; no blocks where the quality is the similarity too."""
 
     quality: tuple[FeatureColumn, ...]
     blocks: Mapping[str, tuple[FeatureColumn, ...]]
@@ -220,10 +203,8 @@ class _Moments:
         spread = np.sqrt(self.squares / np.maximum(self.count, 1))
         # A constant column says nothing, however its mean was rounded.
         is_constant = spread <= 1e-12 * np.abs(self.mean)
-        mean, scale = (
-            np.ldexp(self.mean, self.exponent),
-            np.ldexp(spread, self.exponent),
-        )
+        mean = np.ldexp(self.mean, self.exponent)
+        scale = np.ldexp(spread, self.exponent)
         return np.atleast_1d(mean), np.atleast_1d(np.where(is_constant, 1.0, scale))
 
 
@@ -286,11 +267,10 @@ class Surveyor:
         """Return what was learned."""
         quality = tuple(self._column(n, "quality") for n in self.columns.quality)
         similarity = [self._column(n, "similarity") for n in self.columns.similarity]
-        vectors = [column for column in similarity if column.kind == "direction"]
-        numbers = tuple(column for column in similarity if column.kind != "direction")
         blocks: dict[str, tuple[FeatureColumn, ...]] = {
-            column.name: (column,) for column in vectors
+            c.name: (c,) for c in similarity if c.kind == "direction"
         }
+        numbers = tuple(c for c in similarity if c.kind != "direction")
         if numbers:
             name = NUMBERS if NUMBERS not in blocks else f"{NUMBERS} of numbers"
             blocks[name] = numbers

@@ -47,16 +47,8 @@ class Output:
     """What becomes of choices: which rows and columns, and where they go.
 
     Rows keep their order, columns and types.  The columns "selection_rank" and, from a
-    model, "inclusion_probability" are added.
-
-    Parameters
-    ----------
-    keep_all : bool
-        Whether to give all rows, with a column "selected".
-    drop : sequence of str
-        Columns to leave out.
-    out : str or Path, optional
-        A file to write, which is there at the end or not at all.
+    model, "inclusion_probability" are added; where all rows are kept, also "selected".
+    Columns can be dropped.  A file to write is there at the end or not at all.
     """
 
     keep_all: bool = False

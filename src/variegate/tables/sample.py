@@ -138,15 +138,13 @@ def make_table(
     >>> any(table["chosen"].to_pylist())
     True
     """
-    for name, value in (
-        ("n_groups", n_groups),
-        ("n_items", n_items),
-        ("n_dimensions", n_dimensions),
-    ):
-        check_count(name, value)
+    check_count("n_groups", n_groups)
+    check_count("n_items", n_items)
+    check_count("n_dimensions", n_dimensions)
     columns = _drawn_columns(generator(random_state), n_groups, n_items, n_dimensions)
     ranking = np.argsort(-columns["score"], axis=1, kind="stable")
-    return _table({name: _ranked(part, ranking) for name, part in columns.items()})
+    groups = np.arange(n_groups)[:, None]
+    return _table({name: part[groups, ranking] for name, part in columns.items()})
 
 
 def _drawn_columns(
@@ -250,13 +248,7 @@ def _earlier_of_topic(topics: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class _Editors:
-    """One editor a query; what they do is said in :func:`make_table`.
-
-    Attributes
-    ----------
-    bar, alike : arrays of shape (groups,)
-    overlooks, does_not_notice : boolean arrays of shape (groups, items)
-    """
+    """One editor a query, (groups,), with mistakes (groups, items); see the top."""
 
     bar: FloatArray
     alike: FloatArray
@@ -306,35 +298,22 @@ def _chunks(n_groups: int, numbers: int) -> list[slice]:
     return [slice(start, min(start + step, n_groups)) for start in starts]
 
 
-def _ranked(values: Any, ranking: IntArray) -> Any:
-    """Return the values of all groups, each in the order of its ranking."""
-    groups = np.arange(len(ranking))[:, None]
-    return values[groups, ranking]
-
-
 def _table(columns: dict[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     n_groups, n_items = columns["score"].shape
-    queries = pa.array(_names("q", n_groups, 4))
-    items = pa.array(_names("i", n_items, 2))
-    group = np.repeat(np.arange(n_groups, dtype=np.int32), n_items)
-    item = np.tile(np.arange(n_items, dtype=np.int32), n_groups)
-    arrays = {
-        "query": queries.take(pa.array(group)),
-        "item": items.take(pa.array(item)),
-    }
+    queries = np.repeat(_names("q", n_groups, 4), n_items)
+    items = np.tile(_names("i", n_items, 2), n_groups)
+    arrays = {"query": pa.array(queries), "item": pa.array(items)}
     for name, values in columns.items():
+        flat = values.ravel()
         if name == "kind":
-            kinds = pa.array(list(_KINDS))
-            arrays[name] = kinds.take(pa.array(values.ravel()))
+            arrays[name] = pa.array(list(_KINDS)).take(pa.array(flat))
         elif name == "embedding":
-            step = values.shape[2]
-            offsets = np.arange(0, values.size + 1, step, dtype=np.int32)
-            flat = pa.array(values.ravel())
-            arrays[name] = pa.ListArray.from_arrays(pa.array(offsets), flat)
+            ends = np.arange(0, values.size + 1, values.shape[2], dtype=np.int32)
+            arrays[name] = pa.ListArray.from_arrays(pa.array(ends), pa.array(flat))
         else:
-            arrays[name] = pa.array(values.ravel())
+            arrays[name] = pa.array(flat)
     return pa.table(arrays)
 
 

@@ -10,7 +10,15 @@ import pyarrow as pa
 
 from variegate.tables.reading import TableFile
 
-__all__ = ["MemoryTable", "Progress", "Table", "TableError", "as_table", "ignore"]
+__all__ = [
+    "MemoryTable",
+    "Progress",
+    "Table",
+    "TableError",
+    "as_table",
+    "counting",
+    "ignore",
+]
 
 #: Called with what is being done, and the numbers of finished and of all steps of it;
 #: while a table is read, rows are counted, and all of them are 0: not known.
@@ -19,6 +27,11 @@ Progress = Callable[[str, int, int], None]
 
 def ignore(stage: str, done: int, total: int) -> None:
     """Progress that nobody watches."""
+
+
+def counting(progress: Progress, stage: str, total: int) -> Callable[[int], None]:
+    """Return what is told how many of all steps of a stage are done."""
+    return lambda done: progress(stage, done, total)
 
 
 class TableError(ValueError):

@@ -47,22 +47,13 @@ _BUFFER = 64 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned.
-
-    Attributes
-    ----------
-    family : OmegaFamily
-    omega : float
-        The one to use.
-    path : OmegaPath or None
-        Scores on held-out groups that ``omega`` was chosen by.
-    n_tuned : int
-        Groups that it was chosen on, 0 if it was given.
-    """
+    """What was learned: ``omega`` is the one to use."""
 
     family: OmegaFamily
     omega: float
+    #: Scores on held-out groups that ``omega`` was chosen by.
     path: OmegaPath | None = None
+    #: Groups that it was chosen on, 0 if it was given.
     n_tuned: int = 0
 
     @property
@@ -78,29 +69,17 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """How to learn.
+    """How to learn; ``memory`` is bytes that learning in memory may take."""
 
-    Parameters
-    ----------
-    estimator : LargeMarginDPP
-        What is learned with; its ``random_state`` is a seed.
-    omegas : tuple of float or None
-        None: those of ``OMEGAS``, or 1 alone where groups do not fit in memory.
-    search : LargeMarginDPPCV or None
-        What chooses lambda and omega on held-out groups, if that is wanted; estimator,
-        omegas, folds and callback are put in when it is used.
-    memory : int
-        Bytes that learning in memory may take.
-    n_epochs : int or None
-        Passes over groups that do not fit in memory; None: as many as make
-        ``N_STEPS`` steps.
-    progress : callable
-    """
-
+    #: What is learned with; its ``random_state`` is a seed.
     estimator: LargeMarginDPP
+    #: None: those of ``OMEGAS``, or 1 alone where groups do not fit in memory.
     omegas: tuple[float, ...] | None
+    #: What chooses lambda and omega on held-out groups, if that is wanted; estimator,
+    #: omegas, folds and callback are put in when it is used.
     search: LargeMarginDPPCV | None
     memory: int
+    #: Passes over groups that do not fit in memory; None: as many as make ``N_STEPS``.
     n_epochs: int | None = None
     progress: Progress = ignore
 
@@ -155,15 +134,7 @@ class Lesson:
     def _tune(
         self, search: LargeMarginDPPCV, groups: Groups, numbers: IntArray
     ) -> tuple[LargeMarginDPP, float, OmegaPath]:
-        """Choose lambda and omega by cross-validation on some groups.
-
-        Returns
-        -------
-        estimator : LargeMarginDPP
-            With the lambda that was chosen.
-        omega : float
-        path : OmegaPath
-        """
+        """Choose lambda, of the estimator, and omega by cross-validation on groups."""
         if len(numbers) < 2:
             raise TableError(
                 "one group is not enough to choose lambda and omega by: give more "

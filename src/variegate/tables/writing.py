@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as compute
@@ -107,16 +107,20 @@ def table_writer(
 
 
 class _Writer(Protocol):
+    _writer: Any
+
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None: ...
 
     def write(self, batch: pa.RecordBatch) -> None: ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._writer.close()
 
-    def abandon(self) -> None: ...
+    def abandon(self) -> None:
+        self._writer.close()
 
 
-class _ParquetWriter:
+class _ParquetWriter(_Writer):
     """Batches are brought together: each row group costs every reader a little."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
@@ -150,11 +154,8 @@ class _ParquetWriter:
         self._write_group()
         self._writer.close()
 
-    def abandon(self) -> None:
-        self._writer.close()
 
-
-class _ArrowWriter:
+class _ArrowWriter(_Writer):
     """Dictionaries only grow, because a file can replace none."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
@@ -180,13 +181,8 @@ class _ArrowWriter:
         self._held[place] = column.slice(0, 0)
         return column
 
-    def close(self) -> None:
-        self._writer.close()
 
-    abandon = close
-
-
-class _CsvWriter:
+class _CsvWriter(_Writer):
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
         delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
         header = io.StringIO(newline="")
@@ -218,13 +214,8 @@ class _CsvWriter:
             pa.RecordBatch.from_arrays(columns, schema=self._schema)
         )
 
-    def close(self) -> None:
-        self._writer.close()
 
-    abandon = close
-
-
-class _JsonWriter:
+class _JsonWriter(_Writer):
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
         self._file = file
         self._names = schema.names
@@ -248,7 +239,7 @@ class _JsonWriter:
     abandon = close
 
 
-_WRITERS: dict[str, type[_Writer]] = {
+_WRITERS: dict[str, Callable[[BinaryIO, pa.Schema, Path], _Writer]] = {
     "parquet": _ParquetWriter,
     "arrow": _ArrowWriter,
     "csv": _CsvWriter,
