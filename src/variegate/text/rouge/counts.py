@@ -11,70 +11,48 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
-from variegate.text.rouge.score import Ratios, ratio
+from variegate.text.rouge.score import Measure, Ratios, ratio
 from variegate.text.rouge.tokens import Text
 
-__all__ = ["NGrams", "SkipBigrams"]
+__all__ = ["ngrams", "skip_bigrams"]
 
 Unit = Hashable
 Words = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class NGrams:
-    """ROUGE-N: runs of ``n`` words."""
-
-    n: int
-
-    @property
-    def name(self) -> str:
-        """The key of its score."""
-        return f"rouge-{self.n}"
-
-    def units(self, words: Words) -> Iterable[Unit]:
-        """Return the n-grams of a text."""
-        if self.n == 1:
-            return words
-        return zip(*(words[start:] for start in range(self.n)), strict=False)
-
-    def pool(self, references: Sequence[Text]) -> CountPool:
-        """Return the references, ready for many summaries."""
-        return CountPool(self.units, references)
+def ngrams(n: int) -> Measure:
+    """Return ROUGE-N: runs of ``n`` words."""
+    return Measure(f"rouge-{n}", partial(CountPool, partial(_runs, n)))
 
 
-@dataclass(frozen=True)
-class SkipBigrams:
-    """ROUGE-S: pairs of words in order with at most ``skip`` words between them.
+def skip_bigrams(skip: float, *, unigrams: bool) -> Measure:
+    """Return ROUGE-S: pairs of words in order, at most ``skip`` words between them.
 
     ``skip`` may be ``math.inf``.  With ``unigrams`` (ROUGE-SU) single words count too,
     all but the last: ROUGE-1.5.5 counts a word together with the pairs it begins.
     """
+    reach = "*" if math.isinf(skip) else f"{skip:.0f}"
+    units = partial(_pairs, skip, unigrams)
+    return Measure(f"rouge-s{'u' * unigrams}{reach}", partial(CountPool, units))
 
-    skip: float
-    unigrams: bool
 
-    @property
-    def name(self) -> str:
-        """The key of its score."""
-        reach = "*" if math.isinf(self.skip) else f"{self.skip:.0f}"
-        return f"rouge-s{'u' * self.unigrams}{reach}"
+def _runs(n: int, words: Words) -> Iterable[Unit]:
+    if n == 1:
+        return words
+    return zip(*(words[start:] for start in range(n)), strict=False)
 
-    def units(self, words: Words) -> Iterable[Unit]:
-        """Return the pairs of a text, and its words where they count."""
-        reach = len(words) if math.isinf(self.skip) else int(self.skip) + 1
-        pairs: Iterable[Unit] = (
-            (first, second)
-            for i, first in enumerate(words)
-            for second in words[i + 1 : i + 1 + reach]
-        )
-        return chain(words[:-1], pairs) if self.unigrams else pairs
 
-    def pool(self, references: Sequence[Text]) -> CountPool:
-        """Return the references, ready for many summaries."""
-        return CountPool(self.units, references)
+def _pairs(skip: float, unigrams: bool, words: Words) -> Iterable[Unit]:
+    reach = len(words) if math.isinf(skip) else int(skip) + 1
+    pairs: Iterable[Unit] = (
+        (first, second)
+        for i, first in enumerate(words)
+        for second in words[i + 1 : i + 1 + reach]
+    )
+    return chain(words[:-1], pairs) if unigrams else pairs
 
 
 class CountPool:
@@ -85,9 +63,7 @@ class CountPool:
     """
 
     def __init__(
-        self,
-        units: Callable[[Words], Iterable[Unit]],
-        references: Sequence[Text],
+        self, units: Callable[[Words], Iterable[Unit]], references: Sequence[Text]
     ) -> None:
         counts = [Counter(units(reference.words)) for reference in references]
         self._units = units

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from variegate.text.rouge.tokens import Text
@@ -43,17 +43,11 @@ class Pool(Protocol):
         ...
 
 
-class Measure(Protocol):
-    """One way of comparing a summary with references."""
+class Measure(NamedTuple):
+    """The key of a score, like ``rouge-1``, and what makes references ready for it."""
 
-    @property
-    def name(self) -> str:
-        """The key of its score, like ``rouge-1``."""
-        ...
-
-    def pool(self, references: Sequence[Text]) -> Pool:
-        """Return the references, ready for many summaries."""
-        ...
+    name: str
+    pool: Callable[[Sequence[Text]], Pool]
 
 
 def ratio(part: float, whole: float) -> float:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal
 
-from variegate.text.rouge.counts import NGrams, SkipBigrams
+from variegate.text.rouge.counts import ngrams, skip_bigrams
 from variegate.text.rouge.score import Measure, Pool, Score
-from variegate.text.rouge.sequences import LongestCommon, WeightedLongestCommon
+from variegate.text.rouge.sequences import longest_common, weighted_longest_common
 from variegate.text.rouge.tokens import (
     Reader,
     Text,
@@ -118,15 +118,15 @@ class Rouge:
     def measures(self) -> tuple[Measure, ...]:
         """The measures asked for, in the order of the scores."""
         lengths = self.n if isinstance(self.n, tuple) else ()
-        measures: list[Measure] = [NGrams(length) for length in lengths]
+        measures = [ngrams(length) for length in lengths]
         if self.lcs:
-            measures.append(LongestCommon())
+            measures.append(longest_common())
         if self.w is not None:
-            measures.append(WeightedLongestCommon(self.w))
+            measures.append(weighted_longest_common(self.w))
         if self.skip is not None:
-            measures.append(SkipBigrams(self.skip, unigrams=False))
+            measures.append(skip_bigrams(self.skip, unigrams=False))
         if self.su is not None:
-            measures.append(SkipBigrams(self.su, unigrams=True))
+            measures.append(skip_bigrams(self.su, unigrams=True))
         return tuple(measures)
 
     @property

@@ -20,66 +20,41 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
-from variegate.text.rouge.score import Ratios, ratio
+from variegate.text.rouge.score import Measure, Ratios, ratio
 from variegate.text.rouge.tokens import Text
 
-__all__ = ["LongestCommon", "WeightedLongestCommon", "common_positions"]
+__all__ = ["common_positions", "longest_common", "weighted_longest_common"]
 
 Words = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class LongestCommon:
-    """ROUGE-L."""
-
-    @property
-    def name(self) -> str:
-        """The key of its score."""
-        return "rouge-l"
-
-    def pool(self, references: Sequence[Text]) -> SequencePool:
-        """Return the references, ready for many summaries."""
-        return SequencePool(references, 1.0, _count_hits, _n_words)
+def longest_common() -> Measure:
+    """Return ROUGE-L."""
+    return Measure("rouge-l", partial(SequencePool, w=1.0, weigh=_count_hits))
 
 
-@dataclass(frozen=True)
-class WeightedLongestCommon:
-    """ROUGE-W with the weight ``k ** w`` of a run of k words."""
-
-    w: float
-
-    @property
-    def name(self) -> str:
-        """The key of its score."""
-        return f"rouge-w-{self.w:g}"
-
-    def pool(self, references: Sequence[Text]) -> SequencePool:
-        """Return the references, ready for many summaries."""
-        return SequencePool(references, self.w, self._weigh_hits, self._size)
-
-    def _weigh_hits(self, marked: list[bool], hit: list[bool]) -> float:
-        weight = 0.0
-        run = 0
-        for is_hit, goes_on in zip(hit, [*marked[1:], False], strict=True):
-            run += is_hit
-            if is_hit and not goes_on:
-                weight += float(run**self.w)
-                run = 0
-        return weight
-
-    def _size(self, reference: Text) -> float:
-        return float(sum(len(words) ** self.w for words in reference.sentences))
+def weighted_longest_common(w: float) -> Measure:
+    """Return ROUGE-W with the weight ``k ** w`` of a run of k words."""
+    weigh = partial(_weigh_hits, w)
+    return Measure(f"rouge-w-{w:g}", partial(SequencePool, w=w, weigh=weigh))
 
 
 def _count_hits(marked: list[bool], hit: list[bool]) -> float:
     return float(sum(hit))
 
 
-def _n_words(text: Text) -> int:
-    return sum(len(words) for words in text.sentences)
+def _weigh_hits(w: float, marked: list[bool], hit: list[bool]) -> float:
+    weight = 0.0
+    run = 0
+    for is_hit, goes_on in zip(hit, [*marked[1:], False], strict=True):
+        run += is_hit
+        if is_hit and not goes_on:
+            weight += float(run**w)
+            run = 0
+    return weight
 
 
 class SequencePool:
@@ -90,12 +65,14 @@ class SequencePool:
         references: Sequence[Text],
         w: float,
         weigh: Callable[[list[bool], list[bool]], float],
-        size: Callable[[Text], float],
     ) -> None:
         self._references = references
         self._w = w
         self._weigh = weigh
-        self._sizes = [size(reference) for reference in references]
+        self._sizes = [
+            float(sum(len(words) ** w for words in reference.sentences))
+            for reference in references
+        ]
 
     def ratios(self, summary: Text) -> Ratios:
         """Return the precision and recall of a summary."""
