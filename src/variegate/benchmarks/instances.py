@@ -54,19 +54,16 @@ class Instance:
         """Whether the kernel has weights."""
         return len(self.weights) > 0
 
-    def kernel(self) -> Kernel:
-        """Return the kernel of the library."""
-        if self.learned:
-            return MultipleKernel(bandwidths=self.bandwidths, linear=True)
-        return Gaussian(self.bandwidths[0])
-
     def problem(self, kernel: Kernel | None = None, **options: Any) -> TrainingProblem:
         """Return the problem, the paper's costs at ω = 1 and λ = 1."""
         ones = [1.0] * len(self.ground_sets)
+        if kernel is None:
+            gaussians = MultipleKernel(bandwidths=self.bandwidths, linear=True)
+            kernel = gaussians if self.learned else Gaussian(self.bandwidths[0])
         return TrainingProblem(
             self.ground_sets,
             self.subsets,
-            self.kernel() if kernel is None else kernel,
+            kernel,
             LargeMarginLoss(1.0),
             false_positive=ones,
             false_negative=ones,
@@ -108,12 +105,9 @@ def make_instance(
 ) -> Instance:
     """Return random ground sets with 20 similarity and 5 quality features.
 
-    Parameters
-    ----------
-    sizes : the smallest and the largest wanted subset
-    ladder : sequence of float or None
-        Bandwidths as multiples of the median distance, beside a linear part, with
-        weights to learn; None is one Gaussian at that distance.
+    Wanted subsets have from the first to the second of ``sizes``.  The ladder gives
+    bandwidths as multiples of the median distance, beside a linear part, with weights
+    to learn; None is one Gaussian at that distance.
     """
     rng = np.random.default_rng(0)
     ground_sets = [

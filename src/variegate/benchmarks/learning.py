@@ -18,6 +18,7 @@ once), and where something could not be measured ``skipped``, the reason.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -196,10 +197,8 @@ def low_rank_rows(n_items: int, ranks: Sequence[int], effort: Effort) -> list[Ro
         ours, set_up = instance.evaluation(kernel)
         times = take_turns([ours, exact], effort)
         columns = rank * len(COARSE_LADDER) + n_features
-        case, extra = (
-            f"low rank, D = {columns}",
-            {"columns": columns, "set_up_s": set_up},
-        )
+        case = f"low rank, D = {columns}"
+        extra = {"columns": columns, "set_up_s": set_up}
         rows.append(_compared("low rank", case, times, "exact", n_items, **extra))
     growth = _exponent(
         [row["columns"] for row in rows], [row["variegate_s"] for row in rows]
@@ -258,12 +257,9 @@ def report_memory(n_items: int) -> str:
 def _resident(field: str) -> float | None:
     """Return a field of /proc/self/status in MiB, or None where there is none."""
     status = Path("/proc/self/status")
-    if not status.exists():
-        return None
-    for line in status.read_text().splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) / 1024.0
-    return None
+    lines = status.read_text() if status.exists() else ""
+    found = re.search(rf"^{field}:\s*(\d+)", lines, re.M)
+    return int(found[1]) / 1024.0 if found else None
 
 
 def _forget_peak() -> bool:

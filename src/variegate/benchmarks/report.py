@@ -48,10 +48,9 @@ def _decoder(row: Row) -> tuple[str, ...]:
 def _seconds(median: float | None, spread: float | None) -> str:
     if median is None or spread is None:
         return "not installed"
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-        if median * factor >= 1.0 or unit == "µs":
-            return f"{median * factor:.3g} ± {spread * factor:.2g} {unit}"
-    raise AssertionError("unreachable")
+    large = (pair for pair in (("s", 1.0), ("ms", 1e3)) if median * pair[1] >= 1.0)
+    unit, factor = next(large, ("µs", 1e6))
+    return f"{median * factor:.3g} ± {spread * factor:.2g} {unit}"
 
 
 def plot(rows: list[Row]) -> Figure:
