@@ -267,7 +267,7 @@ def decode(
     section = _section(document, "kernel")
     kernel = _decode_kernel(section, {k.__name__: k for k in kernels} | _KERNELS)
     model: Any = cls(
-        **_decode_settings(cls(), _section(document, "settings")),
+        **_decode_settings(cls(), document),
         kernel=kernel if section.get("given", True) else None,
     )
     model._check_parameters()
@@ -325,14 +325,21 @@ def _vector(section: Mapping[str, Any], name: str) -> FloatArray:
     return vector
 
 
-def _decode_settings(model: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
-    known = set(model.get_params(deep=False)) - set(_NOT_STORED)
-    unknown = sorted(set(settings) - known)
-    if unknown:
+def read_settings(
+    document: Mapping[str, Any], model: Any, not_stored: Sequence[str]
+) -> dict[str, Any]:
+    """Return the settings of a file, all of them known to such a model."""
+    settings = _section(document, "settings")
+    known = set(model.get_params(deep=False)) - set(not_stored)
+    if unknown := sorted(set(settings) - known):
         raise ModelFileError(f"unknown settings: {', '.join(unknown)}")
+    return settings
+
+
+def _decode_settings(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: _decode_tool(value) if isinstance(value, dict) else value
-        for name, value in settings.items()
+        for name, value in read_settings(document, model, _NOT_STORED).items()
     }
 
 

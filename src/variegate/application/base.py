@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import persistence
 from variegate.application.description.model import Description, described
-from variegate.application.settings import decode_settings, encode_settings
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
 from variegate.persistence import ModelFileError
@@ -90,7 +90,11 @@ class Application(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "family_")
         content = {
             "type": self._type,
-            "settings": encode_settings(self.get_params(deep=False), self._not_stored),
+            "settings": {
+                name: _plain(value)
+                for name, value in self.get_params(deep=False).items()
+                if name not in self._not_stored
+            },
             **self._encode_rest(),
             "models": self.family_.encode(),
             "training": self.training_,
@@ -117,8 +121,8 @@ class Application(BaseEstimator):  # type: ignore[misc]
         cls, document: Mapping[str, Any], kernels: Sequence[type[Kernel]] = ()
     ) -> Self:
         """Return the model that a file describes."""
-        known = set(cls().get_params(deep=False)) - set(cls._not_stored)
-        model = cls(**decode_settings(document, sorted(known)))
+        settings = persistence.read_settings(document, cls(), cls._not_stored)
+        model = cls(**settings)
         model._decode_rest(document)
         model._check_parameters()
         model.family_ = OmegaFamily.decode(
@@ -126,3 +130,16 @@ class Application(BaseEstimator):  # type: ignore[misc]
         )
         model.training_ = dict(document.get("training", {}))
         return model
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as JSON holds it."""
+    if isinstance(value, np.random.Generator):
+        return None  # a position in a stream is not part of a model
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
