@@ -13,6 +13,7 @@ from variegate.experiments.synthetic.gap import AnchoredGaussian, CentredGaussia
 from variegate.experiments.synthetic.pieces import best_on_holdout, fit_path
 from variegate.experiments.synthetic.summary import mean_and_error, paired, row_of
 from variegate.report.markdown import markdown_table
+from variegate.report.page import environment
 from variegate.report.terminal import ruled_columns
 
 SMALL = Settings(
@@ -225,6 +226,7 @@ def test_choices_are_cross_validated_for_each_learner():
 
 
 def test_reports_say_at_once_that_jinja_is_missing(tmp_path, monkeypatch):
+    environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"need Jinja2: pip install 'variegate\[cli"):
         reproduce(tmp_path / "out", SMALL)

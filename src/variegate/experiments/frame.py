@@ -77,25 +77,13 @@ class Experiment(Generic[Setup]):
     if there are any.  Worker processes get a copy of it, and it decides which finished
     pieces a repeated run takes up again.
 
-    Attributes
-    ----------
-    pieces : callable
-        From the setup to the pieces of work, tuples of plain values.
-    compute : callable
-        From the setup and the values of one piece to its records, the same wherever
-        and whenever it runs.  Importable by name.
-    results : callable
-        From the setup and all records to the content of ``results.json``.
-    claims : callable
-        From the setup and the results to the paper's claims beside them.
-    pictures : callable
-        From the setup, the results and the records to plots, or the bytes of pictures,
-        by the names of their files less the suffix.
-    template : str
-        The file of the report, which sees the settings, the results, the claims and
-        their header, the command and the version.
-    facts : what else the template sees
-    claims_header : what the claims are shown under
+    ``pieces`` are tuples of plain values.  ``compute`` turns the setup and the values
+    of one into its records, the same wherever and whenever it runs, and is importable
+    by name.  ``results`` is the content of ``results.json``, and ``claims`` are the
+    paper's beside it.  ``pictures`` are plots, or the bytes of pictures, by the names
+    of their files less the suffix.  ``template`` is the file of the report, which sees
+    the settings, the results, the claims and their header, the command, the version,
+    and the ``facts``.
     """
 
     pieces: Callable[[Setup], Sequence[tuple[Any, ...]]]
@@ -121,18 +109,9 @@ class Experiment(Generic[Setup]):
     ) -> Outcome:
         """Run the experiment and write results, pictures and report to ``out``.
 
-        Parameters
-        ----------
-        out : Path
-            Created if it does not exist.  Finished pieces are kept there until the
-            end: an interrupted run goes on where it stopped.
-        setup : dataclass
-        command : str
-            What the report says it was made by.
-        jobs : int
-            Worker processes; the results do not depend on it.
-        progress : callable, optional
-            Called with the numbers of finished and of all pieces.
+        Finished pieces are kept there until the end: an interrupted run goes on where
+        it stopped.  ``command`` is what the report says it was made by.  The results do
+        not depend on ``jobs``, the number of worker processes.
         """
         template = load_template(self.template)  # better to fail before the work
         out.mkdir(parents=True, exist_ok=True)

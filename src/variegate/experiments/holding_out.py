@@ -22,13 +22,7 @@ S = TypeVar("S")
 class HoldingOut(Generic[S]):
     """The setup of an experiment on a folder, parts of which are held out in turn.
 
-    Attributes
-    ----------
-    settings : Settings
-    data : str
-        The folder.
-    test_data : str or None
-        Another folder to judge on, after learning from all of the first.
+    With ``test_data``, another folder is judged, after learning from all of the first.
     """
 
     settings: S
@@ -75,19 +69,11 @@ def choose(
     parts: Iterable[Part],
     scores: Callable[[Part, Sequence[Choice]], Iterable[float]],
 ) -> dict[str, Choice]:
-    """Cross-validate choices on the training data, parts held out in turn.
+    """Return the best choices for "LME" and "MLE", parts held out in turn.
 
-    Parameters
-    ----------
-    choices : those with ``lam`` 0 are maximum likelihood, the others large margin
-    parts : what is held out
-    scores : callable
-        From a part and the choices to the score of each on that part, after learning
-        on the rest of the training data.
-
-    Returns
-    -------
-    dict with the best choice for "LME" and the best for "MLE"
+    Choices with ``lam`` 0 are maximum likelihood, the others large margin.  ``scores``
+    goes from a part and the choices to the score of each on that part, after learning
+    on the rest of the training data.
     """
     total = np.sum([list(scores(part, choices)) for part in parts], axis=0)
     is_margin = np.array([choice["lam"] != 0.0 for choice in choices])

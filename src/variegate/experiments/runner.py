@@ -43,18 +43,9 @@ def run_pieces(
 ) -> list[Any]:
     """Return ``[compute(*piece) for piece in pieces]``, in order.
 
-    Parameters
-    ----------
-    compute : callable
-        Importable by name, so that worker processes can find it.
-    pieces : sequence of tuples of plain values
-    folder : Path
-        The output folder of the experiment.
-    mark : str
-        The fingerprint of the settings.
-    jobs : int
-        Worker processes; 1 runs everything in this one.
-    progress : callable, optional
+    ``compute`` is importable by name, so that worker processes can find it; one job
+    runs everything in this process.  ``mark`` is the fingerprint of the settings, under
+    which finished pieces are kept in the output folder.
     """
     store = folder / _FOLDER / mark
     store.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ and ``runs``, a list of scores for each run of a method.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,16 +18,6 @@ from variegate.experiments.frame import Record
 __all__ = ["compare", "finite", "grouped", "mean_and_error", "means_of_runs"]
 
 Key = TypeVar("Key", bound=Hashable)
-
-
-class Resampling(Protocol):
-    """Settings that say how to resample what was judged."""
-
-    @property
-    def n_bootstrap(self) -> int: ...
-
-    @property
-    def seed(self) -> int: ...
 
 
 def grouped(
@@ -68,9 +58,10 @@ def means_of_runs(scores: Sequence[str], records: Iterable[Record]) -> dict[str,
 
 def compare(
     scores: Sequence[str],
-    settings: Resampling,
     first: Iterable[Record],
     second: Iterable[Record],
+    n_bootstrap: int,
+    seed: int,
 ) -> Record:
     """Return how much higher the first scores, with 95% bootstrap intervals.
 
@@ -80,7 +71,7 @@ def compare(
     difference = np.array(
         [means[r["judged"]] - np.mean(r["runs"], axis=0) for r in finite(second)]
     )
-    samples = bootstrap_means(difference, settings.n_bootstrap, settings.seed)
+    samples = bootstrap_means(difference, n_bootstrap, seed)
     low, high = np.quantile(samples, [0.025, 0.975], axis=0)
     found = {"difference": difference.mean(axis=0), "low": low, "high": high}
     return {key: _named(scores, values) for key, values in found.items()}

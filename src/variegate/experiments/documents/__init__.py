@@ -39,18 +39,10 @@ def reproduce(
 ) -> Outcome:
     """Run the document experiments and write results, figures and report to ``out``.
 
-    Parameters
-    ----------
-    out : Path
-    settings : Settings, optional
-    data : Path, optional
-        The folder of the texts: see :func:`data.find_data`.
-    test_data : Path, optional
-        Learn from all of ``data`` and report on this folder instead of leaving one
-        topic out at a time.
-    duc : Path, optional
-        A folder with DUC 2003 and 2004: also run the paper's own protocol.
-    command, options : see :meth:`Experiment.reproduce`
+    ``data`` is the folder of the texts: see :func:`data.find_data`.  With
+    ``test_data``, learn from all of it and report on that folder instead of leaving one
+    topic out at a time.  With ``duc``, a folder with DUC 2003 and 2004, also run the
+    paper's own protocol.  The other options are those of :meth:`Experiment.reproduce`.
     """
     own = {"duc": str(check_duc(duc)) if duc else None}
     setup = Setup.of(settings or Settings(), find_data, data, test_data, **own)

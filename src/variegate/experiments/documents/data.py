@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,16 +22,13 @@ _EXCEPTIONS = "wordnet2_exceptions.tsv"
 class Corpus:
     """The data of one folder.
 
-    Attributes
-    ----------
-    news : clusters of the MultiLing pilot, ``group`` their topic
-    systems : for each official system, its English summary of each topic
-    reviews : FewSum clusters by split
+    Clusters of the MultiLing pilot, ``group`` their topic; the English summary of each
+    topic by each official system; and FewSum clusters by split.
     """
 
     news: list[Cluster]
-    systems: dict[str, dict[str, str]] = field(default_factory=dict)
-    reviews: dict[str, list[Cluster]] = field(default_factory=dict)
+    systems: dict[str, dict[str, str]]
+    reviews: dict[str, list[Cluster]]
 
     def topics(self) -> list[str]:
         """Return the topics of the news."""
@@ -65,14 +62,9 @@ def load_corpus(name: str) -> Corpus:
 def rouge_for(kind: str, cluster: Cluster, folder: Path) -> Rouge:
     """Return the scorer of an experiment, as its scores are published.
 
-    Parameters
-    ----------
-    kind : {"long", "short", "reviews"}
-        250 words without stemming; 665 bytes with stemming; no limit, stemming.
-    cluster : Cluster
-        Languages that ROUGE-1.5.5 cannot read are scored in Unicode, unstemmed.
-    folder : Path
-        Where the table of irregular forms is, if it is.
+    "long" is 250 words without stemming; "short" 665 bytes with stemming; "reviews"
+    has stemming and no limit.  Languages that ROUGE-1.5.5 cannot read are scored in
+    Unicode, unstemmed.  The folder may hold the table of irregular forms.
     """
     english = cluster.language in (None, "english")
     if kind == "long":

@@ -17,36 +17,16 @@ from variegate.text.baselines import BASELINES
 from variegate.text.oracle import oracle_summary
 from variegate.text.training import TrainingSet
 
-
-@dataclass(frozen=True)
-class Learned:
-    """A row that is learned.
-
-    Attributes
-    ----------
-    similarity, decoder : str
-        Parameters of the summarizer; rows that differ in the decoder share a fit.
-    learner : {"LME", "MLE"}
-        Whose choice of the other parameters it takes.
-    is_random : bool
-        Whether runs differ.
-    """
-
-    similarity: str
-    learner: str
-    decoder: str = "mbr"
-    is_random: bool = True
-
-
-#: The four rows of the paper's table 1, and other decoders of the last of them.
-LEARNED = {
-    "MLE+COS": Learned("cos", "MLE"),
-    "LME+COS": Learned("cos", "LME"),
-    "MLE+MKR": Learned("mkr", "MLE"),
-    "LME+MKR": Learned("mkr", "LME"),
-    "LME+MKR, mbr-samples": Learned("mkr", "LME", "mbr-samples"),
-    "LME+MKR, greedy": Learned("mkr", "LME", "greedy", is_random=False),
-}
+#: Who learns, by which similarity, and what chooses: the four rows of the paper's
+#: table 1, and other decoders of the last of them, which share its fit.
+LEARNED = (
+    ("MLE", "cos", "mbr"),
+    ("LME", "cos", "mbr"),
+    ("MLE", "mkr", "mbr"),
+    ("LME", "mkr", "mbr"),
+    ("LME", "mkr", "mbr-samples"),
+    ("LME", "mkr", "greedy"),
+)
 
 
 @dataclass(frozen=True)
@@ -56,10 +36,6 @@ class Method:
     name: str
     write: Callable[[ClusterView, int], str]
     is_random: bool = False
-
-    def n_runs(self, settings: Settings) -> int:
-        """Return how many runs tell how it does."""
-        return settings.n_runs if self.is_random else 1
 
 
 def new_summarizer(settings: Settings, **parameters: Any) -> Summarizer:
@@ -75,15 +51,16 @@ def all_methods(
     chosen: dict[str, Choice],
 ) -> Iterator[Method]:
     """Learn what is to be learned, and yield the methods in the order of the rows."""
-    fitted: dict[tuple[str, str], Summarizer] = {}
-    for name, row in LEARNED.items():
-        key = (row.similarity, row.learner)
-        if key not in fitted:
-            model = new_summarizer(settings, budget=budget, similarity=row.similarity)
-            model.set_params(**chosen[row.learner])
-            fitted[key] = model.fit_prepared(training)
-        model = copy(fitted[key]).set_params(decoder=row.decoder)
-        yield Method(name, partial(_summarize, model, budget), row.is_random)
+    fitted: dict[str, Summarizer] = {}
+    for learner, similarity, decoder in LEARNED:
+        name = f"{learner}+{similarity.upper()}"
+        if name not in fitted:
+            model = new_summarizer(settings, budget=budget, similarity=similarity)
+            model.set_params(**chosen[learner])
+            fitted[name] = model.fit_prepared(training)
+        model = copy(fitted[name]).set_params(decoder=decoder)
+        name += "" if decoder == "mbr" else f", {decoder}"
+        yield Method(name, partial(_summarize, model, budget), decoder != "greedy")
     yield Method("oracle", lambda view, _: _text(view, oracle_summary(view, budget)))
     for name, baseline in BASELINES.items():
         write = partial(_baseline, baseline, budget)

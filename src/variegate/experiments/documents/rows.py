@@ -75,7 +75,7 @@ def comparisons(settings: Settings, records: Sequence[Record]) -> list[Record]:
     """Return LME+MKR less every other method, with paired bootstrap intervals."""
     return [
         {"set": name, "method": method}
-        | compare(SCORES, settings, methods[_HERO], others)
+        | compare(SCORES, methods[_HERO], others, settings.n_bootstrap, settings.seed)
         for name, methods in _tables(records).items()
         for method, others in methods.items()
         if method != _HERO and finite(others)
@@ -86,9 +86,10 @@ def paired_rows(
     settings: Settings, records: Sequence[Record], pairs: Sequence[tuple[str, str]]
 ) -> list[Record]:
     """Return the same for pairs of methods, the first less the second."""
+    resampling = settings.n_bootstrap, settings.seed
     return [
         {"set": name, "first": first, "second": second}
-        | compare(SCORES, settings, methods[first], methods[second])
+        | compare(SCORES, methods[first], methods[second], *resampling)
         for name, methods in _tables(records).items()
         for first, second in pairs
     ]

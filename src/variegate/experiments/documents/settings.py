@@ -10,45 +10,30 @@ from variegate.experiments.holding_out import HoldingOut
 
 @dataclass(frozen=True)
 class Settings(frame.Settings):
-    """What the paper fixes, and what it leaves open.
+    """What the paper fixes, and what it leaves open."""
 
-    Attributes
-    ----------
-    n_runs : int
-        Runs of MBR decoding, each with samples of its own.
-    n_samples : int
-        Samples of a run.
-    lambdas, ridges : tuple of float
-        Weights of the margin and of ``l2`` to choose from, on training topics.
-    n_inner : int
-        Parts of the training topics that are held out in turn to choose.
-    n_inner_samples : int
-        Samples of a run when choosing.
-    omegas : tuple of float
-        For the curve of precision against recall.
-    omega_lam : float
-        The weight of the margin along that curve.
-    n_bootstrap : int
-        Bootstrap samples of the clusters.
-    long_budget, short_budget, review_budget : str
-        Of the MultiLing summaries, of those as short as DUC's, and of reviews.
-    only_english : bool
-        Whether to learn from, and report on, English clusters only.
-    seed : int
-    """
-
+    #: Runs of MBR decoding, each with samples of its own.
     n_runs: int = 10
+    #: Samples of a run.
     n_samples: int = 1000
+    #: Weights of the margin and of ``l2`` to choose from, on training topics.
     lambdas: tuple[float, ...] = (0.25, 1.0, 4.0)
     ridges: tuple[float, ...] = (1e-3, 1e-2)
+    #: Parts of the training topics that are held out in turn to choose.
     n_inner: int = 2
+    #: Samples of a run when choosing.
     n_inner_samples: int = 300
+    #: For the curve of precision against recall.
     omegas: tuple[float, ...] = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+    #: The weight of the margin along that curve.
     omega_lam: float = 4.0
+    #: Bootstrap samples of the clusters.
     n_bootstrap: int = 2000
+    #: Of the MultiLing summaries, of those as short as DUC's, and of reviews.
     long_budget: str = "250w"
     short_budget: str = "665b"
     review_budget: str = "300c"
+    #: Whether to learn from, and report on, English clusters only.
     only_english: bool = False
     max_iter: int = 200
     seed: int = 0

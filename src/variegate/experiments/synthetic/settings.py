@@ -15,40 +15,26 @@ from variegate.kernels import Kernel
 
 @dataclass(frozen=True)
 class Settings(frame.Settings):
-    """What the paper fixes, and the few things that it leaves open.
-
-    Attributes
-    ----------
-    n_draws : int
-        How many times ``θ`` and all the data are drawn anew.
-    train_sizes : tuple of int
-    n_holdout, n_test : int
-    noise : float
-        Probability of flipping each item of a most diverse subset.
-    bandwidths : tuple of float
-        ``10 · 2^q`` for ``q = -4 .. 2``.
-    bandwidth_train_size : int
-        Training pairs in figure 1b, and in the study of the gap.
-    lambdas : tuple of float
-        ``λ`` is chosen from these by the F-score on the holdout pairs.
-    n_starts : int
-        Starts of the solver where a kernel is learned.
-    with_gap : bool
-        Whether to study what closes the gap of figure 1c, half of the time of a run.
-    seed : int
-    """
+    """What the paper fixes, and the few things that it leaves open."""
 
     version_name: ClassVar[str] = "variegate"
 
+    #: How many times ``θ`` and all the data are drawn anew.
     n_draws: int = 20
     train_sizes: tuple[int, ...] = (20, 50, 100, 200, 400, 800)
     n_holdout: int = 100
     n_test: int = 100
+    #: Probability of flipping each item of a most diverse subset.
     noise: float = 0.1
+    #: ``10 · 2^q`` for ``q = -4 .. 2``.
     bandwidths: tuple[float, ...] = tuple(10.0 * 2.0**q for q in range(-4, 3))
+    #: Training pairs in figure 1b, and in the study of the gap.
     bandwidth_train_size: int = 200
+    #: ``λ`` is chosen from these by the F-score on the holdout pairs.
     lambdas: tuple[float, ...] = (0.0, *(2.0**q for q in range(-1, 8)))
+    #: Starts of the solver where a kernel is learned.
     n_starts: int = 3
+    #: Whether to study what closes the gap of figure 1c, half of the time of a run.
     with_gap: bool = True
     seed: int = 0
 
@@ -94,13 +80,7 @@ class Data:
 class Case:
     """What is learned at one value of a figure's axis.
 
-    Attributes
-    ----------
-    value : the value
-    n_train : int
-    kernel : Kernel
-    options : further parameters of the estimator
-    transform : applied to the data
+    ``options`` are further parameters of the estimator.
     """
 
     value: Any

@@ -38,16 +38,9 @@ def reproduce(
 ) -> Outcome:
     """Run the video experiments and write results, figures and report to ``out``.
 
-    Parameters
-    ----------
-    out : Path
-    settings : Settings, optional
-    data : Path, optional
-        The folder of the pool: see :func:`pool.find_pool`.
-    test_data : Path, optional
-        Learn from all of ``data`` and report on this folder instead of holding out
-        parts in turn.
-    command, options : see :meth:`Experiment.reproduce`
+    ``data`` is the folder of the pool: see :func:`pool.find_pool`.  With ``test_data``,
+    learn from all of it and report on that folder instead of holding out parts in turn.
+    The other options are those of :meth:`Experiment.reproduce`.
     """
     setup = Setup.of(settings or Settings(), find_pool, data, test_data)
     return EXPERIMENT.reproduce(out, setup, command, **options)

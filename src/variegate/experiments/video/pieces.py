@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -61,28 +60,9 @@ STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Learned:
-    """A row of the table that is learned.
-
-    Attributes
-    ----------
-    learner : {"LME", "MLE"}
-        Whose choice of settings it takes; rows of a learner share a fit.
-    every_omega : bool
-        Whether there is a row for each ω, or one for the ω that was chosen.
-    """
-
-    learner: str
-    every_omega: bool = False
-
-
-#: Maximum likelihood knows no ω: the one that is chosen for it is 1.
-LEARNED = {
-    "MLE+MKR": Learned("MLE"),
-    "LME+MKR": Learned("LME", every_omega=True),
-    HERO: Learned("LME"),
-}
+#: The rows that are learned, by ``LME`` or ``MLE``: the second for each ω, the others
+#: for the ω that was chosen, which is 1 for maximum likelihood: it knows none.
+_LEARNED = ("MLE+MKR", "LME+MKR", HERO)
 
 #: Baselines that are told how many frames to choose: of a video, a number, with a seed.
 _COUNTED: dict[str, Callable[[PoolVideo, int, int], IntArray]] = {
@@ -161,24 +141,25 @@ def _learned(
     chosen = _choose_on_training(settings, picker, encoder, learn)
     seeds = range(settings.seed, settings.seed + settings.n_runs)
     fitted: dict[str, KeyframePicker] = {}
-    for name, row in LEARNED.items():
-        best = chosen[row.learner]["omega"]
-        if row.learner not in fitted:
-            omegas = {best, *settings.omegas} if row.learner == "LME" else {best}
-            model = clone(picker).set_params(**chosen[row.learner])
+    for name in _LEARNED:
+        learner = name[:3]
+        best = chosen[learner]["omega"]
+        if learner not in fitted:
+            omegas = {best, *settings.omegas} if learner == "LME" else {best}
+            model = clone(picker).set_params(**chosen[learner])
             model.set_params(omega=sorted(omegas))
             training = [prepared for _, prepared in learn]
-            fitted[row.learner] = model.fit_prepared(training, encoder)
-        model = fitted[row.learner]
+            fitted[learner] = model.fit_prepared(training, encoder)
+        every_omega = name == "LME+MKR"
         for video, prepared in judge:
-            for omega in settings.omegas if row.every_omega else (best,):
+            for omega in settings.omegas if every_omega else (best,):
                 runs = [
-                    model.choose(prepared.view, omega, random_state=seed)[1]
+                    fitted[learner].choose(prepared.view, omega, random_state=seed)[1]
                     for seed in seeds
                 ]
-                shown = omega if row.every_omega else None
+                shown = omega if every_omega else None
                 record = _record("table", name, video, runs, omega=shown)
-                yield record | {"chosen": chosen[row.learner]}
+                yield record | {"chosen": chosen[learner]}
 
 
 def _choose_on_training(

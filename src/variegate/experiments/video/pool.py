@@ -21,6 +21,7 @@ from variegate.experiments.holding_out import find_folder
 from variegate.video.description import describe
 from variegate.video.evaluation import KeyframeScore, evaluate_keyframes
 from variegate.video.hue import hue_histogram
+from variegate.video.reading import require_cv2
 from variegate.video.training import TrainingVideo
 from variegate.video.view import VideoView
 
@@ -34,23 +35,11 @@ _INDEX = "videos.json"
 class PoolVideo:
     """A video as far as it is public.
 
-    Attributes
-    ----------
-    name : str
-    folder : Path
-        Of its pictures.
-    n_frames : int
-        Of the whole video.
-    rate : float
-        Frames a second.
-    frames : list of int
-        Numbers of the frames that have pictures, ascending.
-    users : list of lists of places in ``frames``
-        What each user chose, as far as it can be told.
-    n_unmatchable : list of int
-        How many frames of each user have no picture near.
-    methods : dict from name to places in ``frames`` and the number of those lost
-    histograms : array of shape (frames, 16)
+    Of ``n_frames`` frames, ``rate`` a second, ``frames`` are the numbers of those that
+    have pictures in the folder, ascending; ``histograms`` of shape (frames, 16) are of
+    these.  Places in ``frames`` say what each user chose, as far as it can be told,
+    beside ``n_unmatchable``, how many frames of each user have no picture near; and
+    what each method chose, with the number of those lost.
     """
 
     name: str
@@ -136,12 +125,9 @@ def _places(chosen: Sequence[int], frames: Sequence[int]) -> tuple[list[int], in
 
 
 def _picture(path: Path) -> AnyArray:
-    try:
-        import cv2
-    except ImportError as error:
-        raise ImportError(
-            "reading pictures needs OpenCV: pip install 'variegate[video]'"
-        ) from error
+    require_cv2()
+    import cv2
+
     picture = cv2.imread(str(path))
     if picture is None:
         raise ValueError(f"{path} is missing or no picture")

@@ -60,6 +60,7 @@ def comparisons(settings: Settings, records: Sequence[Record]) -> list[Record]:
 
     Values of ω are compared with ω = 1 too: what they add to precision and to recall.
     """
+    resampling = settings.n_bootstrap, settings.seed
     groups = _tables(records, "table")
     hero: _Key = (HERO, None)
     one: _Key = ("LME+MKR", 1.0)
@@ -72,7 +73,7 @@ def comparisons(settings: Settings, records: Sequence[Record]) -> list[Record]:
             "omega": first[1],
             "less": second[0],
             "less_omega": second[1],
-            **compare(SCORES, settings, groups[first], groups[second]),
+            **compare(SCORES, groups[first], groups[second], *resampling),
         }
         for first, second in pairs
     ]

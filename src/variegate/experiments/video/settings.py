@@ -10,42 +10,28 @@ from variegate.experiments.holding_out import HoldingOut
 
 @dataclass(frozen=True)
 class Settings(frame.Settings):
-    """What the paper fixes, and what it leaves open.
+    """What the paper fixes, and what it leaves open."""
 
-    Attributes
-    ----------
-    n_folds : int
-        Parts of the videos that are held out in turn.
-    n_runs : int
-        Runs of MBR decoding, each with samples of its own.
-    n_samples : int
-        Samples of a run.
-    omegas : tuple of float
-        What a missed frame costs against one too many: the paper's eight.
-    lambdas, ridges, feature_sets : tuples
-        Weights of the margin and of ``l2`` and quality features to choose from, on
-        training videos.
-    inner_omegas : tuple of float
-        Values to choose the best ω from, on training videos.
-    n_inner : int
-        Parts of the training videos that are held out in turn to choose.
-    counts : tuple of int
-        Numbers of key frames to choose from for k-means, uniform and random frames.
-    n_bootstrap : int
-        Bootstrap samples of the videos.
-    max_iter, seed : int
-    """
-
+    #: Parts of the videos that are held out in turn.
     n_folds: int = 5
+    #: Runs of MBR decoding, each with samples of its own.
     n_runs: int = 10
+    #: Samples of a run.
     n_samples: int = 300
+    #: What a missed frame costs against one too many: the paper's eight.
     omegas: tuple[float, ...] = tuple(2.0**q for q in range(-6, 9, 2))
+    #: Weights of the margin and of ``l2`` and quality features to choose from, on
+    #: training videos.
     lambdas: tuple[float, ...] = (6.0, 8.0, 12.0)
     ridges: tuple[float, ...] = (0.1, 10.0)
     feature_sets: tuple[str, ...] = ("picture", "full")
+    #: Values to choose the best ω from, on training videos.
     inner_omegas: tuple[float, ...] = (4.0, 16.0)
+    #: Parts of the training videos that are held out in turn to choose.
     n_inner: int = 3
+    #: Numbers of key frames to choose from for k-means, uniform and random frames.
     counts: tuple[int, ...] = tuple(range(4, 17))
+    #: Bootstrap samples of the videos.
     n_bootstrap: int = 2000
     max_iter: int = 200
     seed: int = 0
