@@ -13,14 +13,7 @@ _DRAWN = 2**21
 def bootstrap_means(rows: FloatArray, n_bootstrap: int, seed: int) -> FloatArray:
     """Return the means of samples of the rows, drawn with replacement.
 
-    Parameters
-    ----------
-    rows : array of shape (n, ...)
-    n_bootstrap, seed : int
-
-    Returns
-    -------
-    array of shape (n_bootstrap, ...)
+    From (n, ...) to (n_bootstrap, ...).
     """
     n = len(rows)
     rng = np.random.default_rng(seed)

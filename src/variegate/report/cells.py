@@ -12,20 +12,10 @@ __all__ = ["Cell", "Row"]
 class Cell:
     """What a cell says beyond plain text.
 
-    Attributes
-    ----------
-    text, small : str
-        The second in small print.
-    below : bool
-        Whether the small print has a line of its own.
-    span : (float, float, float), optional
-        Low end, high end and mean, from 0 to 1, that a page draws.
-    share : float, optional
-        A number from 0 to 1 that a page draws as a bar.
-    mark : str
-        A sign before the text; on a page, the style sheet puts it there.
-    style : str
-        A class of the style sheet.
+    ``small`` print, which has a line of its own if ``below``; what a page draws: a
+    ``span``, of low end, high end and mean, or a ``share`` as a bar, all from 0 to 1; a
+    ``mark`` before the text, which on a page the style sheet puts there; and ``style``,
+    a class of the style sheet.
     """
 
     text: str = ""

@@ -58,15 +58,9 @@ def as_svg(figure: Figure, name: str, about: str) -> str:
     """Return the figure as an element of a page.
 
     Text stays text, in the font of the page, whose style sheet also gives the colours
-    that go with light and dark.
-
-    Parameters
-    ----------
-    figure : Figure
-    name : str
-        A word that no other figure of the page has: identifiers are made from it.
-    about : str
-        What it shows, for those who cannot see it.
+    that go with light and dark.  ``name`` is a word that no other figure of the page
+    has: identifiers are made from it.  ``about`` says what it shows to those who cannot
+    see it.
     """
     import matplotlib as mpl
 

@@ -23,15 +23,8 @@ _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 def render(room: str, template: str, **facts: Any) -> str:
     """Return a page, in which everything but the template itself is escaped.
 
-    Parameters
-    ----------
-    room : str
-        The package that the page is of, such as "text".  Templates are looked for in
-        its folder ``templates`` and then in that of this package.
-    template : str
-        The name of a file.
-    **facts
-        What the template shows.
+    ``room`` is the package that the page is of, such as "text".  Templates are looked
+    for in its folder ``templates`` and then in that of this package.
     """
     found = environment(room, autoescape=True).get_template(template)
     page = found.render(facts, pieces="pieces.html")

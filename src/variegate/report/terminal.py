@@ -17,13 +17,7 @@ def columns(
 ) -> str:
     """Return rows as lines, their cells below each other and two spaces apart.
 
-    Parameters
-    ----------
-    rows : iterable of sequences of str
-    numbers : collection of int
-        The places of columns that are aligned to the right.
-    indent : int
-        Spaces before each line.
+    ``numbers`` are the places of columns that are aligned to the right.
     """
     try:
         from rich.console import Console

@@ -26,10 +26,8 @@ __all__ = ["GrowingSummary", "WordAgreement", "pairwise_rouge_f"]
 class WordAgreement(Agreement):
     """The sum of the F-scores of several kinds of units.
 
-    Parameters
-    ----------
-    counts : sequence of CSR matrices of shape (N, W)
-        How often each word, and perhaps each pair of words, is in each sentence.
+    ``counts`` says how often each word, and perhaps each pair of words, is in each
+    sentence: (N, W) each.
     """
 
     name = "ROUGE F"
@@ -71,13 +69,9 @@ def pairwise_rouge_f(A: FloatArray, B: FloatArray) -> FloatArray:
 class GrowingSummary:
     """A summary that grows, and its mean agreement with some targets.
 
-    Parameters
-    ----------
-    counts : sequence of CSR matrices of shape (N, W)
-        How often each unit is in each sentence, for each kind of unit.
-    targets : sequence of arrays of shape (T, W)
-        How often it is in each target.
-    weights : array of shape (T,)
+    For each kind of unit, ``counts`` of shape (N, W) says how often each unit is in
+    each sentence, and ``targets`` of shape (T, W) how often in each target; the targets
+    have ``weights``, (T,).
     """
 
     def __init__(

@@ -77,15 +77,9 @@ class CoverageAndDiversity:
     that is; and there is a reward for the first sentences of every cluster ``P_k``.
     Both parts are monotone and submodular.
 
-    Parameters
-    ----------
-    similarity : array of shape (N, N)
-        The ``w_ij``: symmetric, none negative.
-    labels : array of shape (N,)
-        The cluster of each sentence, from 0.
-    saturation, weight : float
-        ``a`` and ``λ``; the defaults are the usual ones for DUC 2004 and are not
-        tuned again here.
+    The ``w_ij`` are symmetric, none negative, (N, N); ``labels`` are the clusters of
+    the sentences, from 0.  The defaults of ``saturation`` and ``weight``, ``a`` and
+    ``λ``, are the usual ones for DUC 2004 and are not tuned again here.
     """
 
     def __init__(
@@ -138,20 +132,10 @@ def choose_within(
     Algorithm 1 of Lin and Bilmes (2010).  The comparison with the best single sentence
     is what gives the greedy choice a guarantee.
 
-    Parameters
-    ----------
-    objective : CoverageAndDiversity
-        Of the empty summary; it is left with the greedy one.
-    costs : array of shape (N,), positive
-    limit : float
-        What the costs of the chosen add up to at most.
-    exponent : float
-        Of the cost that a gain is divided by; 1 favours short sentences.
-
-    Returns
-    -------
-    list of int
-        In the order of choice.
+    The objective is that of the empty summary, and is left with the greedy one.  Costs
+    are positive, (N,), and those of the chosen, returned in the order of choice, add up
+    to at most ``limit``.  A gain is divided by its cost to the power ``exponent``;
+    1 favours short sentences.
     """
     chosen: list[int] = []
     spent = 0.0
@@ -175,10 +159,6 @@ def choose_within(
     return chosen
 
 
-def _numbers(chosen: Iterable[int]) -> IntArray:
-    return np.array(sorted(chosen), dtype=np.intp)
-
-
 def _fill(
     order: Iterable[int],
     view: ClusterView,
@@ -196,7 +176,7 @@ def _fill(
             continue
         chosen.append(int(item))
         spent += float(costs[item])
-    return _numbers(chosen)
+    return np.array(sorted(chosen), dtype=np.intp)
 
 
 def _similarity(view: ClusterView) -> FloatArray:
@@ -268,7 +248,8 @@ def _lin_bilmes(
     n_clusters = max(1, round(0.2 * len(view)))
     labels = _clusters(view.material.vectors, n_clusters, rng)
     objective = CoverageAndDiversity(_similarity(view), labels)
-    return _numbers(choose_within(objective, budget.costs(view.texts), budget.limit))
+    chosen = choose_within(objective, budget.costs(view.texts), budget.limit)
+    return np.array(sorted(chosen), dtype=np.intp)
 
 
 def _k_means(view: ClusterView, budget: Budget, rng: np.random.Generator) -> IntArray:

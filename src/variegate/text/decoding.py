@@ -50,18 +50,11 @@ def text_decoder(
 ) -> Decoder:
     """Return what chooses sentences.
 
-    Parameters
-    ----------
-    decoder : {"mbr", "greedy"}
-    search : {"greedy", "samples"}
-        With "greedy", sentences are added for the mean agreement with the samples,
-        gained for their cost; with "samples", one of them is taken, as in the paper.
-    n_samples : int
-    counts : sequence of CSR matrices of shape (N, W)
-        How often each word, and each pair of words, is in each sentence: what
-        summaries are compared by.
-    fill : bool
-        Whether a budget is filled, or a search stops where agreement would fall.
+    With the search "greedy", "mbr" adds sentences for the mean agreement with the
+    samples, gained for their cost; with "samples", one of them is taken, as in the
+    paper.  Summaries are compared by ``counts``, how often each word, and each pair of
+    words, is in each sentence, (N, W) each.  With ``fill``, a budget is filled; else a
+    search stops where agreement would fall.
     """
     if decoder == "greedy":
         return fill_greedily

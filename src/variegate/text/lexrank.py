@@ -25,13 +25,10 @@ _MAX_STEPS = 200
 def lexrank(vectors: sparse.csr_array) -> FloatArray:
     """Return the share of time that the walk spends at each sentence.
 
-    Links go from a sentence to all whose cosine similarity exceeds 0.1.  Above 4000
-    sentences the walk goes along all similarities instead, in proportion to them
-    (continuous LexRank), which takes no matrix of all pairs.
-
-    Parameters
-    ----------
-    vectors : CSR matrix of shape (N, p), rows of unit length or zero
+    The sentences are rows of unit length or zero.  Links go from one to all whose
+    cosine similarity exceeds 0.1.  Above 4000 sentences the walk goes along all
+    similarities instead, in proportion to them (continuous LexRank), which takes no
+    matrix of all pairs.
     """
     n = vectors.shape[0]
     if n <= _LARGEST_GRAPH:

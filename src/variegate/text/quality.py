@@ -40,17 +40,10 @@ _QUOTES = '"“”«»„'
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What the features are computed from.
+    """What the features are computed from: the candidates and their words.
 
-    Attributes
-    ----------
-    sentences : the candidates
-    words : the words of each
-    counts : how often each word is in each
-    weights : of words, (W,)
-    vectors : tf-idf vectors of unit length
-    headlines : words of the headlines of each document
-    language : or None
+    ``weights`` are those of words, (W,); ``vectors`` are tf-idf vectors of unit length;
+    ``headlines`` holds the words of the headlines of each document.
     """
 
     sentences: Sequence[Sentence]
@@ -206,13 +199,11 @@ def _shared_words(material: Material) -> Features:
 
 def _headlines(material: Material) -> Features:
     every = Counter(w for tokens in material.headlines for w in dict.fromkeys(tokens))
-    own = [
-        material.direction(dict.fromkeys(tokens, 1.0)) for tokens in material.headlines
-    ]
     documents = material.document
     similarity = np.zeros(len(documents))
-    for number, direction in enumerate(own):
+    for number, tokens in enumerate(material.headlines):
         rows = np.flatnonzero(documents == number)
+        direction = material.direction(dict.fromkeys(tokens, 1.0))
         similarity[rows] = material.vectors[rows] @ direction
     return {
         "like the headlines": material.vectors @ material.direction(every),

@@ -6,7 +6,7 @@ import html
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,12 @@ from variegate.text.markup import html_text, markdown_text
 
 __all__ = ["read_clusters", "read_documents", "read_duc", "read_text"]
 
-_MARKDOWN = (".md", ".markdown")
-_HTML = (".html", ".htm")
-_SUFFIXES = (".txt", ".text", *_MARKDOWN, *_HTML)
+#: What makes plain text of a file's, by its suffix.
+_TO_TEXT: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys((".txt", ".text"), str),
+    **dict.fromkeys((".md", ".markdown"), markdown_text),
+    **dict.fromkeys((".html", ".htm"), html_text),
+}
 
 
 def _decode(data: bytes, name: str, encoding: str) -> str:
@@ -52,13 +55,7 @@ def read_text(path: str | Path, encoding: str = "utf-8") -> str:
 
 
 def _document(source: str, name: str, suffix: str) -> Document:
-    suffix = suffix.lower()
-    if suffix in _HTML:
-        text = html_text(source)
-    elif suffix in _MARKDOWN:
-        text = markdown_text(source)
-    else:
-        text = source
+    text = _TO_TEXT.get(suffix.lower(), str)(source)
     if not text.strip():
         raise ValueError(f"there is no text in {name}")
     return Document(text, name)
@@ -72,14 +69,14 @@ def _files(path: Path) -> Iterator[Path]:
     found = sorted(
         file
         for file in path.rglob("*")
-        if file.suffix.lower() in _SUFFIXES
+        if file.suffix.lower() in _TO_TEXT
         and file.is_file()
         and not any(part.startswith(".") for part in file.relative_to(path).parts)
     )
     if not found:
         raise ValueError(
             f"there is nothing to read in the folder {path}: "
-            f"files must end in {', '.join(_SUFFIXES)}"
+            f"files must end in {', '.join(_TO_TEXT)}"
         )
     yield from found
 

@@ -324,10 +324,7 @@ class Summarizer(Application):
 
     def _encode_rest(self) -> dict[str, Any]:
         corpus = self.corpus_
-        return {
-            "embedded": self.embedded_,
-            "corpus": corpus and corpus.to_dict(),
-        }
+        return {"embedded": self.embedded_, "corpus": corpus and corpus.to_dict()}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
         corpus = document.get("corpus")
@@ -354,16 +351,13 @@ def _as_budget(budget: str | Budget) -> Budget:
 def _as_documents(documents: Sequence[Document | str]) -> list[Document]:
     if isinstance(documents, str | Document):
         documents = [documents]
-    checked = []
     for number, document in enumerate(documents):
         if not isinstance(document, str | Document):
             raise TypeError(
                 f"document {number} is a {type(document).__name__}: documents are "
                 "texts or Document objects"
             )
-        checked.append(
-            document if isinstance(document, Document) else Document(document)
-        )
+    checked = [Document(text) if isinstance(text, str) else text for text in documents]
     if not any(document.text.strip() for document in checked):
         raise ValueError("there is no text to summarize")
     return checked

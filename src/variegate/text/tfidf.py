@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,7 @@ __all__ = ["CorpusFrequencies", "tfidf", "word_weights"]
 
 @dataclass(frozen=True)
 class CorpusFrequencies:
-    """How many of a corpus's texts hold each word.
-
-    Attributes
-    ----------
-    n_texts : int
-    counts : mapping from word to number of texts
-    """
+    """How many of a corpus's texts hold each word."""
 
     n_texts: int
     counts: Mapping[str, int]
@@ -33,14 +28,10 @@ class CorpusFrequencies:
     @classmethod
     def of(cls, texts: Iterable[str]) -> CorpusFrequencies:
         """Count the words of texts."""
-        counts: Counter[str] = Counter()
-        n_texts = 0
-        for text in texts:
-            counts.update(set(words(text)))
-            n_texts += 1
-        if n_texts == 0:
+        of_texts = [set(words(text)) for text in texts]
+        if not of_texts:
             raise ValueError("the corpus for word weights holds no texts")
-        return cls(n_texts, dict(counts))
+        return cls(len(of_texts), dict(Counter(chain.from_iterable(of_texts))))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""

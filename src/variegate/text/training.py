@@ -25,11 +25,7 @@ __all__ = ["TrainingSet"]
 class TrainingSet:
     """Clusters, and the sentences that agree best with people's summaries of them.
 
-    Attributes
-    ----------
-    views : list of ClusterView
-    targets : list of sorted candidate numbers
-    corpus : what words are weighed by, or None
+    Targets are sorted candidate numbers; the corpus is what words are weighed by.
     """
 
     views: list[ClusterView]
@@ -45,7 +41,6 @@ class TrainingSet:
         progress: Progress | None = None,
     ) -> TrainingSet:
         """Split clusters into sentences and find their oracle summaries."""
-        clusters = list(clusters)
         _check_references(clusters)
         views, targets = [], []
         for number, cluster in enumerate(clusters):
@@ -82,13 +77,10 @@ class TrainingSet:
         """Return its size, and how well the oracle summaries agree with people's."""
         rouge = Rouge(n=(1, 2), unicode=True, digits=None)
         scores = mean_scores(
-            [
-                rouge.score(
-                    "\n".join(view.texts[i] for i in target),
-                    list(view.cluster.references),
-                )
-                for view, target in zip(self.views, self.targets, strict=True)
-            ]
+            rouge.score(
+                "\n".join(view.texts[i] for i in target), view.cluster.references
+            )
+            for view, target in zip(self.views, self.targets, strict=True)
         )
         return {
             "n_clusters": len(self),

@@ -146,13 +146,10 @@ def _candidates(
 ) -> list[int]:
     body = [i for i, sentence in enumerate(sentences) if sentence.kind == "body"]
     body = body or list(range(len(sentences)))
-    seen: set[tuple[str, ...]] = set()
-    distinct = []
+    first_with: dict[tuple[str, ...], int] = {}
     for i in body:
-        key = tuple(tokens[i])
-        if key not in seen:
-            seen.add(key)
-            distinct.append(i)
+        first_with.setdefault(tuple(tokens[i]), i)
+    distinct = list(first_with.values())
     return [i for i in distinct if len(tokens[i]) >= _SHORTEST] or distinct
 
 

@@ -47,10 +47,7 @@ def bigrams(tokens: Sequence[str]) -> list[tuple[str, str]]:
 class WordCounts:
     """How often each word, or whatever is counted, is in each sentence.
 
-    Attributes
-    ----------
-    matrix : CSR matrix of shape (sentences, words)
-    vocabulary : dict from word to column
+    The matrix is (sentences, words); the vocabulary knows the column of each word.
     """
 
     matrix: sparse.csr_array

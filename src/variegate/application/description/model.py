@@ -39,15 +39,8 @@ class Section:
 class Description:
     """What there is to say about a model: ``print`` shows it.
 
-    Attributes
-    ----------
-    model : LargeMarginDPP
-        The one whose weights these are.
-    weights : sequence of Weight
-    before, after : sequence of Section
-        What is said above the weights and below them.
-    numbers : mapping
-        The same for programs, as plain values.
+    The weights are those of ``model``; what is ``before`` and ``after`` is said above
+    and below them.  ``numbers`` are the same for programs, as plain values.
     """
 
     model: LargeMarginDPP

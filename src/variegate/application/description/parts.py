@@ -22,12 +22,7 @@ __all__ = [
 class Weight:
     """The weight of a feature, or the length of those of a vector column.
 
-    Attributes
-    ----------
-    name : str
-    value : float
-    n_features : int
-        More than one for a vector column.
+    Only a vector column has several features.
     """
 
     name: str
@@ -42,18 +37,11 @@ class Weight:
 
 @dataclass(frozen=True)
 class KernelPart:
-    """One similarity of a sum, and its weight.
+    """One similarity of a sum, and its weight; all weights sum to one.
 
-    Attributes
-    ----------
-    block : str or None
-        The columns that it looks at; None where there is only one block.
-    name : str
-        "Gaussian" or "linear", or what else the kernel is called.
-    bandwidth : float or None
-        Of a Gaussian: the distance at which items stop being alike.
-    weight : float
-        All of them sum to one.
+    ``block`` names the columns that it looks at, None where there is only one block;
+    ``name`` is "Gaussian" or "linear", or what else the kernel is called; ``bandwidth``
+    is, of a Gaussian, the distance at which items stop being alike.
     """
 
     block: str | None
