@@ -80,7 +80,7 @@ def test_scattered_rows_come_together_as_in_a_dict_of_lists(keys, size, shard, m
             similarity="v",
         )
         found = list(groups)
-    assert isinstance(groups._shards, module._Held) is (memory > 1)
+    assert isinstance(groups._shards, module._Spooled) is (memory == 1)
     assert [group.name for group in found] == list(twin)
     assert [group.number for group in found] == list(range(len(twin)))
     assert groups.survey.index.sizes.tolist() == [len(rows) for rows in twin.values()]

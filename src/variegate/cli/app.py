@@ -10,7 +10,7 @@ from importlib import import_module
 import click
 
 from variegate._version import __version__
-from variegate.cli.errors import Interrupted
+from variegate.cli.results import Interrupted
 
 #: The commands, and the modules of this package that they are in.
 _COMMANDS = {

@@ -20,7 +20,7 @@ from variegate.cli.table_options import (
     need_tables,
     trade_off,
 )
-from variegate.cli.values import NAMES, Number
+from variegate.cli.values import NAMES, POSITIVE, parsed
 from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
@@ -30,20 +30,13 @@ if TYPE_CHECKING:
 _SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
 
 
-class _Count(click.ParamType):  # type: ignore[type-arg]
-    """A number of rows, or "wanted"."""
-
-    name = "count"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | str:
-        """Return the number or the word."""
-        if value == "wanted":
-            return "wanted"
-        if not value.isdecimal() or int(value) == 0:
-            self.fail(f"--k is a number of rows or 'wanted', not {value!r}")
-        return int(value)
+@parsed
+def _count(value: str) -> int | str:
+    if value == "wanted":
+        return value
+    if not value.isdecimal() or int(value) == 0:
+        raise ValueError(f"--k is a number of rows or 'wanted', not {value!r}")
+    return int(value)
 
 
 @click.command(
@@ -56,7 +49,7 @@ class _Count(click.ParamType):  # type: ignore[type-arg]
     help="What 'variegate fit' wrote; repeat to compare several.",
 )  # fmt: skip
 @click.option(
-    "--omega", type=Number(min=0.0, min_open=True),
+    "--omega", type=POSITIVE,
     help="For the models; by default each its own.",
 )  # fmt: skip
 @click.option(
@@ -68,7 +61,7 @@ class _Count(click.ParamType):  # type: ignore[type-arg]
     help="What they go by; by default the first quality column.",
 )  # fmt: skip
 @click.option(
-    "--k", type=_Count(), metavar="N",
+    "--k", callback=_count, metavar="N",
     help="How many rows they choose from each group: a number, or 'wanted' for as many "
     "as are labelled 1 there. By default the mean of the training groups.",
 )  # fmt: skip

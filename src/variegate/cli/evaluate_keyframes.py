@@ -180,12 +180,9 @@ def _score_table(
     cells: list[tuple[str, ...]] = [
         ("user", "frames", "precision", "recall", "F", "CUSa", "CUSe")
     ]
-    for label, count, score in rows:
-        cells.append((label, str(count), *_decimals(score)))
+    every = [(label, str(count), score) for label, count, score in rows]
     if len(rows) > 1:
-        cells.append(("mean", "", *_decimals(mean)))
+        every.append(("mean", "", mean))
+    for label, count, score in every:
+        cells.append((label, count, *(f"{value:.3f}" for value in score)))
     return columns(cells, numbers=range(1, len(cells[0])))
-
-
-def _decimals(score: KeyframeScore) -> list[str]:
-    return [f"{value:.3f}" for value in score]

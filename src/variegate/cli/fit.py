@@ -30,7 +30,7 @@ from variegate.cli.table_options import (
     need_tables,
     refuse_existing,
 )
-from variegate.cli.values import NAMES, Number
+from variegate.cli.values import NAMES, POSITIVE, Number
 
 if TYPE_CHECKING:
     from variegate.tables.columns import Columns
@@ -44,6 +44,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 _DEFAULT = default_estimator()
+_SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
 
 
 @click.command(
@@ -69,7 +70,7 @@ _DEFAULT = default_estimator()
 )
 @click.option(
     "--omega",
-    type=Number(min=0.0, min_open=True),
+    type=POSITIVE,
     multiple=True,
     help="What a missed row costs against a wrong one; repeat to learn for several. "
     "By default 1/16, 1/4, 1, 4 and 16, and select takes any value between them.",
@@ -81,12 +82,12 @@ _DEFAULT = default_estimator()
 )
 @click.option(
     "--target-precision",
-    type=Number(min=0.0, max=1.0, min_open=True, max_open=True),
+    type=_SHARE,
     help="Choose them for this precision on new groups.",
 )
 @click.option(
     "--target-recall",
-    type=Number(min=0.0, max=1.0, min_open=True, max_open=True),
+    type=_SHARE,
     help="Choose them for this recall on new groups.",
 )
 @click.option(

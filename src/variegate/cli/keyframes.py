@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from variegate import video
-from variegate.cli.errors import Interrupted
 from variegate.cli.keyframe_files import (
     PAGE,
     SHEET,
@@ -29,7 +28,7 @@ from variegate.cli.keyframe_files import (
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import video_progress
-from variegate.cli.results import echo_json, json_option
+from variegate.cli.results import Interrupted, echo_json, json_option
 from variegate.cli.video_options import every_option, need_opencv
 from variegate.video import KeyframePicker, VideoSummary
 from variegate.video.reading import (

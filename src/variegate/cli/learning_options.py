@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from variegate.cli.paths import output_option
-from variegate.cli.values import Number
+from variegate.cli.values import POSITIVE, Number
 
 __all__ = ["OUT", "lam_option", "max_iter_option", "omega_option", "parameter"]
 
@@ -61,7 +61,7 @@ def omega_option(item: str, command: str) -> _Decorator:
 
     return click.option(
         "--omega",
-        type=Number(min=0.0, min_open=True),
+        type=POSITIVE,
         multiple=True,
         default=(1.0,),
         show_default=True,

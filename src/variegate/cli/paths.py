@@ -45,6 +45,12 @@ output_option = partial(
 )
 
 
+#: An option that names the encoding of texts.
+encoding_option = partial(
+    click.option, "--encoding", default="utf-8", show_default=True
+)
+
+
 def refuse_to_replace(
     target: Path | None, option: str, inputs: Sequence[str | Path]
 ) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from variegate.cli.errors import Interrupted
 from variegate.cli.paths import FOLDER
 from variegate.cli.progress import progress_bar
+from variegate.cli.results import Interrupted
 
 
 @click.group()

@@ -1,4 +1,4 @@
-"""What commands print when they are done."""
+"""How commands end: what they print, or what becomes of their work."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user interrupted a command that knows what becomes of its work."""
+
 
 json_option = partial(click.option, "--json", "as_json", is_flag=True)
 

@@ -11,21 +11,19 @@ from typing import Any
 import click
 
 from variegate.cli.notes import note
-from variegate.cli.paths import FILE
+from variegate.cli.paths import FILE, encoding_option
 from variegate.cli.results import echo_json, json_option
+from variegate.cli.values import parsed
 from variegate.report.terminal import columns
 from variegate.text.rouge import Rouge, Score, mean_scores, read_exceptions
 from variegate.text.rouge.tokens import mostly_beyond_ascii
 
 
-def _distance(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> float | None:
-    if value is None or value == "unlimited":
-        return math.inf if value else None
-    if not value.isdecimal():
-        raise click.BadParameter(f"{value!r} is not a whole number or 'unlimited'")
-    return int(value)
+@parsed
+def _distance(value: str) -> float:
+    if not value.isdecimal() and value != "unlimited":
+        raise ValueError(f"{value!r} is not a whole number or 'unlimited'")
+    return math.inf if value == "unlimited" else int(value)
 
 
 class _SeveralFiles(click.Command):
@@ -105,9 +103,7 @@ class _SeveralFiles(click.Command):
 @click.option("--best", is_flag=True, help="Best reference instead of all pooled.")
 @click.option("--stop-words", type=FILE, help="Words that do not count.")
 @click.option("--unicode", is_flag=True, help="Letters outside ASCII are letters.")
-@click.option(
-    "--encoding", default="utf-8", show_default=True, help="Encoding of all files."
-)
+@encoding_option(help="Encoding of all files.")
 @json_option(help="JSON instead of a table.")
 def rouge(
     systems: tuple[Path, ...],

@@ -26,7 +26,7 @@ from variegate.cli.table_options import (
     refuse_existing,
     trade_off,
 )
-from variegate.cli.values import NAMES, Number
+from variegate.cli.values import NAMES, POSITIVE
 from variegate.report.words import count
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ _OF_A_MODEL = ("similarity", "categorical", "relevance")
     help="Rows to choose from each group; a model decides itself without it.",
 )  # fmt: skip
 @click.option(
-    "--budget", type=Number(min=0.0, min_open=True), metavar="COST",
+    "--budget", type=POSITIVE, metavar="COST",
     help="The most that the rows of a group may cost together; needs --cost.",
 )  # fmt: skip
 @click.option(
-    "--omega", type=Number(min=0.0, min_open=True),
+    "--omega", type=POSITIVE,
     help="Below 1 few and precise, above 1 many and complete, between the values that "
     "the model was learned for.",
 )  # fmt: skip
@@ -162,27 +162,27 @@ def _refuse_mixture(
         raise click.UsageError("--budget needs --cost, the column of costs")
 
 
-def _counts(choices: Choices) -> tuple[int, int, int, int]:
-    """Return numbers of rows, of groups, of groups without a choice, of choices."""
-    n_groups = len(choices.groups)
-    # One row of every group that has any is the first.
-    n_empty = n_groups - int((choices.rank == 1).sum())
-    return len(choices.rank), n_groups, n_empty, int(choices.selected.sum())
+def _counts(choices: Choices) -> dict[str, int]:
+    return {
+        "rows": len(choices.rank),
+        "groups": len(choices.groups),
+        # One row of every group that has any is the first.
+        "empty_groups": len(choices.groups) - int((choices.rank == 1).sum()),
+        "chosen": int(choices.selected.sum()),
+    }
 
 
 def _as_json(choices: Choices, out: Path) -> str:
-    names = ("rows", "groups", "empty_groups", "chosen")
-    result: dict[str, Any] = dict(zip(names, _counts(choices), strict=True))
-    result["file"] = str(out)
-    result["endings"] = [
+    endings = [
         {"group": name, **ending}
         for name, ending in zip(choices.groups, choices.endings, strict=False)
     ]
+    result = {**_counts(choices), "file": str(out), "endings": endings}
     return json.dumps(result, ensure_ascii=False, default=str)
 
 
 def _as_text(choices: Choices) -> str:
-    n_rows, n_groups, n_empty, n_chosen = _counts(choices)
-    none = f", none from {n_empty:,} of them" if n_empty else ""
-    groups = count(n_groups, "group")
-    return f"{n_chosen:,} of {n_rows:,} rows chosen from {groups}{none}"
+    n = _counts(choices)
+    none = f", none from {n['empty_groups']:,} of them" if n["empty_groups"] else ""
+    groups = count(n["groups"], "group")
+    return f"{n['chosen']:,} of {n['rows']:,} rows chosen from {groups}{none}"

@@ -19,9 +19,10 @@ from variegate.cli.learning_options import (
     parameter,
 )
 from variegate.cli.notes import note, notes
-from variegate.cli.paths import MODEL, output_option, refuse_to_replace
+from variegate.cli.paths import MODEL, encoding_option, output_option, refuse_to_replace
 from variegate.cli.progress import progress_bar
 from variegate.cli.results import echo_json, json_option, say_written
+from variegate.cli.values import parsed
 from variegate.text import Budget, Document, Summarizer
 from variegate.text.languages import as_language
 from variegate.text.quality import FEATURE_SETS
@@ -29,23 +30,12 @@ from variegate.text.readers import read_clusters, read_documents
 from variegate.text.report import html_report
 from variegate.text.summarizer import SIMILARITIES
 
-
-def _budget(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> str | None:
-    try:
-        return None if value is None else str(Budget.parse(value))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+_budget = parsed(lambda value: str(Budget.parse(value)))
 
 
-def _language(
-    context: click.Context, parameter: click.Parameter, value: str
-) -> str | None:
-    try:
-        language = None if value.lower() == "none" else as_language(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+@parsed
+def _language(value: str) -> str | None:
+    language = None if value.lower() == "none" else as_language(value)
     return None if language is None else language.name
 
 
@@ -76,9 +66,7 @@ def _language(
     help="By name or code (fr), or 'none' for one that is not known; matters for "
     "abbreviations, where sentences end, and for what is a pronoun.",
 )
-@click.option(
-    "--encoding", default="utf-8", show_default=True, help="Encoding of the files."
-)
+@encoding_option(help="Encoding of the files.")
 @json_option(help="JSON, with every sentence.")
 @output_option(
     "--html", help="Write a page too that shows the summary in its documents."
@@ -159,9 +147,7 @@ def _title(documents: Sequence[Document]) -> str:
     help="What is known of a sentence: all there is, or what the paper has.",
 )
 @max_iter_option(Summarizer)
-@click.option(
-    "--encoding", default="utf-8", show_default=True, help="Encoding of DATA."
-)
+@encoding_option(help="Encoding of DATA.")
 def fit_summarizer(data: Path, out: Path, encoding: str, **parameters: Any) -> None:
     """Learn to summarize from documents and summaries that people wrote.
 

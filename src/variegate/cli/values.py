@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-__all__ = ["NAMES", "SIZE", "Names", "Number", "Size"]
+__all__ = ["NAMES", "POSITIVE", "SIZE", "Names", "Number", "Size", "parsed"]
 
 
 class Number(click.FloatRange):
@@ -67,3 +68,16 @@ class Size(click.ParamType):  # type: ignore[type-arg]
 
 NAMES = Names()
 SIZE = Size()
+POSITIVE = Number(min=0.0, min_open=True)
+
+
+def parsed(parse: Callable[[str], Any]) -> Callable[..., Any]:
+    """Return the callback of an option that ``parse`` reads, if it is given."""
+
+    def callback(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        try:
+            return None if value is None else parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return callback

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from variegate._typing import BoolArray, FloatArray
@@ -21,15 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["compare", "untrained_ways"]
 
 
-@dataclass(frozen=True)
-class AsManyAsWanted:
-    """A method that is told how many rows of each group are wanted."""
-
-    method: ByMethod
-
-    def __call__(self, group: Group) -> Choice:
-        """Choose from one group."""
-        return replace(self.method, k=len(group.wanted()))(group)
+def as_many_as_wanted(method: ByMethod) -> Callable[[Group], Choice]:
+    """Tell a method how many rows of each group are wanted."""
+    return lambda group: replace(method, k=len(group.wanted()))(group)
 
 
 def untrained_ways(
@@ -44,7 +38,7 @@ def untrained_ways(
         check_choice("method", name, METHODS)
         method = ByMethod(name, k, None, trade_off, seed)
         if k is None:
-            ways[f"{name} (as many as wanted)"] = AsManyAsWanted(method)
+            ways[f"{name} (as many as wanted)"] = as_many_as_wanted(method)
         else:
             ways[f"{name} (k = {k})"] = method
     return ways

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["BLOCK_BYTES", "NAMES", "TableFileError", "explanation"]
+__all__ = ["BLOCK_BYTES", "NAMES", "TableFileError", "explanation", "repeated"]
 
 #: What formats are called.
 NAMES = {
@@ -16,6 +18,11 @@ NAMES = {
 
 #: Of text, no row may be longer; Arrow reads 32 blocks ahead.
 BLOCK_BYTES = 4 * 2**20
+
+
+def repeated(names: Sequence[str]) -> str:
+    """Return which names several columns have, with a comma between them."""
+    return ", ".join(repr(n) for n, times in Counter(names).items() if times > 1)
 
 
 class TableFileError(ValueError):

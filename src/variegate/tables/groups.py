@@ -105,8 +105,8 @@ class Groups:
         self._unknown: dict[str, int] = {}
         fits_in_memory = survey.n_rows * self._type.itemsize <= memory
         records = self._records(table, progress)
-        self._shards: _Held | _Spooled = (
-            _Held(records, survey.n_rows, self._type)
+        self._shards: Iterable[AnyArray] = (
+            _held(records, survey.n_rows, self._type)
             if fits_in_memory
             else _Spooled(records, survey.index.sizes, self._type)
         )
@@ -273,22 +273,17 @@ def _sorted(records: AnyArray) -> AnyArray:
     return records[np.argsort(numbers, kind="stable")]
 
 
-class _Held:
-    """Records in memory."""
-
-    def __init__(
-        self, pieces: Iterable[AnyArray], n_rows: int, kind: np.dtype[Any]
-    ) -> None:
-        records = np.empty(n_rows, dtype=kind)
-        first = 0
-        for piece in pieces:
-            # A table that has grown is refused at its end.
-            records[first : first + len(piece)] = piece[: max(n_rows - first, 0)]
-            first += len(piece)
-        self._records = _sorted(records)
-
-    def __iter__(self) -> Iterator[AnyArray]:
-        yield self._records
+def _held(
+    pieces: Iterable[AnyArray], n_rows: int, kind: np.dtype[Any]
+) -> list[AnyArray]:
+    """Return records in memory, as a single shard."""
+    records = np.empty(n_rows, dtype=kind)
+    first = 0
+    for piece in pieces:
+        # A table that has grown is refused at its end.
+        records[first : first + len(piece)] = piece[: max(n_rows - first, 0)]
+        first += len(piece)
+    return [_sorted(records)]
 
 
 def _no_room() -> str:

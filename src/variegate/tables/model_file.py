@@ -68,15 +68,8 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
 
 
 def _encode_column(column: FeatureColumn) -> dict[str, Any]:
-    return {
-        "name": column.name,
-        "kind": column.kind,
-        "mean": column.mean.tolist(),
-        "scale": column.scale.tolist(),
-        "levels": list(column.levels),
-        "has_indicator": column.has_indicator,
-        "is_single": column.is_single,
-    }
+    numbers = {"mean": column.mean.tolist(), "scale": column.scale.tolist()}
+    return asdict(column) | numbers | {"levels": list(column.levels)}
 
 
 def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import csv
 import io
 import mmap
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +29,13 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
-from variegate.tables.damage import BLOCK_BYTES, NAMES, TableFileError, explanation
+from variegate.tables.damage import (
+    BLOCK_BYTES,
+    NAMES,
+    TableFileError,
+    explanation,
+    repeated,
+)
 
 __all__ = ["FORMATS", "TableFile", "TableFileError", "data_bytes", "format_of"]
 
@@ -109,12 +114,11 @@ class TableFile:
         self._check_is_there()
         with self._errors_named():
             self.schema = getattr(self, f"_{self.format}_schema")()
-            names = Counter(self.schema.names)
-        repeated = [name for name, times in names.items() if times > 1]
-        if repeated:
+            names = self.schema.names
+        if repeated(names):
             raise TableFileError(
-                f"{self.path}: several columns have the name "
-                f"{', '.join(map(repr, repeated))}; rename them"
+                f"{self.path}: several columns have the name {repeated(names)}; "
+                "rename them"
             )
         if not names:
             raise TableFileError(f"{self.path} has no columns")

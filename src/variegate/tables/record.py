@@ -76,12 +76,8 @@ def _history(learned: Learned) -> dict[str, list[Any]]:
     steps = learned.history
     keep = np.unique(np.linspace(0, len(steps) - 1, _MAX_STEPS).astype(int))
     kept = [steps[i] for i in keep] if steps else []
-    return {
-        "iteration": [step.iteration for step in kept],
-        "objective": [step.objective for step in kept],
-        "n_seen": [step.n_seen for step in kept],
-        "expected_f": [step.expected_f for step in kept],
-    }
+    names = ("iteration", "objective", "n_seen", "expected_f")
+    return {name: [getattr(step, name) for step in kept] for name in names}
 
 
 def _encode_path(path: OmegaPath) -> dict[str, Any]:

@@ -351,11 +351,8 @@ class TableSelector(FittedSelector):
 
     # Keeping ----------------------------------------------------------------------
 
-    def _encode_rest(self) -> dict[str, Any]:
-        return model_file.encode_rest(self)
-
-    def _decode_rest(self, document: Mapping[str, Any]) -> None:
-        model_file.decode_rest(self, document)
+    _encode_rest = model_file.encode_rest
+    _decode_rest = model_file.decode_rest
 
     @classmethod
     def decode(

@@ -36,27 +36,24 @@ class GroupIndex:
     def __init__(self) -> None:
         #: The value of the group column for every group.
         self.names: list[Any] = []
+        #: The number of rows of every group.
+        self.sizes: IntArray = np.zeros(0, dtype=np.int64)
         self._numbers: dict[Any, int] = {}
-        self._sizes = np.zeros(0, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
-    def sizes(self) -> IntArray:
-        """The number of rows of every group."""
-        return self._sizes[: len(self.names)]
-
     def add(self, batch: Batch, name: str | None) -> IntArray:
         """Count some rows, and return the number of the group of each."""
         numbers = self.numbers(batch, name, grow=True)
-        missing = len(self.names) - len(self._sizes)
-        if missing > 0:
-            # Twice the room, so that a million groups are not copied a million times.
-            room = np.zeros(max(missing, len(self._sizes)), dtype=np.int64)
-            self._sizes = np.concatenate([self._sizes, room])
-        self._sizes += np.bincount(numbers, minlength=len(self._sizes))
+        self.sizes = self.counted(self.sizes, numbers)
         return numbers
+
+    def counted(self, counts: IntArray, numbers: IntArray) -> IntArray:
+        """Return counts by group, of which there may be more now, and these added."""
+        total = np.bincount(numbers, minlength=len(self))
+        total[: len(counts)] += counts
+        return total
 
     def numbers(
         self, batch: Batch, name: str | None, *, grow: bool = False
@@ -102,23 +99,20 @@ def survey(
     """Read groups and labels; those of every row may be given in place of a column."""
     index = GroupIndex()
     label = columns.label if labels is None else None
-    n_rows = 0
-    n_chosen: IntArray | None = None
+    n_rows, n_chosen = 0, index.sizes
     for batch in batches(table, columns.group, label):
         numbers = index.add(batch, columns.group)
         flags = flags_of(batch, label, labels)
         if flags is not None:
-            here = np.bincount(numbers[flags], minlength=len(index))
-            if n_chosen is not None:
-                here[: len(n_chosen)] += n_chosen
-            n_chosen = here
+            n_chosen = index.counted(n_chosen, numbers[flags])
         n_rows = batch.end
         progress("reading", n_rows, 0)
     if n_rows == 0:
         raise TableError(f"{table.name} has no rows")
     if labels is not None and len(labels) != n_rows:
         raise TableError(f"{len(labels)} labels for a table of {n_rows} rows")
-    return Survey(columns, index, n_rows, n_chosen)
+    has_labels = label is not None or labels is not None
+    return Survey(columns, index, n_rows, n_chosen if has_labels else None)
 
 
 def learn_encoding(

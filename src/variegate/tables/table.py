@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from variegate.tables.damage import repeated
 from variegate.tables.reading import TableFile
 
 __all__ = [
@@ -65,10 +66,9 @@ class MemoryTable:
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self.schema = table.schema
-        names = self.schema.names
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = repeated(self.schema.names)
         if twice:
-            raise TableError(f"the table has more than one column {twice[0]!r}")
+            raise TableError(f"the table has more than one column {twice}")
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns, or all, from the beginning."""

@@ -24,6 +24,7 @@ import pyarrow.parquet as parquet
 
 from variegate._files import new_file, writing_to
 from variegate.tables.columns import is_list, is_number, is_text
+from variegate.tables.damage import repeated
 from variegate.tables.reading import data_bytes, format_of
 
 __all__ = ["check_writable", "table_writer"]
@@ -33,21 +34,13 @@ _GROUP_BYTES = 32 * 2**20
 
 
 def check_writable(path: str | Path, schema: pa.Schema) -> None:
-    """Refuse a file whose format cannot hold the columns.
-
-    Raises
-    ------
-    ValueError
-        If the suffix is not known, names repeat, or columns have types that the
-        format has not.
-    """
+    """Refuse a file whose format is not known, or cannot hold the columns."""
     path = Path(path)
     file_format = format_of(path)
-    if len(set(schema.names)) < len(schema.names):
-        repeated = sorted({n for n in schema.names if schema.names.count(n) > 1})
+    if repeated(schema.names):
         raise ValueError(
             f"cannot write {path}: several columns have the name "
-            f"{', '.join(map(repr, repeated))}; rename them"
+            f"{repeated(schema.names)}; rename them"
         )
     if file_format in ("csv", "jsonl"):
         is_text = _is_cell if file_format == "csv" else _is_json
@@ -70,15 +63,9 @@ def table_writer(
 ) -> Iterator[Callable[[pa.RecordBatch], None]]:
     """Open a table file for writing; the block gets a function that takes batches.
 
-    The file appears when the block ends, and only if it ends without an error: see
+    All of them have the same schema, and the suffix of the file says its format.  It
+    appears when the block ends, and only if it ends without an error: see
     :func:`variegate._files.new_file`.
-
-    Parameters
-    ----------
-    path : str or Path
-        Its suffix says the format, as for :class:`~variegate.tables.TableFile`.
-    schema : pyarrow.Schema
-        That of every batch.
     """
     path = Path(path)
     check_writable(path, schema)

@@ -46,7 +46,7 @@ def contents(report: Report) -> dict[str, Any]:
             Row([one_line(text) for text in column])
             for column in facts.about_columns(selector)
         ],
-        "empty_cells": facts.about_empty_cells(selector),
+        "empty_cells": facts.EMPTY_CELLS[selector.encoding_.missing],
         "score_heads": [(name, "number") for name in facts.SCORE_NAMES.values()],
         "scores": [
             _score(name, interval)

@@ -36,7 +36,9 @@ def describe(selector: TableSelector) -> Description:
         facts.weights(selector),
         [
             Section("learned from", _rows(facts.about_data(selector))),
-            Section("columns", columns, [facts.about_empty_cells(selector)]),
+            Section(
+                "columns", columns, [facts.EMPTY_CELLS[selector.encoding_.missing]]
+            ),
             _scores(selector),
             _path(selector),
         ],
@@ -79,10 +81,8 @@ def _numbers(selector: TableSelector) -> dict[str, Any]:
     result = selector.model_.solver_result_
     record = selector.training_
     encoding = selector.encoding_
-    found = {
-        name: interval._asdict()
-        for name, interval in facts.validation(selector).items()
-    }
+    scores = facts.validation(selector)
+    found = {name: interval._asdict() for name, interval in scores.items()}
     return {
         "data": {name: value for name, value in record.items() if name not in _APART},
         "columns": {

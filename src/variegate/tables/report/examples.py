@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from variegate import metrics
 from variegate._typing import IntArray
+from variegate.tables.cells import batches
 from variegate.tables.choosing import ByModel
 from variegate.tables.groups import Group
 from variegate.tables.table import Table
@@ -90,20 +92,14 @@ def _cells(
     table: Table, rows: IntArray, show: Sequence[str]
 ) -> dict[int, tuple[str, ...]]:
     """Return the cells of some rows, by the number of the row."""
-    found: dict[int, tuple[str, ...]] = {}
-    first = 0
     if not show:
         return {int(row): (f"row {row + 1}",) for row in rows}
-    for batch in table.batches(show):
-        low, high = np.searchsorted(rows, [first, first + batch.num_rows])
-        if high > low:
-            here = batch.take((rows[low:high] - first).tolist())
-            columns = [here.column(name).to_pylist() for name in show]
-            for row, values in zip(
-                rows[low:high], zip(*columns, strict=True), strict=True
-            ):
-                found[int(row)] = tuple(_text(value) for value in values)
-        first += batch.num_rows
+    found: dict[int, tuple[str, ...]] = {}
+    for batch in batches(table, *show):
+        low, high = np.searchsorted(rows, [batch.first, batch.end])
+        here = batch.rows.take(pa.array(rows[low:high] - batch.first))
+        columns = [map(_text, here.column(name).to_pylist()) for name in show]
+        found |= zip(rows[low:high].tolist(), zip(*columns, strict=True), strict=True)
         if high == len(rows):
             break
     return found

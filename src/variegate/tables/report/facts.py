@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
 __all__ = [
+    "EMPTY_CELLS",
     "SCORE_NAMES",
     "about_columns",
     "about_data",
-    "about_empty_cells",
     "about_path",
     "about_training",
     "between",
-    "has_history",
     "omega_name",
     "path_points",
     "score",
@@ -46,7 +45,8 @@ _LONG_VECTOR = 8
 #: Values of a category that are listed.
 _LISTED = 12
 
-_EMPTY_CELLS = {
+#: What is done where a cell is empty.
+EMPTY_CELLS = {
     "error": "An empty cell is an error.",
     "mean": "An empty cell counts as the mean of its column, and in a category as none "
     "of the values.",
@@ -119,11 +119,6 @@ def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
     return rows
 
 
-def about_empty_cells(selector: TableSelector) -> str:
-    """Return what is done where a cell is empty."""
-    return _EMPTY_CELLS[selector.encoding_.missing]
-
-
 def _encoded(column: FeatureColumn) -> str:
     size = len(column.mean)
     if column.kind == "category":
@@ -189,11 +184,6 @@ def score(name: str, value: float) -> str:
 def between(name: str, interval: Interval) -> str:
     """Write the ends of an interval."""
     return f"{score(name, interval.low)} to {score(name, interval.high)}"
-
-
-def has_history(selector: TableSelector) -> bool:
-    """Tell whether there is a learning curve to draw."""
-    return len(selector.training_.get("history", {}).get("iteration", ())) > 1
 
 
 def scores_in_words(selector: TableSelector) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from variegate.application.description.figures import WIDTH, model_figure
 from variegate.application.description.parts import kernel_parts
 from variegate.report.figures import COLOURS, new_figure
-from variegate.tables.report.facts import has_history, path_points, weights
+from variegate.tables.report.facts import path_points, weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,10 +22,11 @@ __all__ = ["all_figures", "learning_figure"]
 def all_figures(selector: TableSelector) -> dict[str, Figure]:
     """Draw what there is of path, learning curve, weights and kernel."""
     path, record = selector.path_, selector.training_
+    has_history = len(record.get("history", {}).get("iteration", ())) > 1
     parts = kernel_parts(selector.model_)
     found = {
         "path": path.plot() if path is not None and path_points(selector) else None,
-        "learning": learning_figure(record) if has_history(selector) else None,
+        "learning": learning_figure(record) if has_history else None,
         "weights": model_figure(weights(selector), selector.model_.intercept_),
         "kernel": model_figure(parts=parts) if parts else None,
     }
@@ -33,13 +34,7 @@ def all_figures(selector: TableSelector) -> dict[str, Figure]:
 
 
 def learning_figure(record: Mapping[str, Any]) -> Figure:
-    """Draw the objective as learning went on and, where it is known, the F-score.
-
-    Parameters
-    ----------
-    record : mapping
-        ``selector.training_``.
-    """
+    """Draw the objective of a training record and, where it is known, the F-score."""
     history = record["history"]
     is_stream = any(seen is not None for seen in history["n_seen"])
     steps = history["n_seen" if is_stream else "iteration"]
