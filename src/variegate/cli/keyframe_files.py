@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,9 +80,9 @@ def _plain_name(video: Path) -> str:
     return name.strip(". ") or "video"
 
 
-def refuse_results(folder: Path) -> None:
+def refuse_results(folders: Sequence[Path]) -> None:
     """Stop earlier results from being replaced."""
-    for name in (TABLE, SHEET, PAGE):
+    for folder, name in product(folders, (TABLE, SHEET, PAGE)):
         if (folder / name).exists():
             raise click.UsageError(
                 f"{folder} has earlier results ({name}): name another folder, or "

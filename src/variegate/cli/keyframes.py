@@ -99,17 +99,14 @@ _JPEG_QUALITY = 92
 @click.pass_context
 def keyframes(
     context: click.Context,
+    /,
     videos: tuple[Path, ...],
     out: Path,
     omega: float | None,
     max_frames: int | None,
     every: float | None,
     model: Path | None,
-    template: str,
-    as_json: bool,
-    force: bool,
-    storyboard: bool,
-    html: bool,
+    **how: Any,
 ) -> None:
     """Choose the frames that tell what is in a video.
 
@@ -118,21 +115,20 @@ def keyframes(
     includes the frame.
     """
     need_opencv()
-    check_distinct(template, max_frames)
-    jobs = as_jobs(videos, out)
-    for job in jobs:
-        if not force:
-            refuse_results(job.folder)
-    with made_folders([job.folder for job in jobs]):
+    run = _Run(as_jobs(videos, out), **how)
+    check_distinct(run.template, max_frames)
+    folders = [job.folder for job in run.jobs]
+    if not run.force:
+        refuse_results(folders)
+    with made_folders(folders):
         picker = video.load_default() if model is None else KeyframePicker.load(model)
         # Said once, what every video would fail by.
         picker.family_.resolve(omega, picker.default_omega)
-        run = _Run(jobs, template, storyboard, html, force, as_json)
         pick = partial(picker.pick, omega=omega, max_frames=max_frames, every=every)
         reports = run.all_videos(pick)
-    if as_json and reports:
+    if run.as_json and reports:
         echo_json(reports)
-    if len(reports) < len(jobs):
+    if len(reports) < len(run.jobs):
         context.exit(2)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from inspect import signature
 from typing import Any
 
@@ -53,19 +53,13 @@ def max_iter_option(estimator: type) -> _Decorator:
 
 def omega_option(item: str, command: str) -> _Decorator:
     """Return the option for one or more values of omega."""
-
-    def one_or_several(
-        context: click.Context, parameter: click.Parameter, value: Sequence[float]
-    ) -> float | Sequence[float]:
-        return value if len(value) > 1 else value[0]
-
     return click.option(
         "--omega",
         type=POSITIVE,
         multiple=True,
         default=(1.0,),
         show_default=True,
-        callback=one_or_several,
+        callback=lambda context, parameter, value: value if value[1:] else value[0],
         help=f"What a missed {item} costs against one too many; repeat to learn for "
         f"several, and {command} takes any value between them.",
     )

@@ -56,14 +56,11 @@ class Size(click.ParamType):  # type: ignore[type-arg]
         """Return bytes."""
         if isinstance(value, int):
             return value
-        match = re.fullmatch(r"([\d.]+)\s*([KMGT]?)(?:i?B)?", value.strip(), re.I)
-        try:
-            amount = float(match[1]) if match else 0.0
-        except ValueError:
-            amount = 0.0
-        if match is None or amount <= 0.0:
+        number = r"(\d+\.?\d*|\.\d+)"
+        match = re.fullmatch(rf"{number}\s*([KMGT]?)(?:i?B)?", value.strip(), re.I)
+        if match is None or float(match[1]) <= 0.0:
             self.fail(f"{value!r} is no amount of memory such as 512MB.", param, ctx)
-        return max(1, int(amount * _UNITS[match[2].upper()]))
+        return max(1, int(float(match[1]) * _UNITS[match[2].upper()]))
 
 
 NAMES = Names()

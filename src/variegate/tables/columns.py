@@ -241,12 +241,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 def is_text(kind: pa.DataType) -> bool:
     """Tell whether a column of this type holds text."""
-    types = pa.types
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-    )
+    return kind in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def is_list(kind: pa.DataType) -> bool:

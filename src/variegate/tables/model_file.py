@@ -29,10 +29,9 @@ def encode_rest(selector: TableSelector) -> dict[str, Any]:
     return {
         "columns": asdict(selector.columns_),
         "encoding": {
-            "quality": [_encode_column(column) for column in encoding.quality],
+            "quality": list(map(_encode_column, encoding.quality)),
             "blocks": {
-                name: [_encode_column(column) for column in block]
-                for name, block in encoding.blocks.items()
+                n: list(map(_encode_column, b)) for n, b in encoding.blocks.items()
             },
         },
         "omega": selector.omega_,
@@ -46,11 +45,8 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
     columns = Columns.of(**document["columns"])
     section = document["encoding"]
     encoding = Encoding(
-        tuple(_decode_column(column) for column in section["quality"]),
-        {
-            str(name): tuple(_decode_column(column) for column in block)
-            for name, block in section["blocks"].items()
-        },
+        tuple(map(_decode_column, section["quality"])),
+        {str(n): tuple(map(_decode_column, b)) for n, b in section["blocks"].items()},
         columns.missing,
     )
     similarity = [column for block in encoding.blocks.values() for column in block]

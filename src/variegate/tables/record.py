@@ -24,10 +24,10 @@ def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | 
         return None
     points = []
     for omega, rows in judged.scores.items():
-        means = rows.mean(axis=0)
+        means, errors = rows.mean(axis=0), np.full(len(SCORES), np.nan)
         # Of a single group nobody knows how much chance there is in it.
-        spread = rows.std(axis=0) * np.sqrt(len(rows) / max(len(rows) - 1, 1))
-        errors = spread / np.sqrt(len(rows)) if len(rows) > 1 else np.full(4, np.nan)
+        if len(rows) > 1:
+            errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
         points.append(PathPoint(float(omega), *means.tolist(), *errors.tolist()))
     return OmegaPath(learned.lam, tuple(points), chosen=learned.omega)
 

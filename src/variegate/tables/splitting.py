@@ -59,11 +59,8 @@ def examples(
     groups: Groups, numbers: IntArray
 ) -> tuple[list[GroundSet], list[IntArray]]:
     """Return some groups as ground sets and subsets."""
-    ground_sets, subsets = [], []
-    for group in only(groups, numbers):
-        ground_sets.append(group.ground_set)
-        subsets.append(group.wanted())
-    return ground_sets, subsets
+    some = list(only(groups, numbers))
+    return [group.ground_set for group in some], [group.wanted() for group in some]
 
 
 def only(groups: Groups, numbers: IntArray) -> Iterator[Group]:

@@ -117,12 +117,9 @@ class Lesson:
 
     def _learn_in_memory(self, groups: Groups, numbers: IntArray) -> Learned:
         omegas = self.omegas or OMEGAS
-        estimator, omega, path, n_tuned = self.estimator, outwards(omegas)[0], None, 0
-        if self.search is not None:
-            rng = np.random.default_rng(estimator.random_state)
-            some = np.sort(rng.permutation(numbers)[:MAX_TUNING])
-            estimator, omega, path = self._tune(self.search, groups, some)
-            n_tuned = len(some)
+        estimator, omega, path, n_tuned = self._tuned(
+            groups, numbers, omegas, self.memory
+        )
         omegas = (*omegas, omega) if estimator.lam > 0.0 else (omega,)
         with groups.named(numbers):
             family = self._fit(
@@ -131,16 +128,26 @@ class Lesson:
         self.progress("learning", 1, 1)
         return Learned(family, omega, path, n_tuned)
 
-    def _tune(
-        self, search: LargeMarginDPPCV, groups: Groups, numbers: IntArray
-    ) -> tuple[LargeMarginDPP, float, OmegaPath]:
-        """Choose lambda, of the estimator, and omega by cross-validation on groups."""
+    def _tuned(
+        self,
+        groups: Groups,
+        numbers: IntArray,
+        omegas: Sequence[float],
+        n_bytes: int,
+    ) -> tuple[LargeMarginDPP, float, OmegaPath | None, int]:
+        """Return an estimator and its omega, the path it was chosen by and on how many.
+
+        Without a search they are as given; it is made on groups of so many bytes.
+        """
+        if self.search is None:
+            return self.estimator, outwards(omegas)[0], None, 0
+        numbers = self._within(groups, numbers, MAX_TUNING, n_bytes)
         if len(numbers) < 2:
             raise TableError(
                 "one group is not enough to choose lambda and omega by: give more "
                 "groups, or do not tune"
             )
-        search = clone(search).set_params(
+        search = clone(self.search).set_params(
             estimator=clone(self.estimator).set_params(callback=None, n_jobs=None),
             omegas=self.omegas or TUNING_OMEGAS,
             cv=min(3, len(numbers)),
@@ -149,7 +156,7 @@ class Lesson:
         with groups.named(numbers):
             search.fit(*examples(groups, numbers))
         estimator = clone(self.estimator).set_params(lam=search.best_lam_)
-        return estimator, search.best_omega_, search.path_
+        return estimator, search.best_omega_, search.path_, len(numbers)
 
     def _fit(
         self,
@@ -182,12 +189,10 @@ class Lesson:
     # From a stream ----------------------------------------------------------------
 
     def _learn_from_stream(self, groups: Groups, numbers: IntArray) -> Learned:
-        omegas = self.omegas or (1.0,)
-        estimator, omega, path, n_tuned = self.estimator, outwards(omegas)[0], None, 0
-        if self.search is not None:
-            some = self._within(groups, numbers, MAX_TUNING, self.memory // 2)
-            estimator, omega, path = self._tune(self.search, groups, some)
-            omegas, n_tuned = (*(self.omegas or ()), omega), len(some)
+        estimator, omega, path, n_tuned = self._tuned(
+            groups, numbers, self.omegas or (1.0,), self.memory // 2
+        )
+        omegas = (*(self.omegas or ()), omega)
         # The best of the steps is told by groups that are not learned from.
         n_watched = min(_MAX_WATCHED, len(numbers) // 20)
         watched = self._within(

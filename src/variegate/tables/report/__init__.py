@@ -27,22 +27,11 @@ __all__ = ["Report", "describe", "html_page", "markdown", "write_markdown"]
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a report is about.
+    """What a report is about: a fitted selector, and the name of its training table.
 
-    Attributes
-    ----------
-    selector : TableSelector
-        Fitted.
-    table : str
-        Name of the training file.
-    show : tuple of str
-        Names of the columns in the rows of the examples.
-    examples : tuple of ExampleGroup
-    comparison : Evaluation or None
-        Scores on held-out groups of the model, which comes first, and of methods that
-        learn nothing.
-    model : str
-        Name of the file that the model is in.
+    Examples have the columns ``show``.  Scores on held-out groups are of the model,
+    which comes first, and of methods that learn nothing.  ``model`` is the name of the
+    file that the model is in.
     """
 
     selector: TableSelector

@@ -83,11 +83,7 @@ def make_report(
 
 def _shown(selector: TableSelector, table: Table) -> tuple[str, ...]:
     """Return the item and the first columns of the quality."""
-    columns = selector.columns_
-    names = [columns.item, *columns.quality]
-    is_short = [
-        name
-        for name in names
-        if name is not None and not is_vector(table.schema.field(name).type)
-    ]
+    names = [selector.columns_.item, *selector.columns_.quality]
+    fields = [table.schema.field(name) for name in names if name is not None]
+    is_short = [field.name for field in fields if not is_vector(field.type)]
     return tuple(is_short[:_N_SHOWN])
