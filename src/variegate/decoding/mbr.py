@@ -29,12 +29,7 @@ Draw = Callable[[Any, Constraint, int, np.random.Generator], BoolArray]
 class Consensus:
     """Subsets that vote, and what it is to agree with them.
 
-    Attributes
-    ----------
-    agreement : Agreement
-    voters : boolean array of shape (B, N), rows all different
-    votes : array of shape (B,)
-        How often each was drawn.
+    Voters (B, N) are rows all different, votes (B,) how often each was drawn.
     """
 
     agreement: Agreement

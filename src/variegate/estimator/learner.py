@@ -29,14 +29,9 @@ __all__ = ["Learned", "Learner"]
 
 
 class Learned(NamedTuple):
-    """What a solver found.
+    """What a solver found: a fitted kernel, ``theta``, ``intercept`` and ``kernel``.
 
-    Attributes
-    ----------
-    kernel : the fitted kernel
-    parts : ``theta``, ``intercept`` and ``kernel``
-        The intercept is that of the features as they were given, not centred.
-    result : SolverResult
+    The intercept is that of the features as they were given, not centred.
     """
 
     kernel: Kernel
@@ -56,14 +51,9 @@ class Learned(NamedTuple):
 class Learner:
     """How a model learns, as its parameters say.
 
-    Parameters
-    ----------
-    model : LargeMarginDPP
-    is_stream : bool
-        Whether the examples are not all in memory: learned from in batches, if no
-        other solver than the default is asked for.
-    warm : bool
-        Whether to start from what the model has learned, where it fits.
+    A stream, not all in memory, is learned from in batches if no other solver than the
+    default is asked for.  ``warm`` starts from what the model has learned, where it
+    fits.
     """
 
     def __init__(self, model: LargeMarginDPP, is_stream: bool, warm: bool) -> None:

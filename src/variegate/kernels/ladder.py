@@ -21,14 +21,8 @@ _LONGEST = 5
 class Chains:
     """Which similarities are fourth powers of which.
 
-    Attributes
-    ----------
-    bandwidths : list of (block, float or None)
-        What each chain begins with: the widest of its Gaussians, or a linear part.
-    first, length : arrays
-        Of the rungs of each chain.
-    order : array
-        The weight of each rung.
+    A chain begins with the widest of its Gaussians, or is a linear part (None).  Its
+    rungs are ``length`` from ``first`` on; ``order`` says the weight of each rung.
     """
 
     bandwidths: list[tuple[str | None, float | None]]
@@ -81,14 +75,9 @@ def unchained(n_weights: int) -> Chains:
 class PackedSimilarities:
     """The first similarity of every chain, for a stack of ground sets of equal size.
 
-    Attributes
-    ----------
-    chains : Chains
-    packed : array of shape (B, chains, N (N - 1) / 2)
-        Entries below the diagonal, row by row.
-    diagonal : array of shape (B, chains, N)
-    is_stack : bool
-        Whether it stands for several ground sets, perhaps one, or for one alone.
+    ``packed`` (B, chains, N (N - 1) / 2) holds entries below the diagonal, row by row,
+    ``diagonal`` (B, chains, N) those on it.  A stack stands for several ground sets,
+    perhaps one; else it is one alone.
     """
 
     chains: Chains

@@ -17,7 +17,7 @@ from variegate.kernels.features import (
     settled,
 )
 from variegate.kernels.gaussian import gaussian, squared_distances
-from variegate.kernels.ladder import Chains, PackedSimilarities, chains_of
+from variegate.kernels.ladder import PackedSimilarities, chains_of
 from variegate.kernels.linear import Linear
 from variegate.kernels.weighted import WeightedSum, packed
 from variegate.linalg.limits import MEDIAN_ITEMS
@@ -88,9 +88,10 @@ class MultipleKernel(WeightedSum):
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         """Settle the bandwidths and, with an approximation, its features."""
         self.check()
+        most_items = None if self.approximation is None else MEDIAN_ITEMS
         self.bandwidths_: dict[str | None, FloatArray] = {
             block: (
-                _median_distance(ground_sets, block, self._most_items()) * _LADDER
+                _median_distance(ground_sets, block, most_items) * _LADDER
                 if ladder is None
                 else ladder
             )
@@ -105,9 +106,6 @@ class MultipleKernel(WeightedSum):
                 block: settle(self, ground_sets, block) for block in self.bandwidths_
             }
         return self
-
-    def _most_items(self) -> int | None:
-        return None if self.approximation is None else MEDIAN_ITEMS
 
     def _given(self) -> dict[str | None, FloatArray | None]:
         """Return the bandwidths as given, checked, block by block."""
@@ -132,12 +130,9 @@ class MultipleKernel(WeightedSum):
     def _settled(self) -> dict[str | None, FloatArray]:
         if hasattr(self, "bandwidths_"):
             return self.bandwidths_
-        settled = {
-            block: ladder
-            for block, ladder in self._given().items()
-            if ladder is not None
-        }
-        if len(settled) < len(self._given()):
+        given = self._given()
+        settled = {block: b for block, b in given.items() if b is not None}
+        if len(settled) < len(given):
             raise ValueError("the bandwidths are not settled yet: call fit first")
         return settled
 
@@ -202,7 +197,9 @@ class MultipleKernel(WeightedSum):
         """Return the few similarities that the others are powers of, packed."""
         if self.approximation is not None:  # none is a power of another
             return super().prepare(ground_set)
-        chains = self._chains()
+        settled = self._settled()
+        bandwidths = tuple((block, tuple(b.tolist())) for block, b in settled.items())
+        chains = chains_of(bandwidths, tuple(settled) if self.linear else ())
         distances: dict[str | None, FloatArray] = {}
         first = []
         for block, bandwidth in chains.bandwidths:
@@ -213,11 +210,6 @@ class MultipleKernel(WeightedSum):
                 distances[block] = squared_distances(ground_set.features(block))
             first.append(gaussian(distances[block], bandwidth))
         return packed(chains, first)
-
-    def _chains(self) -> Chains:
-        settled = self._settled()
-        bandwidths = tuple((block, tuple(b.tolist())) for block, b in settled.items())
-        return chains_of(bandwidths, tuple(settled) if self.linear else ())
 
     def _gaussian_factors(
         self, ground_set: GroundSet, block: str | None

@@ -30,14 +30,9 @@ _AVERAGE_POWER = 8.0
 class Adam:
     """The state of a descent: everything that its next step depends on.
 
-    Attributes
-    ----------
-    free, previous : the point, and the one before it, in free coordinates
-    average : the average of the points, as flat parameters
-    first, second : the moments of the gradient
-    n_steps : int
-    gradient_norm : float
-        Largest absolute entry of the last gradient.
+    The point and the one before it are in free coordinates, the average of the points
+    is of flat parameters; ``first`` and ``second`` are the moments of the gradient,
+    and ``gradient_norm`` is the largest absolute entry of the last one.
     """
 
     free: FloatArray
@@ -111,10 +106,8 @@ class Adam:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Take back what :meth:`state` gave."""
-        values: dict[str, Any] = {
-            name: np.array(value, dtype=np.float64)
-            if isinstance(value, list)
-            else value
-            for name, value in state.items()
-        }
+        values = dict(state)
+        for name, value in state.items():
+            if isinstance(value, list):
+                values[name] = np.array(value, dtype=np.float64)
         return cls(**values)

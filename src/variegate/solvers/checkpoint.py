@@ -22,13 +22,8 @@ def write_checkpoint(
 ) -> None:
     """Write the state of a run, whole or not at all.
 
-    Parameters
-    ----------
-    path : str or Path
-    run : mapping
-        What the run is: settings and a description of the data, as plain values.
-    state : mapping
-        How far it got, as plain values.
+    ``run`` is what the run is, settings and a description of the data, and ``state``
+    how far it got, both as plain values.
     """
     document = {"format": FORMAT, "version": VERSION, "run": run, "state": state}
     write_atomic(path, json.dumps(document) + "\n")

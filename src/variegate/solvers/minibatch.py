@@ -173,7 +173,7 @@ class MiniBatch:
             Path(checkpoint).unlink(missing_ok=True)
         return SolverResult(
             run.best if problem.has_held_out else run.adam.average,
-            run.best_objective if problem.has_held_out else run.training_objective,
+            run.best_objective if problem.has_held_out else run.running.mean,
             *verdict,
             n_iterations=run.adam.n_steps,
             n_evaluations=run.adam.n_steps,
@@ -233,19 +233,12 @@ class _Run:
         }
         # How often a file is written changes nothing in the answer.
         del self.run["checkpoint_every"]
-        state = (
-            None
-            if self.checkpoint is None
-            else read_checkpoint(self.checkpoint, self.run)
-        )
         # Without a seed the order is random, but a run that goes on must know it.
         self.order = secrets.randbits(63) if self.seed is None else self.seed
-        if state is not None:
-            self._restore(state)
-
-    @property
-    def training_objective(self) -> float:
-        return self.running.mean
+        if self.checkpoint is not None:
+            state = read_checkpoint(self.checkpoint, self.run)
+            if state is not None:
+                self._restore(state)
 
     # Learning ---------------------------------------------------------------------
 
@@ -263,11 +256,8 @@ class _Run:
                 self._save()
         if not adam.n_steps:
             raise ValueError("the stream holds no pairs to learn from")
-        if adam.n_steps % settings.report_every:
-            verdict = self._report(callback)
-            if verdict is not None:
-                return verdict
-        return Verdict(
+        unreported = adam.n_steps % settings.report_every
+        return (self._report(callback) if unreported else None) or Verdict(
             Stop.DATA_USED,
             f"went through the data n_epochs={settings.n_epochs} times, in "
             f"{adam.n_steps} steps",

@@ -52,13 +52,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One lambda and omega, on every fold.
-
-    Attributes
-    ----------
-    models : list of LargeMarginDPP
-    scores : list of arrays of shape (held-out ground sets, len(COLUMNS))
-    """
+    """One lambda and omega, on every fold: scores are (held-out sets, COLUMNS)."""
 
     models: list[LargeMarginDPP]
     scores: list[FloatArray]
@@ -89,26 +83,27 @@ class Trial:
         return sum(bool(model.solver_result_.remedy) for model in self.models)
 
 
-def walk(
-    model: LargeMarginDPP,
-    ground_sets: Sequence[GroundSet],
-    subsets: Sequence[Any],
-    lams: Sequence[float],
-    omegas: Sequence[float],
+def _fit(model: LargeMarginDPP, fold: Fold, lam: float, omega: float) -> LargeMarginDPP:
+    with renumbering(fold.learned):
+        return fit_next(model, fold.ground_sets, fold.subsets, lam, omega)
+
+
+def _walk(
+    model: LargeMarginDPP, fold: Fold, lams: Sequence[float], omegas: Sequence[float]
 ) -> Iterator[tuple[tuple[float, float], LargeMarginDPP]]:
     """Fit on a grid; for ``lam=0`` at one omega only, as it does not matter there."""
     middle, sides = outwards(omegas)
     for lam in sorted(lams):
-        model = fit_next(model, ground_sets, subsets, lam, middle)
+        model = _fit(model, fold, lam, middle)
         yield (lam, middle), model
         for side in sides if lam > 0.0 else []:
             here = model
             for omega in side:
-                here = fit_next(here, ground_sets, subsets, lam, omega)
+                here = _fit(here, fold, lam, omega)
                 yield (lam, omega), here
 
 
-def judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
+def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
     """Return a row of ``COLUMNS`` for every held-out ground set."""
     with renumbering(fold.judged):
         predicted = model.predict(fold.held_out)
@@ -125,13 +120,6 @@ def judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
     return np.array(rows, dtype=np.float64)
 
 
-def _walk_of_fold(
-    model: LargeMarginDPP, fold: Fold, lams: Sequence[float], omegas: Sequence[float]
-) -> Iterator[tuple[tuple[float, float], LargeMarginDPP]]:
-    with renumbering(fold.learned):
-        yield from walk(model, fold.ground_sets, fold.subsets, lams, omegas)
-
-
 def _grid_of_fold(
     model: LargeMarginDPP,
     fold: Fold,
@@ -139,40 +127,30 @@ def _grid_of_fold(
     omegas: Sequence[float],
     scoring: Scoring,
 ) -> list[tuple[tuple[float, float], LargeMarginDPP, FloatArray]]:
-    with threadpool_limits(limits=1):
-        return [
-            (place, fitted, judge(fitted, fold, scoring))
-            for place, fitted in _walk_of_fold(model, fold, lams, omegas)
-        ]
+    return [
+        (place, fitted, _judge(fitted, fold, scoring))
+        for place, fitted in _walk(model, fold, lams, omegas)
+    ]
 
 
 def _step_of_fold(
     model: LargeMarginDPP, fold: Fold, lam: float, omega: float, scoring: Scoring
 ) -> tuple[LargeMarginDPP, FloatArray]:
-    with threadpool_limits(limits=1):
-        with renumbering(fold.learned):
-            fitted = fit_next(model, fold.ground_sets, fold.subsets, lam, omega)
-        return fitted, judge(fitted, fold, scoring)
+    fitted = _fit(model, fold, lam, omega)
+    return fitted, _judge(fitted, fold, scoring)
 
 
-def _judge_again(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
+def _on_one_thread(compute: Callable[..., Any], *arguments: Any) -> Any:
     with threadpool_limits(limits=1):
-        return judge(model, fold, scoring)
+        return compute(*arguments)
 
 
 @dataclass(eq=False)
 class CrossValidation:
     """All trials so far, and how to add to them.
 
-    Parameters
-    ----------
-    model : LargeMarginDPP
-        Not fitted; with a seed, so that trials differ by their parameters only.
-    folds : list of Fold
-    n_samples : int
-        Most samples of an MBR decoder while many trials are compared.
-    scoring : callable
-    n_jobs : int or None
+    The model is not fitted, and has a seed, so that trials differ by their parameters
+    only.  ``n_samples`` are the most of an MBR decoder while many are compared.
     """
 
     model: LargeMarginDPP
@@ -239,7 +217,7 @@ class CrossValidation:
                     for model in trial.models
                 ]
                 pairs = list(zip(models, self.folds, strict=True))
-                scores = trial.scores if same else self._on_folds(_judge_again, pairs)
+                scores = trial.scores if same else self._on_folds(_judge, pairs)
                 done[id(trial)] = Trial(models, scores)
             self.trials[lam, omega] = done.get(id(trial), trial)
 
@@ -298,7 +276,7 @@ class CrossValidation:
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         results = []
         for result in parallel(
-            delayed(compute)(*each, self.scoring) for each in arguments
+            delayed(_on_one_thread)(compute, *each, self.scoring) for each in arguments
         ):
             results.append(result)
             if callback is not None:

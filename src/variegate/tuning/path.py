@@ -49,16 +49,10 @@ class PathPoint(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Where a path passes a wanted score, between two of its points.
+    """Where a path passes a wanted score, by linear interpolation in ``log(omega)``.
 
-    Attributes
-    ----------
-    omega : float
-        By linear interpolation in ``log(omega)``.
-    low, high : float
-        The omegas on either side; equal where a point is close enough itself.
-    other : float
-        The score that was not asked for, interpolated alike.
+    ``low`` and ``high`` are the omegas on either side, equal where a point is close
+    enough itself; ``other`` is the score that was not asked for, interpolated alike.
     """
 
     omega: float

@@ -56,14 +56,9 @@ class MatchingAgreement(Agreement):
 
 
 class GrowingMatching:
-    """A choice of frames that grows, and maximum matchings with some sets.
+    """A choice of frames that grows, and maximum matchings with some sets (T, N).
 
-    Parameters
-    ----------
-    alike, same, beta : as for :class:`MatchingAgreement`
-    sets : boolean array of shape (T, N)
-        Empty ones match nothing, and do not count.
-    votes : array of shape (T,)
+    Empty sets match nothing, and do not count.
     """
 
     def __init__(

@@ -53,21 +53,10 @@ def video_decoder(
 ) -> Decoder:
     """Return what chooses frames, as many as a budget allows.
 
-    Parameters
-    ----------
-    decoder : {"mbr", "greedy"}
-    search : {"greedy", "samples"}
-        Of "mbr": sets drawn from the ensemble stand for what people would choose;
-        frames are added while the mean agreement with those sets grows, or one of the
-        sets is taken, as in the paper.
-    consensus : {"matched", "equal"}
-    beta : float
-        What recall counts in the F-score of matched frames.
-    n_samples : int
-    alike : array of shape (N, N)
-        Which frames can be matched.
-    same : array of shape (N, N)
-        Of which frames a search chooses only one.
+    For "mbr", sets drawn from the ensemble stand for what people would choose.  Frames
+    are added while the mean agreement with those sets grows, or one of the sets is
+    taken, as in the paper.  Frames that are ``alike`` (N, N) can be matched; of those
+    that are the ``same`` (N, N) a search chooses only one.
     """
     if decoder == "greedy":
         return choose_expected_number

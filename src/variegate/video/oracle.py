@@ -8,31 +8,21 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import IntArray
-from variegate.video.evaluation import THRESHOLD, evaluate_keyframes
-from variegate.video.matching import Matching
+from variegate.video.evaluation import evaluate_keyframes
 
 __all__ = ["oracle_keyframes"]
 
 
 def oracle_keyframes(
-    frames: Any,
-    users: Sequence[Any],
-    threshold: float = THRESHOLD,
-    matching: Matching = "maximum",
-    n_unmatchable: Sequence[int] | None = None,
+    frames: Any, users: Sequence[Any], n_unmatchable: Sequence[int] | None = None
 ) -> IntArray:
     """Return frame numbers, sorted, by greedy marginal gain in mean F-score.
 
     As in the paper's appendix: the frame that raises the agreement with the users most
     is added, until none raises it.
 
-    Parameters
-    ----------
-    frames : array of shape (N, bins)
-        Histograms of the frames to choose from.
-    users : sequence of arrays of shape (frames, bins)
-    threshold, matching, n_unmatchable
-        As for :func:`variegate.video.evaluate_keyframes`.
+    Of the frames to choose from and of those of users there are histograms, (N, bins);
+    ``n_unmatchable`` is as for :func:`variegate.video.evaluate_keyframes`.
     """
     frames = np.asarray(frames, dtype=np.float64)
     chosen: list[int] = []
@@ -41,7 +31,7 @@ def oracle_keyframes(
         left = [i for i in range(len(frames)) if i not in chosen]
         scores = [
             evaluate_keyframes(
-                users, frames[[*chosen, i]], threshold, matching, n_unmatchable
+                users, frames[[*chosen, i]], n_unmatchable=n_unmatchable
             ).f
             for i in left
         ]

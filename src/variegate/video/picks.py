@@ -260,19 +260,11 @@ def _video(name: str, folder: Path, where: str) -> Path:
 def read_choices(
     table: str | PathLike[str], video: str | PathLike[str] | None = None
 ) -> dict[str, tuple[float, ...]]:
-    """Read the times at which frames of one video were chosen.
+    """Return the sorted times at which users chose frames of one video.
 
-    Parameters
-    ----------
-    table : path
-        As for :func:`read_picks`, but only the column ``time`` is needed.
-    video : path, optional
-        Where there is a column ``video``, only the rows of this one are taken.
-
-    Returns
-    -------
-    dict
-        Sorted times by user; "" is the user where there is no such column.
+    The table is as for :func:`read_picks`, but only the column ``time`` is needed.
+    Where there is a column ``video``, only the rows of the given one are taken; "" is
+    the user where there is no such column.
     """
     rows = _rows(Path(table), ("time",))
     if video is not None:
@@ -291,15 +283,8 @@ def frames_at(
     """Yield, for each time in order, the first frame at or after it.
 
     The video is read once, up to the last of the times.  Those after its last frame
-    are left out.  A frame a millisecond earlier counts, as tables round.
-
-    Parameters
-    ----------
-    video : path
-    times : iterable of float
-        In seconds.
-    progress : callable, optional
-        Called with the number and the time of each frame that is read.
+    are left out.  A frame a millisecond earlier counts, as tables round.  ``progress``
+    is called with the number and the time of each frame that is read.
     """
     waiting = sorted(set(times), reverse=True)
     if not waiting:
@@ -320,12 +305,7 @@ def read_pictures(
     """Yield the JPEG and PNG files of a folder with their pictures.
 
     In the natural order of their names: 2 is before 10.  Hidden files and a
-    ``storyboard.png`` are left out.
-
-    Yields
-    ------
-    path : Path
-    image : array of shape (height, width, 3), red, green and blue, 0 to 255
+    ``storyboard.png`` are left out.  Pictures have red, green and blue, 0 to 255.
     """
     folder = Path(folder)
     paths = sorted(

@@ -1,4 +1,7 @@
-"""Key frames side by side in one picture, each with its time beneath."""
+"""Key frames side by side in one picture, each with its time beneath.
+
+Pictures are arrays of shape (height, width, 3), red, green and blue, 0 to 255.
+"""
 
 from __future__ import annotations
 
@@ -70,11 +73,7 @@ def encode_png(image: NDArray[np.uint8]) -> bytes:
 def encode_jpeg(image: NDArray[np.uint8], quality: int = 85) -> bytes:
     """Return a picture (red, green and blue, 0 to 255) as the bytes of a JPEG file.
 
-    Parameters
-    ----------
-    image : array of shape (height, width, 3)
-    quality : int
-        From 1, the smallest file, to 100, the best picture.
+    The quality goes from 1, the smallest file, to 100, the best picture.
     """
     if not 1 <= quality <= 100:
         raise ValueError(f"quality goes from 1 to 100, got {quality}")
@@ -102,18 +101,8 @@ def storyboard(
     frame number.  A single small picture does not fill the sheet, as it would only
     grow coarse; it is put in the middle.
 
-    Parameters
-    ----------
-    keyframes : sequence of Keyframe
-    columns : int, optional
-        Pictures in a row.  By default the sheet is about as many pictures high as
-        wide, as long as they are wide enough for their labels.
-    width : int
-        Pixels across the sheet.
-
-    Returns
-    -------
-    array of shape (height, width, 3), red, green and blue, 0 to 255
+    Without a number of columns the sheet, ``width`` pixels across, is about as many
+    pictures high as wide, as long as they are wide enough for their labels.
     """
     require_cv2()
     ordered = _in_order(keyframes)
@@ -138,17 +127,7 @@ def storyboard_rows(
 
     Each has its name on the left and its pictures on the right, with their times
     beneath, in boxes of one size on the whole sheet.  Long strips go on in a next line.
-
-    Parameters
-    ----------
-    rows : sequence of (name, sequence of Keyframe)
-        Names are ASCII, as OpenCV draws no other letters.
-    width : int
-        Pixels across the sheet.
-
-    Returns
-    -------
-    array of shape (height, width, 3), red, green and blue, 0 to 255
+    Names are ASCII, as OpenCV draws no other letters.
     """
     require_cv2()
     strips = [(_name_lines(name), _in_order(keyframes)) for name, keyframes in rows]

@@ -26,16 +26,9 @@ TARGETS = ("users", "oracle")
 
 @dataclass(frozen=True, eq=False)
 class TrainingVideo:
-    """A video, and what users chose of it.
+    """A video, called by its path in messages, and which candidates users chose of it.
 
-    Attributes
-    ----------
-    view : VideoView
-    users : sequence of sequences of candidate numbers
-    n_unmatchable : sequence of int
-        Frames of each user that are not among the candidates.
-    path : str
-        What it is called in messages.
+    Of each user, ``n_unmatchable`` frames are not among the candidates.
     """
 
     view: VideoView
@@ -64,25 +57,21 @@ class TrainingVideo:
         """Hues of the candidates, (N, 16)."""
         return np.array([d.hue for d in self.view.descriptions])
 
+    def _histograms_of_users(self) -> list[FloatArray]:
+        hues = self.histograms
+        return [hues[list(user)] for user in self.users]
+
     @cached_property
     def oracle(self) -> IntArray:
         """The candidates that agree best with all users."""
-        hues = self.histograms
-        return oracle_keyframes(
-            hues,
-            [hues[list(user)] for user in self.users],
-            n_unmatchable=self.n_unmatchable,
-        )
+        users = self._histograms_of_users()
+        return oracle_keyframes(self.histograms, users, self.n_unmatchable)
 
     @property
     def oracle_f(self) -> float:
         """The mean F-score of the oracle against the users."""
-        hues = self.histograms
-        users = [hues[list(user)] for user in self.users]
-        score = evaluate_keyframes(
-            users, hues[self.oracle], n_unmatchable=self.n_unmatchable
-        )
-        return score.f
+        users, chosen = self._histograms_of_users(), self.histograms[self.oracle]
+        return evaluate_keyframes(users, chosen, n_unmatchable=self.n_unmatchable).f
 
     def targets(self, kind: str) -> list[IntArray]:
         """Return the subsets to learn from."""
