@@ -1246,8 +1246,14 @@ def test_the_groups_held_out_are_remembered(table, tmp_path):
 
 
 def test_stopping_early_is_said(table):
-    with pytest.warns(ConvergenceWarning, match="for omega 1, learning stopped at max"):
-        TableSelector(**QUICK | {"max_iter": 1, "tol": 1e-9}).fit(table)
+    hasty = QUICK | {"max_iter": 1, "tol": 1e-9, "omega": (1.0, 4.0)}
+    with pytest.warns(ConvergenceWarning) as warned:
+        TableSelector(**hasty).fit(table)
+    said = [str(warning.message) for warning in warned]
+    assert [text.split(" at ")[0] for text in said] == [
+        "for omega 1, learning stopped",
+        "for omega 4, learning stopped",
+    ]
 
 
 def test_the_score_leaves_out_what_learning_leaves_out(table):
