@@ -64,8 +64,12 @@ def _eight(rng, n):
     return rng.standard_normal((n, 8))
 
 
+def _eight_csr(rng, n):
+    return sparse.csr_array(_eight(rng, n))
+
+
 def _eight_in_blocks(rng, n):
-    return {"colour": _eight(rng, n), "shape": sparse.csr_array(_eight(rng, n))}
+    return {"colour": _eight(rng, n), "shape": _eight_csr(rng, n)}
 
 
 def _matrix(rng, n):
@@ -122,6 +126,27 @@ KERNELS = [
             [2.0, 4.0], blocks=["colour", "shape"], approximation="fourier", rank=6
         ),
         _eight_in_blocks,
+    ),
+    KernelCase("kinds", vg.Kinds(4, penalty=0.1), _eight),
+    KernelCase("kinds-csr", vg.Kinds(3, sharpness=2.0, apart=0.3), _eight_csr),
+    KernelCase("metric", vg.Metric(3, penalty=0.1), _eight),
+    KernelCase("metric-block", vg.Metric(2, block="colour"), _eight_in_blocks),
+    KernelCase(
+        "mixture-learned",
+        vg.Mixture(
+            [
+                vg.Kinds(3, block="colour"),
+                vg.Linear(block="shape"),
+                vg.Metric(2, block="shape"),
+                vg.Gaussian(2.0, block="colour"),
+            ]
+        ),
+        _eight_in_blocks,
+    ),
+    KernelCase(
+        "mixture-of-learned",
+        vg.Mixture([vg.Kinds(3), vg.MultipleKernel([2.0, 4.0])]),
+        _eight,
     ),
     KernelCase("user", ScaledLinear(8), _eight),
 ]

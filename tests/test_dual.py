@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 import variegate as vg
-from variegate.learning.dual import DualStack, dual_loss
+from variegate.learning.dual import dual_loss
+from variegate.learning.dual_stack import DualStack, EmbeddedStack
 from variegate.learning.factors import Factors, low_rank_factors
 from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.learning.parameters import InfeasibleError
@@ -225,6 +226,61 @@ def test_gradient_equals_central_differences(kernel, lam):
         lambda p: problem.value_and_gradient(p)[0], point
     )
     assert_close(gradient, expected, 1e-6)
+
+
+@pytest.mark.parametrize("hinge", [True, False])
+@pytest.mark.parametrize("jitter", [0.0, 1e-6, 1e-2])
+@pytest.mark.parametrize("lam", [0.0, 1.0, 8.0])
+@pytest.mark.parametrize("log_quality", [0.5, 20.0])
+def test_learned_features_equal_matrices(hinge, jitter, lam, log_quality, monkeypatch):
+    rng = np.random.default_rng(3)
+    sets = [
+        vg.GroundSet(rng.standard_normal((n, 3)), rng.standard_normal((n, 6)))
+        for n in (150, 210)
+    ]
+    subsets = [np.sort(rng.permutation(150)[:m]) for m in (5, 12)]
+    kernel = vg.Kinds(8).fit(sets)
+
+    def problem():
+        return TrainingProblem(
+            sets,
+            subsets,
+            kernel,
+            LargeMarginLoss(lam, hinge),
+            false_positive=[1.0, 2.0],
+            false_negative=[2.0, 0.5],
+            jitter=jitter,
+        )
+
+    dual = problem()
+    assert all(isinstance(stack, EmbeddedStack) for stack in dual._stacks)
+    monkeypatch.setattr("variegate.learning.problem.is_low_rank", lambda *_: False)
+    dense = problem()
+    assert not any(isinstance(stack, EmbeddedStack) for stack in dense._stacks)
+    point = 0.3 * rng.standard_normal(dual.space.size)
+    point[dual.space.slices["theta"]] *= log_quality
+    value, gradient = dual.value_and_gradient(point)
+    expected_value, expected_gradient = dense.value_and_gradient(point)
+    assert value == pytest.approx(expected_value, rel=1e-8)
+    assert_close(gradient, expected_gradient, 1e-8)
+    assert dual.expected_f(point) == pytest.approx(dense.expected_f(point), abs=1e-10)
+
+
+def test_kinds_of_a_large_set_are_chosen_from_by_a_factor():
+    rng = np.random.default_rng(0)
+    small = vg.GroundSet(rng.standard_normal((40, 2)), rng.standard_normal((40, 4)))
+    model = vg.LargeMarginDPP(kernel=vg.Kinds(5), max_iter=5, tol=10.0)
+    model.fit([small], [[1, 2, 3]])
+    large = vg.GroundSet(rng.standard_normal((2500, 2)), rng.standard_normal((2500, 4)))
+    ensemble = model.ensemble(large)
+    assert isinstance(ensemble.representation, Factored)
+    p = model.kernel_.kinds(large, model.kernel_parameters_)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    share = model.kernel_.share_apart(model.kernel_parameters_)
+    u = large.quality @ model.theta_ + model.intercept_
+    B = np.sqrt((1.0 - share) * p) * np.exp(u)[:, None]
+    K = B @ np.linalg.solve(np.eye(5) + B.T @ B, B.T)
+    np.testing.assert_allclose(ensemble.marginals(), np.diag(K), atol=1e-10)
 
 
 def test_factors_are_for_large_sets_with_few_columns():

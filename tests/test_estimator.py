@@ -5,7 +5,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import variegate as vg
-from instances import KERNELS, ScaledLinear, random_ground_set
+from instances import KERNELS, random_ground_set
 from variegate.decoding import MBR
 from variegate.solvers import LBFGS
 
@@ -527,10 +527,10 @@ TWO = [vg.GroundSet(X), vg.GroundSet(X)]
         ),
         ({"kernel": vg.Mixture([])}, TWO, [[0], [0]], "at least one kernel"),
         (
-            {"kernel": vg.Mixture([ScaledLinear(2)])},
+            {"kernel": vg.Mixture(["linear"])},
             TWO,
             [[0], [0]],
-            "kernels without parameters of their own",
+            "a mixture combines kernels, got 'linear'",
         ),
         (
             {"kernel": vg.MultipleKernel({"a": [1.0]})},

@@ -52,7 +52,8 @@ VERSION = 1
 
 _KERNELS: dict[str, type[Kernel]] = {
     name: getattr(builtin_kernels, name)
-    for name in ("Gaussian", "Linear", "Mixture", "MultipleKernel", "Precomputed")
+    for name in builtin_kernels.__all__
+    if name not in ("FixedKernel", "Kernel")
 }
 _TOOLS: dict[str, type[Any]] = {
     cls.__name__: cls for cls in (*DECODERS.values(), *SOLVERS.values())

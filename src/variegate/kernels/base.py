@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -37,6 +37,21 @@ from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.domains import Domain, Free
 from variegate.linalg.psd import check_semidefinite, check_symmetric
+
+
+class Embedding(NamedTuple):
+    """A similarity ``S = scale Φ Φᵀ + ridge I``.
+
+    Attributes
+    ----------
+    features : array of shape (N, D)
+        ``Φ``.
+    scale, ridge : float
+    """
+
+    features: FloatArray
+    scale: float
+    ridge: float
 
 
 class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
@@ -91,6 +106,32 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         and no N x N matrix is made.
         """
         return None
+
+    def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Return what is added to the objective for the parameters; nothing here."""
+        return 0.0, np.zeros(len(parameters))
+
+    @property
+    def embedding_size(self) -> int | None:
+        """The number of columns of :meth:`embedding`, or None where it has none."""
+        return None
+
+    def embedding(self, prepared: Any, parameters: FloatArray) -> Embedding:
+        """Return learned features of the items, for a kernel with a size of it."""
+        raise TypeError(f"{type(self).__name__} has no embedding")
+
+    def pull_back_embedding(
+        self,
+        prepared: Any,
+        parameters: FloatArray,
+        product: FloatArray,
+        diagonal: FloatArray,
+    ) -> FloatArray:
+        """Return ``∂f/∂p`` from ``G Φ``, the features of :meth:`embedding` being ``Φ``.
+
+        ``diagonal`` is that of ``G = ∂f/∂S``.
+        """
+        raise TypeError(f"{type(self).__name__} has no embedding")
 
     def stack(self, prepared: Sequence[Any]) -> Any:
         """Return prepared ground sets of equal size as one."""

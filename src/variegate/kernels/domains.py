@@ -8,13 +8,14 @@ coordinates and the chain rule through them.  A domain offers both.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from variegate._typing import FloatArray
 
-__all__ = ["Domain", "Free", "Simplex"]
+__all__ = ["Domain", "Free", "Product", "Simplex"]
 
 
 @dataclass(frozen=True)
@@ -120,3 +121,55 @@ class Simplex(Domain):
         """Return ``2 z ∘ (g - wᵀg) / Σ z²``."""
         weights = self.from_free(free)
         return 2.0 * free / (free @ free) * (gradient - weights @ gradient)
+
+
+@dataclass(frozen=True)
+class Product(Domain):
+    """Parameters of several domains, one after another.
+
+    Parameters
+    ----------
+    parts : tuple of Domain
+    """
+
+    size: int = field(init=False)
+    parts: tuple[Domain, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", sum(part.size for part in self.parts))
+
+    def split(self, parameters: FloatArray) -> list[FloatArray]:
+        """Return the parameters of every part, as views."""
+        ends = np.cumsum([part.size for part in self.parts])
+        return np.split(parameters, ends[:-1])
+
+    def center(self) -> FloatArray:
+        """Return the centres of the parts."""
+        return np.concatenate([part.center() for part in self.parts])
+
+    def random(self, generator: np.random.Generator) -> FloatArray:
+        """Return a random point of every part."""
+        return np.concatenate([part.random(generator) for part in self.parts])
+
+    def project(self, parameters: FloatArray) -> FloatArray:
+        """Return the nearest point of every part."""
+        return self._each(lambda part, own: part.project(own), parameters)
+
+    def to_free(self, parameters: FloatArray) -> FloatArray:
+        """Return the unconstrained coordinates of the parts."""
+        return self._each(lambda part, own: part.to_free(own), parameters)
+
+    def from_free(self, free: FloatArray) -> FloatArray:
+        """Return the point that unconstrained coordinates stand for."""
+        return self._each(lambda part, own: part.from_free(own), free)
+
+    def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
+        """Return the gradients in the free coordinates of the parts."""
+        slopes = iter(self.split(gradient))
+        return self._each(lambda part, own: part.pull_back(own, next(slopes)), free)
+
+    def _each(
+        self, apply: Callable[[Domain, FloatArray], FloatArray], flat: FloatArray
+    ) -> FloatArray:
+        values = zip(self.parts, self.split(flat), strict=True)
+        return np.concatenate([apply(part, own) for part, own in values])

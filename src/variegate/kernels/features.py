@@ -166,7 +166,11 @@ def check_approximation(kernel: Any) -> None:
         raise ValueError(
             f"rank must be even, because cosines and sines come in pairs, got {rank}"
         )
-    random_state = kernel.random_state
+    check_seed(kernel.random_state)
+
+
+def check_seed(random_state: Any) -> None:
+    """Refuse what a model file could not hold as the seed of a kernel."""
     is_seed = isinstance(random_state, Integral) and not isinstance(random_state, bool)
     if not is_seed or random_state < 0:
         raise ValueError(
@@ -181,10 +185,10 @@ def settle(
     """Draw frequencies, or choose landmarks among the items of all ground sets."""
     rank = kernel.rank
     generator = np.random.default_rng(kernel.random_state)
-    n_features = _n_features(ground_sets, block)
+    n_features = same_n_features(ground_sets, block)
     if kernel.approximation == "fourier":
         return Fourier(generator.standard_normal((n_features, rank // 2)))
-    pool = _pool(ground_sets, block, generator)
+    pool = pool_of_items(ground_sets, block, generator)
     if len(pool) <= rank:
         return Nystroem(pool)
     from sklearn.cluster import kmeans_plusplus  # slow to import, seldom needed
@@ -194,7 +198,7 @@ def settle(
     return Nystroem(np.ascontiguousarray(landmarks))
 
 
-def _n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
+def same_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
     """Return the number of similarity features, the same for all ground sets."""
     for position, ground_set in enumerate(ground_sets):
         with naming(position):
@@ -204,7 +208,7 @@ def _n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
             elif found != n_features:
                 raise ValueError(
                     f"it has {found} similarity features but the first has "
-                    f"{n_features}: an approximation needs the same ones"
+                    f"{n_features}: this kernel needs the same ones"
                 )
     return n_features
 
@@ -217,7 +221,7 @@ def settled(approximation: str, numbers: Any) -> FeatureMap:
     return _MAPS[approximation](array)
 
 
-def _pool(
+def pool_of_items(
     ground_sets: Sequence[GroundSet], block: str | None, generator: np.random.Generator
 ) -> FloatArray:
     """Return the items of all ground sets, or as many as are looked at."""

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+import numpy as np
 from sklearn.base import clone
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
-from variegate.kernels.base import FixedKernel
-from variegate.kernels.weighted import WeightedSum
+from variegate.kernels.base import FixedKernel, Kernel
+from variegate.kernels.domains import Domain, Product, Simplex
+from variegate.kernels.ladder import PackedSimilarities, unchained
+from variegate.kernels.weighted import WeightedSum, packed
 
 
 class Mixture(WeightedSum):
-    """A convex combination of kernels, its weights learned.
+    r"""A convex combination of kernels, its weights learned.
+
+    .. math:: S = \sum_k w_k S^k(p_k), \qquad w_k \ge 0, \quad \sum_k w_k = 1
+
+    The parameters are the weights and then, kernel by kernel, those of the kernels that
+    have any.
 
     Parameters
     ----------
-    kernels : sequence of kernels without parameters of their own
+    kernels : sequence of kernels
         For features of several kinds, let each kernel name its block:
         ``Mixture([Gaussian(1.0, block="colour"), Linear(block="texture")])``.
 
@@ -27,21 +35,23 @@ class Mixture(WeightedSum):
     kernels_ : list of fitted copies, after ``fit``
     """
 
-    def __init__(self, kernels: Sequence[FixedKernel]) -> None:
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
         self.kernels = kernels
 
-    def _checked(self) -> Sequence[FixedKernel]:
+    def _checked(self) -> Sequence[Kernel]:
         if not hasattr(self.kernels, "__len__"):
             raise ValueError(f"kernels must be a list of kernels, got {self.kernels!r}")
         if not len(self.kernels):
             raise ValueError("a mixture needs at least one kernel")
         for kernel in self.kernels:
-            if not isinstance(kernel, FixedKernel):
-                raise ValueError(
-                    "a mixture combines kernels without parameters of their own, "
-                    f"got {kernel!r}"
-                )
+            if not isinstance(kernel, Kernel):
+                raise ValueError(f"a mixture combines kernels, got {kernel!r}")
         return self.kernels
+
+    def check(self) -> None:
+        """Refuse parts that make no sense."""
+        for kernel in self._checked():
+            kernel.check()
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         """Fit a copy of every kernel."""
@@ -58,24 +68,130 @@ class Mixture(WeightedSum):
         for kernel, part in zip(self.kernels_, state["kernels"], strict=True):
             kernel.set_state(part)
 
-    def _parts(self) -> Sequence[FixedKernel]:
+    def _parts(self) -> Sequence[Kernel]:
         return getattr(self, "kernels_", None) or self._checked()
+
+    def _learned(self) -> dict[int, Kernel]:
+        """Return the kernels with parameters of their own, by their places."""
+        parts = enumerate(self._parts())
+        return {k: part for k, part in parts if not isinstance(part, FixedKernel)}
+
+    def _fixed(self) -> IntArray:
+        """Return the places of the kernels without parameters."""
+        learned = self._learned()
+        return np.array([k for k in range(self.n_weights) if k not in learned], np.intp)
+
+    @property
+    def stackable(self) -> bool:  # type: ignore[override]
+        """Whether all kernels are."""
+        return all(kernel.stackable for kernel in self._parts())
 
     @property
     def n_weights(self) -> int:
         """The number of kernels."""
         return len(self._checked())
 
+    @property
+    def domain(self) -> Domain:  # type: ignore[override]
+        """The simplex, one weight a kernel, and the domains of learned kernels."""
+        learned = [kernel.domain for kernel in self._learned().values()]
+        weights = Simplex(self.n_weights)
+        return Product((weights, *learned)) if learned else weights
+
+    def split(self, parameters: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+        """Return the weights, and the parameters of every learned kernel."""
+        domain = self.domain
+        if not isinstance(domain, Product):
+            return parameters, []
+        weights, *others = domain.split(parameters)
+        return weights, others
+
+    def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Return the sum of the penalties of learned kernels."""
+        weights, others = self.split(parameters)
+        total, gradients = 0.0, [np.zeros(len(weights))]
+        for kernel, own in zip(self._learned().values(), others, strict=True):
+            value, gradient = kernel.penalty_and_gradient(own)
+            total += value
+            gradients.append(gradient)
+        return total, np.concatenate(gradients)
+
+    # Similarity -------------------------------------------------------------------
+
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
-        """Return the factor of every kernel, if all have one."""
+        """Return the factor of every kernel, if all are fixed and have one."""
         factors = []
         for kernel in self._parts():
             parts = kernel.factors(ground_set)
-            if parts is None or len(parts) != 1:
+            if parts is None or len(parts) != 1 or not isinstance(kernel, FixedKernel):
                 return None
             factors += parts
         return factors
 
     def matrices(self, ground_set: GroundSet) -> Sequence[FloatArray]:
-        """Return the similarity of every kernel."""
-        return [kernel.prepare(ground_set) for kernel in self._parts()]
+        """Return the similarity of every kernel without parameters."""
+        parts = self._parts()
+        return [parts[place].prepare(ground_set) for place in self._fixed()]
+
+    def prepare(self, ground_set: GroundSet) -> Any:
+        """Return the fixed similarities, packed, and what learned kernels prepare."""
+        learned = self._learned()
+        if not learned:
+            return super().prepare(ground_set)
+        fixed = self.matrices(ground_set)
+        return _Prepared(
+            packed(unchained(len(fixed)), fixed) if fixed else None,
+            [kernel.prepare(ground_set) for kernel in learned.values()],
+        )
+
+    def stack(self, prepared: Sequence[Any]) -> Any:
+        """Return prepared ground sets of equal size as one."""
+        if not isinstance(prepared[0], _Prepared):
+            return super().stack(prepared)
+        fixed = [one.fixed for one in prepared if one.fixed is not None]
+        return _Prepared(
+            PackedSimilarities.stack(fixed) if fixed else None,
+            [
+                kernel.stack([one.learned[k] for one in prepared])
+                for k, kernel in enumerate(self._learned().values())
+            ],
+        )
+
+    def value(self, prepared: Any, parameters: FloatArray) -> FloatArray:
+        """Return the weighted sum."""
+        if not isinstance(prepared, _Prepared):
+            return super().value(prepared, parameters)
+        weights, others = self.split(parameters)
+        learned = self._learned()
+        S: Any = 0.0
+        if prepared.fixed is not None:
+            S = prepared.fixed.mixture(weights[self._fixed()])
+        for (place, kernel), own, ready in zip(
+            learned.items(), others, prepared.learned, strict=True
+        ):
+            S = S + weights[place] * kernel.value(ready, own)
+        return np.asarray(S)
+
+    def pull_back(
+        self, prepared: Any, parameters: FloatArray, G: FloatArray
+    ) -> FloatArray:
+        """Return the gradient in the weights and in the parameters of the kernels."""
+        if not isinstance(prepared, _Prepared):
+            return super().pull_back(prepared, parameters, G)
+        weights, others = self.split(parameters)
+        slopes, gradients = np.zeros(self.n_weights), []
+        if prepared.fixed is not None:
+            slopes[self._fixed()] = prepared.fixed.inner_products(G)
+        for (place, kernel), own, ready in zip(
+            self._learned().items(), others, prepared.learned, strict=True
+        ):
+            slopes[place] = float(np.vdot(G, kernel.value(ready, own)))
+            gradients.append(weights[place] * kernel.pull_back(ready, own, G))
+        return np.concatenate([slopes, *gradients])
+
+
+class _Prepared(NamedTuple):
+    """A ground set, or a stack of them, for a mixture with learned kernels."""
+
+    fixed: PackedSimilarities | None
+    learned: list[Any]

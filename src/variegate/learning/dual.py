@@ -55,7 +55,6 @@ from variegate.learning.objective import (
     LargeMarginLoss,
     Targets,
     ZeroProbabilityError,
-    impossible_item,
 )
 from variegate.linalg.determinants import (
     RANK_TOLERANCE,
@@ -63,7 +62,7 @@ from variegate.linalg.determinants import (
     log_det_and_inverse,
 )
 
-__all__ = ["DualStack", "DualTerms", "dual_loss"]
+__all__ = ["DualPoint", "DualTerms", "check_target", "dual_loss", "marginals"]
 
 #: The largest ``‖ψ_i‖²``: beyond it, rounding is more than 1e-4 of the identity.
 _LONGEST_ROW = 1e12
@@ -94,25 +93,20 @@ class _Target(NamedTuple):
 
     @classmethod
     def of(
-        cls, factors: Factors, weights: FloatArray, members: IntArray, jitter: float
+        cls,
+        factors: Factors,
+        weights: FloatArray,
+        members: IntArray,
+        ridge: FloatArray,
     ) -> _Target:
         rows = factors.columns[members]
         S_y = (rows * weights[factors.owner]) @ rows.T
-        S_y[np.diag_indices_from(S_y)] *= 1.0 + jitter
+        S_y[np.diag_indices_from(S_y)] += ridge[members]
         try:
             log_det, inverse = log_det_and_inverse(S_y[None], RANK_TOLERANCE)
         except NotPositiveDefiniteError:
             raise ZeroProbabilityError(0) from None
         return cls(float(log_det[0]), inverse[0])
-
-    def weight_gradient(
-        self, factors: Factors, members: IntArray, jitter: float
-    ) -> FloatArray:
-        """Return the gradient of ``log det``."""
-        rows = factors.columns[members]
-        ridge = self.inverse.diagonal() @ factors.squared[members]
-        traces = np.einsum("ij,ij->j", self.inverse @ rows, rows)
-        return factors.sums(traces) + jitter * ridge
 
 
 def dual_loss(
@@ -134,7 +128,8 @@ def dual_loss(
     weights : array of shape (K,), not negative
     log_quality : array of shape (N,)
     targets : Targets of one ground set
-    jitter : ridge on ``S``, relative to its diagonal
+    jitter : float
+        Ridge on ``S``, relative to its diagonal.
     weight_gradient : bool
         Whether the gradient in the weights is wanted.
 
@@ -145,49 +140,157 @@ def dual_loss(
     NotPositiveDefiniteError
         If ``L + I`` is too large for its numbers.
     """
-    members = targets.members[0][targets.present[0]]
-    wanted, cost = targets.indicator[0], targets.error_cost[0]
-    target = _Target.of(factors, weights, members, jitter)
-    resolvent = _LowRankResolvent.of(factors, weights, log_quality, jitter)
-    error = cost * np.where(wanted, resolvent.excluded, resolvent.included)
-    margin, factor = loss.margin(float(error.sum()))
-    value = resolvent.log_det - target.log_det - 2.0 * float(log_quality[members].sum())
-    value += margin
-    if loss.hinge and not value > 0:
-        return DualTerms(0.0, np.zeros(factors.n_factors), np.zeros(len(log_quality)))
-    quality_gradient = 2.0 * np.where(wanted, -resolvent.excluded, resolvent.included)
-    spread = None
-    if loss.lam > 0:
-        spread = _Spread.of(factors, resolvent, np.where(wanted, -cost, cost))
-        quality_gradient += 2.0 * factor * spread.quality_gradient(resolvent)
+    ridge = jitter * (factors.squared @ weights)
+    at = DualPoint.of(loss, factors, weights, ridge, log_quality, targets)
     slope = np.zeros(factors.n_factors)
     if weight_gradient:
-        slope = resolvent.weight_gradient(factors, weights, jitter, factor, spread)
-        slope -= target.weight_gradient(factors, members, jitter)
-    return DualTerms(value, slope, quality_gradient)
+        slope = at.weight_gradient() + jitter * (at.diagonal() @ factors.squared)
+    return DualTerms(at.value, slope, at.quality_gradient())
 
 
-class _Spread(NamedTuple):
-    """What the margin adds to the gradients; the names of the module docstring."""
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """The loss of one ground set at one point, and what its gradients are made of.
 
-    W: FloatArray
+    ``G`` is its derivative in the similarity with the ridge; all of it is zero where
+    the hinge is.
+
+    Attributes
+    ----------
+    factors, weights : the similarity, but for its ridge
+    target : what belongs to the wanted items
+    resolvent : what belongs to all items
+    members : sorted numbers of the wanted items
+    signs : (N,)
+        ``W``: costs of errors, negative for wanted items.
+    margin_slope : float
+        ``λ`` over the expected cost.
+    delta : (D, D)
+        ``Δ``.
+    g : (N,)
+    value : float
+    is_flat : bool
+        Whether the hinge makes everything zero.
+    """
+
+    factors: Factors
+    weights: FloatArray
+    target: _Target
+    resolvent: _LowRankResolvent
+    members: IntArray
+    signs: FloatArray
+    margin_slope: float
     delta: FloatArray
     g: FloatArray
+    value: float
+    is_flat: bool
 
     @classmethod
     def of(
-        cls, factors: Factors, resolvent: _LowRankResolvent, W: FloatArray
-    ) -> _Spread:
-        delta = factors.gram(resolvent.share * resolvent.kept * W)
-        middle = resolvent.root @ (resolvent.root.T @ delta @ resolvent.root)
-        g = resolvent.share * factors.quadratic_forms(middle @ resolvent.root.T)
-        return cls(W, delta, g)
+        cls,
+        loss: LargeMarginLoss,
+        factors: Factors,
+        weights: FloatArray,
+        ridge: FloatArray,
+        log_quality: FloatArray,
+        targets: Targets,
+    ) -> DualPoint:
+        """Compute the loss; ``ridge`` (N,) is added to the diagonal of ``S``."""
+        members = targets.members[0][targets.present[0]]
+        wanted, cost = targets.indicator[0], targets.error_cost[0]
+        target = _Target.of(factors, weights, members, ridge)
+        resolvent = _LowRankResolvent.of(factors, weights, ridge, log_quality)
+        W = np.where(wanted, -cost, cost)
+        value = resolvent.log_det - target.log_det
+        value -= 2.0 * float(log_quality[members].sum())
+        delta, g = np.zeros(()), np.zeros(())
+        error = cost * np.where(wanted, resolvent.excluded, resolvent.included)
+        margin, slope = loss.margin(float(error.sum()))
+        value += margin
+        is_flat = loss.hinge and not value > 0
+        if is_flat:
+            value = 0.0
+        elif loss.lam > 0:
+            delta = factors.gram(resolvent.share * resolvent.kept * W)
+            middle = resolvent.root @ (resolvent.root.T @ delta @ resolvent.root)
+            g = resolvent.share * factors.quadratic_forms(middle @ resolvent.root.T)
+        return cls(
+            factors,
+            weights,
+            target,
+            resolvent,
+            members,
+            W,
+            slope,
+            delta,
+            g,
+            value,
+            is_flat,
+        )
 
-    def quality_gradient(self, resolvent: _LowRankResolvent) -> FloatArray:
-        """Return half the gradient of the expected error in ``u``."""
-        h, kept = resolvent.leverage, resolvent.kept
-        own = self.W * resolvent.included * resolvent.excluded
-        return np.asarray(own - kept * (self.g - self.W * kept * h**2))
+    def quality_gradient(self) -> FloatArray:
+        """Return ``∂f/∂u``."""
+        resolvent, W = self.resolvent, self.signs
+        if self.is_flat:
+            return np.zeros(len(W))
+        gradient = resolvent.included.copy()
+        gradient[self.members] = -resolvent.excluded[self.members]
+        if self.margin_slope > 0:
+            kept, h = resolvent.kept, resolvent.leverage
+            own = W * resolvent.included * resolvent.excluded
+            others = kept * (self.g - W * kept * h**2)
+            gradient += self.margin_slope * (own - others)
+        return 2.0 * gradient
+
+    def weight_gradient(self) -> FloatArray:
+        """Return ``⟨G, F_k F_kᵀ⟩``: the gradient in the weights, but for the ridge."""
+        factors = self.factors
+        if self.is_flat:
+            return np.zeros(factors.n_factors)
+        solved = self.resolvent.solved(self.weights[factors.owner])
+        traces = np.einsum("ij,ji->i", self.resolvent.gram, solved)
+        if self.margin_slope > 0:
+            squares = np.einsum("ij,ij->j", solved, self.delta @ solved)
+            traces += self.margin_slope * squares
+        rows = factors.columns[self.members]
+        traces -= np.einsum("ij,ij->j", self.target.inverse @ rows, rows)
+        return factors.sums(traces)
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of ``G``."""
+        resolvent, W, h = self.resolvent, self.signs, self.resolvent.leverage
+        if self.is_flat:
+            return np.zeros(len(W))
+        diagonal = resolvent.share * (1.0 - h)
+        if self.margin_slope > 0:
+            squares = W * resolvent.kept * ((1.0 - h) ** 2 - h**2) + self.g
+            diagonal += self.margin_slope * resolvent.share * squares
+        diagonal[self.members] -= self.target.inverse.diagonal()
+        return diagonal
+
+    def times_factor(self) -> FloatArray:
+        """Return ``G Φ``, from which the gradient in ``Φ`` follows.
+
+        ``P M⁻¹ P Φ = (p²/E) Φ N`` and ``P M⁻¹ C W C M⁻¹ P Φ = (p²/E) (d² W Φ N -
+        Φ A Δ N)``.
+        """
+        columns, resolvent = self.factors.columns, self.resolvent
+        if self.is_flat:
+            return np.zeros(columns.shape)
+        solved = resolvent.solved(self.weights[self.factors.owner])
+        share = resolvent.share
+        product = columns @ solved
+        if self.margin_slope > 0:
+            A = resolvent.root @ resolvent.root.T
+            scale = 1.0 + self.margin_slope * resolvent.kept * self.signs
+            product *= (share * scale)[:, None]
+            other = columns @ (self.margin_slope * A @ self.delta @ solved)
+            other *= share[:, None]
+            product -= other
+        else:
+            product *= share[:, None]
+        product[self.members] -= self.target.inverse @ columns[self.members]
+        return np.asarray(product)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,14 +329,14 @@ class _LowRankResolvent:
         cls,
         factors: Factors,
         weights: FloatArray,
+        ridge: FloatArray,
         log_quality: FloatArray,
-        jitter: float,
     ) -> _LowRankResolvent:
         above = np.maximum(log_quality, 0.0)
         p_squared = np.exp(2.0 * np.minimum(log_quality, 0.0))
         c_squared = np.exp(-2.0 * above)
         own = p_squared * (factors.squared @ weights)
-        ridge = jitter * own
+        ridge = p_squared * ridge
         E = c_squared + ridge
         if not ((E > 0.0) & (own <= _LONGEST_ROW * E)).all():
             raise NotPositiveDefiniteError(0)
@@ -260,87 +363,22 @@ class _LowRankResolvent:
             excluded=kept * (1.0 - leverage),
         )
 
-    def weight_gradient(
-        self,
-        factors: Factors,
-        weights: FloatArray,
-        jitter: float,
-        factor: float,
-        spread: _Spread | None,
-    ) -> FloatArray:
-        """Return the gradient of ``log det(L + I)``, and of ``factor`` times the error.
-
-        With ``N = (I + w Γ)⁻¹`` for the weights of the columns.
-        """
-        system = weights[factors.owner, None] * self.gram
+    def solved(self, weights: FloatArray) -> FloatArray:
+        """Return ``N = (I + w Γ)⁻¹`` for the weights of the columns."""
+        system = weights[:, None] * self.gram
         system[np.diag_indices_from(system)] += 1.0
-        N = np.linalg.inv(system)
-        traces = np.einsum("ij,ji->i", self.gram, N)
-        h = self.leverage
-        diagonal = self.share * (1.0 - h)
-        if spread is not None:
-            traces += factor * np.einsum("ij,ij->j", N, spread.delta @ N)
-            squares = spread.W * self.kept * ((1.0 - h) ** 2 - h**2) + spread.g
-            diagonal += factor * self.share * squares
-        return factors.sums(traces) + jitter * (diagonal @ factors.squared)
+        return np.asarray(np.linalg.inv(system))
 
 
-class DualStack:
-    """One ground set with a similarity of low rank, in a training problem.
+def check_target(
+    factors: Factors, weights: FloatArray, ridge: FloatArray, members: IntArray
+) -> None:
+    """Refuse wanted items whose similarity is singular."""
+    _Target.of(factors, weights, members, ridge)
 
-    Parameters
-    ----------
-    positions : list of one int
-        Its place among the ground sets, for messages.
-    X : array of shape (N, d)
-        Quality features.
-    factors : Factors
-    targets : Targets of one ground set
-    jitter : float
-    learned : bool
-        Whether the weights are learned.
-    """
 
-    def __init__(
-        self,
-        positions: list[int],
-        X: FloatArray,
-        factors: Factors,
-        targets: Targets,
-        jitter: float,
-        learned: bool,
-    ) -> None:
-        self.positions = positions
-        self.X = X
-        self.factors = factors
-        self.targets = targets
-        self.jitter = jitter
-        self.learned = learned
-        members = targets.members[0][targets.present[0]]
-        impossible = members[(factors.squared[members] <= 0.0).all(axis=1)]
-        if len(impossible):
-            raise impossible_item(positions[0], impossible[0])
-        if not learned:  # say now what would fail later
-            _Target.of(factors, factors.weights(np.zeros(0)), members, jitter)
-
-    def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        """Return ``K_ii``, as the one row of a matrix."""
-        weights = self.factors.weights(parameters)
-        resolvent = _LowRankResolvent.of(self.factors, weights, u, self.jitter)
-        return resolvent.included[None]
-
-    def evaluate(
-        self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
-    ) -> tuple[float, FloatArray, FloatArray | None]:
-        """Return the loss and its gradients in ``u`` and in learned weights."""
-        terms = dual_loss(
-            loss,
-            self.factors,
-            self.factors.weights(parameters),
-            u,
-            self.targets,
-            self.jitter,
-            weight_gradient=self.learned,
-        )
-        slope = terms.weight_gradient if self.learned else None
-        return terms.value, terms.quality_gradient, slope
+def marginals(
+    factors: Factors, weights: FloatArray, ridge: FloatArray, log_quality: FloatArray
+) -> FloatArray:
+    """Return ``K_ii`` for every item."""
+    return _LowRankResolvent.of(factors, weights, ridge, log_quality).included

@@ -8,7 +8,7 @@ from variegate._typing import FloatArray
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
-from variegate.learning.factors import low_rank_factors
+from variegate.learning.factors import Factors, is_low_rank, low_rank_factors
 from variegate.linalg.determinants import with_jitter
 from variegate.linalg.limits import MATRIX_ITEMS, MAX_MATRIX, TAME_TRACE
 from variegate.linalg.representations import Factored
@@ -29,24 +29,31 @@ def learned_ensemble(
     jitter; where qualities are extreme a matrix is more accurate, and held if it fits.
     """
     if len(ground_set) > MATRIX_ITEMS:
-        ensemble = _factored(ground_set, kernel, parameters, log_quality)
-        if ensemble is not None:
-            return ensemble
+        factors, weights = _factors(ground_set, kernel, parameters)
+        if factors is not None:
+            ensemble = _factored(factors, weights, log_quality)
+            if ensemble is not None:
+                return ensemble
     S = kernel.value(kernel.prepare(ground_set), parameters)
     return LEnsemble.from_quality(with_jitter(S, jitter), log_quality)
 
 
-def _factored(
-    ground_set: GroundSet, kernel: Kernel, parameters: FloatArray, u: FloatArray
-) -> LEnsemble | None:
+def _factors(
+    ground_set: GroundSet, kernel: Kernel, parameters: FloatArray
+) -> tuple[Factors | None, FloatArray]:
+    """Return a similarity of low rank, and the weights of its factors."""
+    if not is_low_rank(kernel.embedding_size, len(ground_set)):
+        return low_rank_factors(kernel, ground_set), parameters
+    features, scale, _ = kernel.embedding(kernel.prepare(ground_set), parameters)
+    return Factors.of([features]), np.array([scale])
+
+
+def _factored(factors: Factors, weights: FloatArray, u: FloatArray) -> LEnsemble | None:
     """Return the ensemble of a factor, or None where a matrix is better."""
-    factors = low_rank_factors(kernel, ground_set)
-    if factors is None:
-        return None
-    own = factors.squared @ factors.weights(parameters)
+    own = factors.squared @ factors.weights(weights)
     if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= TAME_TRACE:
         # Qualities may then spread further than from_factor knows to be safe.
-        return LEnsemble._of(Factored(factors.scaled(parameters, u)))
-    if len(ground_set) <= MAX_MATRIX:
+        return LEnsemble._of(Factored(factors.scaled(weights, u)))
+    if len(u) <= MAX_MATRIX:
         return None
-    return LEnsemble.from_factor(factors.scaled(parameters, u))
+    return LEnsemble.from_factor(factors.scaled(weights, u))

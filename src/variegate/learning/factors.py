@@ -12,7 +12,7 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.linalg.limits import FACTORED_SHARE, FEWEST_FACTORED
 
-__all__ = ["Factors", "low_rank_factors"]
+__all__ = ["Factors", "is_low_rank", "low_rank_factors"]
 
 #: Rows that are worked on at a time.
 _ROWS = 4096
@@ -114,17 +114,20 @@ class Factors:
 
 
 def low_rank_factors(kernel: Kernel, ground_set: GroundSet) -> Factors | None:
-    """Return the factors of a similarity if their columns are clearly fewer than items.
-
-    Fewer than a third, and not for small ground sets: otherwise the N x N matrix is
-    faster to work with.
-    """
-    if len(ground_set) < FEWEST_FACTORED:
+    """Return the factors of a similarity, if clearly fewer columns than items."""
+    if not is_low_rank(0, len(ground_set)):
         return None
     factors = kernel.factors(ground_set)
-    if factors is None:
-        return None
-    n_columns = sum(F.shape[1] for F in factors)
-    if FACTORED_SHARE * n_columns >= len(ground_set):
+    n_columns = None if factors is None else sum(F.shape[1] for F in factors)
+    if factors is None or not is_low_rank(n_columns, len(ground_set)):
         return None
     return Factors.of(factors)
+
+
+def is_low_rank(n_columns: int | None, n_items: int) -> bool:
+    """Whether so many columns, if any, are faster to work with than N x N matrices."""
+    return (
+        n_columns is not None
+        and n_items >= FEWEST_FACTORED
+        and FACTORED_SHARE * n_columns < n_items
+    )

@@ -24,8 +24,8 @@ from variegate.kernels import Kernel
 from variegate.kernels.domains import Free
 from variegate.kernels.ladder import PackedSimilarities
 from variegate.learning import quality
-from variegate.learning.dual import DualStack
-from variegate.learning.factors import low_rank_factors
+from variegate.learning.dual_stack import DualStack, EmbeddedStack
+from variegate.learning.factors import is_low_rank, low_rank_factors
 from variegate.learning.objective import (
     LargeMarginLoss,
     Targets,
@@ -151,7 +151,7 @@ class TrainingProblem:
 
     def _stack(
         self, positions: list[int], ground_sets: list[GroundSet], targets: Targets
-    ) -> _Stack | DualStack:
+    ) -> _Stack | DualStack | EmbeddedStack:
         X = np.stack([ground_set.quality for ground_set in ground_sets]) - self.center
         factors = None
         if len(ground_sets[0]) > STACK_LIMIT and len(positions) == 1:
@@ -165,6 +165,12 @@ class TrainingProblem:
         for position, ground_set in zip(positions, ground_sets, strict=True):
             with naming(position):
                 prepared.append(self.kernel.prepare(ground_set))
+        if len(positions) == 1 and is_low_rank(
+            self.kernel.embedding_size, len(ground_sets[0])
+        ):
+            return EmbeddedStack(
+                positions, X[0], prepared[0], targets, self.kernel, self.jitter
+            )
         stack = partial(_Stack, positions, X, prepared, targets)
         return self._explained(positions, partial(stack, self.kernel, self.jitter))
 
@@ -178,8 +184,11 @@ class TrainingProblem:
             gradient += stack_gradient
         theta = parts["theta"]
         gradient /= self.n_sets
+        penalty, slope = self.kernel.penalty_and_gradient(parts["kernel"])
         self.space.unpack(gradient)["theta"][:] += self.l2 * theta
-        return value / self.n_sets + 0.5 * self.l2 * float(theta @ theta), gradient
+        self.space.unpack(gradient)["kernel"][:] += slope
+        penalty += 0.5 * self.l2 * float(theta @ theta)
+        return value / self.n_sets + penalty, gradient
 
     def expected_f(self, flat: FloatArray) -> float:
         r"""Return the mean of the expected F-scores at a point of ``space``.
@@ -206,7 +215,7 @@ class TrainingProblem:
         """Yield the loss and the gradient of every stack, in order."""
         theta, intercept = parts["theta"], parts["intercept"].sum()
 
-        def one(stack: _Stack | DualStack) -> tuple[float, FloatArray]:
+        def one(stack: _Stack | DualStack | EmbeddedStack) -> tuple[float, FloatArray]:
             gradient = np.zeros(self.space.size)
             slopes = self.space.unpack(gradient)
             u = quality.log_quality(stack.X, theta, intercept)

@@ -1,0 +1,269 @@
+r"""Learned kinds: two items are alike as surely as they are of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, logit
+
+from variegate._typing import FloatArray
+from variegate._validation import check_count, check_number
+from variegate.ground_set import GroundSet
+from variegate.kernels.base import Embedding, Kernel, check_block
+from variegate.kernels.domains import Free
+from variegate.kernels.features import check_seed, pool_of_items, same_n_features
+from variegate.linalg.cosine import chunks, unit_rows
+
+
+class Kinds(Kernel):
+    r"""Similarity by kinds that are learned.
+
+    .. math:: p_i = \mathrm{softmax}(W x_i + b), \qquad
+        S_{ij} = (1 - \varepsilon) \sum_k \sqrt{p_{ik}\, p_{jk}}
+        + \varepsilon\, [i = j]
+
+    Item ``i`` is of kind ``k`` with probability ``p_ik``, and two items are as similar
+    as their distributions over kinds: 1 where both are surely of the same kind, 0
+    where they are surely not (Bhattacharyya's coefficient).  ``x`` are the similarity
+    features, centred and of unit length.  ``W`` and ``b`` start from the centres ``c``
+    of ``k``-means, ``W = 2τc`` and ``b = -τ‖c‖²``, so that at the start ``p_ik``
+    falls with ``exp(-τ‖x_i - c_k‖²)``.  ``W``, ``b`` and the logarithm of the odds of
+    ``ε`` are learned, and penalized by ``penalty / 2`` times the squared distance from
+    their start.
+
+    ``S`` has rank ``n_kinds``, but for ``ε``: large ground sets are learned from and
+    chosen from in time proportional to the number of items.
+
+    Parameters
+    ----------
+    n_kinds : int, default=16
+        The number of kinds; no more than there are distinct training items are used.
+    sharpness : float, default=5.0
+        ``τ``: how sure an item is of its kind at the start.
+    apart : float, default=0.05
+        ``ε`` at the start, between 0 and 1: how much of an item is like no other.  As
+        items of one kind are alike but for this, it sets how readily a second one is
+        chosen.
+    penalty : float, default=1e-3
+        Pull of the parameters towards their start.
+    block : str, optional
+        The block of similarity features to read.
+    random_state : int, default=0
+        Seed of ``k``-means.
+
+    Attributes
+    ----------
+    center_ : array of shape (d,), after ``fit``
+        The mean of the training items.
+    centers_ : array of shape (n_kinds, d), after ``fit``
+        The centres of the kinds at the start, among items centred and of unit length.
+    """
+
+    stackable = True
+    makes_new = True
+
+    def __init__(
+        self,
+        n_kinds: int = 16,
+        sharpness: float = 5.0,
+        apart: float = 0.05,
+        penalty: float = 1e-3,
+        block: str | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_kinds = n_kinds
+        self.sharpness = sharpness
+        self.apart = apart
+        self.penalty = penalty
+        self.block = block
+        self.random_state = random_state
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        check_count("n_kinds", self.n_kinds)
+        check_number("sharpness", self.sharpness, positive=True)
+        check_number("apart", self.apart, positive=True)
+        if self.apart >= 1.0:
+            raise ValueError(f"apart must be below 1, got {self.apart!r}")
+        check_number("penalty", self.penalty)
+        check_block(self.block)
+        check_seed(self.random_state)
+
+    # Settling ---------------------------------------------------------------------
+
+    def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+        """Find the centres of kinds among the items of all ground sets."""
+        self.check()
+        same_n_features(ground_sets, self.block)
+        generator = np.random.default_rng(self.random_state)
+        pool = pool_of_items(ground_sets, self.block, generator)
+        self.center_: FloatArray = pool.mean(axis=0)
+        items = np.unique(unit_rows(pool - self.center_), axis=0)
+        seed = int(generator.integers(2**31))
+        self.centers_: FloatArray = _centers(items, self.n_kinds, seed)
+        return self
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the centres."""
+        if not hasattr(self, "centers_"):
+            return {}
+        return {"center": self.center_.tolist(), "centers": self.centers_.tolist()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take the centres as settled."""
+        self.check()
+        if not state:
+            return
+        center, centers = (
+            np.array(state[name], dtype=np.float64) for name in ("center", "centers")
+        )
+        if (
+            center.ndim != 1
+            or centers.ndim != 2
+            or not centers.size
+            or centers.shape[1] != len(center)
+            or not (np.isfinite(center).all() and np.isfinite(centers).all())
+        ):
+            raise ValueError("the centres of kinds are not a matrix of numbers")
+        self.center_, self.centers_ = center, centers
+
+    def _settled(self) -> FloatArray:
+        if not hasattr(self, "centers_"):
+            raise ValueError("the kinds are not settled yet: call fit first")
+        return self.centers_
+
+    # Parameters: how far W, b and the odds of ε are from their start ---------------
+
+    @property
+    def domain(self) -> Free:
+        """What is added to ``W``, to ``b`` and to the log-odds of ``ε``."""
+        n_kinds, n_features = self._settled().shape
+        return Free(n_kinds * (n_features + 1) + 1)
+
+    def weights(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``W`` of shape (n_kinds, d) and ``b`` of shape (n_kinds,)."""
+        centers = self._settled()
+        added = parameters[: centers.size].reshape(centers.shape)
+        squared = np.einsum("kd,kd->k", centers, centers)
+        return (
+            2.0 * self.sharpness * centers + added,
+            parameters[centers.size : -1] - self.sharpness * squared,
+        )
+
+    def share_apart(self, parameters: FloatArray) -> float:
+        """Return ``ε``."""
+        return float(expit(logit(self.apart) + parameters[-1]))
+
+    def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Return ``penalty / 2`` times the squared distance from the start."""
+        gradient = self.penalty * parameters
+        return 0.5 * float(gradient @ parameters), gradient
+
+    # Similarity -------------------------------------------------------------------
+
+    def prepare(self, ground_set: GroundSet) -> FloatArray:
+        """Return the features, centred and of unit length."""
+        self._settled()
+        features = ground_set.features(self.block)
+        if features.shape[1] != len(self.center_):
+            raise ValueError(
+                f"{features.shape[1]} similarity features, but the kernel was fitted "
+                f"with {len(self.center_)}"
+            )
+        prepared = np.empty(features.shape)
+        for rows in chunks(len(ground_set)):
+            part = features[rows]
+            dense = part.toarray() if sparse.issparse(part) else part
+            prepared[rows] = unit_rows(dense - self.center_)
+        return prepared
+
+    def kinds(self, ground_set: GroundSet, parameters: FloatArray) -> FloatArray:
+        """Return the probability (N, n_kinds) of every item to be of every kind."""
+        return self._roots(self.prepare(ground_set), parameters) ** 2
+
+    def _roots(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return ``φ = √p``."""
+        W, b = self.weights(parameters)
+        logits = prepared @ W.T
+        logits += b
+        logits -= logits.max(axis=-1, keepdims=True)
+        probabilities = np.exp(logits, out=logits)
+        probabilities /= probabilities.sum(axis=-1, keepdims=True)
+        return np.asarray(np.sqrt(probabilities, out=probabilities))
+
+    def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return ``(1 - ε) φ φᵀ + ε I`` with ``φ = √p``."""
+        roots = self._roots(prepared, parameters)
+        S = roots @ roots.mT
+        S *= 1.0 - self.share_apart(parameters)
+        items = np.arange(S.shape[-1])
+        S[..., items, items] = 1.0
+        return np.asarray(S)
+
+    def pull_back(
+        self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
+    ) -> FloatArray:
+        """Return the gradient in what is added to ``W``, ``b`` and the log-odds."""
+        roots = self._roots(prepared, parameters)
+        own = np.einsum("...ii->...i", G)
+        return self._pull_back(prepared, parameters, roots, G @ roots, own)
+
+    @property
+    def embedding_size(self) -> int:
+        """The number of kinds."""
+        return len(self._settled())
+
+    def embedding(self, prepared: FloatArray, parameters: FloatArray) -> Embedding:
+        """Return ``φ``, ``1 - ε`` and ``ε``."""
+        epsilon = self.share_apart(parameters)
+        return Embedding(self._roots(prepared, parameters), 1.0 - epsilon, epsilon)
+
+    def pull_back_embedding(
+        self,
+        prepared: FloatArray,
+        parameters: FloatArray,
+        product: FloatArray,
+        diagonal: FloatArray,
+    ) -> FloatArray:
+        """Return the gradient from ``G φ`` and the diagonal of ``G``."""
+        gradient = np.zeros(len(parameters))
+        for rows in chunks(len(prepared)):
+            part = prepared[rows]
+            roots = self._roots(part, parameters)
+            gradient += self._pull_back(
+                part, parameters, roots, product[rows], diagonal[rows]
+            )
+        return gradient
+
+    def _pull_back(
+        self,
+        prepared: FloatArray,
+        parameters: FloatArray,
+        roots: FloatArray,
+        product: FloatArray,
+        diagonal: FloatArray,
+    ) -> FloatArray:
+        """Return the gradient from ``G φ`` and the diagonal of ``G``.
+
+        By ``∂φ_k/∂l_j = φ_k ([k=j] - p_j) / 2`` for the logits ``l = W x + b``, and
+        ``∂S/∂ε = I - φ φᵀ``.
+        """
+        epsilon = self.share_apart(parameters)
+        inner = np.einsum("...k,...k->...", roots, product)
+        d_logits = (1.0 - epsilon) * roots * (product - roots * inner[..., None])
+        flat = d_logits.reshape(-1, d_logits.shape[-1])
+        d_W = flat.T @ prepared.reshape(len(flat), -1)
+        d_odds = epsilon * (1.0 - epsilon) * float(diagonal.sum() - inner.sum())
+        return np.concatenate([d_W.ravel(), flat.sum(axis=0), [d_odds]])
+
+
+def _centers(items: FloatArray, n_kinds: int, seed: int) -> FloatArray:
+    if len(items) <= n_kinds:
+        return items
+    from sklearn.cluster import KMeans  # slow to import, seldom needed
+
+    means = KMeans(n_kinds, n_init=4, random_state=seed).fit(items)
+    return np.asarray(means.cluster_centers_, dtype=np.float64)

@@ -1,0 +1,190 @@
+"""A learned metric: a Gaussian of distances in a few learned directions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from variegate._typing import FloatArray
+from variegate._validation import check_count, check_number
+from variegate.ground_set import GroundSet
+from variegate.kernels.base import Kernel, check_block
+from variegate.kernels.domains import Free
+from variegate.kernels.features import check_seed, pool_of_items, same_n_features
+from variegate.kernels.gaussian import squared_distances
+
+#: The median distance is that among so many items drawn at random, at most.
+_MEDIAN_ITEMS = 2000
+
+
+class Metric(Kernel):
+    r"""Gaussian similarity under a learned metric of low rank.
+
+    .. math:: S_{ij} = \exp(-\|W (x_i - x_j)\|^2 / 2)
+
+    ``W``, of shape (rank, d), starts from the first principal components of the
+    training items, scaled so that two items at the median distance have similarity
+    ``exp(-1 / bandwidth²)``.  It is penalized by ``penalty / 2`` times the squared
+    distance from there.
+
+    Parameters
+    ----------
+    rank : int, default=16
+        The number of directions; no more than there are features or items are used.
+    bandwidth : float, default=0.7
+        How far items are alike at the start, relative to the median distance.
+    penalty : float, default=1e-3
+        Pull of ``W`` towards its start.
+    block : str, optional
+        The block of similarity features to read.
+    random_state : int, default=0
+        Seed of the items that the start is taken from, where there are many.
+
+    Attributes
+    ----------
+    directions_ : array of shape (rank, d), after ``fit``
+        ``W`` at the start.
+    """
+
+    stackable = True
+    makes_new = True
+
+    def __init__(
+        self,
+        rank: int = 16,
+        bandwidth: float = 0.7,
+        penalty: float = 1e-3,
+        block: str | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.bandwidth = bandwidth
+        self.penalty = penalty
+        self.block = block
+        self.random_state = random_state
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        check_count("rank", self.rank)
+        check_number("bandwidth", self.bandwidth, positive=True)
+        check_number("penalty", self.penalty)
+        check_block(self.block)
+        check_seed(self.random_state)
+
+    # Settling ---------------------------------------------------------------------
+
+    def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+        """Find the principal components and the scale of the items."""
+        self.check()
+        same_n_features(ground_sets, self.block)
+        generator = np.random.default_rng(self.random_state)
+        pool = pool_of_items(ground_sets, self.block, generator)
+        components = _principal_components(pool, self.rank)
+        some = generator.permutation(len(pool))[:_MEDIAN_ITEMS]
+        distances = squared_distances(pool[some] @ components.T)
+        apart = distances[distances > 0.0]
+        if not len(apart):
+            raise ValueError(
+                "no two items differ in their similarity features, so a metric cannot "
+                "be learned: give other features"
+            )
+        scale = np.sqrt(2.0 / np.median(apart)) / self.bandwidth
+        self.directions_: FloatArray = scale * components
+        return self
+
+    def get_state(self) -> dict[str, Any]:
+        """Return ``W`` at the start."""
+        if not hasattr(self, "directions_"):
+            return {}
+        return {"directions": self.directions_.tolist()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take ``W`` at the start as settled."""
+        self.check()
+        if not state:
+            return
+        directions = np.array(state["directions"], dtype=np.float64)
+        if directions.ndim != 2 or not directions.size:
+            raise ValueError("the directions of a metric are not a matrix of numbers")
+        if not np.isfinite(directions).all():
+            raise ValueError("the directions of a metric are too large")
+        self.directions_ = directions
+
+    def _settled(self) -> FloatArray:
+        if not hasattr(self, "directions_"):
+            raise ValueError("the metric is not settled yet: call fit first")
+        return self.directions_
+
+    # Parameters: the distance of W from its start ---------------------------------
+
+    @property
+    def domain(self) -> Free:
+        """What is added to ``W``, from nothing."""
+        return Free(self._settled().size)
+
+    def weights(self, parameters: FloatArray) -> FloatArray:
+        """Return ``W``."""
+        start = self._settled()
+        return np.asarray(start + parameters.reshape(start.shape))
+
+    def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Return ``penalty / 2`` times the squared distance from the start."""
+        gradient = self.penalty * parameters
+        return 0.5 * float(gradient @ parameters), gradient
+
+    # Similarity -------------------------------------------------------------------
+
+    def prepare(self, ground_set: GroundSet) -> FloatArray:
+        """Return the features, less their mean, which changes no difference."""
+        features = ground_set.features(self.block)
+        if features.shape[1] != self._settled().shape[1]:
+            raise ValueError(
+                f"{features.shape[1]} similarity features, but the kernel was fitted "
+                f"with {self._settled().shape[1]}"
+            )
+        dense = features.toarray() if sparse.issparse(features) else features
+        return np.asarray(dense - dense.mean(axis=0))
+
+    def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return ``exp(-D / 2)`` of the squared distances under the metric."""
+        return self._similarity(prepared @ self.weights(parameters).T)
+
+    def _similarity(self, placed: FloatArray) -> FloatArray:
+        # Near-duplicates decide determinants, so differences are taken directly: an
+        # expansion into inner products would drown them in rounding.
+        S = np.zeros((*placed.shape[:-1], placed.shape[-2]))
+        for direction in np.moveaxis(placed, -1, 0):
+            apart = direction[..., :, None] - direction[..., None, :]
+            apart *= apart
+            S -= apart
+        S *= 0.5
+        return np.asarray(np.exp(S, out=S))
+
+    def pull_back(
+        self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
+    ) -> FloatArray:
+        """Return the gradient in what is added to ``W``.
+
+        With ``z = W x`` and ``H = G ∘ S``, ``∂f/∂z_i = -2 Σ_j H_ij (z_i - z_j)``.
+        """
+        placed = prepared @ self.weights(parameters).T
+        H = self._similarity(placed)
+        H *= G
+        slopes = H @ placed - H.sum(axis=-1)[..., None] * placed
+        flat = slopes.reshape(-1, slopes.shape[-1])
+        gradient = flat.T @ prepared.reshape(len(flat), -1)
+        return 2.0 * np.asarray(gradient.ravel())
+
+
+def _principal_components(items: FloatArray, rank: int) -> FloatArray:
+    """Return at most ``rank`` directions of the largest variance, of unit length."""
+    covariance = np.cov(items, rowvar=False).reshape(items.shape[1], -1)
+    values, vectors = np.linalg.eigh(covariance)
+    used = values > 1e-12 * max(values[-1], 0.0)
+    used[: max(0, len(values) - rank)] = False
+    if not used.any():
+        used[-1] = True
+    return np.asarray(vectors[:, used].T[::-1])
