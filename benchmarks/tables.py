@@ -1,6 +1,7 @@
 """Tables at scale, by the commands that people type.
 
     python benchmarks/tables.py contest   learned against untrained, 2,000 x 50
+    python benchmarks/tables.py decoders  one model, chosen from in several ways
     python benchmarks/tables.py large     fit on 2 GB of Parquet in 1 GB of memory
     python benchmarks/tables.py million   select from a million rows in 10,000 groups
     python benchmarks/tables.py kill      kill -9 in the middle of select
@@ -16,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import variegate as vg
-from variegate.tables import make_table, write_table
+from variegate.decoding import MBR, ExpectedF, Greedy
+from variegate.tables import TableSelector, make_table, write_table
 from variegate.tables.evaluation import Evaluation, evaluate
 from variegate.tables.table import as_table
 
@@ -85,6 +88,51 @@ def _eight_rows(path, selectors):
         print(f"{name}, 8 rows of each group: F {of['f'].mean:.3f}")
     less = result.differences("tuned")["mle"]["f"]
     print(f"tuned less mle: {less.mean:+.4f} [{less.low:+.4f}, {less.high:+.4f}]")
+
+
+def decoders(out):
+    """Compare ways to choose by the same model, on three tables of 150 groups."""
+    ways = {
+        "greedy": Greedy(),
+        "mbr": MBR(),
+        "expected-f": ExpectedF(),
+        "expected-f, repetition 0.5": ExpectedF(repetition=0.5),
+        "expected-f, repetition 1": ExpectedF(repetition=1.0),
+    }
+    found = {(name, k): [] for k in (None, 8) for name in ways}
+    for seed in (2, 3, 4):
+        selector = TableSelector(
+            group="query", item="item", label="chosen", similarity="embedding",
+            quality=["score", "freshness", "popularity"], categorical="kind",
+        )  # fmt: skip
+        selector.fit(make_table(300, 50, random_state=100 + seed))
+        test = make_table(150, 50, random_state=200 + seed)
+        vectors = np.array(test["embedding"].to_pylist())
+        vectors /= np.linalg.norm(vectors, axis=1)[:, None]
+        groups = list(selector._groups(as_table(test), use_labels=True))
+        for (name, k), rows in found.items():
+            way = replace(selector._chooser(k=k), decoder=ways[name])
+            way(groups[0])
+            for group in groups:
+                started = time.perf_counter()
+                chosen = way(group).order
+                seconds = time.perf_counter() - started
+                cosines = np.tril(
+                    vectors[group.rows[chosen]] @ vectors[group.rows[chosen]].T, -1
+                )
+                alike = (np.maximum(cosines, cosines.T) > 0.9).any(axis=1).sum()
+                f = vg.metrics.f_score(chosen, group.wanted())
+                rows.append([f, len(chosen), alike, 1e3 * seconds])
+    print("| decoder | k | F | less greedy | rows | near copies | ms |")
+    for (name, k), rows in found.items():
+        rows = np.array(rows)
+        less = rows[:, 0] - np.array(found["greedy", k])[:, 0]
+        spread = 1.96 * less.std() / len(less) ** 0.5
+        f, size, alike, milliseconds = rows.mean(axis=0)
+        print(
+            f"| {name} | {k or ''} | {f:.3f} | {less.mean():+.3f} ± {spread:.3f} "
+            f"| {size:.1f} | {alike / size:.1%} | {milliseconds:.1f} |"
+        )
 
 
 def large(out, n_groups=20_000, n_items=50, size=512):
@@ -174,7 +222,9 @@ def kill(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["contest", "large", "million", "kill"])
+    parser.add_argument(
+        "what", choices=["contest", "decoders", "large", "million", "kill"]
+    )
     parser.add_argument("--out", type=Path, default=Path("out/tables"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)

@@ -207,7 +207,7 @@ def test_an_ensemble_of_nothing():
     assert nothing.log_prob([]) == 0.0
 
 
-@pytest.mark.parametrize("method", ["greedy", "exact", "mbr"])
+@pytest.mark.parametrize("method", ["greedy", "exact", "mbr", "expected-f"])
 def test_decoding_does_not_depend_on_the_representation(B, method):
     dense, factored = (make(B) for make in REPRESENTATIONS.values())
     first = dense.decode(method, random_state=0)

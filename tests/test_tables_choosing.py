@@ -104,7 +104,7 @@ def test_ranks_of_none_and_one():
 # By a model -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("decoder", ["greedy", "exact", "mbr", "local"])
+@pytest.mark.parametrize("decoder", ["greedy", "exact", "mbr", "local", "expected-f"])
 def test_a_model_chooses_what_it_decodes(model, groups, decoder):
     chooser = ByModel(model, as_decoder(decoder), seed=3)
     for group in groups:
@@ -137,7 +137,7 @@ def test_as_many_as_are_asked_for_or_all(model, groups, decoder, k):
         assert len(order) == len(set(order.tolist())) == min(k, len(group))
 
 
-@pytest.mark.parametrize("decoder", ["greedy", "mbr", "exact"])
+@pytest.mark.parametrize("decoder", ["greedy", "mbr", "exact", "expected-f"])
 @pytest.mark.parametrize("budget", [0.1, 0.5, 1.3, 100.0])
 @pytest.mark.parametrize("k", [None, 2])
 def test_a_budget_is_kept(model, groups, decoder, budget, k):

@@ -10,6 +10,7 @@ from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate.decoding import Constraint, Decoder, as_decoder
 from variegate.ground_set import as_members
+from variegate.linalg.coins import law_of_heads
 from variegate.linalg.limits import GRADED_ITEMS
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 from variegate.linalg.representations import Dense, Factored, Representation
@@ -195,10 +196,7 @@ class LEnsemble:
         As many as the kernel's rank allows.  The number of items is a sum of
         independent coins, one for each eigenvector.
         """
-        law = np.ones(1)
-        for probability in self.representation.elementary()[0]:
-            law = np.convolve(law, [1.0 - probability, probability])
-        return law
+        return law_of_heads(self.representation.elementary()[0])
 
     def condition(
         self, include: SubsetLike = (), exclude: SubsetLike = ()
@@ -241,16 +239,18 @@ class LEnsemble:
 
         Parameters
         ----------
-        method : {"greedy", "local", "relaxed", "exact", "mbr"} or decoder
+        method : {"greedy", "local", "relaxed", "exact", "mbr", "expected-f"} or decoder
             "greedy" (default) adds the best item while that helps; "local" goes on from
             there by adding, dropping and swapping; "relaxed" climbs a smooth extension
             (Gillenwater et al., 2012) and rounds; "exact" proves the most
             probable subset (by branch and bound, up to 500 items); "mbr" takes the
-            sample that agrees best with the others.  A decoder object such as
-            ``MBR(n_samples=5000)`` or ``Exact(time_limit=10.0)`` sets options.
+            sample that agrees best with the others; "expected-f" takes the subset with
+            the largest expected F-score.  A decoder object such as
+            ``ExpectedF(beta=2.0)`` or ``Exact(time_limit=10.0)`` sets options.
         k : int, optional
             Choose exactly ``k`` items.  Where the rank of ``L`` is less, "greedy"
-            stops there and says so in ``stop_reason``; all others raise an error.
+            stops there and says so in ``stop_reason``, "expected-f" goes on, and all
+            others raise an error.
         budget : float, optional
             Choose items whose costs sum to at most this.
         costs : array of shape (N,), optional

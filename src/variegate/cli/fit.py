@@ -99,11 +99,12 @@ _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
 )
 @click.option(
     "--decoder",
-    type=click.Choice(["greedy", "local", "mbr"]),
+    type=click.Choice(["greedy", "local", "mbr", "expected-f"]),
     default=_DEFAULT.decoder,
     show_default=True,
-    help="How rows are chosen: one after the other, then with exchanges, or by the "
-    "agreement of samples, which takes longer and chooses more.",
+    help="How rows are chosen: one after the other, then with exchanges, by the "
+    "agreement of samples, which takes longer and chooses more, or for the largest "
+    "F-score that can be expected, which chooses more too.",
 )
 @click.option("--l2", type=Number(min=0.0), help="Penalty on weights.")
 @click.option(

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from variegate.decoding.agreement import Agreement
 from variegate.decoding.base import Constraint, Decoder
 from variegate.decoding.exact import Exact, all_subsets
+from variegate.decoding.expected_f import ExpectedF, expected_f_score
 from variegate.decoding.greedy import Greedy
 from variegate.decoding.local import Local
 from variegate.decoding.mbr import MBR, GreedySearch
@@ -24,12 +25,14 @@ __all__ = [
     "Constraint",
     "Decoder",
     "Exact",
+    "ExpectedF",
     "Greedy",
     "GreedySearch",
     "Local",
     "Relaxed",
     "all_subsets",
     "as_decoder",
+    "expected_f_score",
 ]
 
 #: The names that ``decode`` and the estimator take.
@@ -42,6 +45,7 @@ DECODERS: Mapping[str, type[Decoder]] = MappingProxyType(
         "relaxed": Relaxed,
         "exact": Exact,
         "mbr": MBR,
+        "expected-f": ExpectedF,
     }
 )
 

@@ -64,8 +64,8 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         subgradient descent, or :class:`~variegate.solvers.MiniBatch`, which never
         needs all the data in memory.  For a stream, the default is "minibatch".
     decoder : name or decoder object, default="mbr"
-        How ``predict`` chooses: "mbr", "greedy", "local", "relaxed" or "exact"; see
-        :meth:`LEnsemble.decode`.
+        How ``predict`` chooses: "mbr", "expected-f", "greedy", "local", "relaxed" or
+        "exact"; see :meth:`LEnsemble.decode`.
     jitter : float, default=1e-6
         Ridge on ``S`` relative to its diagonal, so that a training subset larger than
         the rank of ``S`` keeps a positive probability.

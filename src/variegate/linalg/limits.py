@@ -66,5 +66,9 @@ EXACT_ITEMS = 500
 #: The most items of "relaxed": every step inverts a matrix of all, half a second.
 RELAXED_ITEMS = 2000
 
+#: With a repetition, "expected-f" looks among so many items of the largest weights, and
+#: chooses no more: it compares all pairs of them, a matrix of 32 MB.
+REPEATED_ITEMS = 2000
+
 #: The most items of "facility-location", which looks at all pairs, again and again.
 MAX_PAIRED = 20_000

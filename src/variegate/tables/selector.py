@@ -103,8 +103,8 @@ class TableSelector(FittedSelector):
         Penalty on the weights of the quality.  1e-4 without an estimator.
     decoder : name or decoder object, optional
         How rows are chosen; see :meth:`variegate.LEnsemble.decode`.  "greedy", without
-        an estimator, is fast and leaves out what is like something chosen; "mbr" takes
-        longer and chooses more, often with a somewhat better F-score.
+        an estimator, is fast and leaves out what is like something chosen;
+        "expected-f" and "mbr" choose more, often with a better F-score.
     max_iter : int, optional
         Most iterations of L-BFGS.  200 without an estimator.
     tol : float, optional

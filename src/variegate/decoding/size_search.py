@@ -1,0 +1,269 @@
+"""The set with the largest sum of weights, where weights depend on its size.
+
+For a given size and no budget that is the items with the largest weights.  Sizes are
+many; most are ruled out by bounds from few that are looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from variegate._typing import FloatArray, IntArray
+from variegate.decoding.base import Constraint
+from variegate.decoding.sized_weights import SizedWeights
+
+#: Sums that differ by no more than this share are equal; the smaller set is taken.
+_EQUAL = 1e-12
+
+#: Sizes looked at in one go; fewer where that is more than so many weights, or where a
+#: budget makes each size a search of its own.
+_BATCH, _MOST_WEIGHTS, _BATCH_OF_SEARCHES = 64, 2**22, 8
+
+#: Nodes of all searches within a budget together, about a tenth of a second.
+_MAX_NODES = 5_000_000
+
+#: Steps to the best price of a budget; some ten are usual, and any price gives a bound.
+_MAX_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Best:
+    """A feasible set, its value, and what no feasible set exceeds.
+
+    ``bound`` equals ``value`` where the set is proved to be the best.
+    """
+
+    members: IntArray
+    value: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class Priced:
+    r"""The items of one size within a budget, with a price on their costs.
+
+    For every price ``μ ≥ 0`` the best ``Σ w_i`` of ``a`` items within a budget ``b`` is
+    at most ``μ b`` plus the ``a`` largest of ``w_i - μ c_i``.
+    """
+
+    price: float
+    members: IntArray
+    value: float
+    bound: float
+
+
+class SizeSearch:
+    """Looks for the best set of every size that a constraint allows.
+
+    Parameters
+    ----------
+    weights : SizedWeights
+    constraint : Constraint
+    """
+
+    def __init__(self, weights: SizedWeights, constraint: Constraint) -> None:
+        self.weights = weights
+        self.costs = constraint.costs
+        total = np.cumsum(np.sort(self.costs))
+        self.smallest = 0 if constraint.k is None else constraint.k
+        self.largest = int(np.count_nonzero(constraint.affords(total)))
+        if constraint.k is not None:
+            self.largest = constraint.k
+        dearest = np.sort(self.costs)[len(self.costs) - self.largest :].sum()
+        fits = bool(constraint.affords(dearest))
+        #: Infinite where every set of an allowed size is within the budget.
+        self.budget = np.inf if fits else constraint.largest_cost()
+        nothing = np.zeros(0, dtype=np.intp)
+        self._best = Best(nothing, -1.0, -1.0)  # which every set exceeds
+        if self.smallest == 0:
+            self._best = Best(nothing, weights.empty, weights.empty)
+        self._upper = np.full(self.largest + 1, np.inf)
+        self._upper[: max(self.smallest, 1)] = -np.inf
+        self._is_seen = np.zeros(self.largest + 1, dtype=bool)
+        #: Of sizes next to some that are still open: bounds on what weights at that
+        #: size sum to in feasible sets of 1, 2, ... items.
+        self._curves: dict[int, FloatArray] = {}
+
+    def run(self) -> Best:
+        """Return the best feasible set."""
+        sizes = self._open()
+        if len(sizes) > self._batch():
+            sizes = np.array([round(self.weights.expected_size)])
+            sizes = np.clip(sizes, max(self.smallest, 1), self.largest)
+        while len(sizes):
+            self._look_at(sizes)
+            sizes = self._open()
+            self._forget_curves(sizes)
+            if len(sizes) > (batch := self._batch()):
+                sizes = sizes[np.linspace(0, len(sizes) - 1, batch).astype(np.intp)]
+        return self._finish()
+
+    def _batch(self) -> int:
+        most = _BATCH if self.budget == np.inf else _BATCH_OF_SEARCHES
+        return int(np.clip(_MOST_WEIGHTS // max(len(self.costs), 1), 4, most))
+
+    def _can_win(self, sizes: IntArray) -> IntArray:
+        """Return those of some sizes that may have a better set, or a smaller equal."""
+        value = self._best.value
+        margin = np.where(sizes < len(self._best.members), -_EQUAL, _EQUAL)
+        return sizes[self._upper[sizes] > value + margin * abs(value)]
+
+    def _open(self) -> IntArray:
+        return self._can_win(np.flatnonzero(~self._is_seen))
+
+    def _look_at(self, sizes: IntArray) -> None:
+        """Choose from items by their weights at some sizes, and bound other sizes."""
+        weights = self.weights.at(sizes)
+        last = int(max(sizes[-1], self._open().max(initial=0)))
+        self._is_seen[sizes] = True
+        if self.budget == np.inf:
+            curves = np.cumsum(_largest_first(weights, last), axis=1)
+            self._take_largest(sizes, weights, curves)
+        else:
+            prices = self._take_priced(sizes, weights)
+            reduced = weights - prices[:, None] * self.costs
+            curves = np.cumsum(_largest_first(reduced, last), axis=1)
+            curves += prices[:, None] * self.budget
+        others = np.arange(1, last + 1)
+        if not self._is_seen[others].all():
+            bounds = (curves * self.weights.growth(sizes, others)).min(axis=0)
+            self._lower_bounds(others, bounds)
+            self._curves |= dict(zip(sizes.tolist(), curves, strict=True))
+            self._interpolate(last)
+
+    def _take_largest(
+        self, sizes: IntArray, weights: FloatArray, curves: FloatArray
+    ) -> None:
+        """Without a budget: the items of the largest weights at each size."""
+        values = curves[np.arange(len(sizes)), sizes - 1]
+        self._upper[sizes] = values
+        row = int(np.argmax(values >= values.max() * (1.0 - _EQUAL)))
+        members = largest(weights[row], int(sizes[row]))
+        self._take(Best(members, float(values[row]), float(values[row])))
+
+    def _take_priced(self, sizes: IntArray, weights: FloatArray) -> FloatArray:
+        """Within a budget: what a price on costs finds, and the prices."""
+        prices = np.zeros(len(sizes))
+        for row, size in enumerate(sizes.tolist()):
+            found = priced(weights[row], self.costs, size, self.budget)
+            self._take(Best(found.members, found.value, found.bound))
+            prices[row], self._upper[size] = found.price, found.bound
+        return prices
+
+    def _interpolate(self, last: int) -> None:
+        """Bound sizes up to the last between two that were looked at."""
+        for left, right in pairwise(sorted(self._curves)):
+            between = np.arange(left + 1, min(right, last + 1))
+            if len(between):
+                t = self.weights.share_of_left(left, right, between)
+                bounds = t * self._curves[left][between - 1]
+                bounds += (1.0 - t) * self._curves[right][between - 1]
+                self._lower_bounds(between, bounds)
+
+    def _lower_bounds(self, sizes: IntArray, bounds: FloatArray) -> None:
+        unseen = ~self._is_seen[sizes]
+        sizes = sizes[unseen]
+        self._upper[sizes] = np.minimum(self._upper[sizes], bounds[unseen])
+
+    def _forget_curves(self, sizes: IntArray) -> None:
+        """Keep the curves of sizes next to some that are open."""
+        known = np.array(sorted(self._curves), dtype=np.intp)
+        place = np.searchsorted(known, sizes)
+        needed = np.union1d(place[place < len(known)], place[place > 0] - 1)
+        self._curves = {size: self._curves[size] for size in known[needed].tolist()}
+
+    def _take(self, found: Best) -> None:
+        value = self._best.value
+        smaller = len(found.members) < len(self._best.members)
+        margin = -_EQUAL if smaller else _EQUAL
+        if found.value > value + margin * abs(value):
+            self._best = found
+
+    def _finish(self) -> Best:
+        """Search sizes whose best set within the budget is not known yet."""
+        bound, nodes_left = self._best.value, _MAX_NODES
+        sizes = self._can_win(np.flatnonzero(self._is_seen))
+        for size in sizes[np.argsort(-self._upper[sizes], kind="stable")].tolist():
+            if not len(self._can_win(np.array([size]))):
+                continue
+            if self._upper[size] > self._best.value:
+                finished, nodes = self._search(size, nodes_left)
+                nodes_left -= nodes
+                if not finished:
+                    bound = max(bound, float(self._upper[size]))
+        best = self._best
+        return Best(best.members, best.value, max(best.value, bound))
+
+    def _search(self, size: int, max_nodes: int) -> tuple[bool, int]:
+        """Search one size; return whether that was finished, and how many nodes."""
+        from variegate.compiled.knapsack import fill_knapsack
+
+        if max_nodes <= 0:
+            return False, 0
+        weights = self.weights.at(np.array([size]))[0]
+        price = priced(weights, self.costs, size, self.budget).price
+        order = np.argsort(price * self.costs - weights, kind="stable")
+        places = np.empty(size, dtype=np.int64)
+        floor = self._best.value
+        value, nodes = fill_knapsack(
+            weights[order], self.costs[order], price, self.budget, floor,
+            max_nodes, places,
+        )  # fmt: skip
+        if value > floor:
+            self._best = Best(np.sort(order[places]), float(value), float(value))
+        return nodes <= max_nodes, nodes
+
+
+def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> Priced:
+    """Find the price at which the bound is lowest, and a feasible set on the way.
+
+    The bound is a convex, piecewise linear function of the price; the lowest point of
+    two of its pieces, one rising and one falling, is tried until it is on the curve.
+    """
+    members = largest(weights, size)
+    value, cost = float(weights[members].sum()), float(costs[members].sum())
+    if cost <= budget:
+        return Priced(0.0, members, value, value)
+    best = np.sort(np.argsort(costs, kind="stable")[:size])
+    best_value = low_value = float(weights[best].sum())
+    low_cost, bound, best_price = float(costs[best].sum()), value, 0.0
+    for _ in range(_MAX_STEPS):
+        price = max((value - low_value) / (cost - low_cost), 0.0)
+        members = largest(weights - price * costs, size)
+        new_value = float(weights[members].sum())
+        new_cost = float(costs[members].sum())
+        reached = new_value + price * (budget - new_cost)
+        if reached < bound:
+            bound, best_price = reached, price
+        line = low_value + price * (budget - low_cost)
+        if new_cost <= budget:
+            low_value, low_cost = new_value, new_cost
+            if new_value > best_value:
+                best, best_value = members, new_value
+        else:
+            value, cost = new_value, new_cost
+        if reached <= line + _EQUAL * abs(line):
+            break
+    return Priced(best_price, best, best_value, max(bound, best_value))
+
+
+def largest(values: FloatArray, count: int) -> IntArray:
+    """Return the places of the largest values, sorted; of equal ones the first."""
+    if count in (0, len(values)):
+        return np.arange(count)
+    last = np.partition(values, len(values) - count)[len(values) - count]
+    slack = _EQUAL * abs(last) + 1e-15 * np.abs(values).max()
+    sure = np.flatnonzero(values > last + slack)
+    equal = np.flatnonzero(np.abs(values - last) <= slack)
+    return np.sort(np.concatenate([sure, equal[: count - len(sure)]]))
+
+
+def _largest_first(values: FloatArray, count: int) -> FloatArray:
+    """Return the largest of every row, in descending order."""
+    n = values.shape[1]
+    if count < n:
+        values = np.partition(values, n - count, axis=1)[:, n - count :]
+    return np.asarray(np.sort(values, axis=1)[:, ::-1])

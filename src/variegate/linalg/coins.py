@@ -1,0 +1,71 @@
+"""How many of independent coins show heads, also with one of them left out.
+
+The number of items of a determinantal point process is such a number: one coin for each
+eigenvector, with its eigenvalue in ``K`` as the probability.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variegate._typing import FloatArray
+
+
+def law_of_heads(probability: FloatArray) -> FloatArray:
+    """Return the probabilities of 0, 1, ..., M heads of M coins."""
+    law = np.zeros(len(probability) + 1)
+    law[0] = 1.0
+    for count, p in enumerate(probability, start=1):
+        law[1 : count + 1] += p * (law[:count] - law[1 : count + 1])
+        law[0] *= 1.0 - p
+    return law
+
+
+def bulk(law: FloatArray, negligible: float) -> tuple[int, int]:
+    """Return the first and last count outside of which less than that is left."""
+    below, above = np.cumsum(law), np.cumsum(law[::-1])[::-1]
+    first = int(np.searchsorted(below, negligible / 2.0, side="right"))
+    last = len(law) - 1 - int(np.searchsorted(above[::-1], negligible / 2.0, "right"))
+    return first, max(first, last)
+
+
+def laws_without_one(
+    probability: FloatArray, law: FloatArray, first: int, last: int
+) -> FloatArray:
+    r"""Return the laws of heads of all coins but one, for each coin.
+
+    With ``P`` the law of all, and ``Q`` that of all but a coin of probability ``p``,
+
+    .. math:: P(t) = (1 - p)\, Q(t) + p\, Q(t - 1),
+
+    which is solved for ``Q`` upwards from ``first`` where ``p < 1/2`` and downwards
+    from ``last`` otherwise.  So an error is never multiplied by more than one from one
+    count to the next, and of order ``last - first`` times rounding in the end; the
+    usual way upwards alone is lost where ``p`` is near one.
+
+    Parameters
+    ----------
+    probability : array of shape (M,)
+    law : array of shape (M + 1,)
+        From :func:`law_of_heads`.
+    first, last : int
+        Outside of these counts ``law`` is negligible, and taken for zero.
+
+    Returns
+    -------
+    array of shape (M, last - first + 1)
+        Entry ``(n, t - first)`` is the probability of ``t`` heads without coin ``n``.
+    """
+    up = probability < 0.5
+    rare, usual = probability[up], probability[~up]
+    laws = np.zeros((len(probability), last - first + 1))
+    upward, downward = np.zeros(len(rare)), np.zeros(len(usual))
+    known = np.concatenate([law, [0.0]])
+    for t in range(first, last + 1):
+        upward = np.maximum((known[t] - rare * upward) / (1.0 - rare), 0.0)
+        laws[up, t - first] = upward
+    for t in range(last, first - 1, -1):
+        downward = (known[t + 1] - (1.0 - usual) * downward) / usual
+        downward = np.maximum(downward, 0.0)
+        laws[~up, t - first] = downward
+    return laws
