@@ -589,3 +589,12 @@ def test_constraint_allows():
     constraint = Constraint.of(3, 2, 3.0, [1.0, 1.0, 5.0])
     subsets = np.array([[1, 1, 0], [1, 0, 1], [1, 0, 0]], dtype=bool)
     assert constraint.allows(subsets).tolist() == [True, False, False]
+
+
+def test_an_agreement_that_says_nothing():
+    class Silent(vg.decoding.Agreement):
+        pass
+
+    ensemble = vg.LEnsemble(np.eye(3))
+    with pytest.raises(TypeError, match="Silent defines neither gains nor mean"):
+        ensemble.decode(vg.decoding.MBR(10, agreement=Silent()), random_state=0)

@@ -33,7 +33,7 @@ class Agreement:
 
     def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
         """Return the gain (A, B) of choosing a candidate where a voter is wanted."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} defines neither gains nor mean")
 
     def mean(
         self, candidates: BoolArray, voters: BoolArray, votes: IntArray
