@@ -54,11 +54,7 @@ class FeatureMap(ABC):
 
     def __call__(self, X: Any, bandwidth: float) -> FloatArray:
         """Return the features (N, rank) of items ``X``, an array or CSR matrix."""
-        if X.shape[1] != self.n_features:
-            raise ValueError(
-                f"{X.shape[1]} similarity features, but the kernel was fitted with "
-                f"{self.n_features}"
-            )
+        check_n_features(X, self.n_features)
         compute = self._prepared(bandwidth)
         first = compute(X[:_ROWS])
         result = np.empty((X.shape[0], first.shape[1]))
@@ -196,6 +192,14 @@ def settle(
     seed = int(generator.integers(2**31))
     landmarks, _ = kmeans_plusplus(pool, rank, random_state=seed)
     return Nystroem(np.ascontiguousarray(landmarks))
+
+
+def check_n_features(X: Any, fitted: int) -> None:
+    """Refuse features of other items than the kernel was fitted with."""
+    if X.shape[1] != fitted:
+        raise ValueError(
+            f"{X.shape[1]} similarity features, but the kernel was fitted with {fitted}"
+        )
 
 
 def same_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import expit, logit
 
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
 from variegate.ground_set import GroundSet
-from variegate.kernels.base import Embedding, Kernel, check_block
+from variegate.kernels.base import Embedding
 from variegate.kernels.domains import Free
-from variegate.kernels.features import check_seed, pool_of_items, same_n_features
+from variegate.kernels.features import (
+    check_n_features,
+    pool_of_items,
+    same_n_features,
+)
+from variegate.kernels.from_start import FromStart, as_dense
 from variegate.linalg.cosine import chunks, unit_rows
 
 
-class Kinds(Kernel):
+class Kinds(FromStart):
     r"""Similarity by kinds that are learned.
 
     .. math:: p_i = \mathrm{softmax}(W x_i + b), \qquad
@@ -62,9 +66,6 @@ class Kinds(Kernel):
         The centres of the kinds at the start, among items centred and of unit length.
     """
 
-    stackable = True
-    makes_new = True
-
     def __init__(
         self,
         n_kinds: int = 16,
@@ -88,9 +89,7 @@ class Kinds(Kernel):
         check_number("apart", self.apart, positive=True)
         if self.apart >= 1.0:
             raise ValueError(f"apart must be below 1, got {self.apart!r}")
-        check_number("penalty", self.penalty)
-        check_block(self.block)
-        check_seed(self.random_state)
+        super().check()
 
     # Settling ---------------------------------------------------------------------
 
@@ -157,27 +156,16 @@ class Kinds(Kernel):
         """Return ``ε``."""
         return float(expit(logit(self.apart) + parameters[-1]))
 
-    def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return ``penalty / 2`` times the squared distance from the start."""
-        gradient = self.penalty * parameters
-        return 0.5 * float(gradient @ parameters), gradient
-
     # Similarity -------------------------------------------------------------------
 
     def prepare(self, ground_set: GroundSet) -> FloatArray:
         """Return the features, centred and of unit length."""
         self._settled()
         features = ground_set.features(self.block)
-        if features.shape[1] != len(self.center_):
-            raise ValueError(
-                f"{features.shape[1]} similarity features, but the kernel was fitted "
-                f"with {len(self.center_)}"
-            )
+        check_n_features(features, len(self.center_))
         prepared = np.empty(features.shape)
         for rows in chunks(len(ground_set)):
-            part = features[rows]
-            dense = part.toarray() if sparse.issparse(part) else part
-            prepared[rows] = unit_rows(dense - self.center_)
+            prepared[rows] = unit_rows(as_dense(features[rows]) - self.center_)
         return prepared
 
     def kinds(self, ground_set: GroundSet, parameters: FloatArray) -> FloatArray:

@@ -6,21 +6,22 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
 from variegate.ground_set import GroundSet
-from variegate.kernels.base import Kernel, check_block
 from variegate.kernels.domains import Free
-from variegate.kernels.features import check_seed, pool_of_items, same_n_features
+from variegate.kernels.features import (
+    check_n_features,
+    pool_of_items,
+    same_n_features,
+)
+from variegate.kernels.from_start import FromStart, as_dense
 from variegate.kernels.gaussian import squared_distances
-
-#: The median distance is that among so many items drawn at random, at most.
-_MEDIAN_ITEMS = 2000
+from variegate.linalg.limits import MEDIAN_ITEMS
 
 
-class Metric(Kernel):
+class Metric(FromStart):
     r"""Gaussian similarity under a learned metric of low rank.
 
     .. math:: S_{ij} = \exp(-\|W (x_i - x_j)\|^2 / 2)
@@ -49,9 +50,6 @@ class Metric(Kernel):
         ``W`` at the start.
     """
 
-    stackable = True
-    makes_new = True
-
     def __init__(
         self,
         rank: int = 16,
@@ -70,9 +68,7 @@ class Metric(Kernel):
         """Refuse parameters that make no sense."""
         check_count("rank", self.rank)
         check_number("bandwidth", self.bandwidth, positive=True)
-        check_number("penalty", self.penalty)
-        check_block(self.block)
-        check_seed(self.random_state)
+        super().check()
 
     # Settling ---------------------------------------------------------------------
 
@@ -83,7 +79,7 @@ class Metric(Kernel):
         generator = np.random.default_rng(self.random_state)
         pool = pool_of_items(ground_sets, self.block, generator)
         components = _principal_components(pool, self.rank)
-        some = generator.permutation(len(pool))[:_MEDIAN_ITEMS]
+        some = generator.permutation(len(pool))[:MEDIAN_ITEMS]
         distances = squared_distances(pool[some] @ components.T)
         apart = distances[distances > 0.0]
         if not len(apart):
@@ -130,22 +126,13 @@ class Metric(Kernel):
         start = self._settled()
         return np.asarray(start + parameters.reshape(start.shape))
 
-    def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return ``penalty / 2`` times the squared distance from the start."""
-        gradient = self.penalty * parameters
-        return 0.5 * float(gradient @ parameters), gradient
-
     # Similarity -------------------------------------------------------------------
 
     def prepare(self, ground_set: GroundSet) -> FloatArray:
         """Return the features, less their mean, which changes no difference."""
         features = ground_set.features(self.block)
-        if features.shape[1] != self._settled().shape[1]:
-            raise ValueError(
-                f"{features.shape[1]} similarity features, but the kernel was fitted "
-                f"with {self._settled().shape[1]}"
-            )
-        dense = features.toarray() if sparse.issparse(features) else features
+        check_n_features(features, self._settled().shape[1])
+        dense = as_dense(features)
         return np.asarray(dense - dense.mean(axis=0))
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
