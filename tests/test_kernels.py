@@ -44,6 +44,23 @@ def test_stack_equals_its_members(case):
     )
 
 
+@pytest.mark.parametrize("case", KERNELS, ids=str)
+def test_value_and_pull_back_at_once(case):
+    rng = np.random.default_rng(2)
+    ground_set = random_ground_set(case, rng, 6)
+    kernel = case.kernel.fit([ground_set])
+    parameters = kernel.domain.random(rng)
+    prepared = kernel.prepare(ground_set)
+    G = rng.standard_normal((6, 6))
+    G = G + G.T
+    S, pull_back = kernel.value_and_pull_back(prepared, parameters)
+    np.testing.assert_array_equal(S, kernel.value(prepared, parameters))
+    if kernel.makes_new:
+        S[np.diag_indices(6)] *= 2.0  # as a jitter does
+    expected = kernel.pull_back(prepared, parameters, G)
+    np.testing.assert_allclose(pull_back(G), expected, rtol=1e-9, atol=1e-12)
+
+
 def test_gaussian_equals_scikit_learn():
     X = np.random.default_rng(0).standard_normal((6, 3))
     S = vg.Gaussian(2.5).matrix(vg.GroundSet(X))

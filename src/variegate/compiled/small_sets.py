@@ -18,7 +18,11 @@ from variegate.compiled.spd import invert
 NOT_DEFINITE, ZERO_PROBABILITY = 1, 2
 
 
-@njit(cache=True, nogil=True)
+# Sums may be taken in any order; nothing else of IEEE arithmetic is given up.
+_FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def evaluate_sets(
     S: Any,
     u: Any,

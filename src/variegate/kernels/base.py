@@ -27,7 +27,8 @@ own needs just that::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,6 +38,9 @@ from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.domains import Domain, Free
 from variegate.linalg.psd import check_semidefinite, check_symmetric
+
+#: From ``G = ∂f/∂S`` to ``∂f/∂p``, at some parameters ``p``.
+PullBack = Callable[[FloatArray], FloatArray]
 
 
 class Embedding(NamedTuple):
@@ -146,6 +150,19 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         self, prepared: Any, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
         """Return ``∂f/∂p_k = Σ_ij G_ij ∂S_ij/∂p_k`` from ``G = ∂f/∂S``."""
+
+    def value_and_pull_back(
+        self, prepared: Any, parameters: FloatArray
+    ) -> tuple[FloatArray, PullBack]:
+        """Return :meth:`value`, and :meth:`pull_back` as a function of ``G`` alone.
+
+        A kernel whose two methods have work in common does it once here.  The function
+        is called, if at all, with nothing of ``S`` changed but its diagonal.
+        """
+        return (
+            self.value(prepared, parameters),
+            partial(self.pull_back, prepared, parameters),
+        )
 
 
 class FixedKernel(Kernel):

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
 from variegate.ground_set import GroundSet
-from variegate.kernels.base import Embedding
+from variegate.kernels.base import Embedding, PullBack
 from variegate.kernels.domains import Free
 from variegate.kernels.features import (
     check_n_features,
@@ -174,30 +174,39 @@ class Kinds(FromStart):
 
     def _roots(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
         """Return ``φ = √p``."""
+        from variegate.compiled.learned import to_roots
+
         W, b = self.weights(parameters)
-        logits = prepared @ W.T
-        logits += b
-        logits -= logits.max(axis=-1, keepdims=True)
-        probabilities = np.exp(logits, out=logits)
-        probabilities /= probabilities.sum(axis=-1, keepdims=True)
-        return np.asarray(np.sqrt(probabilities, out=probabilities))
+        # One product of all items: NumPy would take those of a stack one by one.
+        logits = prepared.reshape(-1, prepared.shape[-1]) @ W.T
+        to_roots(logits, b)
+        return np.asarray(logits.reshape(*prepared.shape[:-1], -1))
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
         """Return ``(1 - ε) φ φᵀ + ε I`` with ``φ = √p``."""
-        roots = self._roots(prepared, parameters)
-        S = roots @ roots.mT
-        S *= 1.0 - self.share_apart(parameters)
-        items = np.arange(S.shape[-1])
-        S[..., items, items] = 1.0
-        return np.asarray(S)
+        return self.value_and_pull_back(prepared, parameters)[0]
 
     def pull_back(
         self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
         """Return the gradient in what is added to ``W``, ``b`` and the log-odds."""
+        return self.value_and_pull_back(prepared, parameters)[1](G)
+
+    def value_and_pull_back(
+        self, prepared: FloatArray, parameters: FloatArray
+    ) -> tuple[FloatArray, PullBack]:
+        """Return both, the roots taken once."""
         roots = self._roots(prepared, parameters)
-        own = np.einsum("...ii->...i", G)
-        return self._pull_back(prepared, parameters, roots, G @ roots, own)
+        S = roots @ roots.mT
+        S *= 1.0 - self.share_apart(parameters)
+        items = np.arange(S.shape[-1])
+        S[..., items, items] = 1.0
+
+        def pull_back(G: FloatArray) -> FloatArray:
+            own = np.einsum("...ii->...i", G)
+            return self._pull_back(prepared, parameters, roots, G @ roots, own)
+
+        return np.asarray(S), pull_back
 
     @property
     def embedding_size(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
 from variegate.ground_set import GroundSet
+from variegate.kernels.base import PullBack
 from variegate.kernels.domains import Free
 from variegate.kernels.features import (
     check_n_features,
@@ -137,33 +138,43 @@ class Metric(FromStart):
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
         """Return ``exp(-D / 2)`` of the squared distances under the metric."""
-        return self._similarity(prepared @ self.weights(parameters).T)
-
-    def _similarity(self, placed: FloatArray) -> FloatArray:
-        # Near-duplicates decide determinants, so differences are taken directly: an
-        # expansion into inner products would drown them in rounding.
-        S = np.zeros((*placed.shape[:-1], placed.shape[-2]))
-        for direction in np.moveaxis(placed, -1, 0):
-            apart = direction[..., :, None] - direction[..., None, :]
-            apart *= apart
-            S -= apart
-        S *= 0.5
-        return np.asarray(np.exp(S, out=S))
+        return self.value_and_pull_back(prepared, parameters)[0]
 
     def pull_back(
         self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
-        """Return the gradient in what is added to ``W``.
+        """Return the gradient in what is added to ``W``."""
+        return self.value_and_pull_back(prepared, parameters)[1](G)
 
-        With ``z = W x`` and ``H = G ∘ S``, ``∂f/∂z_i = -2 Σ_j H_ij (z_i - z_j)``.
+    def value_and_pull_back(
+        self, prepared: FloatArray, parameters: FloatArray
+    ) -> tuple[FloatArray, PullBack]:
+        """Return both, the similarity computed once.
+
+        With ``z = W x`` and ``H = G ∘ S``, ``∂f/∂z_i = -2 Σ_j H_ij (z_i - z_j)``, where
+        the diagonal of ``S`` does not count.
         """
-        placed = prepared @ self.weights(parameters).T
-        H = self._similarity(placed)
-        H *= G
-        slopes = H @ placed - H.sum(axis=-1)[..., None] * placed
-        flat = slopes.reshape(-1, slopes.shape[-1])
-        gradient = flat.T @ prepared.reshape(len(flat), -1)
-        return 2.0 * np.asarray(gradient.ravel())
+        from variegate.compiled.learned import fill_gaussian
+
+        n_items, n_features = prepared.shape[-2:]
+        # One product of all items: NumPy would take those of a stack one by one.
+        flat = prepared.reshape(-1, n_features)
+        placed = (flat @ self.weights(parameters).T).reshape(-1, n_items, self._rank)
+        S = np.empty((len(placed), n_items, n_items))
+        fill_gaussian(placed, S)
+
+        def pull_back(G: FloatArray) -> FloatArray:
+            H = G * S
+            slopes = H @ placed
+            slopes -= H.sum(axis=-1)[..., None] * placed
+            gradient = slopes.reshape(len(flat), -1).T @ flat
+            return 2.0 * np.asarray(gradient.ravel())
+
+        return S.reshape(*prepared.shape[:-1], n_items), pull_back
+
+    @property
+    def _rank(self) -> int:
+        return len(self._settled())
 
 
 def _principal_components(items: FloatArray, rank: int) -> FloatArray:

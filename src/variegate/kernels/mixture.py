@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
-from variegate.kernels.base import FixedKernel, Kernel
+from variegate.kernels.base import FixedKernel, Kernel, PullBack
 from variegate.kernels.domains import Domain, Product, Simplex
 from variegate.kernels.ladder import PackedSimilarities, unchained
 from variegate.kernels.weighted import WeightedSum, packed
@@ -159,35 +159,47 @@ class Mixture(WeightedSum):
 
     def value(self, prepared: Any, parameters: FloatArray) -> FloatArray:
         """Return the weighted sum."""
-        if not isinstance(prepared, _Prepared):
-            return super().value(prepared, parameters)
-        weights, others = self.split(parameters)
-        learned = self._learned()
-        S: Any = 0.0
-        if prepared.fixed is not None:
-            S = prepared.fixed.mixture(weights[self._fixed()])
-        for (place, kernel), own, ready in zip(
-            learned.items(), others, prepared.learned, strict=True
-        ):
-            S = S + weights[place] * kernel.value(ready, own)
-        return np.asarray(S)
+        return self.value_and_pull_back(prepared, parameters)[0]
 
     def pull_back(
         self, prepared: Any, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
         """Return the gradient in the weights and in the parameters of the kernels."""
+        return self.value_and_pull_back(prepared, parameters)[1](G)
+
+    def value_and_pull_back(
+        self, prepared: Any, parameters: FloatArray
+    ) -> tuple[FloatArray, PullBack]:
+        """Return both, the similarities of learned kernels computed once."""
         if not isinstance(prepared, _Prepared):
-            return super().pull_back(prepared, parameters, G)
+            return (
+                prepared.mixture(parameters),
+                lambda G: np.asarray(prepared.inner_products(G)),
+            )
         weights, others = self.split(parameters)
-        slopes, gradients = np.zeros(self.n_weights), []
+        learned = self._learned()
+        parts = [
+            kernel.value_and_pull_back(ready, own)
+            for kernel, ready, own in zip(
+                learned.values(), prepared.learned, others, strict=True
+            )
+        ]
+        S: Any = 0.0
         if prepared.fixed is not None:
-            slopes[self._fixed()] = prepared.fixed.inner_products(G)
-        for (place, kernel), own, ready in zip(
-            self._learned().items(), others, prepared.learned, strict=True
-        ):
-            slopes[place] = float(np.vdot(G, kernel.value(ready, own)))
-            gradients.append(weights[place] * kernel.pull_back(ready, own, G))
-        return np.concatenate([slopes, *gradients])
+            S = prepared.fixed.mixture(weights[self._fixed()])
+        for place, (value, _) in zip(learned, parts, strict=True):
+            S = S + weights[place] * value
+
+        def pull_back(G: FloatArray) -> FloatArray:
+            slopes, gradients = np.zeros(self.n_weights), []
+            if prepared.fixed is not None:
+                slopes[self._fixed()] = prepared.fixed.inner_products(G)
+            for place, (value, of_part) in zip(learned, parts, strict=True):
+                slopes[place] = float(np.vdot(G, value))
+                gradients.append(weights[place] * of_part(G))
+            return np.concatenate([slopes, *gradients])
+
+        return np.asarray(S), pull_back
 
 
 class _Prepared(NamedTuple):

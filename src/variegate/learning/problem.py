@@ -21,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
+from variegate.kernels.base import PullBack
 from variegate.kernels.domains import Free
 from variegate.kernels.ladder import PackedSimilarities
 from variegate.learning import quality
@@ -331,7 +332,7 @@ class _Stack:
         self.target_log_det: FloatArray | None = None
         if not self.learned:
             # Neither the similarity nor its determinants will ever change.
-            self.prepared = self._similarity(np.zeros(0))
+            self.prepared, _ = self._similarity(np.zeros(0))
             self._check_targets_are_possible()
             self.target_log_det, _ = self.targets.log_det_and_inverse(self.prepared)
 
@@ -343,30 +344,33 @@ class _Stack:
             stack, item = np.argwhere(impossible)[0]
             raise impossible_item(self.positions[stack], item)
 
-    def _similarity(self, parameters: FloatArray) -> FloatArray:
+    def _similarity(self, parameters: FloatArray) -> tuple[FloatArray, PullBack]:
+        """Return the similarity with its jitter, and how gradients are pulled back."""
+        pull_back: PullBack
         if isinstance(self.prepared, PackedSimilarities):
             room = scratch("similarity", self.prepared.shape)
             S = self.prepared.mixture(parameters, room)
+            pull_back = partial(self.kernel.pull_back, self.prepared, parameters)
         else:
-            S = self.kernel.value(self.prepared, parameters)
+            S, pull_back = self.kernel.value_and_pull_back(self.prepared, parameters)
         S = S if S.ndim == 3 else S[None]
         if not self.kernel.makes_new:
-            return with_jitter(S, self.jitter)
+            return with_jitter(S, self.jitter), pull_back
         add_jitter(S, self.jitter)
-        return S
-
-    def _learned_similarity(self, parameters: FloatArray) -> FloatArray:
-        return self._similarity(parameters) if self.learned else self.prepared
+        return S, pull_back
 
     def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         """Return ``K_ii`` of every ground set."""
-        return Resolvent.of(self._learned_similarity(parameters), u).included
+        S = self._similarity(parameters)[0] if self.learned else self.prepared
+        return Resolvent.of(S, u).included
 
     def evaluate(
         self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
     ) -> tuple[float, FloatArray, FloatArray | None]:
         """Return the sum of the losses, and its gradients in ``u`` and the kernel."""
-        S = self._learned_similarity(parameters)
+        S, pull_back = self.prepared, None
+        if self.learned:
+            S, pull_back = self._similarity(parameters)
         terms = loss.value_and_gradient(
             S,
             u,
@@ -376,8 +380,8 @@ class _Stack:
             out=scratch("gradient", S.shape) if self.learned else None,
         )
         G, slope = terms.similarity_gradient, None
-        if G is not None:
+        if G is not None and pull_back is not None:
             add_jitter(G, self.jitter)
             G = G if self.kernel.stackable else G[0]
-            slope = self.kernel.pull_back(self.prepared, parameters, G)
+            slope = pull_back(G)
         return float(terms.value.sum()), terms.quality_gradient, slope
