@@ -22,6 +22,7 @@ from variegate.tables.comparison import compare, untrained_ways
 from variegate.tables.encoding import Encoding
 from variegate.tables.evaluation import SCORES, Evaluation, evaluate
 from variegate.tables.groups import Groups
+from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
 from variegate.tables.output import Output
 from variegate.tables.splitting import only, usable_groups
 from variegate.tables.survey import survey
@@ -227,6 +228,24 @@ class FittedSelector(Application):
         probability = self.choose(X, omega=omega).probability
         assert probability is not None  # a model always tells
         return probability
+
+    def kinds(
+        self, X: Any, block: str | None = None, omega: float | None = None
+    ) -> RowKinds:
+        """Return, for every row, its most probable kind and how probable that is.
+
+        For a model with a kernel :class:`variegate.Kinds`, by itself or in a mixture;
+        ``block`` names those that are meant where a mixture has several.  Rows of one
+        kind are alike to the model.  :meth:`describe` has the same numbers for kinds.
+
+        Returns
+        -------
+        RowKinds
+            Two arrays with a value for each row: ``kind`` and ``probability``.
+        """
+        check_is_fitted(self, "family_")
+        model = self.family_.at(self.family_.resolve(omega, self.omega_))
+        return row_kinds(kinds_of(model, block), self._groups(as_table(X)))
 
     def select(
         self,

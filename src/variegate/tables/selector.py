@@ -28,6 +28,7 @@ from variegate.tables.encoding import Encoding
 from variegate.tables.evaluation import evaluate
 from variegate.tables.fitted import FittedSelector
 from variegate.tables.groups import Groups
+from variegate.tables.kinds import kinds_record
 from variegate.tables.record import path_of_record, training_record, validation_path
 from variegate.tables.splitting import only, split, usable_groups
 from variegate.tables.survey import (
@@ -267,7 +268,7 @@ class TableSelector(FittedSelector):
         self.path_ = learned.path or validation_path(judged, learned)
         self.training_ = training_record(
             found, learned, self.path_, judged, learned_from, held_out
-        )
+        ) | kinds_record(self.model_, table, groups, learned_from, self.seed_)
         return self
 
     def _columns_of(self, table: Table, y: Any) -> Columns:

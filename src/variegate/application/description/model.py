@@ -7,16 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from variegate.application.description.figures import model_figure
+from variegate.application.description.learned import (
+    kinds_in_words,
+    learned_kinds,
+    learned_metrics,
+)
 from variegate.application.description.parts import Weight, kernel_parts, named_weights
 from variegate.application.description.terminal import kernel_lines, weight_lines
 from variegate.estimator import LargeMarginDPP
 from variegate.report.terminal import columns
+from variegate.report.words import percent, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Description", "Section", "describe", "described", "model_numbers"]
+
+#: Features of a metric that are listed.
+_MOST_FEATURES = 8
 
 
 @dataclass(frozen=True)
@@ -105,9 +116,49 @@ def described(
         "omegas": list(omegas),
         "weights": {weight.name: weight.value for weight in weights},
         **model_numbers(model),
+        **_similarity_numbers(model),
         "training": record | {"status": result.status},
     }
-    return Description(model, weights, [Section("training", [*facts.items()])], numbers)
+    before = [Section("training", [*facts.items()])]
+    return Description(model, weights, before, numbers, [_similarity(model)])
+
+
+def _similarity(model: LargeMarginDPP) -> Section:
+    """Return what there is to say about learned kernels without data to look at."""
+    lines = []
+    for kinds in learned_kinds(model):
+        lines += textwrap.wrap(kinds_in_words(kinds, "item"), 86)
+    for metric in learned_metrics(model):
+        shares = metric.feature_shares
+        largest = np.argsort(-shares, kind="stable")[:_MOST_FEATURES]
+        listed = ", ".join(f"{k} ({percent(shares[k])})" for k in largest)
+        block = metric.kernel.block
+        of = "" if block is None else f" of {shortened(block, 30)}"
+        words = f"The metric goes most by the similarity features{of} {listed}."
+        lines += textwrap.wrap(words, 86)
+    return Section("what the model takes for the same", lines=lines)
+
+
+def _similarity_numbers(model: LargeMarginDPP) -> dict[str, Any]:
+    kinds = [
+        {
+            "block": one.kernel.block,
+            "weight": one.weight,
+            "n_kinds": one.kernel.embedding_size,
+            "apart": one.apart,
+        }
+        for one in learned_kinds(model)
+    ]
+    metrics = [
+        {
+            "block": one.kernel.block,
+            "weight": one.weight,
+            "features": one.feature_shares.tolist(),
+        }
+        for one in learned_metrics(model)
+    ]
+    found = {"kinds": kinds, "metrics": metrics}
+    return {name: several for name, several in found.items() if several}
 
 
 def model_numbers(model: LargeMarginDPP) -> dict[str, Any]:

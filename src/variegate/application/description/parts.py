@@ -96,6 +96,7 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
         # Block by block, each with its linear part last.
         return sorted(parts, key=lambda part: order.index(part.block))
     if isinstance(kernel, Mixture):
+        weights, _ = kernel.split(model.kernel_parameters_)
         return [
             KernelPart(
                 getattr(part, "block", None),
@@ -103,6 +104,6 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
                 float(part.bandwidth) if isinstance(part, Gaussian) else None,
                 value,
             )
-            for part, value in zip(kernel.kernels, values, strict=True)
+            for part, value in zip(kernel.kernels, weights.tolist(), strict=True)
         ]
     return []

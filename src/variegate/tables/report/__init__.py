@@ -7,7 +7,8 @@ Facts come from :mod:`~variegate.tables.report.facts`, their order from
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,8 @@ class Report:
 
     Examples have the columns ``show``.  Scores on held-out groups are of the model,
     which comes first, and of methods that learn nothing.  ``model`` is the name of the
-    file that the model is in.
+    file that the model is in.  ``typical`` has the columns ``show`` of rows that are
+    typical of learned kinds, by their places in the table.
     """
 
     selector: TableSelector
@@ -40,6 +42,7 @@ class Report:
     examples: tuple[ExampleGroup, ...] = ()
     comparison: Evaluation | None = None
     model: str = "model.json"
+    typical: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 def html_page(report: Report) -> str:

@@ -13,7 +13,7 @@ from variegate.application.description.parts import kernel_parts, strongest
 from variegate.report.cells import Cell, Row
 from variegate.report.words import count, one_line, percent
 from variegate.tables.evaluation import Evaluation, Interval
-from variegate.tables.report import facts
+from variegate.tables.report import facts, similarity
 from variegate.tables.report.examples import ExampleGroup, ExampleRow
 from variegate.tables.report.pictures import all_figures
 from variegate.tuning.path import PathPoint
@@ -65,6 +65,8 @@ def contents(report: Report) -> dict[str, Any]:
         "strongest": _weights(selector, [(w.label(200), w.value) for w in few]),
         "left_out": left_out,
         "shares": "; ".join(f"{part.label}: {part.weight:.3f}" for part in parts),
+        "typical": report.typical,
+        "same": similarity.contents(selector, report.typical),
         "shown": [(one_line(name), "cell") for name in report.show or ("Row",)],
         "groups": [_group(group) for group in report.examples],
         "training": facts.about_training(selector),

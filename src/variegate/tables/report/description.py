@@ -14,7 +14,7 @@ from variegate.application.description.model import (
 )
 from variegate.report.words import shortened
 from variegate.tables.encoding import FeatureColumn
-from variegate.tables.report import facts
+from variegate.tables.report import facts, similarity
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["describe"]
 
 #: What of a training record has a place of its own among the numbers.
-_APART = ("history", "path", "validation", "omega")
+_APART = ("history", "kinds", "path", "validation", "omega")
 
 
 def describe(selector: TableSelector) -> Description:
@@ -43,7 +43,10 @@ def describe(selector: TableSelector) -> Description:
             _path(selector),
         ],
         _numbers(selector),
-        [Section("training", _rows(facts.about_training(selector)))],
+        [
+            *similarity.sections(selector),
+            Section("training", _rows(facts.about_training(selector))),
+        ],
     )
 
 
@@ -102,6 +105,7 @@ def _numbers(selector: TableSelector) -> dict[str, Any]:
         "path": record.get("path"),
         "weights": selector.weights_,
         **model_numbers(selector.model_),
+        **similarity.similarity_numbers(selector),
         "history": record.get("history"),
         "training": {
             "stop": result.stop.value,

@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from variegate import metrics
 from variegate._typing import IntArray
-from variegate.tables.cells import batches
 from variegate.tables.choosing import ByModel
 from variegate.tables.groups import Group
+from variegate.tables.row_texts import row_texts
 from variegate.tables.table import Table
 
 __all__ = ["ExampleGroup", "ExampleRow", "example_groups"]
-
-#: The longest text of a cell that is shown.
-_LONGEST = 80
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ def example_groups(
         return []
     choices = [chooser(group) for group in groups]
     wanted_rows = np.concatenate([group.rows for group in groups])
-    cells = _cells(table, np.sort(wanted_rows), show)
+    cells = row_texts(table, np.sort(wanted_rows), show)
     examples = []
     for group, choice in zip(groups, choices, strict=True):
         assert group.chosen is not None  # examples are made of labelled groups
@@ -86,27 +82,3 @@ def _worth_showing(rank: IntArray, probability: Any, wanted: Any) -> list[int]:
     missed = rest[wanted[rest]]
     others = rest[~wanted[rest]][:3]
     return [*by_rank.tolist(), *missed.tolist(), *others.tolist()]
-
-
-def _cells(
-    table: Table, rows: IntArray, show: Sequence[str]
-) -> dict[int, tuple[str, ...]]:
-    """Return the cells of some rows, by the number of the row."""
-    if not show:
-        return {int(row): (f"row {row + 1}",) for row in rows}
-    found: dict[int, tuple[str, ...]] = {}
-    for batch in batches(table, *show):
-        low, high = np.searchsorted(rows, [batch.first, batch.end])
-        here = batch.rows.take(pa.array(rows[low:high] - batch.first))
-        columns = [map(_text, here.column(name).to_pylist()) for name in show]
-        found |= zip(rows[low:high].tolist(), zip(*columns, strict=True), strict=True)
-        if high == len(rows):
-            break
-    return found
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    text = "" if value is None else " ".join(str(value).split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -16,8 +16,9 @@ from variegate.tables.columns import check_there, is_vector
 from variegate.tables.comparison import untrained_ways
 from variegate.tables.evaluation import evaluate
 from variegate.tables.groups import Group
-from variegate.tables.report import Report
+from variegate.tables.report import Report, similarity
 from variegate.tables.report.examples import example_groups
+from variegate.tables.row_texts import row_texts
 from variegate.tables.splitting import only
 from variegate.tables.table import Progress, Table, ignore
 
@@ -78,7 +79,11 @@ def make_report(
             selector.n_jobs,
             lambda done: progress("comparing", done, len(compared)),
         )
-    return Report(selector, table.name, shown, tuple(examples), comparison, model)
+    rows = np.array(similarity.typical(selector), dtype=np.int64)
+    typical = row_texts(table, rows, shown) if len(rows) else {}
+    return Report(
+        selector, table.name, shown, tuple(examples), comparison, model, typical
+    )
 
 
 def _shown(selector: TableSelector, table: Table) -> tuple[str, ...]:

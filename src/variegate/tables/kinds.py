@@ -1,0 +1,209 @@
+"""The kinds that a model has learned: of every row of a table, and of the training."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.application.description.learned import LearnedKinds, learned_kinds
+from variegate.estimator import LargeMarginDPP
+from variegate.tables.groups import Groups
+from variegate.tables.row_texts import as_text, row_texts
+from variegate.tables.splitting import only
+from variegate.tables.table import Table, TableError
+
+__all__ = ["RowKinds", "kinds_of", "kinds_record", "row_kinds"]
+
+#: Groups that the record of a training looks at, at most.
+_MAX_GROUPS = 500
+
+#: Rows of them, unless a single group has more.
+_MAX_ROWS = 20_000
+
+#: Numbers in the features of these rows.
+_MAX_NUMBERS = 2**23
+
+#: Typical rows of a kind that are kept.
+_TYPICAL = 5
+
+#: Kinds, the most common ones, of which they are.
+_MAX_KINDS = 64
+
+
+class RowKinds(NamedTuple):
+    """Of every row of a table, its most probable kind and how probable that is.
+
+    Kinds are called by numbers from 0, as :meth:`variegate.Kinds.kinds` and
+    :meth:`~variegate.tables.TableSelector.describe` do.
+    """
+
+    kind: IntArray
+    probability: FloatArray
+
+
+def kinds_of(model: LargeMarginDPP, block: str | None = None) -> LearnedKinds:
+    """Return the kinds of a model, those of ``block`` where there are several."""
+    every = learned_kinds(model)
+    if not every:
+        raise TableError(
+            f"the model has learned no kinds, its kernel is a "
+            f"{type(model.kernel_).__name__}: fit with kernel=vg.Kinds()"
+        )
+    found = [one for one in every if block is None or one.kernel.block == block]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(repr(one.kernel.block) for one in every)
+    if not found:
+        raise TableError(f"the model has no kinds of block {block!r}, but of {names}")
+    raise TableError(f"the model has several sorts of kinds: name a block, of {names}")
+
+
+def row_kinds(kinds: LearnedKinds, groups: Groups) -> RowKinds:
+    """Return the kind of every row of a table."""
+    n_rows = groups.survey.n_rows
+    kind = np.zeros(n_rows, dtype=np.intp)
+    probability = np.zeros(n_rows)
+    for group in groups:
+        p = kinds.kernel.kinds(group.ground_set, kinds.parameters)
+        kind[group.rows] = p.argmax(axis=1)
+        probability[group.rows] = p.max(axis=1)
+    return RowKinds(kind, probability)
+
+
+# For the record of a training ---------------------------------------------------------
+
+
+def kinds_record(
+    model: LargeMarginDPP, table: Table, groups: Groups, numbers: IntArray, seed: int
+) -> dict[str, Any]:
+    """Return what a training record holds about kinds, nothing for other kernels.
+
+    It goes by some of the groups with these numbers, drawn at random.
+    """
+    every = learned_kinds(model)
+    if not every:
+        return {}
+    numbers = _some(groups, numbers, seed)
+    seen = [_Seen.of(kinds, groups, numbers) for kinds in every]
+    typical = [one.typical() for one in seen]
+    rows = np.unique([row for kinds in typical for kind in kinds for row in kind])
+    item = groups.survey.columns.item
+    items = {} if item is None else row_texts(table, rows.astype(np.int64), [item])
+    return {
+        "kinds": [
+            {
+                "block": kinds.kernel.block,
+                "weight": kinds.weight,
+                "apart": kinds.apart,
+                "n_groups": len(numbers),
+                "n_rows": len(one.rows),
+                "effective": one.effective,
+                "kinds": [
+                    {
+                        "share": float(share),
+                        "chosen": float(chosen),
+                        "typical": [
+                            {
+                                "row": row + 1,
+                                "group": one.names[row],
+                                "item": items[row][0] if items else None,
+                            }
+                            for row in found
+                        ],
+                    }
+                    for share, chosen, found in zip(
+                        one.shares, one.chosen_of_each(), several, strict=True
+                    )
+                ],
+            }
+            for kinds, one, several in zip(every, seen, typical, strict=True)
+        ]
+    }
+
+
+def _some(groups: Groups, numbers: IntArray, seed: int) -> IntArray:
+    """Return some of the groups, so that their features take bounded memory."""
+    encoding = groups.encoding
+    width = sum(column.size for column in encoding.columns())
+    most = min(_MAX_ROWS, _MAX_NUMBERS // max(width, 1))
+    some = np.random.default_rng(seed).permutation(numbers)[:_MAX_GROUPS]
+    n_rows = np.cumsum(groups.survey.index.sizes[some])
+    return np.sort(some[: max(1, int(np.searchsorted(n_rows, most, side="right")))])
+
+
+class _Seen(NamedTuple):
+    """Rows of some groups, with their features and probabilities of kinds."""
+
+    n_groups: int
+    rows: IntArray
+    features: FloatArray
+    p: FloatArray
+    chosen: BoolArray
+    #: Of every row, the name of its group, None in a table without groups.
+    names: dict[int, str | None]
+
+    @classmethod
+    def of(cls, kinds: LearnedKinds, groups: Groups, numbers: IntArray) -> _Seen:
+        """Look at the groups with these numbers."""
+        rows, features, p, chosen = [], [], [], []
+        names: dict[int, str | None] = {}
+        is_grouped = groups.survey.columns.group is not None
+        for group in only(groups, numbers):
+            assert group.chosen is not None  # there is no training without labels
+            rows.append(group.rows)
+            features.append(kinds.kernel.prepare(group.ground_set))
+            p.append(kinds.kernel.kinds(group.ground_set, kinds.parameters))
+            chosen.append(group.chosen)
+            name = as_text(group.name) if is_grouped else None
+            names |= dict.fromkeys(group.rows.tolist(), name)
+        return cls(
+            len(numbers),
+            np.concatenate(rows),
+            np.concatenate(features),
+            np.concatenate(p),
+            np.concatenate(chosen),
+            names,
+        )
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of every kind in the rows; they sum to one."""
+        return np.asarray(self.p.mean(axis=0))
+
+    @property
+    def effective(self) -> float:
+        """The exponential of the entropy of the shares: equal ones are all counted."""
+        shares = self.shares[self.shares > 0.0]
+        return float(np.exp(-(shares * np.log(shares)).sum()))
+
+    def chosen_of_each(self) -> FloatArray:
+        """Return how many rows of every kind are chosen from a group, on average."""
+        return np.asarray(self.p[self.chosen].sum(axis=0) / self.n_groups)
+
+    def typical(self) -> list[list[int]]:
+        """Return for every kind the rows of that kind that are nearest to its mean.
+
+        Rows with the same features are typical once; rare kinds of many have none.
+        """
+        kind = self.p.argmax(axis=1)
+        common = set(np.argsort(-self.shares, kind="stable")[:_MAX_KINDS].tolist())
+        return [
+            self._typical_of(k, np.flatnonzero(kind == k)) if k in common else []
+            for k in range(self.p.shape[1])
+        ]
+
+    def _typical_of(self, k: int, places: IntArray) -> list[int]:
+        weights = self.p[:, k]
+        mean = weights @ self.features / max(float(weights.sum()), 1e-300)
+        far = np.linalg.norm(self.features[places] - mean, axis=1)
+        found: list[int] = []
+        for place in places[np.argsort(far, kind="stable")].tolist():
+            is_new = all(
+                (self.features[place] != self.features[i]).any() for i in found
+            )
+            found += [place] * is_new
+            if len(found) == _TYPICAL:
+                break
+        return [int(self.rows[place]) for place in found]
