@@ -1,4 +1,4 @@
-"""Choosing without training data."""
+"""Choosing without a determinantal point process that was learned."""
 
 from variegate.baselines.selecting import METHODS, select
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.candidates import best_by_quality
-from variegate.baselines import selecting as baselines
+from variegate.baselines.ordering import Ordering
 from variegate.decoding import Constraint, Decoder
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
@@ -23,7 +23,15 @@ from variegate.selection import Selection
 from variegate.tables.groups import Group
 from variegate.tables.table import TableError
 
-__all__ = ["ByMethod", "ByModel", "Choice", "Choices", "choose", "in_turn"]
+__all__ = [
+    "ByMethod",
+    "ByModel",
+    "Choice",
+    "Choices",
+    "choose",
+    "in_turn",
+    "limit_of",
+]
 
 #: Of a larger group, only the rows of the highest quality are looked at.
 MAX_CANDIDATES = 2000
@@ -81,12 +89,10 @@ class ByModel:
     def _choose(self, ground_set: GroundSet) -> Choice:
         ensemble = self.model.ensemble(ground_set)
         k = None if self.k is None else min(self.k, len(ground_set))
+        limit = limit_of(self.budget, ground_set.costs)
         costs = None
-        if self.budget is not None:
-            costs = ground_set.costs
-            if costs is None:
-                raise TableError("a budget needs a column of costs")
-            limit = Constraint(None, self.budget, costs)
+        if limit is not None:
+            costs = limit.costs
             n_affordable = int(limit.affords(np.cumsum(np.sort(costs))).sum())
             k = None if k is None else min(k, n_affordable)
             if n_affordable == 0:
@@ -142,71 +148,18 @@ class ByMethod:
 
     def __call__(self, group: Group) -> Choice:
         """Choose from one group."""
-        if self.budget is None:
-            k = len(group) if self.k is None else min(self.k, len(group))
-            return Choice(self._order(group, np.arange(len(group)), k))
-        if group.costs is None:
-            raise TableError("a budget needs a column of costs")
-        limit = Constraint(self.k, self.budget, group.costs)
-        return Choice(self._affordable(group, limit))
-
-    def _order(self, group: Group, rows: IntArray, k: int) -> IntArray:
-        """Return ``k`` of the rows, in the order of the method."""
-        if k == 0:
-            return np.zeros(0, dtype=np.intp)
-        relevance = None if group.relevance is None else group.relevance[rows]
-        chosen = baselines.select(
-            group.embeddings()[rows],
-            relevance,
-            k,
-            self.method,
-            trade_off=self.trade_off,
-            random_state=self.seed,
-        )
-        return rows[chosen]
-
-    def _affordable(self, group: Group, limit: Constraint) -> IntArray:
-        """Return rows that can be paid for together, in the order of the method.
-
-        As many are asked for as the budget has room for on average; methods that only
-        go on where they stopped are asked for more, while any would fit.
-        """
-        costs = limit.costs
-        rows = np.flatnonzero(limit.affords(costs))
-        if len(rows) == 0:
-            return rows
-        room = limit.largest_cost() / costs[rows].mean()
-        count = int(np.clip(room, 1, len(rows)))
-        while True:
-            order = self._order(group, rows, count)
-            taken = _filled(order, limit)
-            rest = np.setdiff1d(rows, order)
-            if (
-                self.method in _ONE_BY_ONE
-                and len(taken) != self.k
-                and len(rest)
-                and limit.affords(costs[taken].sum() + costs[rest].min())
-            ):
-                count = min(2 * count, len(rows))
-            else:
-                return taken
+        order = Ordering(self.method, self.trade_off, self.seed)
+        limit = limit_of(self.budget, group.costs)
+        return Choice(order(group.embeddings(), group.relevance, self.k, limit))
 
 
-#: Methods whose first choices do not depend on how many are asked for.
-_ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
-
-
-def _filled(order: IntArray, limit: Constraint) -> IntArray:
-    """Take at most ``k`` rows in turn, each if it fits the budget."""
-    taken: list[int] = []
-    spent = 0.0
-    for item in order.tolist():
-        if len(taken) == limit.k:
-            break
-        if limit.affords(spent + limit.costs[item]):
-            spent += float(limit.costs[item])
-            taken.append(item)
-    return np.array(taken, dtype=np.intp)
+def limit_of(budget: float | None, costs: FloatArray | None) -> Constraint | None:
+    """Return what the rows of a group may cost, if there is a budget."""
+    if budget is None:
+        return None
+    if costs is None:
+        raise TableError("a budget needs a column of costs")
+    return Constraint(None, budget, costs)
 
 
 @dataclass(frozen=True, eq=False)

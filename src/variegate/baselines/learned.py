@@ -1,0 +1,297 @@
+"""Rivals of a learned model: a relevance that scikit-learn learns, then a method.
+
+Whether an item is chosen is learned from its quality features alone, by a logistic
+regression (on standardised features) and by gradient boosting of trees; the log-odds
+are the relevance that "top", "mmr" and "dpp" of :func:`variegate.select` go by, with
+all similarity features side by side.  How many items to choose, and the trade-off of
+"mmr" and "dpp", are those with the best mean F-score on the ground sets learned from,
+where the relevance of each is predicted by what was learned from others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import ThreadpoolController
+
+from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
+from variegate.baselines.ordering import Ordering
+from variegate.decoding import Constraint
+from variegate.ground_set import (
+    GroundSet,
+    check_ground_sets,
+    check_subsets,
+    naming,
+)
+
+__all__ = ["LEARNERS", "TRADE_OFFS", "Rival", "embeddings_of", "learned_rivals"]
+
+#: From quality features to the relevance of every item.
+Relevance: TypeAlias = Callable[[FloatArray], FloatArray]
+
+#: How a relevance is followed up; the first choices of each do not depend on how many
+#: are asked for.
+METHODS = ("top", "mmr", "dpp")
+
+#: What the trade-off of "mmr" and "dpp" is chosen among.
+TRADE_OFFS = (0.5, 0.25, 0.75)
+
+#: Parts of the ground sets, each predicted by what was learned from the others.
+_N_FOLDS = 5
+
+#: Sizes above the largest wanted that are tried.
+_MORE = 5
+
+
+def _logistic(seed: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+def _boosting(seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(random_state=seed)
+
+
+#: From a seed to a classifier that has not learned yet.
+#:
+#: :meta hide-value:
+LEARNERS: Mapping[str, Callable[[int], Any]] = {
+    "logistic": _logistic,
+    "boosting": _boosting,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A learned relevance and a method that goes by it.
+
+    Attributes
+    ----------
+    relevance : callable
+        From the quality features (N, d) to the log-odds (N,) to be chosen; all equal
+        where the labels learned from were.
+    method : {"top", "mmr", "dpp"}
+    k : int
+        How many items to choose.
+    trade_off : float
+        From 0 (relevance only) to 1 (diversity only).
+    """
+
+    relevance: Relevance
+    method: str
+    k: int
+    trade_off: float
+
+    def __call__(self, ground_set: GroundSet) -> IntArray:
+        """Return ``k`` items in the order of choice, or all if there are no more."""
+        return self.order(ground_set, self.k)
+
+    def order(
+        self, ground_set: GroundSet, k: int | None, limit: Constraint | None = None
+    ) -> IntArray:
+        """Return at most ``k`` items in the order of choice, those within a limit."""
+        relevance = self.relevance(ground_set.quality)
+        ordering = Ordering(self.method, self.trade_off)
+        return ordering(embeddings_of(ground_set), relevance, k, limit)
+
+
+def learned_rivals(
+    ground_sets: Sequence[GroundSet],
+    subsets: Sequence[SubsetLike],
+    seed: int = 0,
+    *,
+    budget: float | None = None,
+    trade_offs: Sequence[float] = TRADE_OFFS,
+) -> dict[str, Rival]:
+    """Learn six rivals from the items that were chosen from ground sets.
+
+    Parameters
+    ----------
+    ground_sets : sequence of GroundSet
+        With the same features.  A single one is learned from and predicted at once,
+        so that the number of items to choose comes out as if all were known.
+    subsets : sequence of item numbers or boolean masks
+    seed : int, default=0
+        For the parts that the ground sets are put in, and for gradient boosting.
+    budget : float, optional
+        What the items of each may cost together; ``k`` is the best within it.
+    trade_offs : sequence of float
+        To choose from for "mmr" and "dpp".
+
+    Returns
+    -------
+    dict from names such as "logistic + mmr" to Rival
+        Call one with a ground set for the items it chooses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import variegate as vg
+    >>> from variegate.baselines.learned import learned_rivals
+    >>> rng = np.random.default_rng(0)
+    >>> examples = [vg.GroundSet(rng.standard_normal((9, 2))) for _ in range(30)]
+    >>> wanted = [np.argsort(-one.quality[:, 0])[:3] for one in examples]
+    >>> rivals = learned_rivals(examples, wanted)
+    >>> rivals["logistic + top"].k
+    3
+    """
+    examples = _checked(ground_sets, subsets, budget)
+    largest = max(int(example.wanted.sum()) for example in examples) + _MORE
+    ways = [
+        Ordering(method, trade_off)
+        for method in METHODS
+        for trade_off in (trade_offs[:1] if method == "top" else trade_offs)
+    ]
+    rivals = {}
+    for name, make in LEARNERS.items():
+        f = _f_by_size(examples, _out_of_fold(make, examples, seed), ways, largest)
+        relevance = _learned(make, examples, seed)
+        for method in METHODS:
+            mine = [number for number, way in enumerate(ways) if way.method == method]
+            best, size = np.unravel_index(np.argmax(f[mine]), f[mine].shape)
+            trade_off = ways[mine[best]].trade_off
+            rivals[f"{name} + {method}"] = Rival(
+                relevance, method, int(size) + 1, trade_off
+            )
+    return rivals
+
+
+def embeddings_of(ground_set: GroundSet) -> FloatArray:
+    """Return all similarity features side by side, as an array."""
+    blocks = [
+        block.toarray() if sparse.issparse(block) else block
+        for block in ground_set.blocks.values()
+    ]
+    return np.asarray(blocks[0] if len(blocks) == 1 else np.column_stack(blocks))
+
+
+class _Example(NamedTuple):
+    ground_set: GroundSet
+    wanted: BoolArray
+    limit: Constraint | None
+
+
+def _checked(
+    ground_sets: Sequence[GroundSet],
+    subsets: Sequence[SubsetLike],
+    budget: float | None,
+) -> list[_Example]:
+    ground_sets = check_ground_sets(ground_sets)
+    examples = []
+    for position, members in enumerate(check_subsets(subsets, ground_sets)):
+        ground_set = ground_sets[position]
+        wanted = np.zeros(len(ground_set), dtype=bool)
+        wanted[members] = True
+        limit = None
+        if budget is not None:
+            with naming(position):
+                if ground_set.costs is None:
+                    raise ValueError("a budget needs the costs of the items")
+                limit = Constraint.of(len(wanted), None, budget, ground_set.costs)
+        examples.append(_Example(ground_set, wanted, limit))
+    return examples
+
+
+def _learned(
+    make: Callable[[int], Any], examples: Sequence[_Example], seed: int
+) -> Relevance:
+    """Learn which items are wanted; where all are, or none, they are all equal."""
+    y = np.concatenate([example.wanted for example in examples])
+    if y.all() or not y.any():
+        return _all_equal
+    X = np.concatenate([example.ground_set.quality for example in examples])
+    classifier = make(seed)
+    with _one_thread():
+        classifier.fit(X, y)
+    return _LogOdds(classifier)
+
+
+@dataclass(frozen=True, eq=False)
+class _LogOdds:
+    """Log-odds by a classifier."""
+
+    classifier: Any
+
+    def __call__(self, quality: FloatArray) -> FloatArray:
+        with _one_thread():
+            return np.asarray(self.classifier.decision_function(quality))
+
+
+def _one_thread() -> Any:
+    """Return a context where trees grow in one thread.
+
+    Theirs wait for each other at every split, on a busy machine a hundred times as
+    long as one takes by itself.
+    """
+    return _threads().limit(limits=1, user_api="openmp")
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _all_equal(quality: FloatArray) -> FloatArray:
+    return np.zeros(len(quality))
+
+
+def _out_of_fold(
+    make: Callable[[int], Any], examples: Sequence[_Example], seed: int
+) -> list[FloatArray]:
+    """Return the relevance in each example by what was learned from others."""
+    n_folds = min(_N_FOLDS, len(examples))
+    fold = np.random.default_rng(seed).permutation(len(examples)) % n_folds
+    relevances: list[FloatArray] = [np.zeros(0)] * len(examples)
+    for number in range(n_folds):
+        own = np.flatnonzero(fold == number).tolist()
+        others = [e for e, f in zip(examples, fold, strict=True) if f != number]
+        # One by itself has no others.
+        relevance = _learned(make, others or examples, seed)
+        qualities = [examples[one].ground_set.quality for one in own]
+        # All at once: a call takes longer than most items.
+        ends = np.cumsum([len(quality) for quality in qualities])
+        parts = np.split(relevance(np.concatenate(qualities)), ends[:-1])
+        for one, part in zip(own, parts, strict=True):
+            relevances[one] = part
+    return relevances
+
+
+def _f_by_size(
+    examples: Sequence[_Example],
+    relevances: Sequence[FloatArray],
+    ways: Sequence[Ordering],
+    largest: int,
+) -> FloatArray:
+    """Return the mean F-score of every way and size, from 1 to the largest.
+
+    One order of an example is enough for all sizes.
+    """
+    total = np.zeros((len(ways), largest))
+    for (ground_set, wanted, limit), relevance in zip(
+        examples, relevances, strict=True
+    ):
+        embeddings = embeddings_of(ground_set)
+        for number, way in enumerate(ways):
+            order = way(embeddings, relevance, largest, limit)
+            total[number] += _f_of_first(wanted, order, largest)
+    return total / len(examples)
+
+
+def _f_of_first(wanted: BoolArray, order: IntArray, largest: int) -> FloatArray:
+    """Return the F-score of the first 1, 2, ... items; past the last it stays."""
+    n_wanted = int(wanted.sum())
+    if len(order) == 0:
+        return np.full(largest, float(n_wanted == 0))
+    hits = np.cumsum(wanted[order])
+    f = 2.0 * hits / (np.arange(1, len(order) + 1) + n_wanted)
+    return np.pad(f, (0, largest - len(order)), mode="edge")
