@@ -390,7 +390,13 @@ def judged(variegate, *options, models=("model.json",)):
 
 def test_json_of_an_evaluation(variegate):
     told, messages = judged(variegate)
-    assert set(told) == {"groups", "wanted", "scores", "less", "endings"}
+    assert set(told) == {
+        "groups", "wanted", "scores", "over_rows", "diversity", "reference", "less",
+        "endings",
+    }  # fmt: skip
+    assert told["reference"] == "model.json"
+    assert list(told["over_rows"]) == list(told["scores"])
+    assert list(told["diversity"]) == [*told["scores"], "wanted rows"]
     # How searches ended; methods do not search.
     ((name, ending),) = told["endings"].items()
     assert name == "model.json"
@@ -458,6 +464,85 @@ def test_how_many_untrained_methods_choose(variegate):
         # As many chosen as wanted: precision and recall are one.
         scores = told["scores"][name]
         assert scores["precision"]["mean"] == pytest.approx(scores["recall"]["mean"])
+
+
+def test_models_on_the_same_terms(variegate):
+    told, _ = judged(variegate, "--k", "2", "--methods", "top")
+    assert list(told["scores"]) == ["model.json", "model.json (k = 2)", "top (k = 2)"]
+    assert told["scores"]["model.json (k = 2)"]["size"]["mean"] == 2.0
+    assert told["reference"] == "model.json (k = 2)"
+    assert set(told["less"]) == {"model.json", "top (k = 2)"}
+    # One chosen row has no pair.
+    told, _ = judged(variegate, "--k", "1", "--methods", "top")
+    assert told["diversity"]["top (k = 1)"]["similarity"] == {
+        "mean": None, "low": None, "high": None
+    }  # fmt: skip
+    options = ("new.parquet", "--model", "model.json", "--k", "1", "--methods", "top")
+    text = succeeds(variegate("evaluate", *options))
+    assert re.search(
+        r"^top \(k = 1\) +\d\.\d{3} \[.*\]  - +0\.000 ", text, re.MULTILINE
+    )
+
+
+def test_precision_over_rows_from_what_select_writes(variegate):
+    told, _ = judged(variegate, "--methods", "none")
+    options = ("--model", "model.json", "--all", "-o", "all.parquet")
+    succeeds(variegate("select", "new.parquet", *options))
+    table = read("all.parquet")
+    wanted, chosen = (table[name].to_numpy() for name in ("chosen", "selected"))
+    found = told["over_rows"]["model.json"]
+    assert found["precision"]["mean"] == pytest.approx(wanted[chosen].mean())
+    assert found["recall"]["mean"] == pytest.approx(chosen[wanted].mean())
+
+
+def test_a_budget_for_all(variegate):
+    options = ("--budget", "300", "--cost", "tokens", "--methods", "mmr,top")
+    told, _ = judged(variegate, *options, "--train", "train.parquet")
+    names = list(told["scores"])
+    assert names[:2] == ["model.json", "model.json (budget 300)"]
+    assert names[-2:] == ["mmr (budget 300)", "top (budget 300)"]
+    assert len(names) == 10
+    told, _ = judged(variegate, *options, "--k", "1")
+    assert told["scores"]["mmr (k = 1, budget 300)"]["size"]["mean"] <= 1.0
+    # As select chooses within it.
+    how = ("--budget", "300", "--cost", "tokens", "-o", "some.parquet")
+    succeeds(variegate("select", "new.parquet", "--model", "model.json", *how))
+    size = judged(variegate, *options)[0]["scores"]["model.json (budget 300)"]["size"]
+    assert size["mean"] == pytest.approx(read("some.parquet").num_rows / 8)
+
+
+def test_learned_rivals(variegate):
+    told, _ = judged(variegate, "--train", "train.parquet", "--methods", "none")
+    names = list(told["scores"])
+    assert names[0] == "model.json"
+    assert [re.sub(r" \(k = \d+\)$", "", name) for name in names[1:]] == [
+        f"{name} + {method}"
+        for name in ("logistic", "boosting")
+        for method in ("top", "mmr", "dpp")
+    ]
+    options = ("evaluate", "new.parquet", "--model", "model.json")
+    text = succeeds(variegate(*options, "--train", "train.parquet"))
+    assert re.search(r"^boosting \+ dpp \(k = \d\) +\d\.\d{3} \[", text, re.MULTILINE)
+    assert re.search(
+        r"^ +precision of rows +similarity +near copies$", text, re.MULTILINE
+    )
+    assert re.search(r"^wanted rows +\d\.\d{3} \[", text, re.MULTILINE)
+    assert max(map(len, text.splitlines())) <= 100
+    assert "--train" not in text
+    assert "--train TABLE adds rivals" in succeeds(variegate(*options))
+
+
+def test_kinds_of_an_evaluation(variegate):
+    selector = vg.tables.TableSelector(
+        group="query", label="chosen", quality="score", similarity="embedding",
+        omega=1.0, kernel=vg.Kinds(3), max_iter=3, tol=1e6,
+    )  # fmt: skip
+    selector.fit(small_table()).save("kinds.json")
+    told, _ = judged(variegate, "--methods", "none", models=["kinds.json"])
+    assert 1.0 <= told["diversity"]["wanted rows"]["kinds"]["mean"] <= 3.0
+    text = succeeds(variegate("evaluate", "new.parquet", "--model", "kinds.json"))
+    assert re.search(r"near copies +kinds$", text, re.MULTILINE)
+    assert re.search(r"^wanted rows .* \d\.\d$", text, re.MULTILINE)
 
 
 def test_the_relevance_matters(variegate):

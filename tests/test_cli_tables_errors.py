@@ -111,6 +111,55 @@ def evaluate(table="train.parquet", *options):
     return ["evaluate", table, "--model", "model.json", *options]
 
 
+# Rivals and budgets of an evaluation ------------------------------------------------
+
+
+def test_an_evaluation_with_a_budget_and_no_costs(refused):
+    assert refused(
+        evaluate("train.parquet", "--budget", "100"),
+        "a budget needs a column of costs: name it with cost",
+    )
+    assert refused(
+        evaluate("train.parquet", "--budget", "100", "--cost", "token"),
+        "there is no column 'token' (did you mean 'tokens'?)",
+    )
+    assert refused(evaluate("train.parquet", "--budget", "0"), "Invalid value")
+
+
+def test_rivals_that_cannot_learn(refused):
+    write_table(small_table().drop(["freshness"]), "bad.parquet")
+    options = ["--train", "bad.parquet"]
+    assert refused(
+        evaluate("train.parquet", *options),
+        "rivals cannot learn: bad.parquet does not fit the model: ",
+        "there is no column 'freshness'",
+    )
+    write_table(small_table().drop(["chosen"]), "bad.parquet")
+    assert refused(
+        evaluate("train.parquet", *options),
+        "rivals cannot learn: bad.parquet does not fit the model: ",
+        "there is no column 'chosen'",
+    )
+    write_table(small_table().drop(["tokens"]), "bad.parquet")
+    assert refused(
+        evaluate("train.parquet", *options, "--budget", "9", "--cost", "tokens"),
+        "rivals cannot learn: bad.parquet does not fit the model: ",
+        "there is no column 'tokens'",
+    )
+    write_table(with_labels([0] * 72), "bad.parquet")
+    assert refused(
+        evaluate("train.parquet", *options),
+        "rivals cannot learn: no row is labelled 1 in column 'chosen'",
+    )
+
+
+def test_rivals_do_not_learn_from_what_they_are_judged_by(refused):
+    assert refused(
+        evaluate("train.parquet", "--train", "./train.parquet"),
+        "train.parquet is what is judged by: name another table for --train",
+    )
+
+
 # Columns that are not there ---------------------------------------------------------
 
 

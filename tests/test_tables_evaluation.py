@@ -5,15 +5,20 @@ import variegate as vg
 from variegate.tables import TableError, TableSelector, make_table
 from variegate.tables.choosing import ByMethod, Choice
 from variegate.tables.comparison import compare, untrained_ways
+from variegate.tables.diversity import NEAR_COPY, DiversityJudge, kinds_by
 from variegate.tables.evaluation import (
+    COUNTS,
+    DIVERSITY,
     N_BOOTSTRAP,
     SCORES,
+    WANTED_ROWS,
     Evaluation,
     evaluate,
     score,
 )
 from variegate.tables.groups import Group
 from variegate.tables.table import MemoryTable
+from variegate.tables.terms import Terms
 
 
 def make_group(number, chosen):
@@ -152,6 +157,150 @@ def test_one_group_has_an_interval_of_no_width():
     assert one.intervals()["a"]["f"] == (0.7, 0.7, 0.7)
 
 
+# Over rows ------------------------------------------------------------------------
+
+
+WAYS = {"nothing": nothing, "first": first, "everything": everything}
+
+
+def test_counts_and_scores_over_all_rows_by_hand():
+    found = evaluate(GROUPS, WAYS)
+    over_rows = found.over_rows()
+    n_wanted = sum(len(group.wanted()) for group in GROUPS)
+    for name, way in WAYS.items():
+        chosen = [sets(way(group).order) for group in GROUPS]
+        wanted = [sets(group.wanted()) for group in GROUPS]
+        hits = [len(c & w) for c, w in zip(chosen, wanted, strict=True)]
+        expected = [hits, list(map(len, chosen)), list(map(len, wanted))]
+        np.testing.assert_array_equal(found.counts[name], np.transpose(expected))
+        recall = over_rows[name]["recall"]
+        assert recall.mean == pytest.approx(sum(hits) / n_wanted)
+        assert recall.low <= recall.mean <= recall.high
+        precision = over_rows[name]["precision"]
+        if name == "nothing":
+            assert np.isnan(precision).all()
+        else:
+            assert precision.mean == pytest.approx(sum(hits) / sum(expected[1]))
+    assert COUNTS == ("hits", "chosen", "wanted")
+
+
+def test_groups_of_which_nothing_is_chosen_do_not_bend_precision():
+    counts = np.array([[1.0, 2.0, 2.0]] * 10 + [[0.0, 0.0, 2.0]] * 30)
+    half = Evaluation({"a": np.zeros((40, 4))}, 2.0, {}, {"a": counts})
+    assert half.over_rows()["a"]["precision"] == (0.5, 0.5, 0.5)
+    assert half.over_rows()["a"]["recall"].mean == 10 / 80
+
+
+def test_intervals_over_rows_are_those_of_a_plain_bootstrap():
+    rng = np.random.default_rng(5)
+    chosen = rng.integers(0, 8, 60)
+    counts = np.column_stack([rng.binomial(chosen, 0.6), chosen, chosen + 2])
+    found = Evaluation({"a": np.zeros((60, 4))}, 5.0, {}, {"a": counts}).over_rows()
+    samples = []
+    for _ in range(N_BOOTSTRAP):
+        hits, size, wanted = counts[rng.integers(60, size=60)].sum(axis=0)
+        samples.append((hits / size, hits / wanted))
+    low, high = np.quantile(samples, [0.025, 0.975], axis=0)
+    for column, name in enumerate(("precision", "recall")):
+        # A quantile of 2000 samples has an error of about 0.06 standard deviations.
+        tolerance = 0.3 * np.std(samples, axis=0)[column]
+        assert found["a"][name].low == pytest.approx(low[column], abs=tolerance)
+        assert found["a"][name].high == pytest.approx(high[column], abs=tolerance)
+
+
+# Diversity ------------------------------------------------------------------------
+
+
+def cosine(a, b):
+    lengths = np.linalg.norm(a) * np.linalg.norm(b)
+    return a @ b / lengths if lengths else 0.0
+
+
+def diversity_by_hand(vectors, chosen):
+    pairs = [
+        (i, j, cosine(vectors[i], vectors[j])) for i in chosen for j in chosen if i != j
+    ]
+    copies = {i for i, _, similarity in pairs if similarity > NEAR_COPY}
+    similarity = np.mean([s for _, _, s in pairs]) if pairs else np.nan
+    return similarity, len(copies)
+
+
+@pytest.mark.parametrize("n_blocks", [0, 1, 2])
+def test_diversity_pair_by_pair(n_blocks, monkeypatch):
+    monkeypatch.setattr("variegate.tables.diversity._CHUNK", 3)
+    rng = np.random.default_rng(n_blocks)
+    X = rng.standard_normal((12, 3))
+    X[4], X[7], X[9] = X[1] * 3.0, X[1] + 0.01, 0.0
+    blocks = {"a": X, "b": X[:, :2] ** 2}
+    blocks = {name: blocks[name] for name in list(blocks)[:n_blocks]}
+    group = Group("q", 0, np.arange(12), X, blocks, None, None, None)
+    vectors = np.hstack([X, X[:, :2] ** 2]) if n_blocks == 2 else X
+    judge = DiversityJudge()
+    for size in (0, 1, 2, 5, 12):
+        chosen = rng.permutation(12)[:size]
+        similarity, copies, kinds = judge(group, chosen)
+        expected = diversity_by_hand(vectors, chosen)
+        np.testing.assert_allclose([similarity, copies], expected, atol=1e-12)
+        assert np.isnan(kinds)
+    if n_blocks < 2:
+        # A longer vector of the same direction is a copy.
+        assert judge(group, np.array([1, 4]))[:2] == (pytest.approx(1.0), 2.0)
+
+
+def test_diversities_are_means_over_groups_and_rows():
+    found = evaluate(GROUPS, WAYS, diversity=DiversityJudge())
+    assert list(found.diversity) == [*WAYS, WANTED_ROWS]
+    assert DIVERSITY == ("similarity", "copies", "kinds")
+    diversities = found.diversities()
+    choosing = WAYS | {WANTED_ROWS: lambda group: Choice(group.wanted(), None)}
+    for name, way in choosing.items():
+        each = [
+            diversity_by_hand(group.blocks["v"], way(group).order) for group in GROUPS
+        ]
+        similarities, copies = np.transpose(each)
+        assert set(diversities[name]) == {"similarity", "copies"}
+        if name in ("nothing", "first"):
+            assert np.isnan(diversities[name]["similarity"]).all()
+        else:
+            mean = diversities[name]["similarity"].mean
+            assert mean == pytest.approx(np.nanmean(similarities))
+        n_chosen = sum(len(way(group).order) for group in GROUPS)
+        share = copies.sum() / n_chosen if n_chosen else np.nan
+        assert diversities[name]["copies"].mean == pytest.approx(share, nan_ok=True)
+    assert evaluate(GROUPS, WAYS).diversities() == {}
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_kinds_that_are_covered(table, is_mixed):
+    kernel = vg.Kinds(3)
+    if is_mixed:
+        kernel = vg.Mixture([vg.Linear(), kernel, vg.Metric(2)])
+    kinds = TableSelector(
+        group="query", label="chosen", quality="score", similarity="embedding",
+        omega=1.0, kernel=kernel, max_iter=5, tol=1e6,
+    ).fit(table)  # fmt: skip
+    found = kinds.evaluate(table, methods=["mmr"], k=2)
+    choices = kinds.choose(table)
+    of_row = kinds.kinds(table).kind
+    groups = list(kinds._groups(MemoryTable(table), use_labels=True))
+    for name, is_chosen in (
+        ("model", lambda group: choices.selected[group.rows]),
+        (WANTED_ROWS, lambda group: group.chosen),
+    ):
+        expected = [
+            len(set(of_row[group.rows[is_chosen(group)]].tolist())) for group in groups
+        ]
+        assert found.diversity[name][:, 2].tolist() == expected
+        assert found.diversities()[name]["kinds"].mean == pytest.approx(
+            np.mean(expected)
+        )
+    assert found.diversities()["mmr (k = 2)"]["kinds"].mean <= 2.0
+
+
+def test_a_kernel_without_kinds(selector):
+    assert kinds_by(selector.model_) is None
+
+
 # A contest ------------------------------------------------------------------------
 
 
@@ -183,11 +332,11 @@ def test_the_stand_in_for_a_relevance(selector, table):
 
 def test_methods_are_named_by_how_many_they_choose():
     group = GROUPS[0]
-    three = untrained_ways(["top", "random"], 3, 0.5)
+    three = untrained_ways(["top", "random"], Terms(3), 0.5)
     assert list(three) == ["top (k = 3)", "random (k = 3)"]
     order = three["top (k = 3)"](group).order
     assert order.tolist() == np.argsort(-group.relevance)[:3].tolist()
-    wanted = untrained_ways(["dpp"], None, 0.2, seed=1)
+    wanted = untrained_ways(["dpp"], Terms("wanted"), 0.2, seed=1)
     ((name, way),) = wanted.items()
     assert name == "dpp (as many as wanted)"
     expected = vg.select(group.blocks["v"], group.relevance, k=2, trade_off=0.2)
@@ -196,7 +345,7 @@ def test_methods_are_named_by_how_many_they_choose():
 
 
 def test_a_contest_scores_all_on_the_same_groups(selector, table):
-    ways = untrained_ways(["top"], 2, 0.5)
+    ways = untrained_ways(["top"], Terms(2), 0.5)
     other = TableSelector(
         group="query", label="chosen", quality="score", omega=1.0, decoder="greedy"
     ).fit(table)
@@ -219,6 +368,22 @@ def test_a_contest_scores_all_on_the_same_groups(selector, table):
     flags = table["chosen"].to_numpy(zero_copy_only=False).reshape(8, 6)
     precision = found.scores["top (k = 2)"][:, SCORES.index("precision")]
     np.testing.assert_allclose(precision, flags[:, :2].mean(axis=1))
+
+
+def test_all_are_judged_by_the_columns_of_the_first(selector, table):
+    """Another model has other columns, and rows are as alike as before."""
+    other = TableSelector(
+        group="query", label="chosen", quality="score", omega=1.0, decoder="greedy"
+    ).fit(table)
+    found = selector.evaluate(table, others={"other": other})
+    chosen = other.choose(table).selected
+    groups = list(selector._groups(MemoryTable(table), use_labels=True))
+    for group, numbers in zip(groups, found.diversity["other"], strict=True):
+        order = np.flatnonzero(chosen[group.rows])
+        expected = diversity_by_hand(group.blocks["embedding"], order)
+        np.testing.assert_allclose(numbers[:2], expected, atol=1e-12)
+    assert list(found.endings) == ["model", "other"]
+    assert len(found.endings["other"]) == 8
 
 
 def test_a_contest_needs_two_groups(selector, table):

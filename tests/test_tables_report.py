@@ -17,6 +17,7 @@ from variegate.application.description.terminal import with_bars
 from variegate.report.words import shortened
 from variegate.tables import TableSelector, make_table
 from variegate.tables.choosing import ByMethod, ByModel
+from variegate.tables.diversity import DiversityJudge
 from variegate.tables.evaluation import evaluate
 from variegate.tables.report import (
     Report,
@@ -114,7 +115,7 @@ def report_of(selector, table, n_examples=2):
     examples = example_groups(source, groups[:n_examples], chooser(selector), SHOWN)
     ways = {"model": chooser(selector), "top 3": ByMethod("top", 3)}
     ways["random 3"] = ByMethod("random", 3)
-    comparison = evaluate(groups, ways)
+    comparison = evaluate(groups, ways, diversity=DiversityJudge())
     return Report(selector, "train.parquet", SHOWN, tuple(examples), comparison)
 
 
@@ -180,7 +181,8 @@ def test_the_page_has_all_sections_and_nothing_from_outside(judged_page):
         "What was learned from train.parquet",
         "Columns",
         "Scores on held-out groups",
-        "Beside methods that learn nothing",
+        "Beside other ways to choose",
+        "How alike the chosen rows are",
         "From precision to recall",
         "Learning curve",
         "Weights of the quality",
@@ -269,13 +271,47 @@ def test_a_comparison_has_intervals_and_paired_differences(judged, judged_page):
     page = check_page(judged_page)
     comparison = judged.comparison
     interval = comparison.intervals()["top 3"]["f"]
-    (row, difference) = (row for row in page.rows if row[0] == "top 3")
+    (row, difference, _) = (row for row in page.rows if row[0] == "top 3")
     assert row[3] == f"{interval.mean:.3f}{interval.low:.3f} to {interval.high:.3f}"
     gain = comparison.differences("model")["top 3"]["recall"]
     mark = "▲" if gain.low > 0 else "▼" if gain.high < 0 else "≈"
     assert difference[2] == (
         f"{gain.mean:+.3f} {mark}{gain.low:+.3f} to {gain.high:+.3f}"
     )
+
+
+def test_a_comparison_says_how_alike_chosen_rows_are(
+    judged, judged_page, judged_markdown
+):
+    page, words = check_page(judged_page), judged_markdown[0]
+    comparison = judged.comparison
+    over_rows, diversities = comparison.over_rows(), comparison.diversities()
+    for name in (*comparison.scores, "wanted rows"):
+        row = [row for row in page.rows if row[0] == name][-1]
+        own = over_rows.get(name, {})
+        expected = [
+            *(own.get(score) for score in ("precision", "recall")),
+            *(diversities[name][score] for score in ("similarity", "copies")),
+        ]
+        ends = [
+            "" if i is None else f"{i.mean:.3f}{i.low:.3f} to {i.high:.3f}"
+            for i in expected
+        ]
+        assert row[1:] == ends
+    similarity = diversities["wanted rows"]["similarity"]
+    assert f"| {similarity.mean:.3f} ({similarity.low:.3f} to " in words
+    assert "a cosine above 0.95 to another." in page.text
+
+
+def test_kinds_are_a_column_where_the_model_has_them(table):
+    selector = fitted(table, kernel=vg.Kinds(3), max_iter=5, validation_fraction=0.25)
+    page = check_page(html_page(selector.report(table)))
+    heads = next(row for row in page.rows if "Near copies" in row)
+    assert heads[-1] == "Kinds"
+    kinds = selector.report(table).comparison.diversities()["learned"]["kinds"]
+    row = [row for row in page.rows if row[0] == "learned"][-1]
+    assert row[-1] == f"{kinds.mean:.2f}{kinds.low:.2f} to {kinds.high:.2f}"
+    assert "kinds are how many of those that the model learned" in page.text
 
 
 def test_rows_of_examples_are_marked_in_words():

@@ -1037,7 +1037,13 @@ def test_evaluation(selector, table):
         table.drop(["chosen"]), y, methods=["top"], k="wanted",
         others={"exact": other}, name="greedy",
     )  # fmt: skip
-    assert list(found.scores) == ["greedy", "exact", "top (as many as wanted)"]
+    assert list(found.scores) == [
+        "greedy",
+        "exact",
+        "greedy (as many as wanted)",
+        "exact (as many as wanted)",
+        "top (as many as wanted)",
+    ]
     assert found.endings_in_short()["exact"]["n_optimal"] == 12
     assert found.endings_in_short()["exact"]["largest_gap"] == 0.0
     assert found.scores["greedy"][:, 2].mean() == f
@@ -1053,6 +1059,9 @@ def test_evaluation(selector, table):
         ({"omega": 2.0}, "learned for 1 only"),
         ({"relevance": "scores"}, "no column 'scores'"),
         ({"empty_groups": "skip"}, "unknown empty_groups 'skip'"),
+        ({"k": "all"}, "k must be a whole number of at least 1, got 'all'"),
+        ({"budget": -1.0}, "budget must be a finite number > 0, got -1.0"),
+        ({"budget": 9.0}, "a budget needs a column of costs: name it with cost"),
     ],
 )
 def test_what_cannot_be_evaluated(selector, table, arguments, message):

@@ -1,7 +1,8 @@
-"""``variegate evaluate``: learned models against untrained methods, on labels."""
+"""``variegate evaluate``: learned models against other ways to choose, on labels."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,11 @@ from variegate.report.terminal import columns
 if TYPE_CHECKING:
     from variegate.tables.evaluation import Evaluation, Interval
 
-#: The columns of the table that is printed.
+#: The columns of the first table that is printed.
 _SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
+
+#: The columns of the second about diversity; how many kinds may follow.
+_DIVERSITY = {"similarity": "similarity", "copies": "near copies"}
 
 
 @parsed
@@ -41,6 +45,7 @@ def _count(value: str) -> int | str:
 
 @click.command(
     epilog="\b\nvariegate evaluate test.parquet --model model.json --relevance score\n"
+    "variegate evaluate test.parquet --model model.json --train train.parquet --k 5\n"
     "variegate evaluate test.parquet --model tuned.json --model mle.json"
 )
 @click.argument("table", type=PATH)
@@ -53,19 +58,33 @@ def _count(value: str) -> int | str:
     help="For the models; by default each its own.",
 )  # fmt: skip
 @click.option(
+    "--train", type=PATH, metavar="TABLE",
+    help="A labelled table, such as the one of the model, from which logistic "
+    "regression and gradient boosting learn relevance, to compare with.",
+)  # fmt: skip
+@click.option(
     "--methods", type=NAMES, default=",".join(UNTRAINED), show_default=True,
     metavar="A,B,...", help="Untrained methods to compare with, or none.",
 )  # fmt: skip
 @click.option(
     "--relevance", metavar="COLUMN",
-    help="What they go by; by default the first quality column.",
+    help="What untrained methods go by; by default the first quality column.",
 )  # fmt: skip
 @click.option(
     "--k", callback=_count, metavar="N",
-    help="How many rows they choose from each group: a number, or 'wanted' for as many "
-    "as are labelled 1 there. By default the mean of the training groups.",
+    help="How many rows all choose from each group: a number, or 'wanted' for as many "
+    "as are labelled 1 there. By default models decide, what learns relevance takes "
+    "the best number in training, and untrained methods the mean there.",
 )  # fmt: skip
-@trade_off(help="From 0 (relevance only) to 1 (diversity only).")
+@click.option(
+    "--budget", type=POSITIVE, metavar="COST",
+    help="The most that the rows of a group may cost together, for all.",
+)  # fmt: skip
+@click.option(
+    "--cost", metavar="COLUMN",
+    help="The costs for --budget; by default those of the first model.",
+)  # fmt: skip
+@trade_off(help="Of untrained methods: from 0 (relevance only) to 1 (diversity only).")
 @EMPTY
 @click.option("--label", metavar="COLUMN", help="By default that of the first model.")
 @MEMORY
@@ -76,7 +95,9 @@ def evaluate(
     models: tuple[Path, ...],
     methods: tuple[str, ...],
     relevance: str | None,
+    train: Path | None,
     label: str | None,
+    cost: str | None,
     memory: int,
     n_jobs: int,
     as_json: bool,
@@ -85,10 +106,17 @@ def evaluate(
     """Compare what models choose with the labels of a table.
 
     Precision, recall and F-score are means over groups, with 95 % intervals from
-    bootstrap samples of the groups; untrained methods choose from the same groups.
+    bootstrap samples of the groups; other ways choose from the same groups. With --k
+    and --budget, models are judged by what they choose by themselves and on the terms
+    that hold for all.
     """
     need_tables()
     from variegate.tables.table import as_table
+
+    if train is not None and train.resolve() == table.resolve():
+        raise click.UsageError(
+            f"{table} is what is judged by: name another table for --train"
+        )
 
     source = as_table(table)
     others = {str(path): load_selector(path, memory, n_jobs) for path in models}
@@ -97,11 +125,14 @@ def evaluate(
     name = str(models[0])
     columns = others[name].columns_
     for other, selector in others.items():
-        others[other] = selector.with_columns(columns.group, label or columns.label)
+        others[other] = selector.with_columns(
+            columns.group, label or columns.label, cost or columns.cost
+        )
     first = others.pop(name)
     methods = () if methods == ("none",) else methods
     with notes(), stage_progress() as progress:
         given |= {"methods": methods, "relevance": relevance, "progress": progress}
+        given["train"] = None if train is None else as_table(train)
         result = first.evaluate(source, others=others, name=name, **given)
     if methods and relevance is None:
         # Not before, so that what is wrong is said in one line.
@@ -110,16 +141,19 @@ def evaluate(
             note(f"untrained methods go by {guessed!r}; --relevance names another")
     if as_json:
         echo_json(_numbers(result))
-    else:
-        click.echo(_as_text(result))
+        return
+    click.echo(_as_text(result))
+    if train is None:
+        click.echo(
+            "\n--train TABLE adds rivals whose relevance scikit-learn learns from a "
+            "labelled table"
+        )
 
 
 def _numbers(result: Evaluation) -> dict[str, Any]:
-    first = next(iter(result.scores))
-
     def plain(found: dict[str, dict[str, Interval]]) -> dict[str, Any]:
         return {
-            name: {score: interval._asdict() for score, interval in scores.items()}
+            name: {score: _plain(interval) for score, interval in scores.items()}
             for name, scores in found.items()
         }
 
@@ -127,34 +161,70 @@ def _numbers(result: Evaluation) -> dict[str, Any]:
         "groups": result.n_groups,
         "wanted": result.wanted_size,
         "scores": plain(result.intervals()),
-        "less": plain(result.differences(first)),
+        "over_rows": plain(result.over_rows()),
+        "diversity": plain(result.diversities()),
+        "reference": result.reference,
+        "less": plain(result.differences(result.reference)),
         "endings": result.endings_in_short(),
     }
 
 
+def _plain(interval: Interval) -> dict[str, float | None]:
+    """Return an interval for JSON, which knows no NaN."""
+    numbers = interval._asdict().items()
+    return {name: None if math.isnan(value) else value for name, value in numbers}
+
+
 def _as_text(result: Evaluation) -> str:
-    first = next(iter(result.scores))
-    rows = [("", *_SHOWN.values(), "rows")]
-    for name, scores in result.intervals().items():
-        cells = [_interval(scores[score]) for score in _SHOWN]
-        rows.append((name, *cells, f"{scores['size'].mean:.1f}"))
+    from variegate.tables.diversity import NEAR_COPY
+
+    others = result.differences(result.reference)
     parts = [
         f"{result.n_groups:,} groups, {result.wanted_size:.1f} rows of each wanted on "
         "average",
-        columns(rows),
+        _scores(result),
+        _rows_and_diversity(result),
     ]
-    others = result.differences(first)
     if others:
         width = max(map(len, result.scores))
         gains = [
             (name.ljust(width), _interval(found["f"], "+"))
             for name, found in others.items()
         ]
-        parts.append(f"F of {first} less that of\n{columns(gains)}")
-    parts.append("[...]: 95 % of bootstrap samples of the groups")
+        parts.append(f"F of {result.reference} less that of\n{columns(gains)}")
+    parts.append(
+        "[...]: 95 % of bootstrap samples of the groups\n"
+        "precision of rows: over the rows of all groups together\n"
+        "similarity: mean cosine of two chosen rows of a group\n"
+        f"near copies: share of rows with a cosine above {NEAR_COPY} to another"
+    )
     return "\n\n".join(parts)
 
 
+def _scores(result: Evaluation) -> str:
+    rows = [("", *_SHOWN.values(), "rows")]
+    for name, scores in result.intervals().items():
+        cells = [_interval(scores[score]) for score in _SHOWN]
+        rows.append((name, *cells, f"{scores['size'].mean:.1f}"))
+    return columns(rows)
+
+
+def _rows_and_diversity(result: Evaluation) -> str:
+    """Return what is said over all rows, and how alike the chosen ones are."""
+    over_rows, diversities = result.over_rows(), result.diversities()
+    has_kinds = any("kinds" in found for found in diversities.values())
+    kinds_head = ["kinds"] if has_kinds else []
+    rows = [("", "precision of rows", *_DIVERSITY.values(), *kinds_head)]
+    for name, found in diversities.items():
+        own = over_rows.get(name)
+        cells = [_interval(found[score]) for score in _DIVERSITY]
+        kinds = [f"{found['kinds'].mean:.1f}"] if has_kinds else []
+        rows.append((name, _interval(own["precision"]) if own else "", *cells, *kinds))
+    return columns(rows)
+
+
 def _interval(interval: Interval, sign: str = "") -> str:
+    if math.isnan(interval.mean):
+        return "-"
     mean, low, high = (f"{value:{sign}.3f}" for value in interval)
     return f"{mean} [{low}, {high}]"

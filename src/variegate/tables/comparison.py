@@ -1,54 +1,60 @@
-"""Learned models and untrained methods on the same groups."""
+"""Learned models and other ways to choose, on the same groups and the same terms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from variegate._typing import BoolArray, FloatArray
+from variegate._typing import BoolArray, IntArray
 from variegate._validation import check_choice
 from variegate.baselines import METHODS
-from variegate.tables.choosing import ByMethod, Choice
+from variegate.report.words import count
+from variegate.tables.choosing import ByMethod, Choice, in_turn
+from variegate.tables.diversity import DiversityJudge, kinds_by
 from variegate.tables.evaluation import Evaluation, evaluate
-from variegate.tables.groups import Group
+from variegate.tables.groups import Group, Groups
 from variegate.tables.splitting import only, usable_groups
 from variegate.tables.table import Progress, Table, TableError, counting, ignore
+from variegate.tables.terms import Terms
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-__all__ = ["compare", "untrained_ways"]
+__all__ = ["Ways", "compare", "untrained_ways"]
 
-
-def as_many_as_wanted(method: ByMethod) -> Callable[[Group], Choice]:
-    """Tell a method how many rows of each group are wanted."""
-    return lambda group: replace(method, k=len(group.wanted()))(group)
+Ways = Mapping[str, Callable[[Group], Choice]]
 
 
 def untrained_ways(
-    methods: Sequence[str],
-    k: int | None,
-    trade_off: float,
-    seed: int = 0,
+    methods: Sequence[str], terms: Terms, trade_off: float, seed: int = 0
 ) -> dict[str, Callable[[Group], Choice]]:
-    """Return methods by names that say how many they choose; None: as are wanted."""
-    ways: dict[str, Callable[[Group], Choice]] = {}
+    """Return methods by names that say how many they choose."""
     for name in methods:
         check_choice("method", name, METHODS)
-        method = ByMethod(name, k, None, trade_off, seed)
-        if k is None:
-            ways[f"{name} (as many as wanted)"] = as_many_as_wanted(method)
-        else:
-            ways[f"{name} (k = {k})"] = method
+    return {
+        f"{name} ({terms})": terms.way(ByMethod(name, trade_off=trade_off, seed=seed))
+        for name in methods
+    }
+
+
+def model_ways(
+    name: str, selector: TableSelector, omega: float | None, terms: Terms
+) -> dict[str, Callable[[Group], Choice]]:
+    """Return a model that decides how much to choose, and one that keeps terms."""
+    free = selector._chooser(omega)
+    ways: dict[str, Callable[[Group], Choice]] = {name: free}
+    if not terms.are_free:
+        ways[f"{name} ({terms})"] = terms.way(free)
     return ways
 
 
 def compare(
     table: Table,
     selectors: Mapping[str, TableSelector],
-    ways: Mapping[str, Callable[[Group], Choice]],
+    ways: Ways,
     *,
+    terms: Terms | None = None,
     relevance: str | None = None,
     omega: float | None = None,
     empty_groups: str = "error",
@@ -57,8 +63,9 @@ def compare(
 ) -> Evaluation:
     """Return the scores of selectors and other ways on the groups of a labelled table.
 
-    The ways learn nothing, and see the similarity columns of the first selector.
-    ``labels`` are in place of the label column; the rest is as for
+    The ways see the columns of the first selector, by which diversity is judged too.
+    Models choose as much as they like and, where the terms are not free, once more on
+    these.  ``labels`` are in place of the label column; the rest is as for
     :meth:`variegate.tables.TableSelector.evaluate`.
     """
     if len({(s.columns_.group, s.columns_.label) for s in selectors.values()}) > 1:
@@ -66,29 +73,67 @@ def compare(
             "the models go by different columns of groups or labels, so that there is "
             "nothing to compare"
         )
-    scores: dict[str, FloatArray] = {}
-    endings: dict[str, list[dict[str, Any]]] = {}
-    for name, selector in selectors.items():
-        here: dict[str, Callable[[Group], Choice]] = {name: selector._chooser(omega)}
-        if not scores:
-            here |= ways
+    terms = terms or Terms()
+
+    def groups_for(
+        selector: TableSelector, relevance: str | None = None
+    ) -> tuple[Groups, IntArray]:
         groups = selector._groups(
             table,
             labels=labels,
             use_labels=labels is None,
-            relevance=None if scores else relevance,
+            use_costs=terms.budget is not None,
+            relevance=relevance,
             progress=progress,
         )
-        used = usable_groups(groups.survey, empty_groups)
-        if len(used) < 2:
-            # Of a single group nobody knows how much chance there is in it.
-            raise TableError(
-                f"{table.name} has {len(used)} group to judge by: intervals need two "
-                "at least"
-            )
-        judging = counting(progress, "judging", len(used))
-        found = evaluate(only(groups, used), here, selector.n_jobs, judging)
-        scores |= found.scores
-        endings |= found.endings
-    ordered = {name: scores[name] for name in (*selectors, *ways)}
-    return Evaluation(ordered, found.wanted_size, endings)
+        return groups, _enough(usable_groups(groups.survey, empty_groups), table)
+
+    (name, first), *others = selectors.items()
+    here = model_ways(name, first, omega, terms)
+    for other, selector in others:
+        groups, used = groups_for(selector)
+        there = model_ways(other, selector, omega, terms)
+        here |= _remembered(only(groups, used), there, selector.n_jobs)
+    # First as much as they like, then on the terms, then whatever is no model.
+    alike = [way for way in here if way not in selectors]
+    here = {way: here[way] for way in (*selectors, *alike)} | dict(ways)
+    groups, used = groups_for(first, relevance)
+    found = evaluate(
+        only(groups, used),
+        here,
+        first.n_jobs,
+        counting(progress, "judging", len(used)),
+        DiversityJudge(kinds_by(first._chooser(omega).model)),
+    )
+    return replace(found, reference=name if terms.are_free else f"{name} ({terms})")
+
+
+def _enough(used: IntArray, table: Table) -> IntArray:
+    if len(used) < 2:
+        # Of a single group nobody knows how much chance there is in it.
+        raise TableError(
+            f"{table.name} has {count(len(used), 'group')} to judge by: intervals need "
+            "two at least"
+        )
+    return used
+
+
+def _remembered(
+    groups: Iterable[Group], ways: Ways, n_jobs: int | None
+) -> dict[str, Callable[[Group], Choice]]:
+    """Choose from groups, and return what gives back the choices.
+
+    For groups of the same numbers, whose features may be others.
+    """
+
+    def chosen(group: Group) -> list[Choice]:
+        found = (way(group) for way in ways.values())
+        # Without the probabilities, which take the room of all rows.
+        return [choice._replace(probability=None) for choice in found]
+
+    kept = {group.number: found for group, found in in_turn(chosen, groups, n_jobs)}
+
+    def recall(place: int) -> Callable[[Group], Choice]:
+        return lambda group: kept[group.number][place]
+
+    return {name: recall(place) for place, name in enumerate(ways)}

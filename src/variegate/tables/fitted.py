@@ -24,9 +24,11 @@ from variegate.tables.evaluation import SCORES, Evaluation, evaluate
 from variegate.tables.groups import Groups
 from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
 from variegate.tables.output import Output
+from variegate.tables.rivals import learn_rivals
 from variegate.tables.splitting import only, usable_groups
 from variegate.tables.survey import survey
 from variegate.tables.table import Progress, Table, TableError, as_table, ignore
+from variegate.tables.terms import Terms
 
 if TYPE_CHECKING:
     from variegate.application.description import Description
@@ -293,6 +295,8 @@ class FittedSelector(Application):
         methods: Sequence[str] = (),
         relevance: str | None = None,
         k: int | str | None = None,
+        budget: float | None = None,
+        train: Any = None,
         trade_off: float = 0.5,
         omega: float | None = None,
         empty_groups: str = "error",
@@ -309,8 +313,18 @@ class FittedSelector(Application):
             Methods of :func:`variegate.select` to compare with, on the same groups.
             They go by the column ``relevance``, by default the first quality column of
             numbers, with a ``trade_off`` from 0 (relevance only) to 1 (diversity only),
-            and choose ``k`` rows: by default the mean of the training groups, and with
-            "wanted" as many as are labelled 1 in each group.
+            and choose ``k`` rows, by default the mean of the training groups.
+        k : int or "wanted", optional
+            How many rows each way chooses, the model once more beside what it chooses
+            by itself; with "wanted" as many as are labelled 1 in each group.
+        budget : float, optional
+            The most that the rows of a group may cost together, likewise for all; the
+            model needs a column of costs.
+        train : data frame, Arrow table or path, or such with an array of 0 and 1
+            A labelled table with the columns of the model, such as the one it was
+            fitted on.  With it, relevance is learned by logistic regression and
+            gradient boosting too, from at most 2,000 of its groups, and followed by
+            "top", "mmr" and "dpp": see :mod:`variegate.baselines.learned`.
         omega, progress : as for :meth:`choose`
         empty_groups : {"error", "keep", "drop"}, default="error"
             What to do with groups of which no row is labelled 1.
@@ -319,21 +333,30 @@ class FittedSelector(Application):
         Returns
         -------
         Evaluation
-            Scores by group; ``intervals()`` and ``differences(name)`` are their means.
+            Scores by group; ``intervals()`` and ``differences(name)`` are their means,
+            ``over_rows()`` is precision and recall over all rows, and
+            ``diversities()`` says how alike the chosen rows are.
         """
         check_is_fitted(self, "family_")
+        progress = progress or ignore
+        terms = Terms(k, budget)
         relevance = relevance or (self.default_relevance() if methods else None)
         if relevance is None and "top" in methods:
             raise TableError("'top' needs a relevance: no quality is a number")
+        ways = untrained_ways(methods, self._untrained_terms(terms), trade_off)
+        if train is not None:
+            rivals = learn_rivals(self, train, budget, empty_groups, progress)
+            ways = rivals.ways(terms) | ways
         return compare(
             as_table(X),
             {name: self, **(others or {})},
-            untrained_ways(methods, self._untrained_k(k), trade_off),
+            ways,
+            terms=terms,
             relevance=relevance,
             omega=omega,
             empty_groups=empty_groups,
             labels=as_labels(y),
-            progress=progress or ignore,
+            progress=progress,
         )
 
     def default_relevance(self) -> str | None:
@@ -341,14 +364,11 @@ class FittedSelector(Application):
         numbers = (c.name for c in self.encoding_.quality if c.kind == "number")
         return next(numbers, None)
 
-    def _untrained_k(self, k: int | str | None = None) -> int | None:
-        """Return how many rows untrained methods choose, None for those wanted."""
-        if k is None:
-            return max(1, round(float(self.training_["chosen_sizes"]["mean"])))
-        if k == "wanted":
-            return None
-        check_count("k", k)
-        return int(k)
+    def _untrained_terms(self, terms: Terms) -> Terms:
+        """Return on which terms methods choose that cannot tell how much is enough."""
+        if not terms.are_free:
+            return terms
+        return Terms(max(1, round(float(self.training_["chosen_sizes"]["mean"]))))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean F-score over groups."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from variegate.application.description.parts import kernel_parts, strongest
 from variegate.report.cells import Cell, Row
 from variegate.report.words import count, one_line, percent
+from variegate.tables.diversity import NEAR_COPY
 from variegate.tables.evaluation import Evaluation, Interval
 from variegate.tables.report import facts, similarity
 from variegate.tables.report.examples import ExampleGroup, ExampleRow
@@ -107,6 +108,7 @@ def _comparison(comparison: Evaluation) -> dict[str, Any]:
         style = "chosen" if name == model else ""
         rows.append(Row([one_line(name), *scores, _drawn(found["f"])], style))
     return {
+        **_diversity(comparison),
         "model": one_line(model),
         "groups": count(comparison.n_groups, "group"),
         "wanted": f"{comparison.wanted_size:.3g}",
@@ -116,6 +118,35 @@ def _comparison(comparison: Evaluation) -> dict[str, Any]:
             for name, found in comparison.differences(model).items()
         ],
     }
+
+
+def _diversity(comparison: Evaluation) -> dict[str, Any]:
+    """Return how alike chosen rows are, and how many of all were wanted."""
+    over_rows, diversities = comparison.over_rows(), comparison.diversities()
+    known = {"precision", "recall"}.union(*diversities.values())
+    names = {n: words for n, words in facts.DIVERSITY_NAMES.items() if n in known}
+    rows = []
+    for name, found in diversities.items():
+        scores = {**found, **over_rows.get(name, {})}
+        style = "chosen" if name == comparison.reference else ""
+        cells = [_rate(score, scores.get(score)) for score in names]
+        rows.append(Row([one_line(name), *cells], style))
+    return {
+        "diversity": rows,
+        "diversity_heads": [(words, "number") for words in names.values()],
+        "near_copy": NEAR_COPY,
+        "has_kinds": "kinds" in names,
+    }
+
+
+def _rate(name: str, interval: Interval | None) -> Cell | str:
+    if interval is None or math.isnan(interval.mean):
+        return ""
+    # Numbers of kinds have decimals as numbers of rows do.
+    name = "size" if name == "kinds" else name
+    return Cell(
+        facts.score(name, interval.mean), facts.between(name, interval), below=True
+    )
 
 
 def _difference(interval: Interval) -> Cell:

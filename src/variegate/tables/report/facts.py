@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
 __all__ = [
+    "DIVERSITY_NAMES",
     "EMPTY_CELLS",
     "SCORE_NAMES",
     "about_columns",
@@ -37,6 +38,15 @@ SCORE_NAMES = {
     "recall": "Recall",
     "f": "F-score",
     "size": "Rows chosen",
+}
+
+#: What is said over rows, and about how alike they are.
+DIVERSITY_NAMES = {
+    "precision": "Precision of rows",
+    "recall": "Recall of rows",
+    "similarity": "Similarity of two rows",
+    "copies": "Near copies",
+    "kinds": "Kinds",
 }
 
 #: A vector column with more numbers than this has one weight on show: their length.

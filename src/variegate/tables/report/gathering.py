@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from variegate._typing import IntArray
 from variegate.application.table_defaults import UNTRAINED
 from variegate.tables.cells import Cells
 from variegate.tables.choosing import Choice
 from variegate.tables.columns import check_there, is_vector
 from variegate.tables.comparison import untrained_ways
-from variegate.tables.evaluation import evaluate
-from variegate.tables.groups import Group
+from variegate.tables.diversity import DiversityJudge, kinds_by
+from variegate.tables.evaluation import Evaluation, evaluate
+from variegate.tables.groups import Group, Groups
 from variegate.tables.report import Report, similarity
 from variegate.tables.report.examples import example_groups
+from variegate.tables.rivals import Rivals
 from variegate.tables.row_texts import row_texts
 from variegate.tables.splitting import only
-from variegate.tables.table import Progress, Table, ignore
+from variegate.tables.table import Progress, Table, counting, ignore
+from variegate.tables.terms import Terms
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -33,7 +37,7 @@ _N_EXAMPLES = 4
 #: Columns that are shown of them, where none are named.
 _N_SHOWN = 4
 
-#: Held-out groups that untrained methods are compared on, at most.
+#: Held-out groups that ways to choose are compared on, at most.
 _MAX_COMPARED = 2000
 
 
@@ -68,21 +72,42 @@ def make_report(
     few = list(islice(only(groups, looked_at), _N_EXAMPLES))
     examples = example_groups(table, few, selector._chooser(), shown)
     comparison = None
-    if relevance is not None and len(held_out) > 1:
-        rng = np.random.default_rng(selector.seed_)
-        compared = np.sort(rng.permutation(held_out)[:_MAX_COMPARED])
-        ways: dict[str, Callable[[Group], Choice]] = {"learned": selector._chooser()}
-        ways |= untrained_ways(UNTRAINED, selector._untrained_k(), 0.5)
-        comparison = evaluate(
-            only(groups, compared),
-            ways,
-            selector.n_jobs,
-            lambda done: progress("comparing", done, len(compared)),
+    if len(held_out) > 1:
+        comparison = _compared(
+            selector, groups, learned_from, held_out, relevance is not None, progress
         )
     rows = np.array(similarity.typical(selector), dtype=np.int64)
     typical = row_texts(table, rows, shown) if len(rows) else {}
     return Report(
         selector, table.name, shown, tuple(examples), comparison, model, typical
+    )
+
+
+def _compared(
+    selector: TableSelector,
+    groups: Groups,
+    learned_from: IntArray,
+    held_out: IntArray,
+    has_relevance: bool,
+    progress: Progress,
+) -> Evaluation:
+    """Judge the model, rivals that learned from the same groups, and methods."""
+    rng = np.random.default_rng(selector.seed_)
+    compared = np.sort(rng.permutation(held_out)[:_MAX_COMPARED])
+    rivals = Rivals.fit_some(
+        groups, learned_from, selector.seed_, memory=selector.memory, progress=progress
+    )
+    chooser = selector._chooser()
+    ways: dict[str, Callable[[Group], Choice]] = {"learned": chooser}
+    ways |= rivals.ways(Terms())
+    if has_relevance:
+        ways |= untrained_ways(UNTRAINED, selector._untrained_terms(Terms()), 0.5)
+    return evaluate(
+        only(groups, compared),
+        ways,
+        selector.n_jobs,
+        counting(progress, "comparing", len(compared)),
+        DiversityJudge(kinds_by(chooser.model)),
     )
 
 
