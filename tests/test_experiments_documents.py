@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,9 @@ from text_instances import BAKERY, BAKERY_AGAIN, CLUSTERS, STORM, STORM_AGAIN
 from variegate.experiments.documents import Settings, reproduce
 from variegate.experiments.documents.data import find_data, held_out_parts, rouge_for
 from variegate.experiments.documents.rows import SCORES, paired_rows, table_rows
-from variegate.text import Cluster
+from variegate.experiments.documents.similarities import N_BUCKETS, bucketed
+from variegate.experiments.learned import ROWS
+from variegate.text import Cluster, ClusterView
 
 TINY = Settings(
     n_runs=2,
@@ -19,6 +22,9 @@ TINY = Settings(
     long_budget="30w",
     short_budget="120b",
     review_budget="90c",
+    sizes=(2,),
+    penalties=(1e-2,),
+    n_inner_steps=5,
     max_iter=10,
 )
 
@@ -104,6 +110,44 @@ def test_test_data_are_judged_and_not_learned_from(tmp_path):
     assert rows["multiling english 250w", "LME+MKR"]["n_clusters"] == 1
     assert rows["fewsum 300c", "LME+MKR"]["n_clusters"] == 3
     assert {entry["held_out"] for entry in outcome.results["chosen"]} >= {"T0"}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_only_the_rows_that_are_asked_for(tmp_path):
+    data = write_data(tmp_path / "data")
+    rows = (*ROWS, "lead")
+    outcome = reproduce(tmp_path / "out", replace(TINY, rows=rows), data)
+    found = {(row["set"], row["method"]): row for row in outcome.results["rows"]}
+    assert {method for _, method in found} == {"LME+MKR", *rows}
+    for row in found.values():
+        for score in SCORES:
+            assert 0.0 <= row[score] <= 1.0
+        random = row["method"] in ("LME+MKR", "LME+KINDS", "LME+METRIC")
+        assert (row["se"]["rouge_1_f"] is not None) == random
+    assert outcome.results["omega"] == []
+    own = {(c["kind"], c["method"]): c for c in outcome.results["own_choices"]}
+    assert {method for _, method in own} == set(ROWS) - {"LME+MKR"}
+    assert own["long", "LME+KINDS"]["block"] in ("roles", "words")
+    assert own["reviews", "LME+MKR, expected-f"]["beta"] in (1.0, 2.0)
+    assert "beta" not in own["short", "LME+METRIC"]
+    assert "Beyond the paper" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_a_row_that_there_is_not(tmp_path):
+    data = write_data(tmp_path / "data")
+    with pytest.raises(ValueError, match=r"no row 'LME'; there are \['MLE\+COS', "):
+        reproduce(tmp_path / "out", replace(TINY, rows=("LME",)), data)
+
+
+def test_buckets_keep_products_on_average():
+    view = ClusterView.of(CLUSTERS[0])
+    vectors, buckets = view.material.vectors, bucketed(view)
+    assert buckets.shape == (len(view), N_BUCKETS)
+    # Entries are sums of signed weights: where words share a bucket they shrink.
+    weight = np.abs(vectors.toarray()).sum(axis=1)
+    assert (np.abs(buckets).sum(axis=1) <= weight + 1e-12).all()
+    exact, found = (vectors @ vectors.T).toarray(), buckets @ buckets.T
+    assert np.abs(found - exact).mean() < 0.05
 
 
 def record(cluster, method, runs, language="english"):

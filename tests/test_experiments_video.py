@@ -1,10 +1,13 @@
 import json
+from dataclasses import replace
 
 import cv2
 import numpy as np
 import pytest
 
+import variegate as vg
 from outside_data import outside_data
+from variegate.experiments.learned import DECODERS, ROWS, best_choices, expected_f
 from variegate.experiments.video import Settings, pieces, reproduce
 from variegate.experiments.video.pieces import STEPS
 from variegate.experiments.video.pool import read_pool
@@ -79,6 +82,8 @@ TINY = Settings(
     ridges=(0.1,),
     feature_sets=("picture",),
     inner_omegas=(1.0, 4.0),
+    sizes=(2,),
+    penalties=(1e-2,),
     n_inner=2,
     counts=(2, 3),
     n_bootstrap=50,
@@ -147,6 +152,43 @@ def test_learning_from_all_and_judging_on_another_folder(tmp_path):
     results = reproduce(tmp_path / "out", TINY, data, test).results
     assert results["test_data"]
     assert {row["n_videos"] for row in results["rows"]} == {2}
+
+
+def test_only_the_rows_that_are_asked_for(tmp_path):
+    data = write_films(tmp_path / "data", 6)
+    outcome = reproduce(tmp_path / "out", replace(TINY, rows=tuple(ROWS)), data)
+    rows = {row["method"]: row for row in outcome.results["rows"]}
+    assert set(rows) == {HERO, *ROWS}
+    for name, row in rows.items():
+        assert row["n_videos"] == 6
+        assert 0.0 <= row["f"] <= 1.0
+        assert (row["se"]["f"] is None) == name.endswith("expected-f")
+    assert {c["less"] for c in outcome.results["comparisons"]} == set(ROWS)
+    chosen = {c["method"]: c for c in outcome.results["chosen"]}
+    assert chosen["LME+KINDS"]["size"] == 2
+    assert chosen["LME+METRIC, expected-f"]["beta"] in (1.0, 2.0)
+    assert "size" not in chosen["LME+MKR, expected-f"]
+    assert {claim.paper for claim in outcome.claims} == set()
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "Beyond the paper" in report
+    assert "figure-2.png" not in report
+
+
+def test_a_row_that_there_is_not(tmp_path):
+    data = write_films(tmp_path / "data", 3)
+    with pytest.raises(ValueError, match=r"no row 'LME\+COS'; there are \['MLE\+MKR'"):
+        reproduce(tmp_path / "out", replace(TINY, rows=("LME+COS",)), data)
+
+
+def test_the_best_of_each_decoder_by_hand():
+    totals = np.zeros((2, len(DECODERS)))
+    totals[0, 0], totals[1, 0] = 0.3, 0.2  # "mbr" is best with the first kernel
+    totals[1, 2] = 0.9  # "expected-f" with the second, and its own second settings
+    found = best_choices([{"size": 8}, {"size": 32}], totals)
+    assert found["mbr"] == {"size": 8}
+    assert found["expected-f"] == {"size": 32, "beta": 1.0, "repetition": 1.0}
+    assert expected_f(found["mbr"]) is None
+    assert expected_f(found["expected-f"]) == vg.decoding.ExpectedF(1.0, 1.0)
 
 
 def test_held_out_videos_are_not_learned_from(tmp_path):

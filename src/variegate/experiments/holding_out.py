@@ -10,12 +10,34 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-__all__ = ["Choice", "HoldingOut", "choose", "find_folder"]
+from variegate.experiments.frame import Settings
+
+__all__ = ["Choice", "HoldingOut", "RowSettings", "choose", "find_folder"]
 
 #: Parameters of an estimator, ``lam`` among them.
 Choice = dict[str, Any]
 Part = TypeVar("Part")
 S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class RowSettings(Settings):
+    """Settings of an experiment whose rows may be asked for one by one."""
+
+    #: The rows of the tables to compute, beside the one that all are compared with;
+    #: none stands for all but those beyond the paper, and for figures and studies.
+    rows: tuple[str, ...] = ()
+
+    def wants(self, row: str) -> bool:
+        """Whether a row was asked for."""
+        return not self.rows or row in self.rows
+
+    def check_rows(self, known: Iterable[str]) -> None:
+        """Refuse rows that there are not."""
+        known = list(known)
+        for row in self.rows:
+            if row not in known:
+                raise ValueError(f"there is no row {row!r}; there are {known}")
 
 
 @dataclass(frozen=True)
@@ -71,13 +93,14 @@ def choose(
 ) -> dict[str, Choice]:
     """Return the best choices for "LME" and "MLE", parts held out in turn.
 
-    Choices with ``lam`` 0 are maximum likelihood, the others large margin.  ``scores``
-    goes from a part and the choices to the score of each on that part, after learning
-    on the rest of the training data.
+    Choices with ``lam`` 0 are maximum likelihood, the others large margin; of which
+    there are none, none is chosen.  ``scores`` goes from a part and the choices to the
+    score of each on that part, after learning on the rest of the training data.
     """
     total = np.sum([list(scores(part, choices)) for part in parts], axis=0)
     is_margin = np.array([choice["lam"] != 0.0 for choice in choices])
     return {
         learner: choices[int(np.argmax(np.where(allowed, total, -np.inf)))]
         for learner, allowed in (("LME", is_margin), ("MLE", ~is_margin))
+        if allowed.any()
     }

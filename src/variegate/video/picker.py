@@ -20,7 +20,7 @@ from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
-from variegate.kernels import MultipleKernel
+from variegate.kernels import Kernel, MultipleKernel
 from variegate.persistence import ModelFileError
 from variegate.selection import Selection
 from variegate.tuning.family import OmegaFamily, as_omegas
@@ -194,8 +194,12 @@ class KeyframePicker(Application):
         training: Sequence[TrainingVideo],
         encoder: FisherEncoder,
         progress: Progress | None = None,
+        kernel: Kernel | None = None,
     ) -> Self:
-        """Learn from videos that were made ready before, for several fits."""
+        """Learn from videos that were made ready before, for several fits.
+
+        A ``kernel`` takes the place of the Gaussians and linear parts of all blocks.
+        """
         self._check_parameters()
         self.encoder_ = encoder
         self.every_ = EVERY
@@ -210,11 +214,7 @@ class KeyframePicker(Application):
             raise ValueError("no user chose a frame that can be learned from")
         estimator = LargeMarginDPP(
             lam=self.lam,
-            kernel=MultipleKernel(
-                bandwidths={block: list(self.bandwidths) for block in self.blocks},
-                linear=True,
-                blocks=list(self.blocks),
-            ),
+            kernel=kernel or self._kernel(),
             l2=self.l2,
             max_iter=self.max_iter,
         )
@@ -224,6 +224,13 @@ class KeyframePicker(Application):
             )
         self.training_ = describe_training(training)
         return self
+
+    def _kernel(self) -> MultipleKernel:
+        return MultipleKernel(
+            bandwidths={block: list(self.bandwidths) for block in self.blocks},
+            linear=True,
+            blocks=list(self.blocks),
+        )
 
     def ground_set(self, view: VideoView) -> GroundSet:
         """Return the features of the candidates of a video."""

@@ -1,8 +1,8 @@
 """The paper's section 4.2: summaries of clusters of documents.
 
 The road: :mod:`settings`, :mod:`data` → :mod:`pieces` (learn on some topics, score the
-others by :mod:`methods`) → :mod:`rows` (means and intervals) → :mod:`claims`,
-:mod:`figures`.
+others by :mod:`methods`; :mod:`similarities` are rows beyond the paper) → :mod:`rows`
+(means and intervals) → :mod:`claims`, :mod:`figures`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from variegate.experiments.documents import claims, figures, pieces, rows
+from variegate.experiments.documents import claims, figures, methods, pieces, rows
 from variegate.experiments.documents.data import check_duc, find_data
 from variegate.experiments.documents.settings import Settings, Setup
 from variegate.experiments.frame import Experiment, Outcome
@@ -44,6 +44,8 @@ def reproduce(
     topic out at a time.  With ``duc``, a folder with DUC 2003 and 2004, also run the
     paper's own protocol.  The other options are those of :meth:`Experiment.reproduce`.
     """
+    settings = settings or Settings()
+    settings.check_rows(methods.row_names())
     own = {"duc": str(check_duc(duc)) if duc else None}
-    setup = Setup.of(settings or Settings(), find_data, data, test_data, **own)
+    setup = Setup.of(settings, find_data, data, test_data, **own)
     return EXPERIMENT.reproduce(out, setup, command, **options)

@@ -49,8 +49,9 @@ def claims(setup: Setup, results: Results) -> list[Claim]:
             holds = verdicts[:1] if len(set(verdicts)) == 1 else verdicts
             found.append(Claim(said, "; ".join(measured), " / ".join(holds)))
     rows = {(row["set"], row["method"]): row for row in results["rows"]}
+    official = {row["set"] for row in rows.values() if "official" in row["method"]}
     for name in ("multiling english 250w", "multiling english 665b"):
-        if (name, "LME+MKR") in rows:
+        if (name, "LME+MKR") in rows and name in official:
             found.append(_systems(name, rows))
     return found
 

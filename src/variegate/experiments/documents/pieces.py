@@ -36,7 +36,8 @@ def work_list(setup: Setup) -> list[tuple[str, str]]:
     train = load_corpus(setup.data)
     test = load_corpus(setup.test_data) if setup.test_data else None
     folds = ["all"] if test is not None else train.topics()
-    work = [(kind, fold) for fold in folds for kind in ("news", "omega")]
+    kinds = ("news",) if setup.settings.rows else ("news", "omega")
+    work = [(kind, fold) for fold in folds for kind in kinds]
     judged = test.reviews if test else train.reviews.get("val")
     if train.reviews.get("train") and judged:
         work.append(("reviews", "all"))
@@ -106,7 +107,8 @@ def _table(
     """Score every method, people and the official systems on each cluster."""
     settings, budget = setup.settings, _budget(setup.settings, length)
     training = TrainingSet.of(learn, budget)
-    methods = list(all_methods(settings, training, budget, chosen))
+    parts = _places(training, _inner_parts(settings, training))
+    methods = list(all_methods(settings, training, budget, chosen, parts))
     seeds = range(settings.seed, settings.seed + settings.n_runs)
     records = []
     for cluster in judge:
@@ -117,7 +119,10 @@ def _table(
             tried = seeds if method.is_random else seeds[:1]
             texts = [method.write(view, seed) for seed in tried]
             runs = [_scores(rouge, text, cluster.references) for text in texts]
-            records.append(record(method.name, runs) | {"chosen": chosen})
+            own = {"own": method.chosen} if method.chosen else {}
+            records.append(record(method.name, runs) | {"chosen": chosen} | own)
+        if settings.rows:
+            continue
         records.append(record("human", [_human(rouge, cluster)]))
         for peer, of_topic in systems.items():
             text = of_topic.get(topic_of(cluster))
@@ -136,19 +141,31 @@ def _choose_on_training(
     consensus.  With the cosine similarity, which is fitted in a fraction of the time,
     for both similarities.
     """
+    any_likelihood = any(map(settings.wants, ("MLE+COS", "MLE+MKR")))
     choices = [
         {"lam": lam, "l2": l2, "consensus": consensus}
-        for lam in (0.0, *settings.lambdas)
+        for lam in ((0.0,) if any_likelihood else ()) + settings.lambdas
         for l2 in settings.ridges
         for consensus in CONSENSUS
     ]
     budget = _budget(settings, length)
     training = TrainingSet.of(learn, budget)
+    parts = _inner_parts(settings, training)
+    return choose(choices, parts, partial(_held_out_scores, settings, training, budget))
+
+
+def _inner_parts(settings: Settings, training: TrainingSet) -> list[list[str]]:
+    """Return the topics that are held out in turn to choose settings."""
     topics = sorted({topic_of(view.cluster) for view in training.views})
     if len(topics) < 2:
         raise ValueError("learning and choosing settings take at least 3 topics")
-    parts = held_out_parts(topics, settings.n_inner)
-    return choose(choices, parts, partial(_held_out_scores, settings, training, budget))
+    return held_out_parts(topics, settings.n_inner)
+
+
+def _places(training: TrainingSet, parts: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Return the numbers of the clusters of each part."""
+    topics = [topic_of(view.cluster) for view in training.views]
+    return [[i for i, topic in enumerate(topics) if topic in part] for part in parts]
 
 
 def _held_out_scores(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from variegate.experiments.documents.claims import ORDERS
+from variegate.experiments.documents.methods import HERO
 from variegate.experiments.documents.settings import Settings, Setup
 from variegate.experiments.frame import Record, Results
 from variegate.experiments.statistics import (
@@ -28,8 +29,6 @@ ABOUT = {
     "multiling all languages 250w": "ROUGE in Unicode where ROUGE-1.5.5 cannot read.",
     "fewsum 300c": "Reviews: learned on the training part, judged on the other.",
 }
-
-_HERO = "LME+MKR"
 
 
 def sets_of(record: Record) -> list[str]:
@@ -57,6 +56,7 @@ def results(setup: Setup, records: Sequence[Record]) -> Results:
         "paired": paired_rows(setup.settings, records, ORDERS),
         "omega": omega_rows(records),
         "chosen": choices(records),
+        "own_choices": own_choices(records),
     }
 
 
@@ -75,10 +75,10 @@ def comparisons(settings: Settings, records: Sequence[Record]) -> list[Record]:
     """Return LME+MKR less every other method, with paired bootstrap intervals."""
     return [
         {"set": name, "method": method}
-        | compare(SCORES, methods[_HERO], others, settings.n_bootstrap, settings.seed)
+        | compare(SCORES, methods[HERO], others, settings.n_bootstrap, settings.seed)
         for name, methods in _tables(records).items()
         for method, others in methods.items()
-        if method != _HERO and finite(others)
+        if method != HERO and finite(others)
     ]
 
 
@@ -92,6 +92,7 @@ def paired_rows(
         | compare(SCORES, methods[first], methods[second], *resampling)
         for name, methods in _tables(records).items()
         for first, second in pairs
+        if first in methods and second in methods
     ]
 
 
@@ -112,17 +113,34 @@ def omega_rows(records: Sequence[Record]) -> list[Record]:
 
 def choices(records: Sequence[Record]) -> list[Record]:
     """Return what was chosen on the training topics of each held-out cluster."""
-    chosen = {}
-    for record in records:
-        if record["method"] == _HERO and "chosen" in record:
-            topic = record["judged"].split(".")[0]
-            held_out = "" if record["kind"] == "reviews" else topic
-            chosen[record["kind"], held_out] = record["chosen"]
+    chosen = {
+        (record["kind"], _held_out(record)): record["chosen"]
+        for record in records
+        if record["method"] == HERO and "chosen" in record
+    }
     return [
         {"kind": kind, "held_out": held_out, "learner": learner, **choice}
         for (kind, held_out), both in sorted(chosen.items())
         for learner, choice in both.items()
     ]
+
+
+def own_choices(records: Sequence[Record]) -> list[Record]:
+    """Return the same for the settings that a method has of its own."""
+    chosen = {
+        (record["kind"], _held_out(record), record["method"]): record["own"]
+        for record in records
+        if "own" in record
+    }
+    return [
+        {"kind": kind, "held_out": held_out, "method": method, **choice}
+        for (kind, held_out, method), choice in sorted(chosen.items())
+    ]
+
+
+def _held_out(record: Record) -> str:
+    """Return the topic that was held out; all reviews are judged after one fit."""
+    return "" if record["kind"] == "reviews" else str(record["judged"].split(".")[0])
 
 
 def _tables(records: Sequence[Record]) -> dict[str, dict[str, list[Record]]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from variegate.experiments import frame
-from variegate.experiments.holding_out import HoldingOut
+from variegate.experiments.holding_out import HoldingOut, RowSettings
 
 
 @dataclass(frozen=True)
-class Settings(frame.Settings):
+class Settings(RowSettings):
     """What the paper fixes, and what it leaves open."""
 
     #: Runs of MBR decoding, each with samples of its own.
@@ -23,6 +22,12 @@ class Settings(frame.Settings):
     n_inner: int = 2
     #: Samples of a run when choosing.
     n_inner_samples: int = 300
+    #: Of learned similarities: what they are learned from, numbers of kinds or
+    #: directions, and penalties, to choose from; and the steps of a fit when choosing.
+    blocks: tuple[str, ...] = ("roles", "words")
+    sizes: tuple[int, ...] = (4, 16)
+    penalties: tuple[float, ...] = (1e-3, 1e-1)
+    n_inner_steps: int = 40
     #: For the curve of precision against recall.
     omegas: tuple[float, ...] = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
     #: The weight of the margin along that curve.
@@ -46,6 +51,10 @@ class Settings(frame.Settings):
             n_samples=300,
             lambdas=(1.0,),
             ridges=(1e-2,),
+            blocks=("roles",),
+            sizes=(4,),
+            penalties=(1e-3,),
+            n_inner_steps=20,
             omegas=(1 / 16, 1.0, 16.0),
             n_bootstrap=500,
             only_english=True,

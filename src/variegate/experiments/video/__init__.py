@@ -1,7 +1,8 @@
 """The paper's section 4.3: key frames of videos.
 
 The road: :mod:`settings`, :mod:`pool` → :mod:`pieces` (learn on some videos, score the
-others) → :mod:`rows` (means and intervals) → :mod:`claims`, :mod:`figures`.
+others; :mod:`similarities` are rows beyond the paper) → :mod:`rows` (means and
+intervals) → :mod:`claims`, :mod:`figures`.
 """
 
 from __future__ import annotations
@@ -42,5 +43,7 @@ def reproduce(
     learn from all of it and report on that folder instead of holding out parts in turn.
     The other options are those of :meth:`Experiment.reproduce`.
     """
-    setup = Setup.of(settings or Settings(), find_pool, data, test_data)
+    settings = settings or Settings()
+    settings.check_rows(pieces.ROW_NAMES)
+    setup = Setup.of(settings, find_pool, data, test_data)
     return EXPERIMENT.reproduce(out, setup, command, **options)

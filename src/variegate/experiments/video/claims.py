@@ -28,7 +28,7 @@ def claims(setup: Setup, results: Results) -> list[Claim]:
         for c in results["comparisons"]
     }
     omegas = [row["omega"] for row in results["rows"] if row["method"] == "LME+MKR"]
-    low, high = min(omegas), max(omegas)
+    low, high = min(omegas, default=1.0), max(omegas, default=1.0)
     candidates: list[tuple[str, tuple[Any, ...], str, str]] = [
         (
             "a small ω gives precision: +4.32 at 1/64 over ω = 1",

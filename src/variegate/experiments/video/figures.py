@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from variegate.experiments.figures import SCORE_STYLES, annotate, colour_of, draw_bars
 from variegate.experiments.frame import Record, Results
+from variegate.experiments.learned import ROWS
 from variegate.experiments.video.pool import read_pool
 from variegate.experiments.video.rows import HERO, label
 from variegate.experiments.video.settings import Setup
@@ -32,12 +33,12 @@ def draw_all(
 ) -> dict[str, Figure | bytes]:
     """Return every figure by the name of its file."""
     folder = Path(setup.test_data or setup.data)
-    return {
-        "figure-3": _storyboard(records, folder, results["storyboard"]),
-        "table-2": _methods(results["rows"]),
-        "figure-2": _precision_and_recall(results["rows"]),
-        "steps": _steps(results["steps"]),
-    }
+    figures: dict[str, Figure | bytes] = {"table-2": _methods(results["rows"])}
+    if not results["settings"]["rows"]:
+        figures["figure-3"] = _storyboard(records, folder, results["storyboard"])
+        figures["figure-2"] = _precision_and_recall(results["rows"])
+        figures["steps"] = _steps(results["steps"])
+    return figures
 
 
 def _methods(rows: list[Record]) -> Figure:
@@ -76,7 +77,7 @@ def _precision_and_recall(rows: list[Record]) -> Figure:
         annotate(axes, text, x, y, offset, color=COLOURS["lme"])
     for row in rows:
         method = row["method"]
-        if method in ("LME+MKR", HERO) or "our implementation" in method:
+        if method in ("LME+MKR", HERO, *ROWS) or "our implementation" in method:
             continue
         x, y = 100 * row["recall"], 100 * row["precision"]
         marker = "s" if method == "MLE+MKR" else "D"

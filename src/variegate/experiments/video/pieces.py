@@ -14,9 +14,11 @@ from sklearn.base import clone
 from variegate._typing import IntArray
 from variegate.experiments.frame import Record
 from variegate.experiments.holding_out import Choice, choose
-from variegate.experiments.video.pool import PoolVideo, read_pool
+from variegate.experiments.learned import ROWS
+from variegate.experiments.video.pool import PoolVideo, Videos, read_pool
 from variegate.experiments.video.rows import HERO
 from variegate.experiments.video.settings import Settings, Setup
+from variegate.experiments.video.similarities import Learner
 from variegate.video import KeyframePicker
 from variegate.video.baselines import (
     kmeans_keyframes,
@@ -25,7 +27,6 @@ from variegate.video.baselines import (
     vsumm,
 )
 from variegate.video.fisher import FisherEncoder
-from variegate.video.training import TrainingVideo
 
 #: From what the paper describes to what this library does, one step at a time.
 STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -78,8 +79,11 @@ _COUNTED: dict[str, Callable[[PoolVideo, int, int], IntArray]] = {
 #: Methods whose choice is published with the pool.
 _PUBLISHED = ("VSUMM1", "VSUMM2", "VISTO", "OVS")
 
-#: Videos as they are judged and as they are learned from.
-Videos = list[tuple[PoolVideo, TrainingVideo]]
+#: Our versions of two of them.
+_OWN = {f"VSUMM{k}, our implementation on the pool": k == 2 for k in (1, 2)}
+
+#: The names of all rows of the table.
+ROW_NAMES = (*_LEARNED, *ROWS, "oracle", *_OWN, *_COUNTED, *_PUBLISHED)
 
 
 def work_list(setup: Setup) -> list[tuple[str, int]]:
@@ -88,7 +92,8 @@ def work_list(setup: Setup) -> list[tuple[str, int]]:
     With test data there is one fold, 0: learn on everything.
     """
     folds = range(1 if setup.test_data else setup.settings.n_folds)
-    return [(kind, fold) for fold in folds for kind in ("table", "steps")]
+    kinds = ("table",) if setup.settings.rows else ("table", "steps")
+    return [(kind, fold) for fold in folds for kind in kinds]
 
 
 def compute_piece(setup: Setup, kind: str, fold: int) -> list[Record]:
@@ -106,8 +111,14 @@ def compute_piece(setup: Setup, kind: str, fold: int) -> list[Record]:
         encoder = picker.fit_encoder([prepared.view for _, prepared in learn])
         if kind == "steps":
             return list(_steps(picker, encoder, learn, judge))
-        learned = _learned(settings, picker, encoder, learn, judge)
-        return [*learned, *_others(settings, learn, judge)]
+        chosen = _choose_on_training(settings, picker, encoder, learn)
+        learned = _learned(settings, chosen, picker, encoder, learn, judge)
+        picker = clone(picker).set_params(**chosen["LME"])
+        parts = _parts(settings, len(learn), settings.n_inner)
+        learner = Learner(settings, picker, encoder, learn, parts)
+        beyond = _beyond(settings, learner, chosen["LME"], judge)
+        others = _others(settings, learn, judge)
+        return [*learned, *beyond, *others]
 
 
 @lru_cache(maxsize=2)
@@ -132,22 +143,23 @@ def _parts(settings: Settings, n_videos: int, n_parts: int) -> list[list[int]]:
 
 def _learned(
     settings: Settings,
+    chosen: dict[str, Choice],
     picker: KeyframePicker,
     encoder: FisherEncoder,
     learn: Videos,
     judge: Videos,
 ) -> Iterator[Record]:
     """Yield the scores of maximum likelihood and of large margins for each ω."""
-    chosen = _choose_on_training(settings, picker, encoder, learn)
     seeds = range(settings.seed, settings.seed + settings.n_runs)
     fitted: dict[str, KeyframePicker] = {}
-    for name in _LEARNED:
+    names = [name for name in _LEARNED if name == HERO or settings.wants(name)]
+    for name in names:
         learner = name[:3]
         best = chosen[learner]["omega"]
         if learner not in fitted:
-            omegas = {best, *settings.omegas} if learner == "LME" else {best}
+            others = settings.omegas if "LME+MKR" in names and learner == "LME" else ()
             model = clone(picker).set_params(**chosen[learner])
-            model.set_params(omega=sorted(omegas))
+            model.set_params(omega=sorted({best, *others}))
             training = [prepared for _, prepared in learn]
             fitted[learner] = model.fit_prepared(training, encoder)
         every_omega = name == "LME+MKR"
@@ -162,6 +174,19 @@ def _learned(
                 yield record | {"chosen": chosen[learner]}
 
 
+def _beyond(
+    settings: Settings, learner: Learner, chosen: Choice, judge: Videos
+) -> Iterator[Record]:
+    """Yield the scores of the rows beyond the paper."""
+    seeds = range(settings.seed, settings.seed + settings.n_runs)
+    names = [name for name in ROWS if name in settings.rows]
+    for name, choice, choose_frames in learner.rows(names):
+        seen = seeds[:1] if "beta" in choice else seeds
+        for video, prepared in judge:
+            runs = [choose_frames(prepared.view, seed) for seed in seen]
+            yield _record("table", name, video, runs) | {"chosen": chosen | choice}
+
+
 def _choose_on_training(
     settings: Settings, picker: KeyframePicker, encoder: FisherEncoder, learn: Videos
 ) -> dict[str, Choice]:
@@ -172,7 +197,7 @@ def _choose_on_training(
     """
     choices: list[Choice] = [
         {"lam": lam, "l2": l2, "features": features, "omega": omega}
-        for lam in (0.0, *settings.lambdas)
+        for lam in ((0.0,) if settings.wants("MLE+MKR") else ()) + settings.lambdas
         for l2 in settings.ridges
         for features in settings.feature_sets
         for omega in ((1.0,) if lam == 0.0 else settings.inner_omegas)
@@ -216,19 +241,21 @@ def _others(settings: Settings, learn: Videos, judge: Videos) -> Iterator[Record
     counts = {
         name: max((_mean_f(baseline, k, learn), k) for k in settings.counts)[1]
         for name, baseline in _COUNTED.items()
+        if settings.wants(name)
     }
     for video, prepared in judge:
         record = partial(_record, "table", video=video)
-        yield record("oracle", runs=[prepared.oracle])
-        for number in (1, 2):
-            name = f"VSUMM{number}, our implementation on the pool"
-            chosen = vsumm(video.histograms, key_clusters=number == 2)
-            yield record(name, runs=[chosen])
+        if settings.wants("oracle"):
+            yield record("oracle", runs=[prepared.oracle])
+        for name, key_clusters in _OWN.items():
+            if settings.wants(name):
+                chosen = vsumm(video.histograms, key_clusters=key_clusters)
+                yield record(name, runs=[chosen])
         for name, k in counts.items():
             seen = seeds[:1] if name == "uniform" else seeds
             yield record(name, runs=[_COUNTED[name](video, k, seed) for seed in seen])
         for name in _PUBLISHED:
-            if name in video.methods:
+            if name in video.methods and settings.wants(name):
                 places, n_lost = video.methods[name]
                 yield record(name, runs=[places], n_lost=n_lost)
 

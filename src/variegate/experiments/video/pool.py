@@ -75,6 +75,10 @@ class PoolVideo:
         return TrainingVideo(view, self.users, self.n_unmatchable)
 
 
+#: Videos as they are judged and as they are learned from.
+Videos = list[tuple[PoolVideo, TrainingVideo]]
+
+
 def find_pool(given: Path | None, option: str = "--data") -> Path:
     """Return the folder of the pool: see :func:`find_folder`."""
     return find_folder(given, _INDEX, ["ovp", "video/ovp"], option)

@@ -84,7 +84,7 @@ def choices(records: Sequence[Record]) -> list[Record]:
     found: dict[str, dict[str, Any]] = {}
     for record in records:
         if "chosen" in record:
-            name = "LME+MKR" if record["method"].startswith("LME") else "MLE+MKR"
+            name = "LME+MKR" if record["method"] == HERO else record["method"]
             key = f"{name} {sorted(record['chosen'].items())}"
             start = {"method": name, **record["chosen"], "videos": []}
             videos = found.setdefault(key, start)["videos"]

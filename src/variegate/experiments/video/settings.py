@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from variegate.experiments import frame
-from variegate.experiments.holding_out import HoldingOut
+from variegate.experiments.holding_out import HoldingOut, RowSettings
 
 
 @dataclass(frozen=True)
-class Settings(frame.Settings):
+class Settings(RowSettings):
     """What the paper fixes, and what it leaves open."""
 
     #: Parts of the videos that are held out in turn.
@@ -27,6 +26,10 @@ class Settings(frame.Settings):
     feature_sets: tuple[str, ...] = ("picture", "full")
     #: Values to choose the best ω from, on training videos.
     inner_omegas: tuple[float, ...] = (4.0, 16.0)
+    #: Of learned similarities: numbers of kinds or directions, and penalties, to choose
+    #: from.
+    sizes: tuple[int, ...] = (8, 32)
+    penalties: tuple[float, ...] = (1e-3, 1e-1)
     #: Parts of the training videos that are held out in turn to choose.
     n_inner: int = 3
     #: Numbers of key frames to choose from for k-means, uniform and random frames.
@@ -47,6 +50,8 @@ class Settings(frame.Settings):
             ridges=(0.1,),
             feature_sets=("picture",),
             inner_omegas=(4.0,),
+            sizes=(8,),
+            penalties=(1e-3,),
             n_inner=2,
             n_bootstrap=500,
             max_iter=40,
