@@ -45,6 +45,7 @@ def test_help_lists_the_commands():
             "0 is not in the range",
         ),
         (["reproduce", "synthetic", "--out", __file__], "is a file"),
+        (["reproduce", "video", "--out", "x", "--row", "A"], "there is no row 'A'"),
         (["unknown"], "No such command 'unknown'"),
         (["bench", "speed", "--out", "x"], "unknown benchmark 'speed'; there are samp"),
     ],
