@@ -105,6 +105,30 @@ KERNELS = [
         lambda rng, n: {"colour": _narrow(rng, n), "shape": _narrow(rng, n)[:, :1]},
         rank_deficient=True,
     ),
+    KernelCase("gaussian-anchored", vg.Gaussian(4.0, anchored=True), _dense),
+    KernelCase("gaussian-anchored-csr", vg.Gaussian(4.0, anchored=True), _csr),
+    KernelCase(
+        "multiple-anchored",
+        vg.MultipleKernel([1.0, 2.0, 3.0, 4.0, 8.0], anchored=True),
+        _dense,
+    ),
+    KernelCase(
+        "multiple-anchored-blocks",
+        vg.MultipleKernel(
+            [2.0, 4.0], linear=False, blocks=["colour", "shape"], anchored=True
+        ),
+        _blocks,
+    ),
+    KernelCase(
+        "multiple-anchored-nystroem",
+        vg.MultipleKernel([4.0, 8.0], approximation="nystroem", rank=5, anchored=True),
+        _eight,
+    ),
+    KernelCase(
+        "multiple-anchored-fourier",
+        vg.MultipleKernel([4.0, 8.0], approximation="fourier", rank=6, anchored=True),
+        _eight_csr,
+    ),
     KernelCase("precomputed", vg.Precomputed(), _matrix),
     KernelCase(
         "gaussian-nystroem",

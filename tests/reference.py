@@ -97,6 +97,21 @@ def f_score(a, b):
     return 2 * p * r / (p + r)
 
 
+def anchored_gaussian(X, sigma):
+    """Inner products of ``φ(x) - φ(0)``, term by term, times σ²/2."""
+
+    def k(a, b):
+        return np.exp(-np.sum((a - b) ** 2) / sigma**2)
+
+    origin = np.zeros(X.shape[1])
+    return np.array(
+        [
+            [0.5 * sigma**2 * (k(x, y) - k(x, origin) - k(origin, y) + 1.0) for y in X]
+            for x in X
+        ]
+    )
+
+
 def mixture_of_gaussians(features, bandwidths, alpha, beta):
     """Paper eq. 8, entry by entry."""
     n = len(features)

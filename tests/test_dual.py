@@ -153,8 +153,14 @@ LOW_RANK = {
     "multiple-fourier": vg.MultipleKernel(
         [1.0, 2.0, 4.0], linear=False, approximation="fourier", rank=8
     ),
+    "multiple-anchored": vg.MultipleKernel(
+        [2.0, 4.0], approximation="fourier", rank=8, anchored=True
+    ),
     "mixture": vg.Mixture(
-        [vg.Gaussian(2.0, approximation="nystroem", rank=8), vg.Linear()]
+        [
+            vg.Gaussian(2.0, approximation="nystroem", rank=8, anchored=True),
+            vg.Linear(),
+        ]
     ),
 }
 
@@ -360,6 +366,27 @@ def exact_and_features(approximation, rank, n_items=60, bandwidth=2.0, seed=0):
         bandwidth, approximation=approximation, rank=rank, random_state=seed
     )
     return exact, kernel.fit([ground_set]).factors(ground_set)[0]
+
+
+def test_anchored_nystroem_with_all_items_for_landmarks_is_exact():
+    ground_set = vg.GroundSet(np.random.default_rng(0).standard_normal((30, 3)))
+    exact = vg.Gaussian(2.0, anchored=True).matrix(ground_set)
+    options = {"approximation": "nystroem", "anchored": True}
+    all_items = vg.Gaussian(2.0, rank=31, **options).fit([ground_set])
+    np.testing.assert_allclose(all_items.matrix(ground_set), exact, atol=1e-6)
+    # The origin takes one of the places.
+    np.testing.assert_array_equal(all_items.features_.numbers[0], np.zeros(3))
+    only_origin = vg.Gaussian(2.0, rank=1, **options).fit([ground_set])
+    assert only_origin.factors(ground_set)[0].shape == (30, 1)
+
+
+def test_anchored_fourier_features_tend_to_the_truth():
+    ground_set = vg.GroundSet(np.random.default_rng(0).standard_normal((30, 3)))
+    exact = vg.Gaussian(3.0, anchored=True).matrix(ground_set)
+    options = {"approximation": "fourier", "anchored": True, "rank": 200_000}
+    close = vg.Gaussian(3.0, **options).fit([ground_set]).matrix(ground_set)
+    # 100,000 frequencies, so a standard error of 0.3% of about twice an entry.
+    np.testing.assert_allclose(close, exact, atol=0.03 * exact.max())
 
 
 @pytest.mark.parametrize("bandwidth", [0.3, 1.0, 4.0])

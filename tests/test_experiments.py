@@ -9,7 +9,8 @@ from instances import random_kernel_matrix
 from variegate.experiments import runner
 from variegate.experiments.holding_out import choose
 from variegate.experiments.synthetic import Settings, reproduce
-from variegate.experiments.synthetic.gap import AnchoredGaussian, CentredGaussian
+from variegate.experiments.synthetic.claims import interval
+from variegate.experiments.synthetic.gap import CentredGaussian
 from variegate.experiments.synthetic.pieces import best_on_holdout, fit_path
 from variegate.experiments.synthetic.summary import mean_and_error, paired, row_of
 from variegate.report.markdown import markdown_table
@@ -39,6 +40,7 @@ def test_results_have_the_documented_shape(outcome):
         "fig1a": "n_train",
         "fig1b": "sigma",
         "fig1c": "n_train",
+        "fig1c_anchored": "n_train",
         "clean": "n_train",
     }
     for figure, axis in axes.items():
@@ -121,16 +123,15 @@ def test_means_errors_and_pairs():
         row_of({"fig1a": []}, "fig1a", 3, "lme")
 
 
-def test_anchored_gaussians_tend_to_the_inner_product():
-    X = np.random.default_rng(0).standard_normal((5, 3))
-    S = AnchoredGaussian(1e4).matrix(vg.GroundSet(X))
-    np.testing.assert_allclose(S, X @ X.T, atol=1e-6)
+def test_intervals_are_students():
+    # For 20 draws the 97.5% point of Student's t with 19 degrees is 2.093.
+    low, high = interval({"mean": 0.1, "se": 0.01}, 20)
+    assert (low, high) == pytest.approx((0.1 - 0.02093, 0.1 + 0.02093), abs=1e-5)
 
 
-@pytest.mark.parametrize("kernel", [CentredGaussian(2.0), AnchoredGaussian(2.0)])
-def test_gaussians_without_their_constant_stay_positive_semidefinite(kernel):
+def test_a_centred_gaussian_stays_positive_semidefinite():
     X = np.random.default_rng(0).standard_normal((8, 3))
-    S = kernel.matrix(vg.GroundSet(X))
+    S = CentredGaussian(2.0).matrix(vg.GroundSet(X))
     assert np.linalg.eigvalsh(S).min() > -1e-12
 
 

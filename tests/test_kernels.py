@@ -7,6 +7,7 @@ from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 import reference
 import variegate as vg
 from instances import KERNELS, random_ground_set
+from variegate.application.description.parts import kernel_parts
 from variegate.kernels.gaussian import squared_distances
 
 
@@ -263,6 +264,84 @@ def test_a_ladder_equals_its_gaussians(bandwidths):
         rtol=1e-10,
         atol=1e-9,
     )
+
+
+@pytest.mark.parametrize(
+    "bandwidths", [[1.0], [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0], [3.0, 1.0, 2.0, 0.7]]
+)
+def test_a_ladder_equals_its_anchored_gaussians(bandwidths):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((70, 6))
+    ground_set = vg.GroundSet(X)
+    kernel = vg.MultipleKernel(bandwidths=bandwidths, anchored=True)
+    prepared = kernel.prepare(ground_set)
+    matrices = [reference.anchored_gaussian(X, sigma) for sigma in bandwidths]
+    matrices.append(X @ X.T)
+    np.testing.assert_allclose(
+        kernel.matrices(ground_set), matrices, rtol=1e-9, atol=1e-11
+    )
+    weights = rng.dirichlet(np.ones(len(matrices)))
+    expected = sum(w * S for w, S in zip(weights, matrices, strict=True))
+    np.testing.assert_allclose(
+        kernel.value(prepared, weights), expected, rtol=1e-9, atol=1e-11
+    )
+    G = rng.standard_normal((70, 70))
+    G = G + G.T
+    np.testing.assert_allclose(
+        kernel.pull_back(prepared, weights, G),
+        [(G * S).sum() for S in matrices],
+        rtol=1e-8,
+        atol=1e-8,
+    )
+
+
+def test_a_wide_anchored_gaussian_is_the_inner_product():
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    ground_set = vg.GroundSet(X)
+    # At σ = 1e6 a similarity less its constant of 1 would have three digits left.
+    S = vg.Gaussian(1e6, anchored=True).matrix(ground_set)
+    np.testing.assert_allclose(S, X @ X.T, rtol=1e-9, atol=1e-9)
+    ladder = vg.MultipleKernel([1e6, 5e5], linear=False, anchored=True)
+    value = ladder.value(ladder.prepare(ground_set), np.array([0.5, 0.5]))
+    np.testing.assert_allclose(value, X @ X.T, rtol=1e-9, atol=1e-9)
+
+
+def test_an_item_at_the_origin_is_nothing_to_an_anchored_gaussian():
+    X = np.array([[0.0, 0.0], [1.0, 2.0]])
+    kernel = vg.Gaussian(2.0, anchored=True)
+    np.testing.assert_array_equal(kernel.matrix(vg.GroundSet(X))[0], [0.0, 0.0])
+    model = vg.LargeMarginDPP(kernel=kernel)
+    with pytest.raises(ValueError, match="ground set 0: item 0"):
+        model.fit([vg.GroundSet(X)], [[0]])
+
+
+def test_a_description_says_that_gaussians_are_anchored():
+    data = vg.datasets.make_synthetic(n_sets=5, random_state=0)
+    parts = [vg.Gaussian(2.0), vg.Gaussian(3.0, anchored=True)]
+    for kernel, names in (
+        (vg.MultipleKernel([2.0], anchored=True), ["anchored Gaussian", "linear"]),
+        (vg.Mixture(parts), ["Gaussian", "anchored Gaussian"]),
+    ):
+        model = vg.LargeMarginDPP(kernel=kernel, l2=0.1)
+        model.fit(data.ground_sets, data.subsets)
+        assert [part.name for part in kernel_parts(model)] == names
+
+
+@pytest.mark.parametrize("kernel", [vg.Gaussian(2.0), vg.MultipleKernel([2.0])])
+def test_anchored_is_true_or_false(kernel):
+    kernel = clone(kernel).set_params(anchored="yes")
+    with pytest.raises(ValueError, match="anchored must be True or False, got 'yes'"):
+        kernel.fit([vg.GroundSet(np.eye(2))])
+
+
+def test_anchored_gaussians_too_wide_for_numbers_are_refused():
+    ground_set = vg.GroundSet(np.eye(2))
+    for kernel in (
+        vg.Gaussian(1e200, anchored=True),
+        vg.MultipleKernel([1e200], anchored=True),
+    ):
+        with pytest.raises(ValueError, match="NaN or infinite"):
+            kernel.prepare(ground_set)
 
 
 def test_a_ladder_takes_the_room_of_a_few_matrices():

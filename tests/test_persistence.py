@@ -33,6 +33,9 @@ MODELS = {
         fit_intercept=False,
     ),
     "gaussian": vg.LargeMarginDPP(kernel=vg.Gaussian(2.0), decoder="greedy"),
+    "anchored": vg.LargeMarginDPP(
+        kernel=vg.MultipleKernel([2.0, 7.0], anchored=True), decoder="greedy"
+    ),
 }
 
 
@@ -286,5 +289,7 @@ def test_missing_file(tmp_path):
 def test_a_setting_that_a_file_lacks_takes_its_default(saved):
     document = json.loads(saved.read_text())
     del document["settings"]["n_starts"]
+    del document["kernel"]["parameters"]["anchored"]  # as before there was such a thing
     saved.write_text(json.dumps(document))
     assert vg.load(saved).n_starts == 1
+    assert vg.load(saved).kernel_.anchored is False

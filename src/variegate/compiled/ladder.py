@@ -1,7 +1,8 @@
 """Sums of Gaussians on a ladder of bandwidths, and what they make of a gradient.
 
 Halving a bandwidth takes a Gaussian to its fourth power, so that a few stored matrices
-and two multiplications an entry give all of them; no similarity is ever stored.
+and two multiplications an entry give all of them; no similarity is ever stored.  Where
+Gaussians are *anchored*, they are held less 1, and ``(1 + x)⁴ - 1`` is their power.
 
 Matrices are packed: the entries below the diagonal, row by row, N (N - 1) / 2 of them.
 A *chain* is a stored matrix and its fourth powers, one after the other; its weights lie
@@ -31,15 +32,23 @@ def pack_lower(matrix: Any, packed: Any) -> None:
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def fill_mixture(
-    packed: Any, diagonal: Any, first: Any, length: Any, weights: Any, S: Any
+    packed: Any,
+    diagonal: Any,
+    first: Any,
+    length: Any,
+    weights: Any,
+    anchors: Any,
+    S: Any,
 ) -> None:
     """Fill ``S`` (B, N, N) with the weighted sum of all rungs of all chains.
 
     ``packed`` is (B, chains, N (N - 1) / 2), ``diagonal`` (B, chains, N); chain ``a``
     has the weights ``first[a]`` to ``first[a] + length[a]``.  The diagonal of a chain
-    of more than one rung is 1, as that of a Gaussian.
+    of more than one rung is that of a Gaussian, 1, or 0 if less 1.  ``anchors`` (B, N),
+    unless it is empty, is taken from both items of a pair.
     """
     n = S.shape[1]
+    anchored = len(anchors) > 0
     x = np.empty(n)
     total = np.empty(n)
     for b in range(S.shape[0]):
@@ -48,6 +57,10 @@ def fill_mixture(
             own = 0.0
             for j in range(i):
                 total[j] = 0.0
+            if anchored:
+                own = -2.0 * anchors[b, i]
+                for j in range(i):
+                    total[j] = -anchors[b, i] - anchors[b, j]
             for a in range(len(first)):
                 for j in range(i):
                     x[j] = packed[b, a, place + j]
@@ -57,6 +70,10 @@ def fill_mixture(
                     if r + 1 == length[a]:
                         for j in range(i):
                             total[j] += w * x[j]
+                    elif anchored:
+                        for j in range(i):
+                            total[j] += w * x[j]
+                            x[j] *= 4.0 + x[j] * (6.0 + x[j] * (4.0 + x[j]))
                     else:
                         for j in range(i):
                             total[j] += w * x[j]
@@ -76,9 +93,18 @@ def fill_mixture(
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def add_inner_products(
-    packed: Any, diagonal: Any, first: Any, length: Any, G: Any, out: Any
+    packed: Any,
+    diagonal: Any,
+    first: Any,
+    length: Any,
+    anchored: bool,
+    G: Any,
+    out: Any,
 ) -> None:
-    """Add ``Σ_ij G_ij S^k_ij`` to ``out[k]`` for every rung ``k``, over all sets."""
+    """Add ``Σ_ij G_ij S^k_ij`` to ``out[k]`` for every rung ``k``, over all sets.
+
+    Without the anchors, if there are any: these are sums over single items.
+    """
     n = G.shape[1]
     x = np.empty(n)
     for b in range(G.shape[0]):
@@ -93,6 +119,10 @@ def add_inner_products(
                     if r + 1 == length[a]:
                         for j in range(i):
                             inner += G[b, i, j] * x[j]
+                    elif anchored:
+                        for j in range(i):
+                            inner += G[b, i, j] * x[j]
+                            x[j] *= 4.0 + x[j] * (6.0 + x[j] * (4.0 + x[j]))
                     else:
                         for j in range(i):
                             inner += G[b, i, j] * x[j]

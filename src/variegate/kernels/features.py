@@ -185,13 +185,37 @@ def settle(
     if kernel.approximation == "fourier":
         return Fourier(generator.standard_normal((n_features, rank // 2)))
     pool = pool_of_items(ground_sets, block, generator)
-    if len(pool) <= rank:
-        return Nystroem(pool)
+    if not kernel.anchored:
+        return Nystroem(_landmarks(pool, rank, generator))
+    # Exact at the origin too, from which all is seen.
+    others = _landmarks(pool, rank - 1, generator)
+    return Nystroem(np.vstack([np.zeros((1, n_features)), others]))
+
+
+def _landmarks(
+    pool: FloatArray, count: int, generator: np.random.Generator
+) -> FloatArray:
+    if len(pool) <= count or count == 0:
+        return pool[:count]
     from sklearn.cluster import kmeans_plusplus  # slow to import, seldom needed
 
     seed = int(generator.integers(2**31))
-    landmarks, _ = kmeans_plusplus(pool, rank, random_state=seed)
-    return Nystroem(np.ascontiguousarray(landmarks))
+    landmarks, _ = kmeans_plusplus(pool, count, random_state=seed)
+    return np.ascontiguousarray(landmarks)
+
+
+def features_of(
+    feature_map: FeatureMap, items: Any, bandwidth: float, anchored: bool
+) -> FloatArray:
+    """Return the features of items; if ``anchored``, seen from the origin.
+
+    Then they are ``σ/√2 (f(x) - f(0))``: see :class:`variegate.kernels.Gaussian`.
+    """
+    features = feature_map(items, bandwidth)
+    if anchored:
+        features -= feature_map(np.zeros((1, feature_map.n_features)), bandwidth)
+        features *= bandwidth / np.sqrt(2.0)
+    return features
 
 
 def check_n_features(X: Any, fitted: int) -> None:

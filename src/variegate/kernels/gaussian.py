@@ -11,12 +11,13 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 
 from variegate._typing import FloatArray
-from variegate._validation import check_number
+from variegate._validation import check_flag, check_number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel, check_block
 from variegate.kernels.features import (
     FeatureMap,
     check_approximation,
+    features_of,
     settle,
     settled,
 )
@@ -30,6 +31,18 @@ class Gaussian(FixedKernel):
     """Gaussian similarity ``S_ij = exp(-‖φ_i - φ_j‖² / σ²)``.
 
     The paper's convention (section 4.1): no factor of two.
+
+    A wide Gaussian is nearly a constant: it calls all items alike, and whatever is
+    chosen first takes the place of all others.  Seen from the origin, *anchored*, it
+    has no constant::
+
+        S_ij = σ²/2 (k(φ_i, φ_j) - k(φ_i, 0) - k(0, φ_j) + 1),
+        k(a, b) = exp(-‖a - b‖² / σ²)
+
+    is the inner product of what separates ``φ_i`` and ``φ_j`` from the origin in the
+    Gaussian's own space of features, and tends to ``φ_iᵀ φ_j`` as ``σ`` grows.  Like an
+    inner product, it makes items far from the origin larger and one at the origin
+    nothing, so features should be centred.
 
     Parameters
     ----------
@@ -46,6 +59,10 @@ class Gaussian(FixedKernel):
         "fourier", even.
     random_state : int, default=0
         Seed of the landmarks or frequencies.
+    anchored : bool, default=False
+        Whether the similarity is seen from the origin.  For bandwidths of at least the
+        typical length of ``φ``: a Gaussian much narrower than that has no constant to
+        lose, and anchoring gives it one.
     """
 
     semidefinite = True
@@ -57,16 +74,18 @@ class Gaussian(FixedKernel):
         approximation: str | None = None,
         rank: int | None = None,
         random_state: int = 0,
+        anchored: bool = False,
     ) -> None:
         self.bandwidth = bandwidth
         self.block = block
         self.approximation = approximation
         self.rank = rank
         self.random_state = random_state
+        self.anchored = anchored
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         """Settle the approximation, if there is one."""
-        check_approximation(self)
+        self.check()
         if self.approximation is not None:
             self.features_ = settle(self, ground_sets, self.block)
         return self
@@ -92,6 +111,7 @@ class Gaussian(FixedKernel):
         """Refuse parameters that make no sense."""
         check_number("a bandwidth", self.bandwidth, positive=True)
         check_block(self.block)
+        check_flag("anchored", self.anchored)
         check_approximation(self)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
@@ -99,21 +119,52 @@ class Gaussian(FixedKernel):
         if self.approximation is None:
             return None
         self.check()
-        return [self._settled()(ground_set.features(self.block), self.bandwidth)]
+        items = ground_set.features(self.block)
+        return [features_of(self._settled(), items, self.bandwidth, self.anchored)]
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
-        """Return ``exp(-D / σ²)`` of the squared distances ``D``, or about that."""
+        """Return ``exp(-D / σ²)`` of the squared distances ``D``, or about that.
+
+        Anchored, if it is to be.
+        """
         self.check()
         factors = self.factors(ground_set)
         if factors is not None:
             return np.asarray(factors[0] @ factors[0].T)
-        distances = squared_distances(ground_set.features(self.block))
+        items = ground_set.features(self.block)
+        distances = squared_distances(items)
+        if self.anchored:
+            return anchored_gaussian(distances, squared_norms(items), self.bandwidth)
         return gaussian(distances, self.bandwidth)
 
 
 def gaussian(squared_distances: FloatArray, bandwidth: float) -> FloatArray:
     """Return ``exp(-D / σ²)``, dividing twice so that no square overflows."""
     return np.asarray(np.exp(-squared_distances / bandwidth / bandwidth))
+
+
+def gaussian_less_one(squared_distances: FloatArray, bandwidth: float) -> FloatArray:
+    """Return ``exp(-D / σ²) - 1``, all digits of it."""
+    return np.asarray(np.expm1(-squared_distances / bandwidth / bandwidth))
+
+
+def anchored_gaussian(
+    squared_distances: FloatArray, squared_norms: FloatArray, bandwidth: float
+) -> FloatArray:
+    """Return the Gaussian seen from the origin; its constant is never there."""
+    to_origin = gaussian_less_one(squared_norms, bandwidth)
+    S = gaussian_less_one(squared_distances, bandwidth)
+    S -= to_origin[:, None] + to_origin
+    with np.errstate(over="ignore", invalid="ignore"):  # judged in prepare
+        S *= 0.5 * bandwidth * bandwidth
+    return S
+
+
+def squared_norms(features: Any) -> FloatArray:
+    """Return ``‖φ_i‖²``."""
+    if sparse.issparse(features):
+        return np.asarray(features.multiply(features).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", features, features))
 
 
 def squared_distances(features: Any) -> FloatArray:

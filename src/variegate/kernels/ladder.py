@@ -22,23 +22,29 @@ class Chains:
     """Which similarities are fourth powers of which.
 
     A chain begins with the widest of its Gaussians, or is a linear part (None).  Its
-    rungs are ``length`` from ``first`` on; ``order`` says the weight of each rung.
+    rungs are ``length`` from ``first`` on; ``order`` says the weight of each rung, and
+    ``scale`` what the similarity of each weight is multiplied by.
+
+    Where Gaussians are anchored, one is held less 1, so that no digit of it is lost.
     """
 
     bandwidths: list[tuple[str | None, float | None]]
     first: IntArray
     length: IntArray
     order: IntArray
+    scale: FloatArray
 
 
 @lru_cache(maxsize=64)  # asked for again for every ground set
 def chains_of(
     bandwidths: tuple[tuple[str | None, tuple[float, ...]], ...],
     linear: tuple[str | None, ...],
+    anchored: bool = False,
 ) -> Chains:
     """Return the chains of Gaussians, block by block, then of linear parts."""
     starts: list[tuple[str | None, float | None]] = []
     members: list[list[int]] = []
+    scale: list[float] = []
     number = 0
     for block, widths in bandwidths:
         before = np.inf
@@ -52,6 +58,7 @@ def chains_of(
                 members.append([number + int(place)])
             before = width
         number += len(widths)
+        scale += [0.5 * width * width if anchored else 1.0 for width in widths]
     for block in linear:
         starts.append((block, None))
         members.append([number])
@@ -62,13 +69,14 @@ def chains_of(
         np.cumsum(length) - length,
         length,
         np.concatenate([np.array(chain, dtype=np.int64) for chain in members]),
+        np.array([*scale, *(1.0 for _ in linear)]),
     )
 
 
 def unchained(n_weights: int) -> Chains:
     """Return chains of one similarity each."""
     every = np.arange(n_weights)
-    return Chains([], every, np.ones_like(every), every)
+    return Chains([], every, np.ones_like(every), every, np.ones(n_weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,17 +84,24 @@ class PackedSimilarities:
     """The first similarity of every chain, for a stack of ground sets of equal size.
 
     ``packed`` (B, chains, N (N - 1) / 2) holds entries below the diagonal, row by row,
-    ``diagonal`` (B, chains, N) those on it.  A stack stands for several ground sets,
+    ``diagonal`` (B, chains, N) those on it.  ``anchors`` (B, weights, N), if there are
+    any, are taken from both items of a pair.  A stack stands for several ground sets,
     perhaps one; else it is one alone.
     """
 
     chains: Chains
     packed: FloatArray
     diagonal: FloatArray
+    anchors: FloatArray | None = None
     is_stack: bool = False
 
     @classmethod
-    def of(cls, chains: Chains, matrices: Sequence[FloatArray]) -> PackedSimilarities:
+    def of(
+        cls,
+        chains: Chains,
+        matrices: Sequence[FloatArray],
+        anchors: FloatArray | None = None,
+    ) -> PackedSimilarities:
         """Pack the first similarities of one ground set."""
         from variegate.compiled.ladder import pack_lower
 
@@ -96,17 +111,19 @@ class PackedSimilarities:
         for place, matrix in enumerate(matrices):
             pack_lower(matrix, packed[0, place])
             diagonal[0, place] = np.diagonal(matrix)
-        return cls(chains, packed, diagonal)
+        return cls(chains, packed, diagonal, None if anchors is None else anchors[None])
 
     @classmethod
     def stack(cls, several: Sequence[PackedSimilarities]) -> PackedSimilarities:
         """Return ground sets of equal size as one."""
         if len(several) == 1:
             return replace(several[0], is_stack=True)
+        anchors = [one.anchors for one in several if one.anchors is not None]
         return cls(
             several[0].chains,
             np.concatenate([one.packed for one in several]),
             np.concatenate([one.diagonal for one in several]),
+            np.concatenate(anchors) if anchors else None,
             is_stack=True,
         )
 
@@ -124,12 +141,14 @@ class PackedSimilarities:
         from variegate.compiled.ladder import fill_mixture
 
         S = np.empty(self.shape) if out is None else out
+        scaled = weights * self.chains.scale
         fill_mixture(
             self.packed,
             self.diagonal,
             self.chains.first,
             self.chains.length,
-            weights[self.chains.order],
+            scaled[self.chains.order],
+            np.empty((0, 0)) if self.anchors is None else scaled @ self.anchors,
             S,
         )
         return S if self.is_stack else np.asarray(S[0])
@@ -145,9 +164,12 @@ class PackedSimilarities:
             self.diagonal,
             self.chains.first,
             self.chains.length,
+            self.anchors is not None,
             np.ascontiguousarray(G),
             found,
         )
         by_weight = np.empty_like(found)
         by_weight[self.chains.order] = found
-        return by_weight
+        if self.anchors is not None:
+            by_weight -= 2.0 * np.einsum("bkn,bn->k", self.anchors, G.sum(axis=-1))
+        return by_weight * self.chains.scale

@@ -8,15 +8,22 @@ from typing import Any, Self
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate._validation import check_number
+from variegate._validation import check_flag, check_number
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels.features import (
     FeatureMap,
     check_approximation,
+    features_of,
     settle,
     settled,
 )
-from variegate.kernels.gaussian import gaussian, squared_distances
+from variegate.kernels.gaussian import (
+    Gaussian,
+    gaussian,
+    gaussian_less_one,
+    squared_distances,
+    squared_norms,
+)
 from variegate.kernels.ladder import PackedSimilarities, chains_of
 from variegate.kernels.linear import Linear
 from variegate.kernels.weighted import WeightedSum, packed
@@ -33,6 +40,9 @@ class MultipleKernel(WeightedSum):
         + \beta\, \phi_i^T \phi_j, \qquad \sum_k \alpha_k + \beta = 1
 
     with ``α`` and ``β`` non-negative and learned.
+
+    With ``anchored=True`` each Gaussian is seen from the origin, which takes away the
+    constant that a wide one nearly is: see :class:`variegate.kernels.Gaussian`.
 
     Parameters
     ----------
@@ -57,6 +67,8 @@ class MultipleKernel(WeightedSum):
         are columns in all, ``D``, are worked on in ``O(N D²)``.
     random_state : int, default=0
         Seed of the landmarks or frequencies, which are shared by all ground sets.
+    anchored : bool, default=False
+        Whether Gaussians are seen from the origin.
 
     Attributes
     ----------
@@ -73,6 +85,7 @@ class MultipleKernel(WeightedSum):
         approximation: str | None = None,
         rank: int | None = None,
         random_state: int = 0,
+        anchored: bool = False,
     ) -> None:
         self.bandwidths = bandwidths
         self.linear = linear
@@ -80,9 +93,11 @@ class MultipleKernel(WeightedSum):
         self.approximation = approximation
         self.rank = rank
         self.random_state = random_state
+        self.anchored = anchored
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
+        check_flag("anchored", self.anchored)
         check_approximation(self)
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
@@ -187,8 +202,10 @@ class MultipleKernel(WeightedSum):
             if self.approximation is not None:
                 matrices += [F @ F.T for F in self._gaussian_factors(ground_set, block)]
             elif len(bandwidths):
-                distances = squared_distances(ground_set.features(block))
-                matrices += [gaussian(distances, sigma) for sigma in bandwidths]
+                matrices += [
+                    Gaussian(sigma, block, anchored=self.anchored).matrix(ground_set)
+                    for sigma in bandwidths.tolist()
+                ]
         if self.linear:
             matrices += [Linear(block=block).matrix(ground_set) for block in settled]
         return matrices
@@ -199,7 +216,9 @@ class MultipleKernel(WeightedSum):
             return super().prepare(ground_set)
         settled = self._settled()
         bandwidths = tuple((block, tuple(b.tolist())) for block, b in settled.items())
-        chains = chains_of(bandwidths, tuple(settled) if self.linear else ())
+        linear = tuple(settled) if self.linear else ()
+        chains = chains_of(bandwidths, linear, self.anchored)
+        similarity = gaussian_less_one if self.anchored else gaussian
         distances: dict[str | None, FloatArray] = {}
         first = []
         for block, bandwidth in chains.bandwidths:
@@ -208,15 +227,29 @@ class MultipleKernel(WeightedSum):
                 continue
             if block not in distances:
                 distances[block] = squared_distances(ground_set.features(block))
-            first.append(gaussian(distances[block], bandwidth))
-        return packed(chains, first)
+            first.append(similarity(distances[block], bandwidth))
+        return packed(chains, first, self._anchors(ground_set))
+
+    def _anchors(self, ground_set: GroundSet) -> FloatArray | None:
+        """Return what anchoring takes from both items of a pair, a row a weight."""
+        if not self.anchored:
+            return None
+        rows = []
+        for block, bandwidths in self._settled().items():
+            norms = squared_norms(ground_set.features(block))
+            rows += [gaussian_less_one(norms, sigma) for sigma in bandwidths]
+        n_linear = self.n_weights - len(rows)
+        return np.array([*rows, *np.zeros((n_linear, len(ground_set)))])
 
     def _gaussian_factors(
         self, ground_set: GroundSet, block: str | None
     ) -> list[FloatArray]:
         features = self._feature_maps()[block]
         items = ground_set.features(block)
-        return [features(items, sigma) for sigma in self._settled()[block]]
+        return [
+            features_of(features, items, sigma, self.anchored)
+            for sigma in self._settled()[block]
+        ]
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
         """Return what :meth:`matrices` are products of, if there is an approximation.

@@ -59,11 +59,16 @@ class WeightedSum(Kernel):
         return prepared.inner_products(G)
 
 
-def packed(chains: Chains, matrices: Sequence[FloatArray]) -> PackedSimilarities:
+def packed(
+    chains: Chains,
+    matrices: Sequence[FloatArray],
+    anchors: FloatArray | None = None,
+) -> PackedSimilarities:
     """Pack similarities that are finite, or refuse them."""
-    if not all(np.isfinite(matrix).all() for matrix in matrices):
+    parts = [*matrices, chains.scale]
+    if not all(np.isfinite(part).all() for part in parts):
         raise ValueError(
             "the similarity holds NaN or infinite values: the features are too large "
             "for this kernel"
         )
-    return PackedSimilarities.of(chains, matrices)
+    return PackedSimilarities.of(chains, matrices, anchors)

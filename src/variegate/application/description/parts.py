@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from variegate.estimator import LargeMarginDPP
-from variegate.kernels import Gaussian, Mixture, MultipleKernel
+from variegate.kernels import Gaussian, Kernel, Mixture, MultipleKernel
 from variegate.report.words import count, shortened
 
 __all__ = [
@@ -40,8 +40,9 @@ class KernelPart:
     """One similarity of a sum, and its weight; all weights sum to one.
 
     ``block`` names the columns that it looks at, None where there is only one block;
-    ``name`` is "Gaussian" or "linear", or what else the kernel is called; ``bandwidth``
-    is, of a Gaussian, the distance at which items stop being alike.
+    ``name`` is "Gaussian" (or "anchored Gaussian") or "linear", or what else the kernel
+    is called; ``bandwidth`` is, of a Gaussian, the distance at which items stop being
+    alike.
     """
 
     block: str | None
@@ -86,7 +87,7 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
     if isinstance(kernel, MultipleKernel):
         ladders = kernel.bandwidths_
         names: list[tuple[str | None, str, float | None]] = [
-            (block, "Gaussian", sigma)
+            (block, _name(Gaussian(sigma, anchored=kernel.anchored)), sigma)
             for block, ladder in ladders.items()
             for sigma in ladder.tolist()
         ]
@@ -100,10 +101,17 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
         return [
             KernelPart(
                 getattr(part, "block", None),
-                "linear" if type(part).__name__ == "Linear" else type(part).__name__,
+                _name(part),
                 float(part.bandwidth) if isinstance(part, Gaussian) else None,
                 value,
             )
             for part, value in zip(kernel.kernels, weights.tolist(), strict=True)
         ]
     return []
+
+
+def _name(kernel: Kernel) -> str:
+    if isinstance(kernel, Gaussian) and kernel.anchored:
+        return "anchored Gaussian"
+    name = type(kernel).__name__
+    return "linear" if name == "Linear" else name

@@ -23,7 +23,14 @@ EXPERIMENT = Experiment(
     claims.claims,
     figures.draw_all,
     "synthetic.md",
-    {"names": NAMES, "number": claims.number, "signed": claims.signed},
+    {
+        "names": NAMES,
+        "number": claims.number,
+        "signed": claims.signed,
+        "interval": claims.interval,
+        "paired": summary.paired,
+        "row_of": summary.row_of,
+    },
 )
 
 

@@ -67,6 +67,7 @@ def panel_1c(axes: Axes, settings: Settings, results: Results) -> None:
         ("fig1a", "true S", {"linestyle": "--", "alpha": 0.6, "marker": ""}),
         ("fig1c", "learned S", {}),
         ("fig1c_no_intercept", "no intercept", {"linestyle": ":", "alpha": 0.75}),
+        ("fig1c_anchored", "anchored", {"linestyle": "-.", "alpha": 0.9}),
     )
     for method, short in (("lme", "margin"), ("mle", "likelihood")):
         for figure, name, style in styles:

@@ -33,7 +33,10 @@ from variegate.kernels import (
 
 
 class CentredGaussian(FixedKernel):
-    """A Gaussian less its mean over the items: ``H S H`` with ``H = I - 11ᵀ/N``."""
+    """A Gaussian less its mean over the items: ``H S H`` with ``H = I - 11ᵀ/N``.
+
+    For the study only: how alike two items are then depends on all the others.
+    """
 
     semidefinite = True
 
@@ -46,27 +49,6 @@ class CentredGaussian(FixedKernel):
         S = S - S.mean(axis=0)
         S = S - S.mean(axis=1, keepdims=True)
         return np.asarray((S + S.T) / 2.0)
-
-
-class AnchoredGaussian(FixedKernel):
-    """A Gaussian seen from the origin: the inner product of ``φ(x) - φ(0)``.
-
-    ``S_ij = k(x_i, x_j) - k(x_i, 0) - k(0, x_j) + 1``, scaled by ``σ²/2`` so that
-    it tends to ``x_iᵀ x_j`` for wide Gaussians.
-    """
-
-    semidefinite = True
-
-    def __init__(self, bandwidth: float) -> None:
-        self.bandwidth = bandwidth
-
-    def matrix(self, ground_set: GroundSet) -> FloatArray:
-        """Return the anchored similarity."""
-        S = Gaussian(self.bandwidth).matrix(ground_set)
-        squared_norms = np.square(ground_set.features()).sum(axis=1)
-        to_origin = np.exp(-squared_norms / self.bandwidth**2)
-        anchored = S - to_origin[:, None] - to_origin + 1.0
-        return np.asarray(anchored * self.bandwidth**2 / 2.0)
 
 
 def _finer_ladder(settings: Settings) -> Kernel:
@@ -89,8 +71,6 @@ def _with_log_norm(data: Data) -> Data:
     return Data(extend(data.holdout), extend(data.test), extend(data.train))
 
 
-ANCHORED = "... anchored at the origin"
-
 _PLAIN = {"fit_intercept": False}
 _ALTERNATING = {"n_starts": 1, "solver": "alternating", "max_iter": 300}
 
@@ -100,7 +80,7 @@ def variants(settings: Settings) -> list[Case]:
     sigmas = settings.bandwidths
     gaussians = MultipleKernel(list(sigmas), linear=False)
     centred = Mixture([CentredGaussian(sigma) for sigma in sigmas])
-    anchored = Mixture([AnchoredGaussian(sigma) for sigma in sigmas])
+    anchored = MultipleKernel(list(sigmas), linear=False, anchored=True)
     case = partial(Case, n_train=settings.bandwidth_train_size, kernel=gaussians)
     return [
         case("true similarity", kernel=Linear(), options=_PLAIN),
@@ -114,5 +94,5 @@ def variants(settings: Settings) -> list[Case]:
         ),
         case("... log-norm as a quality feature", transform=_with_log_norm),
         case("... centred on the ground set", kernel=centred),
-        case(ANCHORED, kernel=anchored),
+        case("... anchored at the origin", kernel=anchored),
     ]

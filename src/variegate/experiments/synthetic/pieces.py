@@ -54,8 +54,11 @@ def _wrong_similarity(settings: Settings, **options: Any) -> list[Case]:
     return [Case(s, n_train, Gaussian(s), options) for s in settings.bandwidths]
 
 
-def _learned_similarity(settings: Settings, **options: Any) -> list[Case]:
-    kernel = MultipleKernel(list(settings.bandwidths), linear=False)
+def _learned_similarity(
+    settings: Settings, anchored: bool = False, **options: Any
+) -> list[Case]:
+    widths = list(settings.bandwidths)
+    kernel = MultipleKernel(widths, linear=False, anchored=anchored)
     return [Case(n, n, kernel, options) for n in settings.train_sizes]
 
 
@@ -65,6 +68,7 @@ FIGURES: dict[str, Callable[[Settings], list[Case]]] = {
     "gap": variants,
     "fig1c": _learned_similarity,
     "fig1c_no_intercept": partial(_learned_similarity, fit_intercept=False),
+    "fig1c_anchored": partial(_learned_similarity, anchored=True),
     "fig1a": _true_similarity,
     "fig1b": partial(_wrong_similarity, fit_intercept=False),
     "fig1b_intercept": _wrong_similarity,

@@ -18,6 +18,7 @@ AXES = {
     "fig1b_intercept": "sigma",
     "fig1c": "n_train",
     "fig1c_no_intercept": "n_train",
+    "fig1c_anchored": "n_train",
     "clean": "n_train",
     "gap": "variant",
 }
