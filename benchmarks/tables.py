@@ -1,6 +1,6 @@
 """Tables at scale, by the commands that people type.
 
-    python benchmarks/tables.py contest   learned against untrained, 2,000 x 50
+    python benchmarks/tables.py contest   models against other ways, 2,000 x 50
     python benchmarks/tables.py decoders  one model, chosen from in several ways
     python benchmarks/tables.py large     fit on 2 GB of Parquet in 1 GB of memory
     python benchmarks/tables.py million   select from a million rows in 10,000 groups
@@ -27,7 +27,6 @@ import pyarrow.parquet as pq
 import variegate as vg
 from variegate.decoding import MBR, ExpectedF, Greedy
 from variegate.tables import TableSelector, make_table, write_table
-from variegate.tables.evaluation import Evaluation, evaluate
 from variegate.tables.table import as_table
 
 COMMAND = Path(sys.executable).with_name("variegate")
@@ -68,26 +67,11 @@ def contest(out):
     named = {name: ["--model", path] for name, path in models.items()}
     greedy = [*named["tuned"], *named["lme"], *named["mle"]]
     mbr = [*named["mbr-tuned"], *named["mbr-mle"]]
-    variegate("evaluate", test, *greedy, "--relevance", "score")
-    variegate(
-        "evaluate", test, *named["tuned"], "--relevance", "score", "--k", "wanted"
-    )
+    others = ["--relevance", "score", "--train", train]
+    variegate("evaluate", test, *greedy, *others)
+    for k in (8, "wanted"):
+        variegate("evaluate", test, *named["tuned"], *named["mle"], *others, "--k", k)
     variegate("evaluate", test, *mbr, "--methods", "none")
-    _eight_rows(test, {name: vg.load(models[name]) for name in ("tuned", "mle")})
-
-
-def _eight_rows(path, selectors):
-    """Compare models that are told how many rows to choose."""
-    scores = {}
-    for name, selector in selectors.items():
-        groups = selector._groups(as_table(path), use_labels=True)
-        found = evaluate(groups, {name: selector._chooser(k=8)})
-        scores |= found.scores
-    result = Evaluation(scores, found.wanted_size)
-    for name, of in result.intervals().items():
-        print(f"{name}, 8 rows of each group: F {of['f'].mean:.3f}")
-    less = result.differences("tuned")["mle"]["f"]
-    print(f"tuned less mle: {less.mean:+.4f} [{less.low:+.4f}, {less.high:+.4f}]")
 
 
 def decoders(out):
