@@ -85,7 +85,8 @@ class Gaussian(FixedKernel):
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         """Settle the approximation, if there is one."""
-        self.check()
+        check_flag("anchored", self.anchored)
+        check_approximation(self)
         if self.approximation is not None:
             self.features_ = settle(self, ground_sets, self.block)
         return self
