@@ -10,11 +10,13 @@ import sys
 import numpy as np
 import pytest
 
+import variegate as vg
 from reference import appendix_loss
 from variegate.benchmarks import (
     BENCHMARKS,
     competitors,
     instances,
+    learned,
     learning,
     load_benchmark,
     timing,
@@ -161,7 +163,7 @@ def test_memory_of_an_evaluation():
 
 
 def test_memory_where_there_is_no_proc(monkeypatch):
-    monkeypatch.setattr(learning, "_resident", lambda field: None)
+    monkeypatch.setattr(learning, "resident", lambda field: None)
     found = json.loads(learning.report_memory(20))
     assert found["peak_mib"] is None
     assert found["skipped"].startswith("resident memory is read from /proc")
@@ -169,6 +171,37 @@ def test_memory_where_there_is_no_proc(monkeypatch):
     monkeypatch.setattr(learning.subprocess, "run", lambda *args, **options: done)
     (row,) = learning.memory_rows(20)
     assert row["case"] == "peak memory unknown"
+
+
+@pytest.mark.parametrize("kernel", [vg.Kinds(4), vg.Metric(4)], ids=["kinds", "metric"])
+def test_formulas_of_learned_kernels_equal_the_problem(kernel):
+    instance = learned.LearnedInstance.of(3, 12, kernel)
+    value, gradient = instance.evaluation()
+    their_value, their_gradient = learned.set_by_set(instance)()
+    assert value > 0
+    assert their_value == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(their_gradient, gradient, rtol=1e-8, atol=1e-10)
+    own = instance.parts["kernel"]
+    penalty = kernel.penalty_and_gradient(own)[0]
+    alone = learned.loss_alone(instance)()
+    assert alone.value.mean() + penalty == pytest.approx(value, rel=1e-10)
+
+
+def test_rows_of_learned_kernels():
+    rows = learned.learned_rows((3, 8), 60, EFFORT)
+    check_times(rows)
+    assert [row["n_items"] for row in rows] == [24, 24, 60] * 2
+    for row in rows:
+        if "multiple" in row:
+            assert f"({row['multiple']:.1f}×)" in row["competitor"]
+
+
+def test_kinds_of_a_large_set():
+    (row,) = learned.large_rows(500)
+    check_times([row])
+    assert row["n_items"] == 500
+    assert row["process_mib"] is None or row["process_mib"] > 50
+    assert row["case"].startswith("Kinds by 16 columns, ")
 
 
 def test_the_quick_benchmark_is_reported():
@@ -181,6 +214,7 @@ def test_the_quick_benchmark_is_reported():
         "sets",
         "jobs",
         "low rank",
+        "learned features",
         "memory",
     ]
     assert json.loads(json.dumps(rows)) == rows

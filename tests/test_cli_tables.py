@@ -101,6 +101,16 @@ def from_one(found):
 # All of it --------------------------------------------------------------------------
 
 
+def test_a_similarity_that_calls_all_alike_is_noted(variegate, monkeypatch):
+    monkeypatch.setattr("variegate.estimator.alike._ALIKE", -1.0)  # as all now do
+    status, _, messages = variegate("fit", "train.csv", *QUICK, "-o", "fitted.json")
+    assert status == 0
+    noted = [line for line in messages.splitlines() if "alike" in line]
+    assert len(noted) == 1
+    assert noted[0].startswith("variegate: note: the learned similarity calls nearly ")
+    assert noted[0].endswith("how many are wanted more than their diversity")
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_fit_evaluate_select_describe(variegate, kind):
     status, output, messages = variegate(

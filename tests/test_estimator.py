@@ -154,6 +154,7 @@ def test_more_starts_never_end_higher(data):
     assert four.solver_result_.objective <= one.solver_result_.objective
 
 
+@pytest.mark.filterwarnings("ignore::variegate.estimator.AllAlikeWarning")
 def test_more_starts_find_a_lower_minimum():
     data = vg.datasets.make_synthetic(n_sets=60, random_state=5)
     options = {

@@ -1,9 +1,10 @@
-"""Learning: one evaluation of objective and gradient, against three yardsticks.
+"""Learning: one evaluation of objective and gradient, against its yardsticks.
 
 * One ground set against LAPACK's floor: ``potrf`` and ``potri`` of a matrix of its
   size, which is what the log-determinant and the inverse cost by themselves.
 * The same loss differentiated by PyTorch, from base kernels computed beforehand.
 * Many small ground sets against the paper's appendix, a loop in NumPy.
+* Kernels with learned features: see :mod:`variegate.benchmarks.learned`.
 
 Competitors take turns, so that a machine that slows down slows all of them; each must
 return our value and gradient to 1e-8 before its time counts.  Beside the fields of
@@ -18,11 +19,9 @@ once), and where something could not be measured ``skipped``, the reason.
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,16 @@ from variegate.benchmarks.instances import (
     many_small,
     one_large,
 )
-from variegate.benchmarks.timing import Effort, Row, Timing, optional, row, take_turns
+from variegate.benchmarks.learned import large_rows, learned_rows
+from variegate.benchmarks.memory import forget_peak, resident
+from variegate.benchmarks.timing import (
+    Effort,
+    Row,
+    Timing,
+    compared,
+    optional,
+    take_turns,
+)
 from variegate.kernels import MultipleKernel
 
 
@@ -56,29 +64,15 @@ def measure(quick: bool = False) -> list[Row]:
             effort = Effort(2, 0.05)
             rows = floor_rows((50, 100), effort) + autograd_rows((50,), effort)
             rows += many_rows((10, 100), effort) + low_rank_rows(100, (4, 8), effort)
+            rows += learned_rows((4, 8), 100, effort) + large_rows(2000)
             return rows + memory_rows(100)
         effort = Effort(5, 4.0)
         rows = floor_rows((100, 250, 500, 1000, 2000), effort)
         rows += autograd_rows((250, 1000), effort)
         rows += many_rows((10, 100, 1000, 10_000), effort)
         rows += low_rank_rows(2000, (32, 64, 128, 256), effort)
+        rows += learned_rows((240, 24), 1000, effort) + large_rows(1_000_000)
         return rows + memory_rows(2000)
-
-
-def _compared(
-    question: str,
-    case: str,
-    times: Sequence[Timing | None],
-    competitor: str,
-    n_items: int,
-    **extra: Any,
-) -> Row:
-    ours, theirs = times
-    assert ours is not None
-    ratio = None if theirs is None else theirs.least / ours.least
-    least = {"variegate_least_s": ours.least, "least_ratio": ratio}
-    entry = row(case, ours, competitor, theirs, n_items)
-    return entry | least | {"question": question} | extra
 
 
 def with_growth(rows: list[Row]) -> list[Row]:
@@ -106,7 +100,7 @@ def floor_rows(sizes: Sequence[int], effort: Effort) -> list[Row]:
             multiple = times[0].median / times[1].median
             competitor = f"{FLOOR} ({multiple:.1f}× at {n_items})"
             extra = {"multiple": multiple, "set_up_s": set_up}
-            entry = _compared("floor", case, times, competitor, n_items, **extra)
+            entry = compared("floor", case, times, competitor, n_items, **extra)
             measured.append(entry)
         rows += with_growth(measured)
     return rows
@@ -131,7 +125,7 @@ def autograd_rows(sizes: Sequence[int], effort: Effort) -> list[Row]:
             else:
                 times = [*_against_torch(torch, instance, ours, effort)]
                 extra["version"] = torch.__version__
-            rows.append(_compared("autograd", case, times, "PyTorch", n_items, **extra))
+            rows.append(compared("autograd", case, times, "PyTorch", n_items, **extra))
     return rows
 
 
@@ -165,11 +159,11 @@ def many_rows(counts: Sequence[int], effort: Effort) -> list[Row]:
             check_agreement(ours, loop, "the appendix's loop")
             times = take_turns([ours, loop], effort)
             name = "appendix in NumPy"
-            measured.append(_compared("sets", case, times, name, n_items, **extra))
+            measured.append(compared("sets", case, times, name, n_items, **extra))
         together, _ = instance.evaluation(n_jobs=2)
         check_agreement(ours, together, "n_jobs=2")
         times = take_turns([ours, together], effort)
-        last = _compared(
+        last = compared(
             "jobs", f"{case}, two jobs", times, "n_jobs=2", n_items, **extra
         )
         rows += [*with_growth(measured), last]
@@ -199,7 +193,7 @@ def low_rank_rows(n_items: int, ranks: Sequence[int], effort: Effort) -> list[Ro
         columns = rank * len(COARSE_LADDER) + n_features
         case = f"low rank, D = {columns}"
         extra = {"columns": columns, "set_up_s": set_up}
-        rows.append(_compared("low rank", case, times, "exact", n_items, **extra))
+        rows.append(compared("low rank", case, times, "exact", n_items, **extra))
     growth = _exponent(
         [row["columns"] for row in rows], [row["variegate_s"] for row in rows]
     )
@@ -218,7 +212,7 @@ def memory_rows(n_items: int) -> list[Row]:
         held, peak = found["held_mib"], found["peak_mib"]
         case = f"memory: {held:.0f} MiB held, {peak:.0f} MiB at the peak"
     competitor = f"{FLOOR} in {found['matrix_mib']:.0f} MiB"
-    return [_compared("memory", case, times, competitor, n_items, **found)]
+    return [compared("memory", case, times, competitor, n_items, **found)]
 
 
 def report_memory(n_items: int) -> str:
@@ -231,12 +225,12 @@ def report_memory(n_items: int) -> str:
         # Libraries loaded late and work space of the BLAS are no cost of the problem.
         one_large(50, learned=True).evaluation()[0]()
         instance = one_large(n_items, learned=True)
-        before = _resident("VmRSS")
+        before = resident("VmRSS")
         ours, set_up = instance.evaluation()
-        held = _resident("VmRSS")
-        separate = _forget_peak()
+        held = resident("VmRSS")
+        separate = forget_peak()
         ours()
-        peak = _resident("VmHWM")
+        peak = resident("VmHWM")
         times = take_turns([ours, Floor(n_items)], Effort(1, 0.0))
     found: dict[str, Any] = {
         "times": times,
@@ -252,20 +246,3 @@ def report_memory(n_items: int) -> str:
         found["peak_mib"] = peak - before
         found["peak_includes_set_up"] = not separate
     return json.dumps(found)
-
-
-def _resident(field: str) -> float | None:
-    """Return a field of /proc/self/status in MiB, or None where there is none."""
-    status = Path("/proc/self/status")
-    lines = status.read_text() if status.exists() else ""
-    found = re.search(rf"^{field}:\s*(\d+)", lines, re.M)
-    return int(found[1]) / 1024.0 if found else None
-
-
-def _forget_peak() -> bool:
-    """Start the peak of resident memory anew; return whether that is possible."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return True

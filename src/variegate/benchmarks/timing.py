@@ -88,6 +88,23 @@ def row(
     }
 
 
+def compared(
+    question: str,
+    case: str,
+    times: Sequence[Timing | None],
+    competitor: str,
+    n_items: int,
+    **extra: Any,
+) -> Row:
+    """Return one comparison with its question and the ratio of the smallest times."""
+    ours, theirs = times
+    assert ours is not None
+    ratio = None if theirs is None else theirs.least / ours.least
+    least = {"variegate_least_s": ours.least, "least_ratio": ratio}
+    entry = row(case, ours, competitor, theirs, n_items)
+    return entry | least | {"question": question} | extra
+
+
 def optional(name: str) -> Any:
     """Return a competitor's module, or None where it is not installed."""
     try:

@@ -1,5 +1,6 @@
 """The estimator: learn from selections, then select."""
 
+from variegate.estimator.alike import AllAlikeWarning
 from variegate.estimator.large_margin import LargeMarginDPP
 
-__all__ = ["LargeMarginDPP"]
+__all__ = ["AllAlikeWarning", "LargeMarginDPP"]

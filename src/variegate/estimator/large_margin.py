@@ -17,6 +17,7 @@ from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.decoding import Decoder, as_decoder
 from variegate.ensemble import LEnsemble
+from variegate.estimator.alike import warn_if_all_alike
 from variegate.estimator.learner import Learner
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 from variegate.kernels import Kernel, MultipleKernel
@@ -185,13 +186,22 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self
+
+        Warns
+        -----
+        variegate.estimator.AllAlikeWarning
+            If the learned similarity calls nearly all items alike.
         """
         self._check_parameters()
         examples = as_examples(
             ground_sets, subsets, self.omega, false_positive, false_negative
         )
         learner = Learner(self, is_stream=subsets is None, warm=self.warm_start)
-        return self._set_fitted(*learner.learn(examples, validation, checkpoint))
+        self._set_fitted(*learner.learn(examples, validation, checkpoint))
+        warn_if_all_alike(
+            self.kernel_, self.kernel_parameters_, examples.starting_at(0)
+        )
+        return self
 
     def partial_fit(
         self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any], n_steps: int = 1

@@ -7,9 +7,10 @@ Categories
     become one feature for each value in the training rows, 1 in rows that have it and
     0 in others.  A value that was not there is 0 in all, and counted.
 Vectors
-    for similarity are scaled to unit length (those of zeros stay): only directions
-    matter, and a linear kernel is their cosine.  Each such column is a block of its
-    own with kernels of its own.  Vectors for quality are treated as so many numbers.
+    for similarity are scaled to unit length (those of zeros stay) and not centred: only
+    directions matter, and a linear kernel is their cosine.  Each such column is a block
+    of its own with kernels of its own.  Vectors for quality are treated as so many
+    numbers.
 Empty cells
     are an error by default.  With ``missing="mean"`` a number takes the training mean,
     and a category none of its values.  With ``missing="indicator"`` there is one more

@@ -209,8 +209,8 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
         if steps[-1] != (self.best_lam_, self.best_omega_):
             steps.append((self.best_lam_, self.best_omega_))
         model = base
-        for lam, omega in steps:
-            model = fit_next(model, ground_sets, members, lam, omega)
+        for step in steps:
+            model = fit_next(model, ground_sets, members, *step, step == steps[-1])
         result = model.solver_result_
         if result.remedy:
             warnings.warn(

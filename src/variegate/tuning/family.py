@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from variegate import persistence
-from variegate.estimator import LargeMarginDPP
+from variegate.estimator import AllAlikeWarning, LargeMarginDPP
 from variegate.kernels import Kernel
 from variegate.persistence import ModelFileError
 
@@ -47,15 +47,21 @@ def fit_next(
     subsets: Any,
     lam: float,
     omega: float,
+    is_kept: bool = False,
     **fit_arguments: Any,
 ) -> LargeMarginDPP:
-    """Return ``model`` fitted for ``lam`` and ``omega`` from where it is."""
+    """Return ``model`` fitted for ``lam`` and ``omega`` from where it is.
+
+    What it learned is warned of only if it ``is_kept``, not a step on the way.
+    """
     following = copy.copy(model)
     # Only the first fit of a walk has nothing to start from.
     starts = 1 if hasattr(model, "theta_") else model.n_starts
     following.set_params(lam=lam, omega=omega, warm_start=True, n_starts=starts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        if not is_kept:
+            warnings.simplefilter("ignore", AllAlikeWarning)
         following.fit(ground_sets, subsets, **fit_arguments)
     following.set_params(n_starts=model.n_starts)
     return following
@@ -131,7 +137,7 @@ class OmegaFamily:
                 learned.set_params(omega=omega)
             else:
                 learned = fit_next(
-                    model, ground_sets, subsets, model.lam, omega, **fit_arguments
+                    model, ground_sets, subsets, model.lam, omega, True, **fit_arguments
                 )
             fitted[omega] = learned
             if progress is not None:
