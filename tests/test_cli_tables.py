@@ -206,7 +206,7 @@ def test_json_of_a_fit(variegate):
     model, told = fitted(variegate, "--omega", "1")
     assert set(told) == {
         "data", "columns", "lam", "omega", "omegas", "validation", "path", "weights",
-        "intercept", "kernel", "history", "training",
+        "intercept", "kernel", "history", "training", "k", "ordering", "has_elsewhere",
     }  # fmt: skip
     assert told["data"]["n_rows"] == 72
     assert (told["data"]["n_learned_from"], told["data"]["n_held_out"]) == (10, 2)
@@ -534,7 +534,7 @@ def test_learned_rivals(variegate):
     text = succeeds(variegate(*options, "--train", "train.parquet"))
     assert re.search(r"^boosting \+ dpp \(k = \d\) +\d\.\d{3} \[", text, re.MULTILINE)
     assert re.search(
-        r"^ +precision of rows +similarity +near copies$", text, re.MULTILINE
+        r"^ +precision of rows +similarity +near copies( +kinds)?$", text, re.MULTILINE
     )
     assert re.search(r"^wanted rows +\d\.\d{3} \[", text, re.MULTILINE)
     assert max(map(len, text.splitlines())) <= 100

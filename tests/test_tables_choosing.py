@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 import variegate as vg
 from variegate.baselines import METHODS
 from variegate.decoding import DECODERS, as_decoder
+from variegate.decoding.ranking import ranked
 from variegate.ground_set import GroundSetError
 from variegate.tables import TableError, choosing
-from variegate.tables.choosing import ByMethod, ByModel, choose, ranked
+from variegate.tables.choosing import ByMethod, ByModel, choose
 from variegate.tables.groups import Group
 
 

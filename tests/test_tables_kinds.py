@@ -106,7 +106,7 @@ def test_kinds_of_another_omega(table):
 
 
 def test_kinds_are_asked_of_a_model_that_has_some(table):
-    gaussians = fitted(table, kernel=None, max_iter=2)
+    gaussians = fitted(table, kernel="multiple", max_iter=2)
     with pytest.raises(TableError, match=r"no kinds, its kernel is a MultipleKernel"):
         gaussians.kinds(table)
     assert "kinds" not in gaussians.training_

@@ -100,7 +100,8 @@ def table():
 
 
 def fitted(table, **given):
-    settings = {"max_iter": 25, "omega": 1.0, "quality": ["score", "freshness"]}
+    settings = {"max_iter": 25, "omega": 1.0, "kernel": "multiple"}
+    settings |= {"quality": ["score", "freshness"]}
     settings |= {"group": "query", "label": "chosen", "similarity": "embedding"} | given
     return TableSelector(**settings).fit(table)
 

@@ -193,11 +193,12 @@ def test_columns_are_found_by_name():
 
 
 def test_without_an_estimator_the_documented_defaults_count(table):
-    plain = TableSelector(**COLUMNS | {"omega": 1.0}).fit(table)
+    settings = COLUMNS | {"omega": 1.0, "kernel": "multiple"}
+    plain = TableSelector(**settings).fit(table)
     spelt = vg.LargeMarginDPP(
         lam=4.0, l2=1e-4, decoder="greedy", max_iter=200, tol=1e-2
     )
-    given = TableSelector(**COLUMNS | {"omega": 1.0}, estimator=spelt).fit(table)
+    given = TableSelector(**settings, estimator=spelt).fit(table)
     model = plain.model_
     assert (model.lam, model.l2, model.decoder) == (4.0, 1e-4, "greedy")
     assert (model.max_iter, model.tol) == (200, 1e-2)
@@ -279,7 +280,10 @@ def test_a_bad_estimator_is_refused(table, estimator, message):
             {"empty_groups": "skip"},
             "unknown empty_groups 'skip'; there are error, keep",
         ),
-        ({"kernel": "cubic"}, "unknown kernel 'cubic'; there are multiple, linear"),
+        (
+            {"kernel": "cubic"},
+            "unknown kernel 'cubic'; there are auto, multiple, kinds, metric, linear",
+        ),
         ({"missing": "zero"}, "unknown treatment of missing values 'zero'"),
         ({"tune": 1}, "tune must be True or False, got 1"),
         ({"lam": -1.0}, "lam must be a finite number >= 0, got -1.0"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from variegate.estimator import LargeMarginDPP
 
 #: Names of kernels; the first is the default.
-KERNELS = ("multiple", "linear")
+KERNELS = ("auto", "multiple", "kinds", "metric", "linear")
 
 #: What to do where a cell is empty; the first is the default.
 MISSING = ("error", "mean", "indicator")

@@ -20,7 +20,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
-from variegate.baselines.ordering import Ordering
+from variegate.baselines.ordering import Ordering, f_of_first
 from variegate.decoding import Constraint
 from variegate.ground_set import (
     GroundSet,
@@ -29,7 +29,14 @@ from variegate.ground_set import (
     naming,
 )
 
-__all__ = ["LEARNERS", "TRADE_OFFS", "Rival", "embeddings_of", "learned_rivals"]
+__all__ = [
+    "LEARNERS",
+    "TRADE_OFFS",
+    "Rival",
+    "embeddings_of",
+    "learned_rivals",
+    "orderings",
+]
 
 #: From quality features to the relevance of every item.
 Relevance: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -147,11 +154,7 @@ def learned_rivals(
     """
     examples = _checked(ground_sets, subsets, budget)
     largest = max(int(example.wanted.sum()) for example in examples) + _MORE
-    ways = [
-        Ordering(method, trade_off)
-        for method in METHODS
-        for trade_off in (trade_offs[:1] if method == "top" else trade_offs)
-    ]
+    ways = orderings(trade_offs)
     rivals = {}
     for name, make in LEARNERS.items():
         f = _f_by_size(examples, _out_of_fold(make, examples, seed), ways, largest)
@@ -164,6 +167,15 @@ def learned_rivals(
                 relevance, method, int(size) + 1, trade_off
             )
     return rivals
+
+
+def orderings(trade_offs: Sequence[float] = TRADE_OFFS) -> list[Ordering]:
+    """Return what may follow a relevance: every method with every trade-off."""
+    return [
+        Ordering(method, trade_off)
+        for method in METHODS
+        for trade_off in (trade_offs[:1] if method == "top" else trade_offs)
+    ]
 
 
 def embeddings_of(ground_set: GroundSet) -> FloatArray:
@@ -283,15 +295,5 @@ def _f_by_size(
         embeddings = embeddings_of(ground_set)
         for number, way in enumerate(ways):
             order = way(embeddings, relevance, largest, limit)
-            total[number] += _f_of_first(wanted, order, largest)
+            total[number] += f_of_first(wanted, order, largest)
     return total / len(examples)
-
-
-def _f_of_first(wanted: BoolArray, order: IntArray, largest: int) -> FloatArray:
-    """Return the F-score of the first 1, 2, ... items; past the last it stays."""
-    n_wanted = int(wanted.sum())
-    if len(order) == 0:
-        return np.full(largest, float(n_wanted == 0))
-    hits = np.cumsum(wanted[order])
-    f = 2.0 * hits / (np.arange(1, len(order) + 1) + n_wanted)
-    return np.pad(f, (0, largest - len(order)), mode="edge")

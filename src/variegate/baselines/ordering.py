@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.baselines.selecting import select
 from variegate.decoding import Constraint
 
-__all__ = ["Ordering"]
+__all__ = ["Ordering", "f_of_first"]
 
 #: Methods whose first choices do not depend on how many are asked for.
 _ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
@@ -101,3 +101,13 @@ def _filled(order: IntArray, k: int | None, limit: Constraint) -> IntArray:
             spent += float(limit.costs[item])
             taken.append(item)
     return np.array(taken, dtype=np.intp)
+
+
+def f_of_first(wanted: BoolArray, order: IntArray, largest: int) -> FloatArray:
+    """Return the F-score of the first 1, 2, ... items; past the last it stays."""
+    n_wanted = int(wanted.sum())
+    if len(order) == 0:
+        return np.full(largest, float(n_wanted == 0))
+    hits = np.cumsum(wanted[order])
+    f = 2.0 * hits / (np.arange(1, len(order) + 1) + n_wanted)
+    return np.pad(f, (0, largest - len(order)), mode="edge")

@@ -95,16 +95,17 @@ _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
     type=click.Choice(KERNELS),
     default=KERNELS[0],
     show_default=True,
-    help="The similarity: Gaussians and a linear part with learned weights, or linear.",
+    help="The similarity: Gaussians and a linear part with learned weights, learned "
+    "kinds, a learned metric, or linear; auto is what does best on groups held out in "
+    "turn.",
 )
 @click.option(
     "--decoder",
     type=click.Choice(["greedy", "local", "mbr", "expected-f"]),
-    default=_DEFAULT.decoder,
-    show_default=True,
     help="How rows are chosen: one after the other, then with exchanges, by the "
     "agreement of samples, which takes longer and chooses more, or for the largest "
-    "F-score that can be expected, which chooses more too.",
+    "F-score that can be expected, which chooses more too. By default what does best "
+    "with the kernel on groups held out, greedy if a kernel is named.",
 )
 @click.option("--l2", type=Number(min=0.0), help="Penalty on weights.")
 @click.option(

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, logit
+from threadpoolctl import threadpool_limits
 
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
@@ -172,6 +173,14 @@ class Kinds(FromStart):
         """Return the probability (N, n_kinds) of every item to be of every kind."""
         return self._roots(self.prepare(ground_set), parameters) ** 2
 
+    def familiarity(self, ground_set: GroundSet) -> FloatArray:
+        """Return, for every item, the cosine with the nearest of the first centres.
+
+        Items of kinds that were not there in training are far from all of them.
+        """
+        centers = unit_rows(self._settled())
+        return np.asarray((self.prepare(ground_set) @ centers.T).max(axis=1))
+
     def _roots(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
         """Return ``φ = √p``."""
         from variegate.compiled.learned import to_roots
@@ -262,5 +271,7 @@ def _centers(items: FloatArray, n_kinds: int, seed: int) -> FloatArray:
         return items
     from sklearn.cluster import KMeans  # slow to import, seldom needed
 
-    means = KMeans(n_kinds, n_init=4, random_state=seed).fit(items)
+    # Threads that wait for each other take longer than one, if the machine is busy.
+    with threadpool_limits(limits=1):
+        means = KMeans(n_kinds, n_init=4, random_state=seed).fit(items)
     return np.asarray(means.cluster_centers_, dtype=np.float64)

@@ -16,7 +16,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.candidates import best_by_quality
 from variegate.baselines.ordering import Ordering
 from variegate.decoding import Constraint, Decoder
-from variegate.ensemble import LEnsemble
+from variegate.decoding.ranking import ranked
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.selection import Selection
@@ -30,6 +30,7 @@ __all__ = [
     "Choices",
     "choose",
     "in_turn",
+    "inclusion",
     "limit_of",
 ]
 
@@ -105,32 +106,14 @@ class ByModel:
         return Choice(order, ensemble.marginals(), chosen.ending())
 
 
-def ranked(ensemble: LEnsemble, members: IntArray) -> IntArray:
-    """Return members in the order in which each adds most to those before it.
-
-    These are the pivots of a Cholesky factorisation of ``L`` on the members.
-    """
-    if len(members) < 2:
-        return members
-    kernel = ensemble.representation
-    u = kernel.log_scale[members]
-    S = kernel.submatrix(members)
-    left, factor = np.diag(S).copy(), np.zeros_like(S)
-    # What is left of a unit after so many subtractions is rounding below this.
-    floor = len(members) * np.finfo(np.float64).eps
-    is_left = np.ones(len(members), dtype=bool)
-    order: list[int] = []
-    for step in range(len(members)):
-        # In logarithms, as qualities differ by more than a number can hold.
-        gains = 2.0 * u + np.log(np.maximum(left, floor))
-        pivot = int(np.argmax(np.where(is_left, gains, -np.inf)))
-        order.append(pivot)
-        is_left[pivot] = False
-        if left[pivot] > floor:
-            column = S[:, pivot] - factor[:, :step] @ factor[pivot, :step]
-            factor[:, step] = column / np.sqrt(left[pivot])
-            left -= factor[:, step] ** 2
-    return np.asarray(members[order])
+def inclusion(model: LargeMarginDPP, group: Group) -> FloatArray:
+    """Return the probability of each row to be chosen, NaN for no candidates."""
+    if len(group) <= MAX_CANDIDATES:
+        return model.ensemble(group.ground_set).marginals()
+    candidates = best_by_quality(model, group.quality, MAX_CANDIDATES, None)
+    probability = np.full(len(group), np.nan)
+    probability[candidates] = model.ensemble(group.take(candidates)).marginals()
+    return probability
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from variegate._typing import BoolArray, IntArray
@@ -33,9 +34,15 @@ def untrained_ways(
     for name in methods:
         check_choice("method", name, METHODS)
     return {
-        f"{name} ({terms})": terms.way(ByMethod(name, trade_off=trade_off, seed=seed))
+        f"{name} ({terms})": terms.way(_by_method(name, trade_off, seed))
         for name in methods
     }
+
+
+def _by_method(
+    name: str, trade_off: float, seed: int
+) -> Callable[[int | None, float | None], ByMethod]:
+    return lambda k, budget: ByMethod(name, k, budget, trade_off, seed)
 
 
 def model_ways(
@@ -45,7 +52,7 @@ def model_ways(
     free = selector._chooser(omega)
     ways: dict[str, Callable[[Group], Choice]] = {name: free}
     if not terms.are_free:
-        ways[f"{name} ({terms})"] = terms.way(free)
+        ways[f"{name} ({terms})"] = terms.way(partial(selector._chooser_for, omega))
     return ways
 
 
@@ -103,7 +110,7 @@ def compare(
         here,
         first.n_jobs,
         counting(progress, "judging", len(used)),
-        DiversityJudge(kinds_by(first._chooser(omega).model)),
+        DiversityJudge(kinds_by(first._model_at(omega))),
     )
     return replace(found, reference=name if terms.are_free else f"{name} ({terms})")
 

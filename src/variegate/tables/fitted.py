@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_count, check_number
 from variegate.application.base import Application
-from variegate.decoding import as_decoder
+from variegate.baselines.ordering import Ordering
 from variegate.estimator import LargeMarginDPP
 from variegate.tables.cells import as_labels
-from variegate.tables.choosing import ByModel, Choices, choose
+from variegate.tables.choosing import Choices, choose
 from variegate.tables.columns import Columns
 from variegate.tables.comparison import compare, untrained_ways
 from variegate.tables.encoding import Encoding
@@ -29,6 +29,7 @@ from variegate.tables.splitting import only, usable_groups
 from variegate.tables.survey import survey
 from variegate.tables.table import Progress, Table, TableError, as_table, ignore
 from variegate.tables.terms import Terms
+from variegate.tables.ways import Chooser, Elsewhere, Way
 
 if TYPE_CHECKING:
     from variegate.application.description import Description
@@ -52,6 +53,9 @@ class FittedSelector(Application):
     columns_: Columns
     encoding_: Encoding
     omega_: float
+    k_: int | None
+    ordering_: Ordering | None
+    elsewhere_: Elsewhere | None
     seed_: int
     decoder: Any
     empty_groups: str
@@ -70,6 +74,15 @@ class FittedSelector(Application):
         """The model for ``omega_``."""
         check_is_fitted(self, "family_")
         return self.family_.at(self.omega_)
+
+    def _model_at(self, omega: float | None) -> LargeMarginDPP:
+        """Return the model for an omega, by default that for ``omega_``."""
+        return self.family_.at(self.family_.resolve(omega, self.omega_))
+
+    @property
+    def way_(self) -> Way:
+        """The models, and how rows are chosen by them if nothing else is asked for."""
+        return Way(self.family_, self.omega_, self.k_, self.ordering_)
 
     @property
     def feature_names_(self) -> list[str]:
@@ -148,7 +161,7 @@ class FittedSelector(Application):
             With the columns that the model was learned with; labels are not needed.
         k : int, optional
             Rows to choose from each group, all of it if it has no more.  By default
-            the model decides how many are worth choosing.
+            ``k_``; where that is None the model decides how many are worth choosing.
         budget : float, optional
             The most that the rows of a group may cost together.
         omega : float, optional
@@ -183,7 +196,7 @@ class FittedSelector(Application):
         omega: float | None = None,
         k: int | None = None,
         budget: float | None = None,
-    ) -> ByModel:
+    ) -> Chooser:
         """Return what chooses from a group."""
         if k is not None:
             check_count("k", k)
@@ -191,9 +204,17 @@ class FittedSelector(Application):
             check_number("budget", budget, positive=True)
         if omega is not None:
             check_number("omega", omega, positive=True)
-        model = self.family_.at(self.family_.resolve(omega, self.omega_))
-        decoder = model.decoder if self.decoder is None else self.decoder
-        return ByModel(model, as_decoder(decoder), k, budget, self.seed_)
+        return self._chooser_for(omega, k, budget)
+
+    def _chooser_for(
+        self, omega: float | None, k: int | None, budget: float | None
+    ) -> Chooser:
+        given: dict[str, Any] = {"omega": omega, "k": k, "budget": budget}
+        given |= {"decoder": self.decoder, "seed": self.seed_}
+        usual = self.way_.chooser(**given)
+        if self.elsewhere_ is None:
+            return usual
+        return self.elsewhere_.chooser(usual, **given)
 
     def _groups(
         self,
@@ -246,7 +267,7 @@ class FittedSelector(Application):
             Two arrays with a value for each row: ``kind`` and ``probability``.
         """
         check_is_fitted(self, "family_")
-        model = self.family_.at(self.family_.resolve(omega, self.omega_))
+        model = self._model_at(omega)
         return row_kinds(kinds_of(model, block), self._groups(as_table(X)))
 
     def select(

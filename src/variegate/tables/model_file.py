@@ -14,6 +14,7 @@ import numpy as np
 from variegate.persistence import ModelFileError
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, FeatureColumn
+from variegate.tables.ways import encode_elsewhere, encode_rule
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -35,6 +36,8 @@ def encode_rest(selector: TableSelector) -> dict[str, Any]:
             },
         },
         "omega": selector.omega_,
+        **encode_rule(selector.way_),
+        "elsewhere": encode_elsewhere(selector.elsewhere_),
         "seed": selector.seed_,
         "table": [str(name) for name in selector.feature_names_in_],
     }

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import IntArray
+from variegate.baselines.ordering import Ordering
 from variegate.tables.evaluation import SCORES, Evaluation
 from variegate.tables.survey import Survey
 from variegate.tables.training import Learned
 from variegate.tuning.path import OmegaPath, PathPoint
+from variegate.tuning.race import Standing
 
 __all__ = ["path_of_record", "training_record", "validation_path"]
 
@@ -24,6 +26,8 @@ def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | 
         return None
     points = []
     for omega, rows in judged.scores.items():
+        if omega == "":  # what is chosen if no omega is asked for
+            continue
         means, errors = rows.mean(axis=0), np.full(len(SCORES), np.nan)
         # Of a single group nobody knows how much chance there is in it.
         if len(rows) > 1:
@@ -54,14 +58,42 @@ def training_record(
         "group_sizes": _spread(sizes),
         "chosen_sizes": _spread(survey.n_chosen[learned_from]),
         "omega": learned.omega,
+        "compared": _compared(learned),
+        "n_compared": learned.n_compared,
         "history": _history(learned),
         "path": None if path is None else _encode_path(path),
         "validation": None,
     }
     if judged is not None:
-        intervals = judged.intervals(names=[str(learned.omega)])[str(learned.omega)]
+        intervals = judged.intervals(names=[""])[""]
         record["validation"] = {name: list(intervals[name]) for name in SCORES}
     return record
+
+
+def _compared(learned: Learned) -> dict[str, list[dict[str, Any]]]:
+    """Return how contenders did on held-out groups, the winner first."""
+    winner = learned.winner
+    if winner is None or not winner.standings:
+        return {}
+
+    def plain(standing: Standing) -> dict[str, Any]:
+        how, error = standing.rule.how, standing.behind_error
+        if isinstance(how, Ordering):
+            how = f"{how.method}, trade-off {how.trade_off:g}"
+        return {
+            "name": standing.name,
+            "how": how if isinstance(how, str) else repr(how),
+            "k": standing.rule.k,
+            "f": standing.mean,
+            "behind": standing.behind,
+            "error": None if np.isnan(error) else error,
+            "n_groups": len(standing.scores),
+        }
+
+    return {
+        "kernels": [plain(standing) for standing in winner.standings],
+        "settings": [plain(standing) for standing in winner.varied],
+    }
 
 
 def _spread(counts: IntArray) -> dict[str, float]:

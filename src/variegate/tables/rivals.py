@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -89,7 +90,7 @@ class Rivals:
         for name, rival in self.rivals.items():
             own = terms.with_k(rival.k)
             said = terms if terms.budget is not None else own
-            ways[f"{name} ({said})"] = own.way(ByRival(rival))
+            ways[f"{name} ({said})"] = own.way(partial(ByRival, rival))
         return ways
 
 

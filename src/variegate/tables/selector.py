@@ -30,6 +30,7 @@ from variegate.tables.fitted import FittedSelector
 from variegate.tables.groups import Groups
 from variegate.tables.kinds import kinds_record
 from variegate.tables.record import path_of_record, training_record, validation_path
+from variegate.tables.similarities import has_target, kernel_for, search_for
 from variegate.tables.splitting import only, split, usable_groups
 from variegate.tables.survey import (
     Survey,
@@ -38,7 +39,8 @@ from variegate.tables.survey import (
     survey,
 )
 from variegate.tables.table import Progress, Table, TableError, as_table, ignore
-from variegate.tables.training import Lesson, kernel_for
+from variegate.tables.training import Lesson
+from variegate.tables.ways import decode_elsewhere, decode_rule
 from variegate.tuning import LargeMarginDPPCV
 from variegate.tuning.family import as_omegas
 
@@ -96,10 +98,15 @@ class TableSelector(FittedSelector):
         To choose from with ``tune``.
     target_precision, target_recall : float, optional
         A mean precision or recall on new groups to aim at; implies ``tune``.
-    kernel : {"multiple", "linear"} or Kernel, optional
-        The similarity: Gaussians of several bandwidths and a linear part with learned
-        weights, or a linear kernel; over all columns of the similarity.  "multiple" if
-        the estimator has none.
+    kernel : {"auto", "multiple", "kinds", "metric", "linear"} or Kernel, optional
+        The similarity, over all columns of it: Gaussians of several bandwidths and a
+        linear part with learned weights, learned kinds, a learned metric, or a linear
+        kernel.  "auto", if the estimator has none, compares kinds of several numbers,
+        Gaussians and the linear kernel on at most 300 groups, held out in turn, among
+        themselves and with a logistic regression whose rows an untrained method of
+        :func:`variegate.select` makes diverse, and takes what does best there; what of
+        ``lam``, ``l2``, ``omega``, ``decoder`` is not given, and whether to choose a
+        fixed number of rows, is decided there too.
     l2 : float, optional
         Penalty on the weights of the quality.  1e-4 without an estimator.
     decoder : name or decoder object, optional
@@ -143,6 +150,15 @@ class TableSelector(FittedSelector):
         Those of the family.
     omega_ : float
         That which is used if none is asked for.
+    k_ : int or None
+        Rows that are chosen from each group if nothing is asked for; None where the
+        model decides how many.
+    ordering_ : Ordering or None
+        The method of :func:`variegate.select` and its trade-off that rows are chosen
+        by, with the model's quality for relevance, where a regression did best.
+    elsewhere_ : Elsewhere or None
+        Where kinds were learned by comparison: models without learned kinds, for groups
+        that are unlike those of training.
     path_ : OmegaPath or None
         Precision and recall by omega: of cross-validation with ``tune``, else on the
         groups held out.
@@ -254,14 +270,17 @@ class TableSelector(FittedSelector):
         groups = Groups(table, found, encoding, labels, self.memory, progress)
         learned = self._lesson(encoding, progress).learn(groups, learned_from)
         self.columns_, self.encoding_ = columns, encoding
-        self.family_, self.omega_ = learned.family, learned.omega
+        self.family_, self.omega_ = learned.way.family, learned.omega
+        self.k_, self.ordering_ = learned.way.k, learned.way.ordering
+        self.elsewhere_ = learned.elsewhere
         self.feature_names_in_ = np.array(table.schema.names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         judged = None
         if len(held_out):
+            ways = {str(omega): self._chooser(omega) for omega in self.omegas_}
             judged = evaluate(
                 only(groups, held_out),
-                {str(omega): self._chooser(omega) for omega in self.omegas_},
+                ways | {"": self._chooser()},
                 self.n_jobs,
                 lambda done: progress("judging", done, len(held_out)),
             )
@@ -314,9 +333,8 @@ class TableSelector(FittedSelector):
         estimator.set_params(
             kernel=kernel_for(kernel, encoding), random_state=self.seed_
         )
-        targets = (self.target_precision, self.target_recall)
         search = None
-        if self.tune or targets != (None, None):
+        if self.tune or has_target(self):
             search = LargeMarginDPPCV(
                 lams=self.lams,
                 target_precision=self.target_precision,
@@ -326,7 +344,19 @@ class TableSelector(FittedSelector):
                 refit=False,
             )
         omegas = None if self.omega is None else as_omegas(self.omega)
-        return Lesson(estimator, omegas, search, self.memory, self.n_epochs, progress)
+        kernels = None
+        if kernel in (None, "auto"):
+            kernels = search_for(self, estimator, encoding)
+        return Lesson(
+            estimator,
+            omegas,
+            search,
+            self.memory,
+            self.seed_,
+            kernels,
+            self.n_epochs,
+            progress,
+        )
 
     def _check_parameters(self) -> None:
         check_choice("empty_groups", self.empty_groups, EMPTY_GROUPS)
@@ -363,5 +393,9 @@ class TableSelector(FittedSelector):
         selector = super().decode(document, kernels)
         selector.estimator = clone(selector.models_[0])
         selector.omega_ = selector.family_.resolve(float(document["omega"]))
+        selector.k_, selector.ordering_ = decode_rule(document)
+        selector.elsewhere_ = decode_elsewhere(
+            document.get("elsewhere"), selector.models_[0], kernels
+        )
         selector.path_ = path_of_record(selector.training_)
         return selector

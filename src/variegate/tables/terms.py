@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from variegate._validation import check_count, check_number
 from variegate.tables.choosing import Choice
 from variegate.tables.groups import Group
+from variegate.tables.ways import Chooser
 
 __all__ = ["WANTED", "Terms"]
 
@@ -50,10 +50,10 @@ class Terms:
         """Return the terms with a number of rows, if they have none."""
         return self if self.k is not None else replace(self, k=k)
 
-    def way(self, chooser: Any) -> Callable[[Group], Choice]:
-        """Return a chooser that keeps the terms; it has a ``k`` and a ``budget``."""
-        if self.k != WANTED:
-            return replace(chooser, k=self.k, budget=self.budget)  # type: ignore[no-any-return]
-        return lambda group: replace(
-            chooser, k=len(group.wanted()), budget=self.budget
-        )(group)
+    def way(
+        self, make: Callable[[int | None, float | None], Chooser]
+    ) -> Callable[[Group], Choice]:
+        """Return a chooser that keeps the terms, made with ``k`` and a budget."""
+        if not isinstance(self.k, str):
+            return make(self.k, self.budget)
+        return lambda group: make(len(group.wanted()), self.budget)(group)

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from variegate._typing import IntArray
+from variegate.baselines.ordering import Ordering
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
-from variegate.kernels import Kernel, Linear, Mixture, MultipleKernel
+from variegate.kernels import Linear
 from variegate.solvers import MiniBatch, Step
 from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
 from variegate.tables.splitting import examples, only
 from variegate.tables.table import Progress, TableError, ignore
-from variegate.tuning import LargeMarginDPPCV, OmegaFamily, OmegaPath
+from variegate.tables.ways import Elsewhere, Way
+from variegate.tuning import LargeMarginDPPCV, OmegaPath
+from variegate.tuning.contenders import LearnedDPP, TwoStage
+from variegate.tuning.familiarity import Familiarity
 from variegate.tuning.family import outwards
+from variegate.tuning.kernel_search import KernelSearch, Winner
+from variegate.tuning.race import Rule
 
-__all__ = ["Learned", "Lesson", "kernel_for"]
+__all__ = ["Learned", "Lesson"]
 
 #: The omegas that are learned where none is named.
 OMEGAS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
@@ -31,6 +40,16 @@ TUNING_OMEGAS = (1 / 4, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 #: Groups that lambda and omega are chosen on, at most.
 MAX_TUNING = 500
+
+#: Groups that kernels are compared on, at most, rows of such a group, and rows of all,
+#: which may be more where groups are few.
+MAX_COMPARED = 300
+MAX_COMPARED_ROWS = 500
+MAX_COMPARED_IN_ALL = 7500
+FEW_COMPARED = 50
+
+#: Groups without which nothing is compared.
+MIN_COMPARED = 4
 
 #: Groups that learning from a stream is watched by, at most.
 _MAX_WATCHED = 500
@@ -47,24 +66,34 @@ _BUFFER = 64 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned: ``omega`` is the one to use."""
+    """What was learned, and why that."""
 
-    family: OmegaFamily
-    omega: float
-    #: Scores on held-out groups that ``omega`` was chosen by.
+    way: Way
+    #: For groups unlike those that were learned from.
+    elsewhere: Elsewhere | None = None
+    #: Scores on held-out groups that omega was chosen by.
     path: OmegaPath | None = None
     #: Groups that it was chosen on, 0 if it was given.
     n_tuned: int = 0
+    #: What was compared, and on how many groups.
+    winner: Winner | None = None
+    n_compared: int = 0
+
+    @property
+    def omega(self) -> float:
+        """The omega to use."""
+        return self.way.omega
 
     @property
     def lam(self) -> float:
         """The weight of the margin."""
-        return float(self.family.models[0].lam)
+        return float(self.way.family.models[0].lam)
 
     @property
     def history(self) -> list[Step]:
         """The steps of the first fit."""
-        return self.family.at(outwards(self.family.omegas)[0]).history_
+        family = self.way.family
+        return family.at(outwards(family.omegas)[0]).history_
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +108,29 @@ class Lesson:
     #: omegas, folds and callback are put in when it is used.
     search: LargeMarginDPPCV | None
     memory: int
+    #: For the groups that are held out in turn.
+    seed: int = 0
+    #: What chooses the kernel of the estimator, if that is wanted.
+    kernels: KernelSearch | None = None
     #: Passes over groups that do not fit in memory; None: as many as make ``N_STEPS``.
     n_epochs: int | None = None
     progress: Progress = ignore
 
     def learn(self, groups: Groups, numbers: IntArray) -> Learned:
         """Learn from the groups with these numbers."""
-        self._refuse_large(groups, numbers)
-        if self._bytes(groups, numbers) <= self.memory:
-            return self._learn_in_memory(groups, numbers)
-        return self._learn_from_stream(groups, numbers)
+        is_small = groups.survey.index.sizes[numbers].max() <= MAX_COMPARED_ROWS
+        # Threads of BLAS wait for each other longer than small matrices take.
+        with threadpool_limits(1 if is_small else None, user_api="blas"):
+            winner, n_compared = self._compared(groups, numbers)
+            self._refuse_large(groups, numbers, winner.way.model.kernel)
+            if self._bytes(groups, numbers) <= self.memory:
+                learned = self._learn_in_memory(groups, numbers, winner)
+            else:
+                learned = self._learn_from_stream(groups, numbers, winner)
+        return replace(learned, n_compared=n_compared)
 
-    def _refuse_large(self, groups: Groups, numbers: IntArray) -> None:
+    def _refuse_large(self, groups: Groups, numbers: IntArray, kernel: Any) -> None:
         """Refuse groups whose pairs of rows would not fit in memory."""
-        kernel = self.estimator.kernel
         if getattr(kernel, "approximation", None) or isinstance(kernel, Linear):
             return
         sizes = groups.survey.index.sizes[numbers]
@@ -113,60 +151,118 @@ class Lesson:
         pairs = 2.0 * (sizes**2).sum()
         return int(8.0 * (features + pairs))
 
-    # In memory --------------------------------------------------------------------
+    # What to learn with -----------------------------------------------------------
 
-    def _learn_in_memory(self, groups: Groups, numbers: IntArray) -> Learned:
-        omegas = self.omegas or OMEGAS
-        estimator, omega, path, n_tuned = self._tuned(
-            groups, numbers, omegas, self.memory
-        )
-        omegas = (*omegas, omega) if estimator.lam > 0.0 else (omega,)
-        with groups.named(numbers):
-            family = self._fit(
-                estimator, omegas, estimator.max_iter, *examples(groups, numbers)
+    def _compared(self, groups: Groups, numbers: IntArray) -> tuple[Winner, int]:
+        """Return what does best on held-out groups, and how many were looked at.
+
+        Where there is nothing to compare, or too little to do it on, it is the
+        estimator as it is.
+        """
+        given = Winner(LearnedDPP("", self.estimator, ()), Rule(self.estimator.decoder))
+        if self.kernels is None:
+            return given, 0
+        small = numbers[groups.survey.index.sizes[numbers] <= MAX_COMPARED_ROWS]
+        mean = groups.survey.index.sizes[small].mean() if len(small) else 1.0
+        most = max(FEW_COMPARED, min(MAX_COMPARED, int(MAX_COMPARED_IN_ALL / mean)))
+        some = self._within(groups, small, most, self.memory // 2)
+        if len(some) < MIN_COMPARED:
+            return given, 0
+        with groups.named(some):
+            winner = self.kernels.run(
+                *examples(groups, some),
+                seed=self.seed,
+                progress=lambda done, total: self.progress("comparing", done, total),
             )
-        self.progress("learning", 1, 1)
-        return Learned(family, omega, path, n_tuned)
+        return winner, len(some)
 
     def _tuned(
         self,
         groups: Groups,
         numbers: IntArray,
+        winner: Winner,
         omegas: Sequence[float],
         n_bytes: int,
-    ) -> tuple[LargeMarginDPP, float, OmegaPath | None, int]:
-        """Return an estimator and its omega, the path it was chosen by and on how many.
+    ) -> tuple[Winner, float, OmegaPath | None, int]:
+        """Return the winner and its omega, the path it was chosen by and on how many.
 
         Without a search they are as given; it is made on groups of so many bytes.
         """
-        if self.search is None:
-            return self.estimator, outwards(omegas)[0], None, 0
+        estimator = winner.way.model
+        if self.search is None or isinstance(winner.way, TwoStage):
+            own = float(estimator.omega)
+            is_own = self.kernels is not None and self.omegas is None
+            return winner, own if is_own else outwards(omegas)[0], None, 0
         numbers = self._within(groups, numbers, MAX_TUNING, n_bytes)
         if len(numbers) < 2:
             raise TableError(
                 "one group is not enough to choose lambda and omega by: give more "
                 "groups, or do not tune"
             )
+        decoder = estimator.decoder if winner.rule.k else winner.rule.how
         search = clone(self.search).set_params(
-            estimator=clone(self.estimator).set_params(callback=None, n_jobs=None),
+            estimator=clone(estimator).set_params(
+                callback=None, n_jobs=None, decoder=decoder
+            ),
             omegas=self.omegas or TUNING_OMEGAS,
             cv=min(3, len(numbers)),
             callback=lambda done, total: self.progress("tuning", done, total),
         )
         with groups.named(numbers):
             search.fit(*examples(groups, numbers))
-        estimator = clone(self.estimator).set_params(lam=search.best_lam_)
-        return estimator, search.best_omega_, search.path_, len(numbers)
+        way = replace(
+            winner.way, model=clone(estimator).set_params(lam=search.best_lam_)
+        )
+        tuned = replace(winner, way=way)
+        if winner.rule.k and winner.standings[0].mean <= search.best_score_:
+            tuned = replace(tuned, rule=Rule(decoder))
+        return tuned, search.best_omega_, search.path_, len(numbers)
+
+    # In memory --------------------------------------------------------------------
+
+    def _learn_in_memory(
+        self, groups: Groups, numbers: IntArray, winner: Winner
+    ) -> Learned:
+        omegas = self.omegas or OMEGAS
+        winner, omega, path, n_tuned = self._tuned(
+            groups, numbers, winner, omegas, self.memory
+        )
+        omegas = (*omegas, omega) if winner.way.model.lam > 0.0 else (omega,)
+        with groups.named(numbers):
+            data = examples(groups, numbers)
+            way = self._fit(winner, omegas, omega, *data)
+            elsewhere = self._elsewhere(winner, way, *data)
+        self.progress("learning", 1, 1)
+        return Learned(way, elsewhere, path, n_tuned, winner)
+
+    def _elsewhere(
+        self, winner: Winner, way: Way, ground_sets: Any, subsets: Any
+    ) -> Elsewhere | None:
+        """Learn what is for groups unlike all of these, if it is wanted."""
+        if winner.elsewhere is None:
+            return None
+        kernel = way.family.models[0].kernel_
+        is_familiar = Familiarity.of(kernel, ground_sets)
+        if is_familiar is None:
+            return None
+        other = self._fit(
+            winner.elsewhere, way.family.omegas, way.omega, ground_sets, subsets
+        )
+        return Elsewhere(other, is_familiar)
 
     def _fit(
         self,
-        estimator: LargeMarginDPP,
+        winner: Winner,
         omegas: Sequence[float],
-        n_steps: int,
+        omega: float,
         *data: Any,
+        n_steps: int = 0,
+        solver: Any = None,
         **others: Any,
-    ) -> OmegaFamily:
+    ) -> Way:
         """Fit a family, each model in about ``n_steps`` steps, or groups seen."""
+        estimator = winner.way.model
+        n_steps = n_steps or estimator.max_iter
         total, n_fitted = n_steps * len(set(omegas)), 0
 
         def step(one: Step) -> Any:
@@ -179,20 +275,40 @@ class Lesson:
             nonlocal n_fitted
             n_fitted = done
 
+        is_learned = isinstance(winner.way, LearnedDPP)
         watched = clone(estimator).set_params(callback=step)
-        family = OmegaFamily.fit(watched, omegas, *data, progress=fitted, **others)
+        if solver is not None:
+            watched.set_params(solver=solver)
+        if is_learned and winner.rule.k is None:
+            watched.set_params(decoder=winner.rule.how)
+        way = replace(winner.way, model=watched)
+        with warnings.catch_warnings():
+            if self.kernels is not None:
+                # What did best on held-out groups had fewer steps than these.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            family = way.family(omegas, *data, progress=fitted, **others)
         for model in family.models:
             # How the models were made, less what is about this machine and this table.
             model.set_params(n_jobs=None, solver=self.estimator.solver)
-        return family
+        how = winner.rule.how
+        ordering = how if isinstance(how, Ordering) else None
+        return Way(family, omega, winner.rule.k, ordering)
 
     # From a stream ----------------------------------------------------------------
 
-    def _learn_from_stream(self, groups: Groups, numbers: IntArray) -> Learned:
-        estimator, omega, path, n_tuned = self._tuned(
-            groups, numbers, self.omegas or (1.0,), self.memory // 2
+    def _learn_from_stream(
+        self, groups: Groups, numbers: IntArray, winner: Winner
+    ) -> Learned:
+        winner, omega, path, n_tuned = self._tuned(
+            groups, numbers, winner, self.omegas or (1.0,), self.memory // 2
         )
         omegas = (*(self.omegas or ()), omega)
+        if isinstance(winner.way, TwoStage):
+            # Few numbers, for which some of the groups are enough.
+            some = self._within(groups, numbers, len(numbers), self.memory // 2)
+            with groups.named(some):
+                way = self._fit(winner, omegas, omega, *examples(groups, some))
+            return Learned(way, None, path, n_tuned, winner)
         # The best of the steps is told by groups that are not learned from.
         n_watched = min(_MAX_WATCHED, len(numbers) // 20)
         watched = self._within(
@@ -202,14 +318,20 @@ class Lesson:
         solver = self._solver(groups, numbers)
         validation = examples(groups, watched) if len(watched) else None
         with groups.named(numbers, watched):
-            family = self._fit(
-                clone(estimator).set_params(solver=solver),
+            way = self._fit(
+                winner,
                 omegas,
-                len(numbers) * solver.n_epochs,
+                omega,
                 _Stream(groups, numbers),
+                None,
+                n_steps=len(numbers) * solver.n_epochs,
+                solver=solver,
                 validation=validation,
             )
-        return Learned(family, omega, path, n_tuned)
+        some = self._within(groups, numbers, MAX_TUNING, self.memory // 8)
+        with groups.named(some):
+            elsewhere = self._elsewhere(winner, way, *examples(groups, some))
+        return Learned(way, elsewhere, path, n_tuned, winner)
 
     def _solver(self, groups: Groups, numbers: IntArray) -> MiniBatch:
         """Return a solver whose buffer and batches are of bounded size.
@@ -261,18 +383,3 @@ class _Stream:
     def __iter__(self) -> Iterator[tuple[GroundSet, IntArray]]:
         for group in only(self.groups, self.numbers):
             yield group.ground_set, group.wanted()
-
-
-def kernel_for(kernel: Any, encoding: Encoding) -> Kernel:
-    """Return the kernel that a name stands for, over all blocks of the similarity.
-
-    None stands for "multiple".
-    """
-    if isinstance(kernel, Kernel):
-        return kernel
-    blocks = list(encoding.blocks) if len(encoding.blocks) > 1 else None
-    if kernel != "linear":
-        return MultipleKernel(blocks=blocks)
-    if blocks is None:
-        return Linear()
-    return Mixture([Linear(block=block) for block in blocks])

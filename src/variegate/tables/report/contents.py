@@ -15,6 +15,7 @@ from variegate.report.words import count, one_line, percent
 from variegate.tables.diversity import NEAR_COPY
 from variegate.tables.evaluation import Evaluation, Interval
 from variegate.tables.report import facts, similarity
+from variegate.tables.report.choice import compared_rows, compared_words
 from variegate.tables.report.examples import ExampleGroup, ExampleRow
 from variegate.tables.report.pictures import all_figures
 from variegate.tuning.path import PathPoint
@@ -54,6 +55,8 @@ def contents(report: Report) -> dict[str, Any]:
             for name, interval in facts.validation(selector).items()
         ],
         "comparison": report.comparison and _comparison(report.comparison),
+        "compared": [Row(list(row)) for row in compared_rows(selector)],
+        "about_compared": compared_words(selector),
         "about_path": facts.about_path(selector),
         "points": [
             _point(point, point.omega == selector.omega_)

@@ -15,6 +15,7 @@ from variegate.application.description.model import (
 from variegate.report.words import shortened
 from variegate.tables.encoding import FeatureColumn
 from variegate.tables.report import facts, similarity
+from variegate.tables.report.choice import compared_rows, compared_words
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -39,6 +40,7 @@ def describe(selector: TableSelector) -> Description:
             Section(
                 "columns", columns, [facts.EMPTY_CELLS[selector.encoding_.missing]]
             ),
+            _compared(selector),
             _scores(selector),
             _path(selector),
         ],
@@ -59,17 +61,26 @@ def _within_a_line(name: str) -> str:
     return name if name[1:2] == "-" else name[:1].lower() + name[1:]
 
 
+def _compared(selector: TableSelector) -> Section:
+    rows = compared_rows(selector)
+    lines = textwrap.wrap(compared_words(selector), 86)
+    heads = [("", "chosen by", "F", "behind", "groups")] if rows else []
+    return Section("what was compared", [*heads, *rows], lines)
+
+
 def _scores(selector: TableSelector) -> Section:
     found = facts.validation(selector)
     groups = selector.training_.get("n_held_out", 0)
-    at = facts.omega_name(selector.omega_)
     rows = [("", "mean", "95 % interval")] if found else []
     for name, interval in found.items():
         label = _within_a_line(facts.SCORE_NAMES[name])
         rows.append(
             (label, facts.score(name, interval.mean), facts.between(name, interval))
         )
-    return Section(f"on {groups:,} held-out groups, at omega = {at}", rows)
+    at = f"omega = {facts.omega_name(selector.omega_)}"
+    if selector.k_ is not None:
+        at = f"k = {selector.k_}"
+    return Section(f"on {groups:,} held-out groups, at {at}", rows)
 
 
 def _path(selector: TableSelector) -> Section:
@@ -101,6 +112,9 @@ def _numbers(selector: TableSelector) -> dict[str, Any]:
         "lam": selector.lam_,
         "omega": selector.omega_,
         "omegas": list(selector.omegas_),
+        "k": selector.k_,
+        "ordering": selector.ordering_ and asdict(selector.ordering_),
+        "has_elsewhere": selector.elsewhere_ is not None,
         "validation": found or record.get("validation"),
         "path": record.get("path"),
         "weights": selector.weights_,

@@ -10,10 +10,10 @@ import numpy as np
 
 from variegate import metrics
 from variegate._typing import IntArray
-from variegate.tables.choosing import ByModel
 from variegate.tables.groups import Group
 from variegate.tables.row_texts import row_texts
 from variegate.tables.table import Table
+from variegate.tables.ways import Chooser
 
 __all__ = ["ExampleGroup", "ExampleRow", "example_groups"]
 
@@ -41,7 +41,7 @@ class ExampleGroup:
 
 
 def example_groups(
-    table: Table, groups: Sequence[Group], chooser: ByModel, show: Sequence[str]
+    table: Table, groups: Sequence[Group], chooser: Chooser, show: Sequence[str]
 ) -> list[ExampleGroup]:
     """Return groups with the cells of the columns ``show`` as text.
 

@@ -10,6 +10,7 @@ from variegate.application.description.parts import Weight, named_weights
 from variegate.report.words import count, shortened
 from variegate.tables.encoding import FeatureColumn
 from variegate.tables.evaluation import Interval
+from variegate.tables.report.choice import how_chosen
 from variegate.tuning.path import PathPoint, omega_name
 
 if TYPE_CHECKING:
@@ -154,7 +155,11 @@ def about_training(selector: TableSelector) -> dict[str, str]:
     result = model.solver_result_
     n_tuned = record.get("n_tuned", 0)
     how = f"chosen by cross-validation on {count(n_tuned, 'group')}"
-    lam = f"{selector.lam_:g}, {how if n_tuned else 'as given'}"
+    n_compared = record.get("n_compared", 0)
+    given = "as given"
+    if n_compared:
+        given = f"by comparison on {count(n_compared, 'group')}"
+    lam = f"{selector.lam_:g}, {how if n_tuned else given}"
     facts = {
         "λ (weight of the margin)": lam
         + (": maximum likelihood" if selector.lam_ == 0.0 else ""),
@@ -166,10 +171,9 @@ def about_training(selector: TableSelector) -> dict[str, str]:
             f"{len(selector.omegas_)}, for ω = "
             f"{', '.join(map(omega_name, selector.omegas_))}"
         )
-    decoder = model.decoder
     facts |= {
         "Kernel": type(model.kernel_).__name__,
-        "Decoder": decoder if isinstance(decoder, str) else type(decoder).__name__,
+        "Rows are chosen": how_chosen(selector),
         "Penalty on the weights": f"{model.l2:g}",
         "Ended": result.status,
         "Iterations": f"{result.n_iterations:,}",

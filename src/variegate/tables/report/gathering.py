@@ -107,7 +107,7 @@ def _compared(
         ways,
         selector.n_jobs,
         counting(progress, "comparing", len(compared)),
-        DiversityJudge(kinds_by(chooser.model)),
+        DiversityJudge(kinds_by(selector.model_)),
     )
 
 

@@ -1,0 +1,216 @@
+"""Which similarity, and how to choose by it, decided on held-out ground sets.
+
+First, kernels race with the settings of an estimator against each other and against a
+regression with an untrained diversifier.  Then the settings of the winner are varied,
+each from what it has learned; a setting is changed only where that is a clear gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from sklearn.base import clone
+
+from variegate._typing import IntArray
+from variegate.decoding import Decoder
+from variegate.estimator import LargeMarginDPP
+from variegate.ground_set import GroundSet
+from variegate.kernels import Kernel, Mixture
+from variegate.tuning.contenders import LearnedDPP, TwoStage
+from variegate.tuning.race import Race, Rule, Standing, paired
+
+__all__ = ["KernelSearch", "Winner"]
+
+#: Iterations of every fit: kernels can be told apart before their fits have ended.
+MAX_ITER = 50
+
+#: The largest fixed number of items that is tried, and by how many more than the most
+#: that were wanted.
+MAX_LARGEST = 60
+_MORE = 2
+
+#: Variations of the settings that are tried on more than one part of the data.
+_MOST_VARIED = 2
+
+#: What settings are varied to; ``penalty`` is that of the kernel, as a multiple.
+VARIED = {
+    "penalty": (0.1, 10.0),
+    "lam": (1.0, 16.0),
+    "l2": (1e-2,),
+    "omega": (4.0,),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Winner:
+    """What to learn with, and how to choose.
+
+    Attributes
+    ----------
+    way : LearnedDPP or TwoStage
+    rule : Rule
+        How to choose, and how many.
+    elsewhere : Winner or None
+        The best with a similarity that is not learned, for ground sets unlike those of
+        training, where the winner has learned kinds.
+    standings : list of Standing
+        All that were compared, the winner first.
+    varied : list of Standing
+        The winner with other settings, the best first.
+    """
+
+    way: LearnedDPP | TwoStage
+    rule: Rule
+    elsewhere: Winner | None = None
+    standings: Sequence[Standing] = ()
+    varied: Sequence[Standing] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSearch:
+    """A search for what does best on held-out ground sets.
+
+    Attributes
+    ----------
+    estimator : LargeMarginDPP
+        All settings but the kernel.
+    kernels : dict from name to Kernel
+        Those that run.
+    fixed : dict from name to Kernel
+        Those among them whose similarity of two items does not depend on what was seen
+        in training; they are fit for anything.
+    cosine : Kernel
+        The similarity of the untrained diversifier.
+    decoders : sequence of decoders
+        For as many items as the model finds right; the first is preferred.
+    varies : sequence of str
+        Of ``VARIED``, what may be changed.
+    tries_sizes : bool
+        Whether fixed numbers of items are tried too, and the regression, which needs
+        one.
+    """
+
+    estimator: LargeMarginDPP
+    kernels: Mapping[str, Kernel]
+    cosine: Kernel
+    fixed: Sequence[str] = ()
+    decoders: Sequence[str | Decoder] = ("greedy", "expected-f")
+    varies: Sequence[str] = tuple(VARIED)
+    tries_sizes: bool = True
+
+    def run(
+        self,
+        ground_sets: Sequence[GroundSet],
+        subsets: Sequence[IntArray],
+        seed: int = 0,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Winner:
+        """Return what did best."""
+        largest = self._largest(subsets) if self.tries_sizes else 0
+        contenders: list[Any] = [
+            LearnedDPP(name, self._quick(kernel), self.decoders, largest)
+            for name, kernel in self.kernels.items()
+        ]
+        if largest:
+            model = clone(self.estimator).set_params(kernel=self.cosine)
+            contenders.append(TwoStage(largest, model))
+        race = Race(ground_sets, subsets, seed=seed, progress=progress)
+        # What is needed for unfamiliar ground sets is cheap, and worth a good choice.
+        standings = race.run(contenders, keep=(*self.fixed, TwoStage.name))
+        first = standings[0]
+        winner = Winner(self._in_full(first.contender), first.rule, None, standings)
+        if isinstance(first.contender, LearnedDPP) and self.varies:
+            winner = self._varied(race, winner)
+        if first.name in self.kernels and first.name not in self.fixed:
+            return replace(winner, elsewhere=self._elsewhere(standings))
+        return winner
+
+    def _quick(self, kernel: Kernel) -> LargeMarginDPP:
+        """Return a model that is fitted well enough to be compared."""
+        model: LargeMarginDPP = clone(self.estimator)
+        most = min(model.max_iter, MAX_ITER)
+        model.set_params(kernel=kernel, max_iter=most, callback=None, n_jobs=None)
+        return model
+
+    def _in_full(self, contender: Any) -> Any:
+        """Return a contender that is fitted to the end."""
+        names = ("max_iter", "callback", "n_jobs")
+        model = clone(contender.model)
+        model.set_params(**{name: getattr(self.estimator, name) for name in names})
+        return replace(contender, model=model)
+
+    def _largest(self, subsets: Sequence[IntArray]) -> int:
+        return min(max(len(subset) for subset in subsets) + _MORE, MAX_LARGEST)
+
+    def _varied(self, race: Race, winner: Winner) -> Winner:
+        """Try other settings of the winner."""
+        first = winner.standings[0]
+        way: Any = first.contender
+        judged: Sequence[Any] = first.judged
+        starts = [one.model for one in judged]
+        base = replace(way, name="as it is", starts=starts)
+        others = [
+            replace(base, name=name, model=vary(clone(way.model)))
+            for name, vary in self._variations(way.model)
+        ]
+        varied = race.run([base, *others], _MOST_VARIED, keep=[base.name])
+        same = next(standing for standing in varied if standing.name == base.name)
+        for standing in varied:
+            n_both = min(len(standing.scores), len(same.scores))
+            gain, error = paired(standing.scores[:n_both], same.scores[:n_both])
+            is_full = len(standing.judged) == len(race.parts)
+            if is_full and gain > error:
+                found: Any = standing.contender
+                better = replace(found, name=way.name, starts=())
+                return replace(
+                    winner,
+                    way=self._in_full(better),
+                    rule=standing.rule,
+                    varied=varied,
+                )
+        return replace(winner, rule=same.rule, varied=varied)
+
+    def _variations(
+        self, model: LargeMarginDPP
+    ) -> list[tuple[str, Callable[[LargeMarginDPP], LargeMarginDPP]]]:
+        """Return names of settings, and what sets them."""
+        found: list[Any] = []
+        for name in self.varies:
+            for value in VARIED[name]:
+                if name != "penalty":
+                    label = f"{name} = {value:g}"
+                    found.append((label, partial(_set, name=name, value=value)))
+                elif _penalized(model.kernel):
+                    label = f"penalty x {value:g}"
+                    found.append((label, partial(_scale_penalty, factor=value)))
+        return found
+
+    def _elsewhere(self, standings: Sequence[Standing]) -> Winner | None:
+        """Return the best whose similarity is not learned."""
+        able = [
+            s for s in standings if s.name not in self.kernels or s.name in self.fixed
+        ]
+        if not able:
+            return None
+        best = max(able, key=lambda standing: (len(standing.judged), standing.mean))
+        return Winner(self._in_full(best.contender), best.rule)
+
+
+def _set(model: LargeMarginDPP, name: str, value: float) -> LargeMarginDPP:
+    model.set_params(**{name: value})
+    return model
+
+
+def _scale_penalty(model: LargeMarginDPP, factor: float) -> LargeMarginDPP:
+    for part in _penalized(model.kernel):
+        part.set_params(penalty=factor * part.penalty)
+    return model
+
+
+def _penalized(kernel: Any) -> list[Any]:
+    """Return the parts of a kernel that are pulled towards their start."""
+    parts = kernel.kernels if isinstance(kernel, Mixture) else [kernel]
+    return [part for part in parts if hasattr(part, "penalty")]

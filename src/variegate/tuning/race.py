@@ -1,0 +1,247 @@
+"""Ways to choose, compared on held-out ground sets until it is clear who is ahead.
+
+All contenders are fitted on the same parts of the data and judged on the rest.  After
+each part, those that are clearly behind the leader drop out, so that most of the time
+goes to those that are close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from variegate._typing import FloatArray, IntArray
+from variegate.baselines.ordering import Ordering
+from variegate.decoding import Decoder
+from variegate.ground_set import GroundSet, renumbering
+
+__all__ = ["Contender", "Judged", "Race", "Rule", "Standing"]
+
+#: Standard errors behind the leader at which a contender drops out.
+DROPPED_AT = 1.5
+
+#: Who comes first is taken if he is no more standard errors behind the best.
+AS_GOOD = 0.5
+
+
+class Rule(NamedTuple):
+    """How items are chosen: by a decoder, or by a method of :func:`variegate.select`.
+
+    ``k`` is their number, None where the model decides.
+    """
+
+    how: str | Decoder | Ordering
+    k: int | None = None
+
+
+class Judged(Protocol):
+    """A contender that has learned."""
+
+    def scores(
+        self, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
+    ) -> Mapping[Rule, FloatArray]:
+        """Return the F-score of every ground set, by rule; mildest rules first."""
+
+
+class Contender(Protocol):
+    """A way to choose that learns from examples."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in reports."""
+
+    def fit(
+        self, ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray], part: int
+    ) -> Judged:
+        """Learn from what is not in the part with this number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """How a contender did, with the rule that suits it best.
+
+    Attributes
+    ----------
+    contender : Contender
+    rule : Rule
+    scores : array
+        F-scores of the held-out ground sets, those of the first part first.
+    behind : float
+        Mean score of the winner less that of this one, on the same ground sets.
+    behind_error : float
+        The standard error of that difference; NaN where there is one ground set.
+    judged : list of Judged
+        What it learned from each part.
+    """
+
+    contender: Contender
+    rule: Rule
+    scores: FloatArray
+    behind: float
+    behind_error: float
+    judged: list[Judged]
+
+    @property
+    def name(self) -> str:
+        """The name of the contender."""
+        return self.contender.name
+
+    @property
+    def mean(self) -> float:
+        """The mean F-score."""
+        return float(self.scores.mean())
+
+
+class Part(NamedTuple):
+    """Positions of the ground sets to learn from, and of those to judge by."""
+
+    learned: IntArray
+    held_out: IntArray
+
+
+@dataclass(eq=False)
+class Race:
+    """Several contenders on the same data.
+
+    Attributes
+    ----------
+    ground_sets, subsets : list
+    n_parts : int, default=3
+        In how many parts the data is held out, one after the other.
+    seed : int, default=0
+        For the parts.
+    progress : callable, optional
+        Called with the numbers of fits that are done and of all that may come.
+    """
+
+    ground_sets: Sequence[GroundSet]
+    subsets: Sequence[IntArray]
+    n_parts: int = 3
+    seed: int = 0
+    progress: Callable[[int, int], object] | None = None
+    parts: list[Part] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Divide the data."""
+        n_sets = len(self.ground_sets)
+        if n_sets < 2:
+            raise ValueError(f"a race needs two ground sets at least, got {n_sets}")
+        order = np.random.default_rng(self.seed).permutation(n_sets)
+        pieces = np.array_split(order, min(self.n_parts, n_sets))
+        self.parts = [
+            Part(np.sort(np.setdiff1d(order, piece)), np.sort(piece))
+            for piece in pieces
+        ]
+
+    def run(
+        self,
+        contenders: Sequence[Contender],
+        most: int | None = None,
+        keep: Sequence[str] = (),
+    ) -> list[Standing]:
+        """Return how all contenders did, the winner first, who is far behind last.
+
+        Of contenders as good as the best, the one that comes first wins.
+        After each part go on those that are not clearly behind, at ``most`` so many,
+        and in any case those whose names are in ``keep``.
+        """
+        runners = [_Runner(contender) for contender in contenders]
+        racing, n_fits, n_done = runners, len(self.parts) * len(runners), 0
+        for number, part in enumerate(self.parts):
+            for runner in racing:
+                runner.run(*self._of(part.learned), *self._of(part.held_out), part)
+                n_done += 1
+                if self.progress is not None:
+                    self.progress(n_done, n_fits)
+            left = len(self.parts) - number - 1
+            going_on = _still_racing(racing)[:most]
+            kept = [runner for runner in racing if runner.contender.name in keep]
+            racing = going_on + [runner for runner in kept if runner not in going_on]
+            n_fits = n_done + left * len(racing)
+        winner = _winner([runner for runner in runners if runner in racing])
+        ended = [runner.standing(winner) for runner in runners]
+        return sorted(
+            ended,
+            key=lambda one: (one.contender is not winner.contender, one.behind),
+        )
+
+    def _of(self, positions: Iterable[int]) -> tuple[list[GroundSet], list[IntArray]]:
+        chosen = list(positions)
+        return [self.ground_sets[i] for i in chosen], [self.subsets[i] for i in chosen]
+
+
+@dataclass(eq=False)
+class _Runner:
+    """A contender on the way."""
+
+    contender: Contender
+    judged: list[Judged] = field(default_factory=list)
+    found: dict[Rule, list[FloatArray]] = field(default_factory=dict)
+
+    def run(
+        self,
+        ground_sets: list[GroundSet],
+        subsets: list[IntArray],
+        held_out: list[GroundSet],
+        wanted: list[IntArray],
+        part: Part,
+    ) -> None:
+        """Learn from one part of the data, be judged by the other."""
+        with renumbering(part.learned):
+            judged = self.contender.fit(ground_sets, subsets, len(self.judged))
+        with renumbering(part.held_out):
+            scores = judged.scores(held_out, wanted)
+        for rule, values in scores.items():
+            self.found.setdefault(rule, []).append(values)
+        self.judged.append(judged)
+
+    def scores(self) -> tuple[Rule, FloatArray]:
+        """Return the best rule and its scores; of rules as good, the first."""
+        table = {rule: np.concatenate(parts) for rule, parts in self.found.items()}
+        best = max(table.values(), key=lambda scores: float(scores.mean()))
+        for rule, scores in table.items():
+            mean, error = paired(best, scores)
+            if mean <= AS_GOOD * error or mean == 0.0:
+                return rule, scores
+        raise AssertionError("the best rule is as good as itself")
+
+    @property
+    def mean(self) -> float:
+        return float(self.scores()[1].mean())
+
+    def standing(self, winner: _Runner) -> Standing:
+        rule, scores = self.scores()
+        behind, error = paired(winner.scores()[1][: len(scores)], scores)
+        return Standing(self.contender, rule, scores, behind, error, self.judged)
+
+
+def _winner(runners: Sequence[_Runner]) -> _Runner:
+    """Return the first of those that are as good as the best."""
+    best = max(runners, key=lambda runner: runner.mean)
+    for runner in runners:
+        behind, error = paired(best.scores()[1], runner.scores()[1])
+        if runner is best or behind <= AS_GOOD * error:
+            return runner
+    raise AssertionError("the best is as good as itself")
+
+
+def _still_racing(runners: Sequence[_Runner]) -> list[_Runner]:
+    """Return those that are not clearly behind, the first first."""
+    runners = sorted(runners, key=lambda runner: -runner.mean)
+    first = runners[0].scores()[1]
+    left = []
+    for runner in runners:
+        behind, error = paired(first, runner.scores()[1])
+        if not behind > DROPPED_AT * error or np.isnan(error):
+            left.append(runner)
+    return left
+
+
+def paired(first: FloatArray, second: FloatArray) -> tuple[float, float]:
+    """Return the mean difference of scores of the same sets, and its standard error."""
+    less = first - second
+    error = less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.nan
+    return float(less.mean()), float(error)
