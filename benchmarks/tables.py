@@ -55,23 +55,19 @@ def contest(out):
     train, test = out / "contest-train.parquet", out / "contest-test.parquet"
     write_table(make_table(2000, 50, random_state=0), train)
     write_table(make_table(500, 50, random_state=1), test)
-    mle = ["--lam", "0"]
-    settings = {"mle": mle, "lme": [], "tuned": ["--tune"]}
-    settings |= {"mbr-mle": [*mle, "--decoder", "mbr"]}
-    settings |= {"mbr-tuned": ["--tune", "--decoder", "mbr"]}
+    gaussians = ["--kernel", "multiple"]
+    settings = {"tuned": ["--tune"], "auto": []}
+    settings |= {"lme": gaussians, "mle": [*gaussians, "--lam", "0"]}
     models = {name: out / f"contest-{name}.json" for name in settings}
     for name, how in settings.items():
         variegate(
             "fit", train, *COLUMNS, *how, "-o", models[name], "--force", quiet=True
         )
     named = {name: ["--model", path] for name, path in models.items()}
-    greedy = [*named["tuned"], *named["lme"], *named["mle"]]
-    mbr = [*named["mbr-tuned"], *named["mbr-mle"]]
+    every = [option for options in named.values() for option in options]
     others = ["--relevance", "score", "--train", train]
-    variegate("evaluate", test, *greedy, *others)
-    for k in (8, "wanted"):
-        variegate("evaluate", test, *named["tuned"], *named["mle"], *others, "--k", k)
-    variegate("evaluate", test, *mbr, "--methods", "none")
+    variegate("evaluate", test, *every, *others)
+    variegate("evaluate", test, *every, *others, "--k", 8)
 
 
 def decoders(out):
@@ -88,6 +84,7 @@ def decoders(out):
         selector = TableSelector(
             group="query", item="item", label="chosen", similarity="embedding",
             quality=["score", "freshness", "popularity"], categorical="kind",
+            kernel="multiple",
         )  # fmt: skip
         selector.fit(make_table(300, 50, random_state=100 + seed))
         test = make_table(150, 50, random_state=200 + seed)

@@ -210,12 +210,13 @@ class Lesson:
         )
         with groups.named(numbers):
             search.fit(*examples(groups, numbers))
-        way = replace(
-            winner.way, model=clone(estimator).set_params(lam=search.best_lam_)
-        )
-        tuned = replace(winner, way=way)
-        if winner.rule.k and winner.standings[0].mean <= search.best_score_:
-            tuned = replace(tuned, rule=Rule(decoder))
+        best = next(p for p in search.path_ if p.omega == search.path_.chosen)
+        if winner.rule.k and winner.standings[0].mean > best.f + best.f_error:
+            # A fixed number of rows is clearly better than what can be tuned.
+            return winner, float(estimator.omega), None, 0
+        model = clone(estimator).set_params(lam=search.best_lam_)
+        way = replace(winner.way, model=model)
+        tuned = replace(winner, way=way, rule=Rule(decoder))
         return tuned, search.best_omega_, search.path_, len(numbers)
 
     # In memory --------------------------------------------------------------------
