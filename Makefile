@@ -6,17 +6,23 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 OUT    ?= out
 
-.PHONY: demo test test-slow lint format bench docs pictures wheel clean
+.PHONY: demo test test-slow test-versions which lint format bench docs pictures wheel clean
 
 demo: $(READY)  ## the paper's synthetic experiment in about a minute: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
 
 # One BLAS thread a test process: more only fight over the cores.
-test: lint  ## lint, types, and every test but the slow ones
+test: which lint  ## lint, types, and every test but the slow ones
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "not slow"
 
 test-slow: $(READY)  ## the checks that take minutes
 	$(BIN)/python -m pytest -m slow
+
+test-versions: $(READY)  ## the tests on every Python, with the least and the newest versions
+	$(BIN)/python scripts/versions.py
+
+which: $(READY)
+	@$(BIN)/python -c 'import sys; print("Python", sys.version.split()[0], "in $(VENV)")'
 
 lint: $(READY)
 	$(BIN)/ruff check .

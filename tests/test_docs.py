@@ -98,8 +98,9 @@ def test_defaults_in_docstrings_are_those_of_the_code():
 
     for cls in (vg.LargeMarginDPP, vg.Linear, vg.MultipleKernel, vg.Precomputed):
         documented = dict(
-            re.findall(r"^    (\w+) : .*default=(\S+)$", cls.__doc__, re.MULTILINE)
+            re.findall(r"^(\w+) : .*default=(\S+)$", inspect.getdoc(cls), re.MULTILINE)
         )
+        assert documented, cls.__name__
         for name, value in documented.items():
             default = inspect.signature(cls.__init__).parameters[name].default
             assert eval(value) == default, f"{cls.__name__}.{name}"

@@ -408,7 +408,9 @@ def test_defaults_in_the_docstring_are_those_of_the_code():
 
     documented = dict(
         re.findall(
-            r"^    (\w+) : .*default=(.+)$", LargeMarginDPPCV.__doc__, re.MULTILINE
+            r"^(\w+) : .*default=(.+)$",
+            inspect.getdoc(LargeMarginDPPCV),
+            re.MULTILINE,
         )
     )
     assert set(documented) == {"lams", "cv", "scoring", "n_samples", "refit"}

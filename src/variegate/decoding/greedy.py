@@ -81,5 +81,5 @@ def _choose_lazily(kernel: Factored, k: int | None) -> tuple[list[int], str]:
     count, reached = lazy_greedy(kernel.B, squared, RANK_TOLERANCE, threshold, chosen)
     taken = chosen[:count].tolist()
     if count == k:
-        return taken, all_chosen(k)
+        return taken, all_chosen(count)
     return taken, NO_GAIN if reached else nothing_left(count, k, RANK_USED_UP)

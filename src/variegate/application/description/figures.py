@@ -56,7 +56,7 @@ class _Chart:
         for place, value, number in zip(places, self.values, self.numbers, strict=True):
             axes.annotate(
                 number,
-                (value, place),
+                (value, float(place)),
                 xytext=(4 if value >= 0.0 else -4, 0),
                 textcoords="offset points",
                 ha="left" if value >= 0.0 else "right",
