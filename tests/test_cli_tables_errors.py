@@ -596,7 +596,7 @@ def test_vectors_that_became_numbers(refused):
         (str(SUMMARIZER), "holds a Summarizer, which is not about tables"),
         ("plain.json", "plain.json holds a LargeMarginDPP, which is not about tables"),
         ("cut.json", "cut.json is not a variegate model, or is damaged"),
-        ("odd.json", "odd.json: the scale of column 'score' makes no sense"),
+        ("odd.json", 'odd.json: "encoding.quality[0].scale'),
         ("train.csv", "train.csv is not a variegate model, or is damaged"),
         ("gone.json", "'gone.json' does not exist"),
     ],

@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 import variegate as vg
 from variegate import persistence
 from variegate.persistence import ModelFileError
+from variegate.schema import SchemaError
 from variegate.solvers import MiniBatch
 from variegate.streaming import PairFolder, write_pairs
 from variegate.tuning import OmegaFamily
@@ -155,15 +156,15 @@ def test_kept_as_plain_values(family, data):
 
 
 def test_files_that_make_no_family(family):
-    with pytest.raises(ModelFileError, match='the section "models" is missing'):
+    with pytest.raises(SchemaError, match='the section "models" is missing'):
         OmegaFamily.decode({}, (), "it", 5)
     with pytest.raises(ModelFileError, match="5 weights for the 4 features of 'it'"):
         OmegaFamily.decode({"models": family.encode()}, (), "it", 4)
     entry = family.encode()[0] | {"omega": -1.0}
-    with pytest.raises(
-        ModelFileError, match=r'"omega" is -1\.0, not a positive number'
-    ):
+    with pytest.raises(SchemaError, match=r'omega" is -1\.0, not a number above 0'):
         OmegaFamily.decode({"models": [entry]}, (), "it", 5)
+    with pytest.raises(ModelFileError, match="two models for one omega"):
+        OmegaFamily.decode({"models": [family.encode()[0]] * 2}, (), "it", 5)
 
 
 def test_applications_register_how_their_files_are_read(tmp_path, monkeypatch):

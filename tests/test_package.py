@@ -96,7 +96,7 @@ def test_import_loads_nothing_optional():
 #: for a type, from its own room and from those on lines above it.
 LAYERS = """
 _version _typing
-_validation _random _files
+_validation _random _files schema
 compiled report
 linalg
 ground_set selection metrics
@@ -105,6 +105,7 @@ ensemble
 kernels streaming
 learning
 solvers
+model_format
 persistence
 estimator baselines datasets
 tuning

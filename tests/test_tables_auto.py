@@ -149,9 +149,15 @@ def test_a_file_keeps_how_rows_are_chosen(name, request, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"k": 0}, "k must be"),
-        ({"ordering": {"method": "best", "trade_off": 0.5}}, "unknown method 'best'"),
-        ({"ordering": {"method": "mmr", "trade_off": "much"}}, "trade_off must be"),
+        ({"k": 0}, '"k" is 0, not a whole number of at least 1'),
+        (
+            {"ordering": {"method": "best", "trade_off": 0.5}},
+            "ordering.method\" is 'best', not one of",
+        ),
+        (
+            {"ordering": {"method": "mmr", "trade_off": "much"}},
+            "ordering.trade_off\" is 'much', not a number",
+        ),
     ],
 )
 def test_damaged_rules_are_refused(regression, tmp_path, change, message):

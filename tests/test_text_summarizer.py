@@ -288,7 +288,7 @@ def test_training_budgets_that_nothing_fits():
     ("change", "message"),
     [
         ({"corpus": {"n_texts": 0, "counts": {}}}, "counts that cannot be"),
-        ({"corpus": {}}, "makes no sense"),
+        ({"corpus": {}}, 'corpus.n_texts" is missing'),
         ({"models": [{"omega": 0}]}, "makes no sense|section"),
     ],
 )

@@ -20,8 +20,11 @@ Names of kernels, decoders and solvers are looked up in a fixed table, never imp
 so a file from anywhere can do no more than fail to load.  Numbers are written with
 all their digits: a loaded model predicts exactly what the saved one did.
 
-Settings that a file lacks take their defaults, so that files of an older version load
-for ever; settings that this version does not know are an error.
+A file is checked whole when it is read, against one schema of its format
+(:mod:`variegate.model_format`, to which applications add their sections): a model that
+was loaded can be used and described.  Settings that a file lacks take their defaults,
+so that files of an older version load for ever; what this version does not know is an
+error.
 """
 
 from __future__ import annotations
@@ -31,24 +34,22 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from variegate import kernels as builtin_kernels
 from variegate._files import write_atomic
-from variegate._typing import FloatArray
 from variegate._version import __version__
 from variegate.decoding import DECODERS
 from variegate.kernels import Kernel
+from variegate.model_format import FORMAT, PLAIN, VERSION, parse
+from variegate.schema import SchemaError
 from variegate.solvers import SOLVERS, SolverResult, Stop
 
 __all__ = ["ModelFileError", "load", "save"]
 
 _Model = TypeVar("_Model")
-
-FORMAT = "variegate-model"
-VERSION = 1
 
 _KERNELS: dict[str, type[Kernel]] = {
     name: getattr(builtin_kernels, name)
@@ -97,6 +98,7 @@ def write_document(content: Mapping[str, Any], path: str | Path) -> None:
     }
     try:
         text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+        parse(text)  # what could not be read is not written
     except (TypeError, ValueError) as error:
         raise ValueError(f"the model cannot be written as JSON: {error}") from error
     write_atomic(path, text + "\n")
@@ -207,7 +209,7 @@ def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> Any:
     """
     path = Path(path)
     try:
-        document = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+        document = parse(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise ModelFileError(
             f"{path} is not a variegate model, or is damaged: {error}"
@@ -215,12 +217,12 @@ def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> Any:
     try:
         _check_head(document)
         return _reader(document.get("type"))(document, kernels)
-    except ModelFileError as error:
+    except (ModelFileError, SchemaError) as error:
         raise ModelFileError(f"{path}: {error}") from None
     except (
+        ArithmeticError,
         AttributeError,
-        KeyError,
-        OverflowError,
+        LookupError,
         RecursionError,
         TypeError,
         ValueError,
@@ -230,15 +232,11 @@ def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> Any:
         ) from None
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number that a model may hold")
-
-
 def _check_head(document: Any) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f'not a variegate model: "format" is not "{FORMAT}"')
     version = document.get("version")
-    if not _is_number(version) or not isinstance(version, int) or version < 1:
+    if version is None or not PLAIN.required["version"].admits(version):
         raise ModelFileError(f'"version" is {version!r}, not a version number')
     if version > VERSION:
         raise ModelFileError(
@@ -259,25 +257,34 @@ def _reader(kind: Any) -> Reader:
     return _readers[kind]
 
 
+def read_plain(
+    cls: Callable[..., _Model],
+    document: Mapping[str, Any],
+    kernels: Sequence[type[Kernel]] = (),
+) -> _Model:
+    """Return the model of a file that holds one and nothing else."""
+    PLAIN.check(document)
+    return decode(cls, document, kernels)
+
+
 def decode(
     cls: Callable[..., _Model],
     document: Mapping[str, Any],
     kernels: Sequence[type[Kernel]] = (),
 ) -> _Model:
-    """Return the ``LargeMarginDPP`` that :func:`encode` turned into plain values."""
-    section = _section(document, "kernel")
+    """Return the ``LargeMarginDPP`` that :func:`encode` turned into plain values.
+
+    They have been checked against the schema of the format.
+    """
+    section = document["kernel"]
     kernel = _decode_kernel(section, {k.__name__: k for k in kernels} | _KERNELS)
     model: Any = cls(
         **_decode_settings(cls(), document),
         kernel=kernel if section.get("given", True) else None,
     )
     model._check_parameters()
-    fitted = _section(document, "fitted")
-    theta = _vector(fitted, "theta")
-    intercept = fitted.get("intercept")
-    if not _is_number(intercept) or not np.isfinite(intercept):
-        raise ModelFileError(f'"intercept" is {intercept!r}, not a number')
-    parameters = _vector(fitted, "kernel_parameters")
+    fitted = document["fitted"]
+    parameters = np.array(fitted["kernel_parameters"], dtype=np.float64)
     if len(parameters) != kernel.domain.size:
         raise ModelFileError(
             f"{len(parameters)} kernel parameters, but the kernel has "
@@ -287,18 +294,18 @@ def decode(
         raise ModelFileError("a kernel parameter is outside its domain")
     training = document.get("training", {})
     parts = {
-        "theta": theta,
-        "intercept": np.full(int(model.fit_intercept), float(intercept)),
+        "theta": np.array(fitted["theta"], dtype=np.float64),
+        "intercept": np.full(int(model.fit_intercept), float(fitted["intercept"])),
         "kernel": parameters,
     }
     result = SolverResult(
         np.concatenate(list(parts.values())),
         float(training.get("objective", np.nan)),
         Stop(training.get("stop", Stop.CONVERGED.value)),
-        str(training.get("status", "")),
-        str(training.get("remedy", "")),
-        int(training.get("n_iterations", 0)),
-        int(training.get("n_evaluations", 0)),
+        training.get("status", ""),
+        training.get("remedy", ""),
+        training.get("n_iterations", 0),
+        training.get("n_evaluations", 0),
     )
     model._set_fitted(kernel, parts, result)
     fitted_model: _Model = model
@@ -312,25 +319,11 @@ def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     return section
 
 
-def _is_number(value: Any) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _vector(section: Mapping[str, Any], name: str) -> FloatArray:
-    values = section.get(name)
-    if not isinstance(values, list) or not all(_is_number(v) for v in values):
-        raise ModelFileError(f'"{name}" is not a list of numbers')
-    vector = np.array(values, dtype=np.float64)
-    if not np.isfinite(vector).all():
-        raise ModelFileError(f'"{name}" holds numbers too large for a model')
-    return vector
-
-
 def read_settings(
     document: Mapping[str, Any], model: Any, not_stored: Sequence[str]
 ) -> dict[str, Any]:
     """Return the settings of a file, all of them known to such a model."""
-    settings = _section(document, "settings")
+    settings: dict[str, Any] = document["settings"]
     known = set(model.get_params(deep=False)) - set(not_stored)
     if unknown := sorted(set(settings) - known):
         raise ModelFileError(f"unknown settings: {', '.join(unknown)}")

@@ -15,7 +15,9 @@ from variegate import persistence
 from variegate.application.description.model import Description, described
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
+from variegate.model_format import application
 from variegate.persistence import ModelFileError
+from variegate.schema import Shape
 from variegate.tuning import OmegaFamily
 
 __all__ = ["Application"]
@@ -25,8 +27,9 @@ class Application(BaseEstimator):  # type: ignore[misc]
     """An estimator that has learned a family of models over omega.
 
     A file holds the settings, what the application adds (``_encode_rest``), the models,
-    and ``training_``.  A subclass names its type of file, which an entry point in the
-    group ``variegate.applications`` leads back to its ``decode``.
+    and ``training_``; all of it is checked against a schema when it is read.  A
+    subclass names its type of file, which an entry point in the group
+    ``variegate.applications`` leads back to its ``decode``.
 
     Attributes
     ----------
@@ -45,6 +48,10 @@ class Application(BaseEstimator):  # type: ignore[misc]
     _noun: ClassVar[str]
     #: Settings that are code or data, and so are not in its files.
     _not_stored: ClassVar[tuple[str, ...]] = ()
+    #: The sections that it adds to a file, and those that older files may lack; the
+    #: shape of ``training_`` is among them.
+    _sections: ClassVar[Mapping[str, Shape]] = {}
+    _newer_sections: ClassVar[Mapping[str, Shape]] = {}
 
     family_: OmegaFamily
     training_: dict[str, Any]
@@ -121,6 +128,7 @@ class Application(BaseEstimator):  # type: ignore[misc]
         cls, document: Mapping[str, Any], kernels: Sequence[type[Kernel]] = ()
     ) -> Self:
         """Return the model that a file describes."""
+        application(cls._sections, cls._newer_sections).check(document)
         settings = persistence.read_settings(document, cls(), cls._not_stored)
         model = cls(**settings)
         model._decode_rest(document)

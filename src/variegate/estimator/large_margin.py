@@ -378,4 +378,4 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         persistence.save(self, path)
 
 
-persistence.register(None, partial(persistence.decode, LargeMarginDPP))
+persistence.register(None, partial(persistence.read_plain, LargeMarginDPP))

@@ -102,7 +102,12 @@ class Simplex(Domain):
         return generator.dirichlet(np.ones(self.size))
 
     def project(self, parameters: FloatArray) -> FloatArray:
-        """Return the nearest weights (Duchi et al., ICML 2008)."""
+        """Return the nearest weights (Duchi et al., ICML 2008).
+
+        The largest is taken from all of them first, which changes nothing but that
+        the one of all that is subtracted is not lost beside a large number.
+        """
+        parameters = parameters - parameters.max()
         descending = np.sort(parameters)[::-1]
         excess = (np.cumsum(descending) - 1.0) / np.arange(1, self.size + 1)
         threshold = excess[np.flatnonzero(descending > excess)[-1]]

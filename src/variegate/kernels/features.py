@@ -29,6 +29,7 @@ from variegate._typing import FloatArray
 from variegate._validation import check_choice, check_count
 from variegate.ground_set import GroundSet, naming
 from variegate.linalg.limits import POOLED_ITEMS
+from variegate.schema import Matrix
 
 APPROXIMATIONS = ("nystroem", "fourier")
 
@@ -243,10 +244,8 @@ def same_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
 
 def settled(approximation: str, numbers: Any) -> FeatureMap:
     """Return the map that a model file holds."""
-    array = np.array(numbers, dtype=np.float64)
-    if array.ndim != 2 or not array.size or not np.isfinite(array).all():
-        raise ValueError("the approximation of a Gaussian is not a matrix of numbers")
-    return _MAPS[approximation](array)
+    Matrix().check(numbers, "features")
+    return _MAPS[approximation](np.array(numbers, dtype=np.float64))
 
 
 def pool_of_items(

@@ -21,6 +21,7 @@ from variegate.kernels.features import (
 )
 from variegate.kernels.from_start import FromStart, as_dense
 from variegate.linalg.cosine import chunks, unit_rows
+from variegate.schema import ListOf, Matrix, Number
 
 
 class Kinds(FromStart):
@@ -117,17 +118,13 @@ class Kinds(FromStart):
         self.check()
         if not state:
             return
+        ListOf(Number()).check(state["center"], "center")
+        Matrix().check(state["centers"], "centers")
         center, centers = (
             np.array(state[name], dtype=np.float64) for name in ("center", "centers")
         )
-        if (
-            center.ndim != 1
-            or centers.ndim != 2
-            or not centers.size
-            or centers.shape[1] != len(center)
-            or not (np.isfinite(center).all() and np.isfinite(centers).all())
-        ):
-            raise ValueError("the centres of kinds are not a matrix of numbers")
+        if centers.shape[1] != len(center):
+            raise ValueError("the centres of kinds do not fit their common centre")
         self.center_, self.centers_ = center, centers
 
     def _settled(self) -> FloatArray:

@@ -20,6 +20,7 @@ from variegate.kernels.features import (
 from variegate.kernels.from_start import FromStart, as_dense
 from variegate.kernels.gaussian import squared_distances
 from variegate.linalg.limits import MEDIAN_ITEMS
+from variegate.schema import Matrix
 
 
 class Metric(FromStart):
@@ -103,12 +104,8 @@ class Metric(FromStart):
         self.check()
         if not state:
             return
-        directions = np.array(state["directions"], dtype=np.float64)
-        if directions.ndim != 2 or not directions.size:
-            raise ValueError("the directions of a metric are not a matrix of numbers")
-        if not np.isfinite(directions).all():
-            raise ValueError("the directions of a metric are too large")
-        self.directions_ = directions
+        Matrix().check(state["directions"], "directions")
+        self.directions_ = np.array(state["directions"], dtype=np.float64)
 
     def _settled(self) -> FloatArray:
         if not hasattr(self, "directions_"):

@@ -389,6 +389,8 @@ class FittedSelector(Application):
         """Return on which terms methods choose that cannot tell how much is enough."""
         if not terms.are_free:
             return terms
+        if not self.training_:
+            raise TableError("the model does not say how many rows are usual: give k")
         return Terms(max(1, round(float(self.training_["chosen_sizes"]["mean"]))))
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -9,12 +9,14 @@ import numpy as np
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.description.learned import LearnedKinds, learned_kinds
 from variegate.estimator import LargeMarginDPP
+from variegate.model_format import COUNT
+from variegate.schema import ListOf, Maybe, Number, Record, Text
 from variegate.tables.groups import Groups
 from variegate.tables.row_texts import as_text, row_texts
 from variegate.tables.splitting import only
 from variegate.tables.table import Table, TableError
 
-__all__ = ["RowKinds", "kinds_of", "kinds_record", "row_kinds"]
+__all__ = ["KINDS", "RowKinds", "kinds_of", "kinds_record", "row_kinds"]
 
 #: Groups that the record of a training looks at, at most.
 _MAX_GROUPS = 500
@@ -30,6 +32,37 @@ _TYPICAL = 5
 
 #: Kinds, the most common ones, of which they are.
 _MAX_KINDS = 64
+
+_SHARE = Number(least=0)
+_TYPICAL_ROW = Record(
+    {
+        "row": Number(least=1, is_whole=True),
+        "group": Maybe(Text()),
+        "item": Maybe(Text()),
+    }
+)
+#: The shape of what a training record holds about kinds.
+KINDS = ListOf(
+    Record(
+        {
+            "block": Maybe(Text()),
+            "weight": _SHARE,
+            "apart": _SHARE,
+            "n_groups": Number(least=1, is_whole=True),
+            "n_rows": COUNT,
+            "effective": _SHARE,
+            "kinds": ListOf(
+                Record(
+                    {
+                        "share": _SHARE,
+                        "chosen": _SHARE,
+                        "typical": ListOf(_TYPICAL_ROW),
+                    }
+                )
+            ),
+        }
+    )
+)
 
 
 class RowKinds(NamedTuple):

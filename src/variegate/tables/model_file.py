@@ -5,23 +5,69 @@ The format is that of :mod:`variegate.persistence`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from variegate.ground_set import GroundSet
+from variegate.kernels import Kernel
+from variegate.model_format import COUNT, POSITIVE
 from variegate.persistence import ModelFileError
+from variegate.schema import (
+    Anything,
+    Flag,
+    ListOf,
+    MapOf,
+    Maybe,
+    Number,
+    Record,
+    Shape,
+    Text,
+)
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, FeatureColumn
-from variegate.tables.ways import encode_elsewhere, encode_rule
+from variegate.tables.record import RECORD
+from variegate.tables.ways import (
+    ELSEWHERE,
+    RULE,
+    decode_elsewhere,
+    decode_rule,
+    encode_elsewhere,
+    encode_rule,
+)
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-__all__ = ["decode_rest", "encode_rest"]
+__all__ = ["NEWER_SECTIONS", "SECTIONS", "decode_rest", "decode_ways", "encode_rest"]
 
-_KINDS = ("number", "category", "vector", "direction")
+_COLUMN = Record(
+    {
+        "name": Text(),
+        "kind": Text(("number", "category", "vector", "direction")),
+        "mean": ListOf(Number()),
+        "scale": ListOf(POSITIVE),
+    },
+    {"levels": ListOf(Text()), "has_indicator": Flag(), "is_single": Flag()},
+)
+#: What a file of a selector holds beside settings and models.
+SECTIONS: dict[str, Shape] = {
+    "columns": MapOf(Anything()),
+    "encoding": Record(
+        {"quality": ListOf(_COLUMN, least=1), "blocks": MapOf(ListOf(_COLUMN, least=1))}
+    ),
+    "omega": POSITIVE,
+    "table": ListOf(Text()),
+}
+#: What the first files do not have.
+NEWER_SECTIONS: dict[str, Shape] = {
+    "seed": COUNT,
+    "elsewhere": Maybe(ELSEWHERE),
+    "training": RECORD,
+    **RULE,
+}
 
 
 def encode_rest(selector: TableSelector) -> dict[str, Any]:
@@ -49,7 +95,7 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
     section = document["encoding"]
     encoding = Encoding(
         tuple(map(_decode_column, section["quality"])),
-        {str(n): tuple(map(_decode_column, b)) for n, b in section["blocks"].items()},
+        {n: tuple(map(_decode_column, b)) for n, b in section["blocks"].items()},
         columns.missing,
     )
     similarity = [column for block in encoding.blocks.values() for column in block]
@@ -60,10 +106,42 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
         if sorted(column.name for column in features) != sorted(wanted):
             raise ModelFileError('"encoding" and "columns" do not fit together')
     selector.columns_, selector.encoding_ = columns, encoding
-    selector.seed_ = int(document.get("seed", 0))
-    names = [str(name) for name in document["table"]]
+    selector.seed_ = document.get("seed", 0)
+    names = document["table"]
     selector.feature_names_in_ = np.array(names, dtype=object)
     selector.n_features_in_ = len(names)
+
+
+def decode_ways(
+    selector: TableSelector,
+    document: Mapping[str, Any],
+    kernels: Sequence[type[Kernel]],
+) -> None:
+    """Give a selector with models the ways to choose that a file holds."""
+    selector.omega_ = selector.family_.resolve(document["omega"])
+    selector.k_, selector.ordering_ = decode_rule(document)
+    selector.elsewhere_ = decode_elsewhere(
+        document.get("elsewhere"), selector.models_[0], kernels
+    )
+    _check_models(selector)
+
+
+def _check_models(selector: TableSelector) -> None:
+    """Refuse models that cannot be used on the features of the columns."""
+    encoding = selector.encoding_
+    rng = np.random.default_rng(0)
+    blocks = {
+        name: rng.normal(size=(2, sum(column.size for column in block)))
+        for name, block in encoding.blocks.items()
+    }
+    items = GroundSet(rng.normal(size=(2, len(encoding.names))), blocks or None)
+    elsewhere = selector.elsewhere_
+    for family in (selector.family_, *([elsewhere.way.family] if elsewhere else [])):
+        for model in family.models:
+            kernel = model.kernel_
+            S = kernel.value(kernel.prepare(items), model.kernel_parameters_)
+            if not np.isfinite(S).all():
+                raise ModelFileError("the kernel gives no similarity")
 
 
 def _encode_column(column: FeatureColumn) -> dict[str, Any]:
@@ -72,23 +150,16 @@ def _encode_column(column: FeatureColumn) -> dict[str, Any]:
 
 
 def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
-    kind = section["kind"]
-    if kind not in _KINDS:
-        raise ModelFileError(f"unknown kind of column {kind!r}")
+    kind, name = section["kind"], section["name"]
     mean, scale = (np.array(section[k], dtype=np.float64) for k in ("mean", "scale"))
-    if (
-        mean.shape != scale.shape
-        or mean.ndim != 1
-        or (kind == "number" and len(mean) != 1)
-        or not (np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)).all()
-    ):
-        raise ModelFileError(f"the scale of column {section['name']!r} makes no sense")
+    if len(mean) != len(scale) or (kind == "number" and len(mean) != 1):
+        raise ModelFileError(f"the scale of column {name!r} makes no sense")
     return FeatureColumn(
-        str(section["name"]),
-        str(kind),
+        name,
+        kind,
         mean,
         scale,
-        tuple(str(level) for level in section.get("levels", ())),
-        bool(section.get("has_indicator", False)),
-        bool(section.get("is_single", False)),
+        tuple(section.get("levels", ())),
+        section.get("has_indicator", False),
+        section.get("is_single", False),
     )

@@ -8,16 +8,75 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate.baselines.ordering import Ordering
+from variegate.model_format import COUNT, POSITIVE
+from variegate.schema import Columns, ListOf, Maybe, Number, Pair, Record, Text
 from variegate.tables.evaluation import SCORES, Evaluation
+from variegate.tables.kinds import KINDS
 from variegate.tables.survey import Survey
 from variegate.tables.training import Learned
 from variegate.tuning.path import OmegaPath, PathPoint
 from variegate.tuning.race import Standing
 
-__all__ = ["path_of_record", "training_record", "validation_path"]
+__all__ = ["RECORD", "path_of_record", "training_record", "validation_path"]
 
 #: Points of the learning curve that are kept.
 _MAX_STEPS = 200
+
+_AMOUNT = Number(least=0)
+_SPREAD = Record({"mean": _AMOUNT, "smallest": COUNT, "largest": COUNT})
+_CONTENDER = Record(
+    {
+        "name": Text(),
+        "how": Text(),
+        "k": Maybe(COUNT),
+        "f": _AMOUNT,
+        "behind": Number(),
+        "error": Maybe(_AMOUNT),
+        "n_groups": COUNT,
+    }
+)
+_SEVERAL = ListOf(Maybe(Number()))
+_PATH = Record(
+    {
+        "lam": _AMOUNT,
+        "points": ListOf(
+            Record(
+                dict.fromkeys(PathPoint._fields, Maybe(Number())) | {"omega": POSITIVE}
+            )
+        ),
+    },
+    {
+        "chosen": Maybe(POSITIVE),
+        "target": Maybe(Pair(Text(("precision", "recall")), _AMOUNT)),
+    },
+)
+
+#: The shape of a training record; the first files know nothing of comparisons.
+RECORD = Record(
+    {
+        "n_rows": COUNT,
+        "n_groups": COUNT,
+        "n_learned_from": COUNT,
+        "n_held_out": COUNT,
+        "n_left_out": COUNT,
+        "group_sizes": _SPREAD,
+        "chosen_sizes": _SPREAD,
+    },
+    {
+        "n_tuned": COUNT,
+        "n_compared": COUNT,
+        "omega": POSITIVE,
+        "compared": Record(
+            {}, {"kernels": ListOf(_CONTENDER), "settings": ListOf(_CONTENDER)}
+        ),
+        "history": Columns(
+            dict.fromkeys(("iteration", "objective", "n_seen", "expected_f"), _SEVERAL)
+        ),
+        "path": Maybe(_PATH),
+        "validation": Maybe(Record(dict.fromkeys(SCORES, ListOf(Number(), 3, 3)))),
+        "kinds": KINDS,
+    },
+)
 
 
 def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | None:
@@ -135,8 +194,8 @@ def path_of_record(record: dict[str, Any]) -> OmegaPath | None:
     ]
     target = section.get("target")
     return OmegaPath(
-        float(section["lam"]),
+        section["lam"],
         tuple(points),
         section.get("chosen"),
-        None if target is None else (str(target[0]), float(target[1])),
+        None if target is None else tuple(target),
     )

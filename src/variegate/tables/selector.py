@@ -40,7 +40,6 @@ from variegate.tables.survey import (
 )
 from variegate.tables.table import Progress, Table, TableError, as_table, ignore
 from variegate.tables.training import Lesson
-from variegate.tables.ways import decode_elsewhere, decode_rule
 from variegate.tuning import LargeMarginDPPCV
 from variegate.tuning.family import as_omegas
 
@@ -382,6 +381,8 @@ class TableSelector(FittedSelector):
 
     # Keeping ----------------------------------------------------------------------
 
+    _sections = model_file.SECTIONS
+    _newer_sections = model_file.NEWER_SECTIONS
     _encode_rest = model_file.encode_rest
     _decode_rest = model_file.decode_rest
 
@@ -392,10 +393,6 @@ class TableSelector(FittedSelector):
         """Return the selector that a file describes."""
         selector = super().decode(document, kernels)
         selector.estimator = clone(selector.models_[0])
-        selector.omega_ = selector.family_.resolve(float(document["omega"]))
-        selector.k_, selector.ordering_ = decode_rule(document)
-        selector.elsewhere_ = decode_elsewhere(
-            document.get("elsewhere"), selector.models_[0], kernels
-        )
+        model_file.decode_ways(selector, document, kernels)
         selector.path_ = path_of_record(selector.training_)
         return selector

@@ -6,20 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines.learned import METHODS
 from variegate.baselines.ordering import Ordering
 from variegate.decoding import as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
 from variegate.learning.quality import log_quality
+from variegate.model_format import MODELS, POSITIVE
 from variegate.persistence import ModelFileError
+from variegate.schema import Maybe, Number, Record, Shape, Text
 from variegate.tables.choosing import ByMethod, ByModel, Choice, inclusion
 from variegate.tables.groups import Group
 from variegate.tuning import OmegaFamily
-from variegate.tuning.familiarity import Familiarity
+from variegate.tuning.familiarity import Familiarity, kinds_of
 
 __all__ = [
+    "ELSEWHERE",
+    "RULE",
     "Chooser",
     "Elsewhere",
     "Way",
@@ -30,6 +33,16 @@ __all__ = [
 ]
 
 Chooser = Callable[[Group], Choice]
+
+#: The shape of a rule in a file, which the first files do not have.
+RULE: dict[str, Shape] = {
+    "k": Maybe(Number(least=1, is_whole=True)),
+    "ordering": Maybe(
+        Record({"method": Text(tuple(METHODS)), "trade_off": Number(least=0)})
+    ),
+}
+#: The shape of another way, for groups elsewhere.
+ELSEWHERE = Record({"least": Number(), "omega": POSITIVE, "models": MODELS}, RULE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,18 +135,9 @@ def encode_rule(way: Way) -> dict[str, Any]:
 
 
 def decode_rule(section: Mapping[str, Any]) -> tuple[int | None, Ordering | None]:
-    """Return ``k`` and ``ordering`` of a file, if they make sense."""
-    k, ordering = section.get("k"), section.get("ordering")
-    try:
-        if k is not None:
-            check_count("k", k)
-        if ordering is None:
-            return k, None
-        check_choice("method", ordering["method"], METHODS)
-        check_number("trade_off", ordering["trade_off"])
-    except ValueError as error:
-        raise ModelFileError(str(error)) from None
-    return k, Ordering(str(ordering["method"]), float(ordering["trade_off"]))
+    """Return ``k`` and ``ordering`` of a file."""
+    ordering = section.get("ordering")
+    return section.get("k"), ordering and Ordering(**ordering)
 
 
 def encode_elsewhere(elsewhere: Elsewhere | None) -> dict[str, Any] | None:
@@ -157,8 +161,10 @@ def decode_elsewhere(
     """Return what :func:`encode_elsewhere` has put into a file, beside a model."""
     if section is None:
         return None
+    if not kinds_of(model.kernel_):
+        raise ModelFileError('"elsewhere" needs a model with kinds')
     n_features = len(model.theta_)
     family = OmegaFamily.decode(section, kernels, "elsewhere", n_features)
-    omega = family.resolve(float(section["omega"]))
+    omega = family.resolve(section["omega"])
     way = Way(family, omega, *decode_rule(section))
     return Elsewhere(way, Familiarity(model.kernel_, float(section["least"])))

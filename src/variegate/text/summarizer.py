@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._random import generator
+from variegate._random import check_random_state, generator
 from variegate._typing import FloatArray, IntArray, RandomState
-from variegate._validation import check_choice, check_count
+from variegate._validation import check_choice, check_count, check_number
 from variegate.application.base import Application
 from variegate.application.candidates import best_by_quality
 from variegate.application.names import by_name
@@ -22,6 +22,7 @@ from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
+from variegate.schema import Flag, Maybe, Shape
 from variegate.selection import Selection
 from variegate.text.budget import Budget
 from variegate.text.decoding import (
@@ -34,8 +35,8 @@ from variegate.text.decoding import (
 from variegate.text.documents import Cluster, Document
 from variegate.text.quality import FEATURE_SETS, feature_names
 from variegate.text.summary import MarkedSentence, Summary
-from variegate.text.tfidf import CorpusFrequencies
-from variegate.text.training import TrainingSet
+from variegate.text.tfidf import CORPUS, CorpusFrequencies
+from variegate.text.training import TRAINING, TrainingSet
 from variegate.text.view import ClusterView, Embed
 from variegate.text.words import used_only
 from variegate.tuning.family import OmegaFamily, as_omegas
@@ -114,6 +115,11 @@ class Summarizer(Application):
     _type = "summarizer"
     _noun = "summarizer"
     _not_stored = ("corpus", "embed")
+    _sections: ClassVar[Mapping[str, Shape]] = {"training": TRAINING}
+    _newer_sections: ClassVar[Mapping[str, Shape]] = {
+        "embedded": Flag(),
+        "corpus": Maybe(CORPUS),
+    }
 
     def __init__(
         self,
@@ -188,7 +194,11 @@ class Summarizer(Application):
         check_choice("features", self.features, FEATURE_SETS)
         for name, known in _CHOOSING.items():
             check_choice(name, self._choosing()[name], known)
-        check_count("n_samples", self.n_samples)
+        for name in ("lam", "l2"):
+            check_number(name, getattr(self, name))
+        for name in ("max_iter", "n_samples"):
+            check_count(name, getattr(self, name))
+        check_random_state(self.random_state)
         as_omegas(self.omega)
         if isinstance(self.corpus, str):
             raise TypeError("corpus must be a list of texts, not one text")
@@ -329,7 +339,7 @@ class Summarizer(Application):
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
         corpus = document.get("corpus")
         self.corpus_ = None if corpus is None else CorpusFrequencies.from_dict(corpus)
-        self.embedded_ = bool(document.get("embedded", False))
+        self.embedded_ = document.get("embedded", False)
 
 
 def load_default() -> Summarizer:

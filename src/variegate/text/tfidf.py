@@ -12,10 +12,15 @@ import numpy as np
 from scipy import sparse
 
 from variegate._typing import FloatArray
+from variegate.model_format import COUNT
 from variegate.persistence import ModelFileError
+from variegate.schema import MapOf, Record
 from variegate.text.words import WordCounts, unit_rows, words
 
-__all__ = ["CorpusFrequencies", "tfidf", "word_weights"]
+__all__ = ["CORPUS", "CorpusFrequencies", "tfidf", "word_weights"]
+
+#: What a model file holds of a corpus.
+CORPUS = Record({"n_texts": COUNT, "counts": MapOf(COUNT)})
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,8 @@ class CorpusFrequencies:
 
     @classmethod
     def from_dict(cls, section: Mapping[str, Any]) -> CorpusFrequencies:
-        """Read what :meth:`to_dict` wrote."""
-        n_texts = int(section["n_texts"])
-        counts = {str(word): int(count) for word, count in section["counts"].items()}
+        """Read what :meth:`to_dict` wrote: a section of the shape ``CORPUS``."""
+        n_texts, counts = section["n_texts"], dict(section["counts"])
         if n_texts < 1 or not all(0 <= count <= n_texts for count in counts.values()):
             raise ModelFileError('"corpus" holds counts that cannot be')
         return cls(n_texts, counts)

@@ -9,6 +9,8 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate.application.progress import Progress
+from variegate.model_format import COUNT
+from variegate.schema import Number, Record
 from variegate.text.budget import Budget
 from variegate.text.documents import Cluster
 from variegate.text.languages import as_language
@@ -18,7 +20,17 @@ from variegate.text.tfidf import CorpusFrequencies
 from variegate.text.view import ClusterView
 from variegate.text.words import words
 
-__all__ = ["TrainingSet"]
+__all__ = ["TRAINING", "TrainingSet"]
+
+#: What a model file holds of it.
+TRAINING = Record(
+    {
+        "n_clusters": COUNT,
+        "n_sentences": COUNT,
+        "oracle_rouge_1_f": Number(least=0),
+        "oracle_rouge_2_f": Number(least=0),
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from variegate import persistence
 from variegate.estimator import AllAlikeWarning, LargeMarginDPP
 from variegate.kernels import Kernel
+from variegate.model_format import MODELS
 from variegate.persistence import ModelFileError
 
 __all__ = ["OmegaFamily", "as_omegas", "fit_next", "outwards"]
@@ -218,20 +219,19 @@ class OmegaFamily:
         n_features: int,
     ) -> OmegaFamily:
         """Return the models of a file; ``features`` says what their weights are of."""
-        entries = document.get("models")
-        if not isinstance(entries, list) or not entries:
-            raise ModelFileError('the section "models" is missing')
-        entries = sorted(entries, key=lambda entry: float(entry["omega"]))
+        MODELS.check(document.get("models"), "models")
+        entries = sorted(document["models"], key=lambda entry: float(entry["omega"]))
         decode = partial(persistence.decode, LargeMarginDPP, kernels=kernels)
         models = tuple(map(decode, entries))
-        for entry, model in zip(entries, models, strict=True):
-            if not np.isfinite(entry["omega"]) or entry["omega"] <= 0.0:
-                raise ModelFileError(
-                    f'"omega" is {entry["omega"]!r}, not a positive number'
-                )
+        for model in models:
             if len(model.theta_) != n_features:
                 raise ModelFileError(
                     f"{len(model.theta_)} weights for the {n_features} features of "
                     f"{features!r}"
                 )
-        return cls(tuple(float(entry["omega"]) for entry in entries), models)
+        omegas = tuple(float(entry["omega"]) for entry in entries)
+        if len(set(omegas)) < len(omegas):
+            raise ModelFileError("there are two models for one omega")
+        if len({(type(m.kernel_), m.kernel_.domain.size) for m in models}) > 1:
+            raise ModelFileError("the models have different kernels")
+        return cls(omegas, models)

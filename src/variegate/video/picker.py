@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._random import generator
+from variegate._random import check_random_state, generator
 from variegate._typing import IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_number
 from variegate.application.base import Application
@@ -21,7 +21,8 @@ from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.persistence import ModelFileError
+from variegate.model_format import POSITIVE
+from variegate.schema import Anything, MapOf, Shape
 from variegate.selection import Selection
 from variegate.tuning.family import OmegaFamily, as_omegas
 from variegate.video.candidates import EVERY, read_candidates
@@ -38,7 +39,13 @@ from variegate.video.picks import PickedVideo
 from variegate.video.reading import frames_numbered
 from variegate.video.screening import Screening
 from variegate.video.summary import VideoSummary
-from variegate.video.training import REACH, TARGETS, TrainingVideo, describe_training
+from variegate.video.training import (
+    REACH,
+    TARGETS,
+    TRAINING,
+    TrainingVideo,
+    describe_training,
+)
 from variegate.video.view import BLOCKS, FEATURE_SETS, VideoView
 
 __all__ = ["REACH", "KeyframePicker", "load_default"]
@@ -108,6 +115,12 @@ class KeyframePicker(Application):
 
     _type = "keyframe-picker"
     _noun = "key frames"
+    _sections: ClassVar[Mapping[str, Shape]] = {
+        "patterns": MapOf(Anything()),
+        "training": TRAINING,
+    }
+    # The first files did not say: their models were learned at what is the default.
+    _newer_sections: ClassVar[Mapping[str, Shape]] = {"every": POSITIVE}
 
     def __init__(
         self,
@@ -249,7 +262,11 @@ class KeyframePicker(Application):
             raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
         for block in self.blocks:
             check_choice("block", block, BLOCKS)
-        check_count("n_samples", self.n_samples)
+        for name in ("lam", "l2"):
+            check_number(name, getattr(self, name))
+        for name in ("max_iter", "n_samples"):
+            check_count(name, getattr(self, name))
+        check_random_state(self.random_state)
         check_number("beta", self.beta, positive=True)
         check_number("max_similarity", self.max_similarity, positive=True)
         check_number("default_omega", self.default_omega, positive=True)
@@ -367,13 +384,8 @@ class KeyframePicker(Application):
         return {"every": self.every_, "patterns": self.encoder_.to_dict()}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
-        patterns = document.get("patterns")
-        if not isinstance(patterns, dict):
-            raise ModelFileError('the section "patterns" is missing')
-        self.encoder_ = FisherEncoder.from_dict(patterns)
-        # The first files did not say: their models were learned at what is the default.
+        self.encoder_ = FisherEncoder.from_dict(document["patterns"])
         self.every_ = float(document.get("every", EVERY))
-        check_number("every", self.every_, positive=True)
 
 
 def load_default() -> KeyframePicker:

@@ -9,19 +9,29 @@ from functools import cached_property
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
+from variegate.model_format import COUNT
+from variegate.schema import Number, Record
 from variegate.video.candidates import read_candidates
 from variegate.video.evaluation import evaluate_keyframes
 from variegate.video.oracle import oracle_keyframes
 from variegate.video.picks import PickedVideo
 from variegate.video.view import VideoView
 
-__all__ = ["REACH", "TARGETS", "TrainingVideo", "describe_training"]
+__all__ = ["REACH", "TARGETS", "TRAINING", "TrainingVideo", "describe_training"]
 
 #: Seconds by which a picked time may miss the frames that are looked at.
 REACH = 2.0
 
 #: What is learned: the choice of each user, or the one that agrees best with all.
 TARGETS = ("users", "oracle")
+
+#: What a model file holds of a training.
+TRAINING = Record(
+    {
+        **dict.fromkeys(("n_videos", "n_candidates", "n_users", "n_lost"), COUNT),
+        "oracle_f": Number(least=0),
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)

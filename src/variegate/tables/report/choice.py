@@ -55,8 +55,9 @@ def compared_words(selector: TableSelector) -> str:
     if not entries:
         return ""
     first = entries[0]
+    n_groups = selector.training_.get("n_compared", 0)
     words = [
-        f"On {count(selector.training_['n_compared'], 'group')}, held out in turn, "
+        f"On {count(n_groups, 'group')}, held out in turn, "
         f"these were compared, and {_named(first)} did best: F {first['f']:.3f}."
     ]
     rival = next((e for e in entries if e["name"] == _REGRESSION), None)

@@ -1,0 +1,104 @@
+"""The format of model files: what they hold, checked whole before anything is made.
+
+Sections of applications are theirs; settings and the parameters of kernels have names
+and checks of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from variegate.schema import (
+    LARGEST,
+    Anything,
+    Flag,
+    ListOf,
+    MapOf,
+    Number,
+    Record,
+    Shape,
+    Text,
+)
+from variegate.solvers import Stop
+
+__all__ = ["COUNT", "FORMAT", "MODELS", "PLAIN", "POSITIVE", "VERSION", "application"]
+
+FORMAT = "variegate-model"
+VERSION = 1
+
+COUNT = Number(least=0, is_whole=True)
+POSITIVE = Number(least=0, is_above=True)
+
+_HEAD: dict[str, Shape] = {"format": Text(), "version": Number(1, is_whole=True)}
+_ABOUT: dict[str, Shape] = {"written_by": Text()}
+_MODEL: dict[str, Shape] = {
+    "settings": MapOf(Anything()),
+    "kernel": Record(
+        {"type": Text(), "parameters": MapOf(Anything()), "state": MapOf(Anything())},
+        {"given": Flag()},
+    ),
+    "fitted": Record(
+        {
+            "theta": ListOf(Number()),
+            "intercept": Number(),
+            "kernel_parameters": ListOf(Number()),
+        }
+    ),
+}
+#: How learning ended; the first files say less.
+_ENDED: dict[str, Shape] = {
+    "training": Record(
+        {},
+        {
+            "stop": Text(tuple(stop.value for stop in Stop)),
+            "status": Text(),
+            "remedy": Text(),
+            "objective": Number(),
+            "n_iterations": COUNT,
+            "n_evaluations": COUNT,
+        },
+    )
+}
+
+#: A file with one model and nothing else.
+PLAIN = Record(_HEAD | _MODEL, _ABOUT | _ENDED)
+#: The models of an application, one for each omega.
+MODELS = ListOf(Record({"omega": POSITIVE} | _MODEL, _ENDED), least=1)
+
+
+def application(sections: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Record:
+    """Return the format of an application's files, from what it adds."""
+    return Record(
+        _HEAD
+        | {
+            "type": Text(),
+            "settings": MapOf(Anything()),
+            "models": MODELS,
+        }
+        | dict(sections),
+        _ABOUT | dict(optional),
+    )
+
+
+def parse(text: str | bytes) -> Any:
+    """Return plain values, numbers and texts among them that can be worked with."""
+    document = json.loads(
+        text,
+        parse_constant=_refuse_constant,
+        parse_float=lambda number: _bounded(float(number), number),
+        parse_int=lambda number: _bounded(int(number), number),
+    )
+    json.dumps(document, ensure_ascii=False).encode()  # no halves of characters
+    return document
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number that a model may hold")
+
+
+def _bounded(value: float, number: str) -> float:
+    if not abs(value) <= LARGEST:
+        raise ValueError(f"{number[:20]} is larger than a number in a model may be")
+    return value
