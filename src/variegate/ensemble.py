@@ -11,18 +11,13 @@ from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate.decoding import Constraint, Decoder, as_decoder
 from variegate.ground_set import as_members
 from variegate.linalg.coins import law_of_heads
-from variegate.linalg.limits import GRADED_ITEMS
 from variegate.linalg.psd import check_semidefinite, check_symmetric
-from variegate.linalg.representations import Dense, Factored, Representation
+from variegate.linalg.representations import Dense, Factored, Representation, settled
 from variegate.linalg.representations.factored import refuse_large_matrix
 from variegate.sampling import sample_spectral, sample_spectral_k
 from variegate.selection import Selection
 
 __all__ = ["LEnsemble"]
-
-#: Rows of a factor that differ in length by more than exp(this) lose digits that
-#: matter.
-_WIDEST_FACTOR = 10.0
 
 
 class LEnsemble:
@@ -39,9 +34,10 @@ class LEnsemble:
 
     Attributes
     ----------
-    representation : Dense or Factored
+    representation : Dense, Factored or Graded
         How the kernel is held: ``S`` with a unit diagonal and ``log_scale``, so that
-        ``L = diag(exp(log_scale)) S diag(exp(log_scale))``, or a factor.
+        ``L = diag(exp(log_scale)) S diag(exp(log_scale))``; a factor; or, where items
+        are dependent to rounding, rows that settle the rank for all that is asked.
     items : array of shape (N,)
         Item numbers: ``0 .. N-1``, or after :meth:`condition` what is left of them.
 
@@ -59,7 +55,7 @@ class LEnsemble:
     def __init__(self, L: Any) -> None:
         L = check_symmetric(L, "L")
         check_semidefinite(L, "L")
-        self._set(Dense(L))
+        self._set(settled(Dense(L)))
 
     @classmethod
     def from_quality(cls, S: Any, log_quality: Any) -> LEnsemble:
@@ -77,7 +73,7 @@ class LEnsemble:
         u = np.asarray(log_quality, dtype=np.float64)
         if u.shape != (len(S),) or not np.isfinite(u).all():
             raise ValueError(f"log_quality must hold {len(S)} finite numbers")
-        return cls._of(Dense(S, u))
+        return cls._of(settled(Dense(S, u)))
 
     @classmethod
     def from_factor(cls, B: Any) -> LEnsemble:
@@ -95,17 +91,7 @@ class LEnsemble:
             B = B.astype(np.float64, copy=False)
         if B.ndim != 2:
             raise ValueError(f"B must be a matrix with one row an item, got {B.shape}")
-        representation = Factored(B)
-        if representation.spread() <= _WIDEST_FACTOR:
-            return cls._of(representation)
-        if len(B) > GRADED_ITEMS:
-            raise ValueError(
-                f"the rows of B differ in length by a factor of exp("
-                f"{representation.spread():.0f}), too much to keep the digits of the "
-                "shorter ones: drop the rows that are negligible"
-            )
-        every = np.arange(len(B))
-        return cls._of(Dense(representation.submatrix(every), representation.log_scale))
+        return cls._of(settled(Factored(B)))
 
     @classmethod
     def _of(cls, representation: Representation) -> LEnsemble:
@@ -223,7 +209,7 @@ class LEnsemble:
         if self.representation.log_det(included) == -np.inf:
             raise ValueError("the included items have probability zero")
         rest = np.setdiff1d(np.arange(len(self)), np.union1d(included, excluded))
-        conditional = self._of(self.representation.condition(included, rest))
+        conditional = self._of(settled(self.representation.condition(included, rest)))
         conditional.items = self.items[rest]
         return conditional
 

@@ -20,6 +20,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from variegate.compiled.graded import log_volume
+
+#: Values that differ by no more than this are equal.  Bounds hold rounding, so that
+#: without it every one of many equal subsets would be looked at.
+TIE = 1e-9
+
+#: Rounding in eigenvalues, for each of them, as a share of the largest.
+_EIGENVALUE_ROUNDING = 1e-15
+
 
 @njit(cache=True, nogil=True)
 def _top_sum(logs: Any, wanted: int) -> float:
@@ -50,9 +59,37 @@ def _knapsack(logs: Any, costs: Any, room: float) -> float:
 
 
 @njit(cache=True, nogil=True)
+def _take_from_rows(
+    rows: Any, levels: Any, count: int, members: Any, item: int
+) -> None:
+    """Fill the level of ``count + 1`` items from residuals of rows."""
+    before, after, T = rows[count], rows[count + 1], levels[count + 1]
+    direction = before[item] / np.sqrt(levels[count, item, item])
+    for i in members:
+        after[i] = before[i]
+        for _ in range(2):
+            inner = 0.0
+            for d in range(len(direction)):
+                inner += after[i, d] * direction[d]
+            for d in range(len(direction)):
+                after[i, d] -= inner * direction[d]
+    for i in members:
+        for j in members:
+            total = 0.0
+            for d in range(len(direction)):
+                total += after[i, d] * after[j, d]
+            T[i, j] = total
+
+
+@njit(cache=True, nogil=True)
 def search(
     levels: Any,
+    rows: Any,
+    units: Any,
+    log_scale: Any,
+    floor_share: Any,
     floor: Any,
+    slack: Any,
     costs: Any,
     wanted: int,
     budget: float,
@@ -74,8 +111,15 @@ def search(
     ----------
     levels : (N + 1, N, N)
         ``levels[0]`` is ``L``; the rest is filled.
+    rows : (N + 1, N, R), or empty
+        ``rows[0]`` is a factor of ``L`` whose products would lose digits: Schur
+        complements are then made of residuals of its rows.  The rest is filled.
+    units, log_scale, floor_share : (N, R), (N,), (N,)
+        Those rows at unit length, which say whether a set is possible.
     floor : (N,)
         Residuals up to these are zero.
+    slack : (N,)
+        Rounding that diagonal entries of Schur complements may hold.
     costs : (N,)
     wanted : int
         The number of items, or -1.
@@ -95,10 +139,17 @@ def search(
     while top > 0 and looked_at < max_nodes:
         top -= 1
         looked_at += 1
-        if open_bounds[top] <= best_value:
+        if open_bounds[top] <= best_value + TIE:
             continue
         count, value, spent = open_counts[top], open_values[top], open_spent[top]
-        if (wanted < 0 or count == wanted) and value > best_value:
+        is_whole = wanted < 0 or count == wanted
+        if is_whole and len(rows) and value > best_value:
+            value = log_volume(units, path[top], count, floor_share)
+            for position in range(count):
+                value += 2.0 * log_scale[path[top, position]]
+            if value == -np.inf:
+                continue  # and so is every set with these items
+        if is_whole and value > best_value:
             best_value, best_count = value, count
             for position in range(count):
                 best_set[position] = path[top, position]
@@ -124,21 +175,27 @@ def search(
         members = members[:size]
         logs = np.empty(size)
         for position in range(size):
-            logs[position] = np.log(T[members[position], members[position]])
+            own = T[members[position], members[position]]
+            logs[position] = np.log(own + slack[members[position]])
         bound = value + _top_sum(logs, left)
         if wanted < 0:
             bound = min(bound, value + _knapsack(logs, costs[members], budget - spent))
-        if bound <= best_value:
+        if bound <= best_value + TIE:
             continue
         small = np.empty((size, size))
         for i in range(size):
             for j in range(size):
                 small[i, j] = T[members[i], members[j]]
         eigenvalues = np.linalg.eigvalsh(small)
+        # No eigenvalue is further from the truth than rounding in the matrix, and in
+        # the largest of them: what is added makes each a bound.
+        error = _EIGENVALUE_ROUNDING * size * max(eigenvalues[size - 1], 0.0)
         for position in range(size):
-            logs[position] = np.log(max(eigenvalues[position], 1e-300))
+            error += slack[members[position]]
+        for position in range(size):
+            logs[position] = np.log(max(eigenvalues[position], 0.0) + error)
         bound = min(bound, value + _top_sum(logs, left))
-        if bound <= best_value:
+        if bound <= best_value + TIE:
             continue
         item = members[0]
         for position in range(1, size):
@@ -149,11 +206,14 @@ def search(
         open_nodes[top, item] = False
         open_bounds[top] = bound
         top += 1
-        child = levels[count + 1]
-        for i in members:
-            ratio = T[i, item] / pivot
-            for j in members:
-                child[i, j] = T[i, j] - ratio * T[item, j]
+        if len(rows):
+            _take_from_rows(rows, levels, count, members, item)
+        else:
+            child = levels[count + 1]
+            for i in members:
+                ratio = T[i, item] / pivot
+                for j in members:
+                    child[i, j] = T[i, j] - ratio * T[item, j]
         open_nodes[top] = open_nodes[top - 1]
         path[top, :count] = path[top - 1, :count]
         path[top, count] = item

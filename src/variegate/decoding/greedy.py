@@ -67,7 +67,8 @@ class Greedy:
             item = int(np.argmax(score >= best - TIE))
             if constraint.k is None and gain[item] <= 0:
                 return state.chosen, NO_GAIN
-            state.add(item)
+            if not state.refuses(item):
+                state.add(item)
 
 
 def _choose_lazily(kernel: Factored, k: int | None) -> tuple[list[int], str]:
@@ -76,9 +77,15 @@ def _choose_lazily(kernel: Factored, k: int | None) -> tuple[list[int], str]:
 
     rank = min(kernel.B.shape)
     chosen = np.empty(rank if k is None else min(k, rank), dtype=np.int64)
-    squared = kernel.diagonal() * kernel.norms**2
-    threshold = 1.0 if k is None else 0.0
-    count, reached = lazy_greedy(kernel.B, squared, RANK_TOLERANCE, threshold, chosen)
+    B, norms, threshold = kernel.B, kernel.norms, 1.0
+    largest = float(norms.max(initial=0.0))
+    if not 1e-100 < largest < 1e100:  # whose squares would not be numbers
+        B, norms, threshold = kernel._rows(slice(None)) / largest, norms / largest, 0.0
+        if k is None and largest < 1.0:
+            return [], NO_GAIN
+    squared = kernel.diagonal() * norms**2
+    threshold = threshold if k is None else 0.0
+    count, reached = lazy_greedy(B, squared, RANK_TOLERANCE, threshold, chosen)
     taken = chosen[:count].tolist()
     if count == k:
         return taken, all_chosen(count)

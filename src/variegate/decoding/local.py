@@ -13,7 +13,7 @@ from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
 from variegate.linalg.determinants import RANK_TOLERANCE
-from variegate.linalg.representations import Representation
+from variegate.linalg.representations import Graded, Representation
 from variegate.selection import Selection, refuse_fewer
 
 #: A move must raise the log-probability by more than this, and two moves whose gains
@@ -130,7 +130,15 @@ class _Neighbourhood:
             int(item): known[int(item)] if int(item) in known else kernel.column(item)
             for item in members
         }
-        self.factor = np.linalg.cholesky(kernel.submatrix(members))
+        self.floor: FloatArray | float = RANK_TOLERANCE
+        self.basis: FloatArray | None = None
+        if isinstance(kernel, Graded):
+            # Products of rows would lose the digits that tell them apart.
+            self.basis, upper = np.linalg.qr(kernel.rows[members].T)
+            self.factor = upper.T
+            self.floor = kernel.floor
+        else:
+            self.factor = np.linalg.cholesky(kernel.submatrix(members))
         identity = np.eye(len(members))
         inverse_factor = solve_triangular(self.factor, identity, lower=True)
         self.inverse_diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
@@ -185,14 +193,8 @@ class _Neighbourhood:
     def _entry_gains(self, items: IntArray) -> FloatArray:
         """Return gains (items, 1 + |y|): of each addition, then of each swap."""
         u = self.kernel.log_scale
-        c = np.zeros((len(self.members), len(items)))
-        for row, item in enumerate(self.members):
-            c[row] = self.columns[int(item)][items]
-        # Not by V itself: two triangular solves lose fewer digits.
-        half = solve_triangular(self.factor, c, lower=True)
+        half, residual = self._explained(items)
         w = solve_triangular(self.factor, half, lower=True, trans="T").T
-        residual = self.kernel.diagonal()[items] - np.einsum("ij,ij->j", half, half)
-        residual = np.maximum(residual, 0.0)
 
         # What the item that comes in adds to those that stay ...
         share = np.empty((len(items), 1 + len(self.members)))
@@ -202,11 +204,28 @@ class _Neighbourhood:
         freed = np.concatenate(
             [[0.0], np.log(self.inverse_diagonal) - 2.0 * u[self.members]]
         )
-        allowed = (share > RANK_TOLERANCE) & self._feasible(items)
+        floor = self.floor if isinstance(self.floor, float) else self.floor[items, None]
+        allowed = (share > floor) & self._feasible(items)
         allowed[np.isin(items, self.members)] = False
         log_share = np.log(np.where(allowed, share, 1.0))
         gain = log_share + 2.0 * u[items, None] + freed
         return np.where(allowed, gain, -np.inf)
+
+    def _explained(self, items: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``G⁻¹ S_yj`` for ``S_y = G Gᵀ``, and the squared residuals ``r_j``."""
+        if self.basis is not None and isinstance(self.kernel, Graded):
+            rows = self.kernel.rows[items]
+            half = self.basis.T @ rows.T
+            left = rows - (self.basis @ half).T
+            left = left - (left @ self.basis) @ self.basis.T
+            return half, np.einsum("ij,ij->i", left, left)
+        c = np.zeros((len(self.members), len(items)))
+        for row, item in enumerate(self.members):
+            c[row] = self.columns[int(item)][items]
+        # Not by V itself: two triangular solves lose fewer digits.
+        half = solve_triangular(self.factor, c, lower=True)
+        residual = self.kernel.diagonal()[items] - np.einsum("ij,ij->j", half, half)
+        return half, np.maximum(residual, 0.0)
 
     def _feasible(self, items: IntArray) -> BoolArray:
         costs = self.constraint.costs

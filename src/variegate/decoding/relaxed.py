@@ -18,7 +18,7 @@ from variegate.decoding.residuals import (
 )
 from variegate.linalg.determinants import normalizer_and_marginal_kernel
 from variegate.linalg.limits import RELAXED_ITEMS
-from variegate.linalg.representations import Dense
+from variegate.linalg.representations import Dense, Representation
 from variegate.selection import Selection, refuse_fewer
 
 #: ``exp`` of twice this is still a number.
@@ -78,13 +78,13 @@ class Relaxed:
         """Choose a subset."""
         check_count("max_iterations", self.max_iterations)
         kernel = _as_matrix(ensemble)
-        members, reason = self._choose(kernel)
+        members, reason = self._choose(kernel, ensemble.representation)
         if constraint.k is not None or constraint.budget is not None:
-            members = _repaired(kernel, constraint, members)
+            members = _repaired(ensemble.representation, constraint, members)
             reason += ", then made it meet the constraint"
         return Selection(members, ensemble.log_prob(members), reason)
 
-    def _choose(self, kernel: Dense) -> tuple[IntArray, str]:
+    def _choose(self, kernel: Dense, judge: Representation) -> tuple[IntArray, str]:
         nothing: IntArray = np.zeros(0, dtype=np.intp)
         if len(kernel) == 0:
             return nothing, "there are no items"
@@ -94,7 +94,7 @@ class Relaxed:
         # box is at the other face of the second.
         second, second_done = self._climb(kernel, np.minimum(ceiling, 1.0 - first))
         candidates = [nothing, rounded(kernel, first), rounded(kernel, second)]
-        best = int(np.argmax([kernel.log_det(members) for members in candidates]))
+        best = int(np.argmax([judge.log_det(members) for members in candidates]))
         reason = "rounded the better of two local maxima of the relaxation"
         if not (first_done and second_done):
             reason = (
@@ -234,7 +234,9 @@ def _as_matrix(ensemble: Ensemble) -> Dense:
     return Dense(kernel.submatrix(np.arange(n_items)), kernel.log_scale)
 
 
-def _repaired(kernel: Dense, constraint: Constraint, members: IntArray) -> IntArray:
+def _repaired(
+    kernel: Representation, constraint: Constraint, members: IntArray
+) -> IntArray:
     """Return a feasible subset: greedily from ``members``, then from the others."""
     state = Residuals(kernel)
     preferred = np.zeros(len(kernel), dtype=bool)
@@ -249,7 +251,8 @@ def _repaired(kernel: Dense, constraint: Constraint, members: IntArray) -> IntAr
                 break
             if constraint.k is None and gain[item] <= 0.0:
                 break
-            state.add(item)
+            if not state.refuses(item):
+                state.add(item)
     count, why = len(state.chosen), state.why_none_is_left()
     refuse_fewer(count, constraint.k, nothing_left(count, constraint.k, why))
     return np.sort(np.array(state.chosen, dtype=np.intp))

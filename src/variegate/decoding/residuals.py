@@ -7,10 +7,13 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate.decoding.base import Constraint
 from variegate.linalg.determinants import RANK_TOLERANCE
-from variegate.linalg.representations import Representation
+from variegate.linalg.representations import Graded, Representation
 
 #: Gains that differ by no more than this are equal.
 TIE = 1e-10
+
+#: A squared residual above this is no rounding, in whatever order items are taken.
+_SURELY_LEFT = 1e-8
 
 NO_GAIN = "no further item raises the probability"
 RANK_USED_UP = "the rank of L is used up"
@@ -45,25 +48,49 @@ class Residuals:
         self.available = np.ones(len(kernel), dtype=bool)
         self.chosen: list[int] = []
         self._columns: list[FloatArray] = []
+        self._rows = kernel.rows.copy() if isinstance(kernel, Graded) else None
+        self._floor: FloatArray | float = RANK_TOLERANCE
+        if isinstance(kernel, Graded):
+            self._floor = kernel.floor
+            self.residual = np.einsum("ij,ij->i", kernel.rows, kernel.rows)
 
     def gain(self) -> FloatArray:
         """Return the rise in log-probability by each item; -inf where impossible."""
-        usable = self.available & (self.residual > RANK_TOLERANCE)
+        usable = self.available & (self.residual > self._floor)
         log_residual = np.log(np.where(usable, self.residual, 1.0))
         return np.where(usable, log_residual + 2.0 * self.kernel.log_scale, -np.inf)
 
     def why_none_is_left(self) -> str:
         """Say what keeps the items that are left from being added."""
-        usable = self.available & (self.residual > RANK_TOLERANCE)
+        usable = self.available & (self.residual > self._floor)
         return BUDGET_SPENT if usable.any() else RANK_USED_UP
+
+    def refuses(self, item: int) -> bool:
+        """Whether the kernel calls the chosen with the item impossible.
+
+        At the edge of its rank it may, as it looks at the items in another order.  Then
+        the item is not asked for again.
+        """
+        if self.residual[item] > _SURELY_LEFT:
+            return False
+        members = np.array([*self.chosen, item])
+        refused = self.kernel.log_det(members) == -np.inf
+        self.available[item] &= not refused
+        return refused
 
     def add(self, item: int) -> None:
         """Take an item and update what the others still add."""
+        self.available[item] = False
+        self.chosen.append(item)
+        if self._rows is not None:
+            direction = self._rows[item] / np.sqrt(self.residual[item])
+            for _ in range(2):
+                self._rows -= np.outer(self._rows @ direction, direction)
+            self.residual = np.einsum("ij,ij->i", self._rows, self._rows)
+            return
         column = self.kernel.column(item).copy()
         for earlier in self._columns:
             column -= earlier * earlier[item]
         column /= np.sqrt(self.residual[item])
         self._columns.append(column)
         self.residual -= column**2
-        self.available[item] = False
-        self.chosen.append(item)

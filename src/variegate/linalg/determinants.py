@@ -202,19 +202,32 @@ def _normalizer_and_marginal_kernel_by_qr(
 
     factor = np.empty_like(S)
     rank = pivoted_cholesky(S, log_scale, RANK_TOLERANCE, factor)
+    log_normalizer, root = normalizer_of_rows(factor[:, :rank], log_scale)
+    return log_normalizer, root @ root.T
+
+
+def normalizer_of_rows(
+    F: FloatArray, log_scale: FloatArray
+) -> tuple[float, FloatArray]:
+    """Return ``log det(L + I)`` and ``Q₁`` with ``K = Q₁ Q₁ᵀ``, for ``S = F Fᵀ``.
+
+    See :func:`normalizer_and_marginal_kernel`.
+    """
     # Common factors of all qualities are kept out of the exponential.
-    top = max(float(log_scale.max()), 0.0)
-    rows = np.exp(log_scale - top)[:, None] * factor[:, :rank]
-    stacked = np.vstack([rows, np.exp(-top) * np.eye(rank)])
-    order = np.argsort(-np.abs(stacked).max(axis=1), kind="stable")
-    Q, R, _ = qr(stacked[order], mode="economic", pivoting=True)
+    top = max(float(log_scale.max(initial=0.0)), 0.0)
+    rows = np.exp(log_scale - top)[:, None] * F
+    stacked = np.vstack([rows, np.exp(-top) * np.eye(F.shape[1])])
+    order = np.argsort(-np.abs(stacked).max(axis=1, initial=0.0), kind="stable")
     Q_1 = np.empty_like(rows)
-    kept = order < len(S)
+    if F.shape[1] == 0:
+        return 0.0, Q_1
+    Q, R, _ = qr(stacked[order], mode="economic", pivoting=True)
+    kept = order < len(F)
     Q_1[order[kept]] = Q[kept]
     with np.errstate(divide="ignore"):
         log_diagonal = np.log(np.abs(np.diagonal(R))) + top
     # RᵀR = I + BᵀB, so no entry is below one but by underflow.
-    return 2.0 * float(np.maximum(log_diagonal, 0.0).sum()), Q_1 @ Q_1.T
+    return 2.0 * float(np.maximum(log_diagonal, 0.0).sum()), Q_1
 
 
 def schur_complement(S: FloatArray, given: IntArray, rest: IntArray) -> FloatArray:
@@ -270,14 +283,23 @@ def split_scale(L: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def log_det_of_correlation(S: FloatArray) -> float:
     """Return ``log det S`` of one matrix with a unit diagonal, -inf if singular."""
+    log_det, pivot = log_det_and_pivot(S)
+    return log_det if pivot > RANK_TOLERANCE else -np.inf
+
+
+def log_det_and_pivot(S: FloatArray) -> tuple[float, float]:
+    """Return ``log det S`` of one matrix, and the smallest squared pivot; 0 if none.
+
+    With a unit diagonal, a squared pivot is the share of the item that those before it
+    do not explain.
+    """
     if len(S) == 0:
-        return 0.0
+        return 0.0, 1.0
     factor, info = lapack.dpotrf(S, lower=1)
     diagonal = factor.diagonal()
-    # A squared pivot is the share of the item that those before it do not explain.
-    if info != 0 or np.any(diagonal**2 <= RANK_TOLERANCE):
-        return -np.inf
-    return float(2.0 * np.log(diagonal).sum())
+    if info != 0:
+        return -np.inf, 0.0
+    return float(2.0 * np.log(diagonal).sum()), float(diagonal.min()) ** 2
 
 
 def log_principal_minors(S: FloatArray, log_scale: FloatArray) -> FloatArray:

@@ -42,8 +42,12 @@ POOLED_ITEMS = 20_000
 #: and its marginals 1.5 s, those of a factor of 100 columns 0.03 s.
 MATRIX_ITEMS = 2000
 
+#: Up to so many items, a matrix that is singular to rounding is held by rows that say
+#: what its rank is; of 1000 items of nearly full rank that takes half a second.
+RANKED_ITEMS = 1000
+
 #: Up to so many items, a factor whose rows differ too widely in length for its digits
-#: is turned into a matrix, which keeps them: see ``MATRIX_ITEMS``.
+#: is held by rows of unit length, which keep them.
 GRADED_ITEMS = 2000
 
 #: The largest number of items for which an N x N matrix is made: 3.2 GB.

@@ -155,11 +155,22 @@ def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenv
 
             factor = np.empty_like(S)
             rank = pivoted_cholesky(S, log_scale, RANK_TOLERANCE, factor)
-            singular, left, _, scaling, _, info = lapack.dgejsv(
-                scale[:, None] * factor[:, :rank], joba=_GRADED_ROWS
-            )
-            if info != 0:
-                raise np.linalg.LinAlgError("the singular values did not converge")
-            log_values = 2.0 * np.log(singular * scaling[0] / scaling[1])
-            vectors = Eigenvectors(np.ascontiguousarray(left.T))
+            return graded_eigenpairs(factor[:, :rank], log_scale)
     return log_values + 2.0 * top, vectors
+
+
+def graded_eigenpairs(
+    F: FloatArray, log_scale: FloatArray
+) -> tuple[FloatArray, Eigenvectors]:
+    """Return the same of ``S = F Fᵀ``, as many pairs as ``F`` has columns."""
+    if F.shape[1] == 0:
+        return np.zeros(0), Eigenvectors(np.zeros((0, len(F))))
+    top = float(log_scale.max())
+    singular, left, _, scaling, _, info = lapack.dgejsv(
+        np.exp(log_scale - top)[:, None] * F, joba=_GRADED_ROWS
+    )
+    if info != 0:
+        raise np.linalg.LinAlgError("the singular values did not converge")
+    with np.errstate(divide="ignore"):
+        log_values = 2.0 * np.log(singular * scaling[0] / scaling[1])
+    return log_values + 2.0 * top, Eigenvectors(np.ascontiguousarray(left.T))

@@ -16,7 +16,7 @@ from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState
 from variegate._validation import check_count
 from variegate.linalg.determinants import RANK_TOLERANCE
-from variegate.linalg.representations import Dense, Factored
+from variegate.linalg.representations import Dense, Factored, Graded
 from variegate.selection import Ensemble, refuse_fewer
 
 __all__ = ["ChainSamples", "sample_chain"]
@@ -106,6 +106,8 @@ class _Chain:
         if isinstance(kernel, Factored):
             self.F: FloatArray = kernel.unit_rows()
             capacity = min(kernel.B.shape)
+        elif isinstance(kernel, Graded):
+            self.F, capacity = kernel.rows, kernel.rank
         elif isinstance(kernel, Dense):
             self.F, capacity = kernel.S, len(kernel)
         else:
@@ -123,6 +125,8 @@ class _Chain:
         self._renew()
 
     def _renew(self) -> None:
+        if isinstance(self.kernel, Graded):
+            return  # which keeps no inverse
         members = self.members[: self.size]
         S_y = self.kernel.submatrix(members)
         self.inverse[: self.size, : self.size] = np.linalg.inv(S_y)
@@ -138,6 +142,9 @@ class _Chain:
 
     def advance(self, n_steps: int) -> None:
         """Take steps, renewing the inverse now and then."""
+        if isinstance(self.kernel, Graded):
+            self._advance_at_the_edge(self.kernel, n_steps)
+            return
         from variegate.compiled.chain import run_chain
 
         while n_steps > 0:
@@ -162,6 +169,24 @@ class _Chain:
             self.steps += now
             n_steps -= now
             self._renew()
+
+    def _advance_at_the_edge(self, kernel: Graded, n_steps: int) -> None:
+        from variegate.compiled.graded import run_graded_chain
+
+        self.size, state, accepted = run_graded_chain(
+            kernel.rows,
+            kernel.log_scale,
+            kernel.floor,
+            self.fixed_size,
+            self.members,
+            self.place,
+            self.size,
+            n_steps,
+            self.state,
+        )
+        self.state = np.uint64(state)
+        self.accepted += accepted
+        self.steps += n_steps
 
 
 def effective_sample_size(values: Any) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.determinants import (
+    log_det_and_pivot,
     normalizer_and_marginal_kernel,
     schur_complement,
     split_scale,
@@ -34,6 +35,11 @@ class Dense(Representation):
         self.S, scale = split_scale(matrix)
         self.log_scale = scale + log_quality
         self.S.flags.writeable = self.log_scale.flags.writeable = False
+
+    @cached_property
+    def smallest_pivot(self) -> float:
+        """The least that is left of an item without those before it, squared."""
+        return log_det_and_pivot(self.S)[1]
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of ``S``."""

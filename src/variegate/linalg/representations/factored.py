@@ -14,13 +14,19 @@ import numpy as np
 from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.determinants import RANK_TOLERANCE, log_det_and_pivot
 from variegate.linalg.limits import MAX_MATRIX
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors
 
 #: Rows that are worked on at a time.
 _CHUNK = 16_384
+
+#: A Cholesky factorisation of ``S_y`` is enough where no squared pivot is smaller.
+_ENOUGH = 1e-8
+
+#: Squared residuals of unit rows that are rounding.
+_FLOOR = 1e-27
 
 #: Squares below this may have lost digits to underflow.
 _TINY = 1e-280
@@ -98,6 +104,46 @@ class Factored(Representation):
         """Return the rows scaled to unit length."""
         return np.asarray(self.B / self.norms[:, None])
 
+    def narrowness(self) -> float:
+        """Return the smallest singular value as a share of the largest; 1 if none."""
+        singular = self._every_singular_value
+        largest = float(singular.max(initial=0.0))
+        if largest == 0.0:
+            return 1.0
+        return float(singular.min()) / largest
+
+    def log_det(self, members: IntArray) -> float:
+        """Return ``log det L_y``: 0 for the empty set, -inf if singular."""
+        if len(members) > min(self.B.shape):
+            return -np.inf
+        scale = 2.0 * float(self.log_scale[members].sum())
+        if not self._possible[members].all():
+            return -np.inf
+        log_det, share = log_det_and_pivot(self.submatrix(members))
+        if share >= _ENOUGH:
+            return log_det + scale
+        # Products of rows have lost digits that the rows themselves still have.
+        from variegate.compiled.graded import log_volume
+
+        unit = self._rows(members) / self.norms[members, None]
+        every = np.arange(len(members))
+        floor = np.full(len(members), _FLOOR)
+        return float(log_volume(unit, every, len(members), floor)) + scale
+
+    @property
+    def _every_singular_value(self) -> FloatArray:
+        return self._decomposed[0]
+
+    @cached_property
+    def _decomposed(self) -> tuple[FloatArray, FloatArray]:
+        """All singular values of ``B``, and its right singular vectors in rows."""
+        triangle = np.zeros((0, self.B.shape[1]))
+        for rows in self._chunks():
+            triangle = qr(np.vstack([triangle, self._rows(rows)]), mode="r")[0]
+            triangle = triangle[: self.B.shape[1]]
+        _, singular, right = np.linalg.svd(triangle)
+        return singular, right[: len(singular)]
+
     @cached_property
     def _spectrum(self) -> tuple[FloatArray, FloatArray]:
         """Singular values of ``B`` and its right singular vectors in columns.
@@ -105,16 +151,12 @@ class Factored(Representation):
         By QR a chunk at a time, then the SVD of the triangle: unlike by ``BᵀB``, no
         digit is lost to squaring.
         """
-        triangle = np.zeros((0, self.B.shape[1]))
-        for rows in self._chunks():
-            triangle = qr(np.vstack([triangle, self._rows(rows)]), mode="r")[0]
-            triangle = triangle[: self.B.shape[1]]
-        _, singular, right = np.linalg.svd(triangle)
+        singular, right = self._decomposed
         rounding = (
             max(self.B.shape) * np.finfo(np.float64).eps * singular.max(initial=0)
         )
         present = singular > rounding
-        return singular[present], right[: len(singular)][present].T
+        return singular[present], right[present].T
 
     @cached_property
     def _vectors(self) -> FloatArray:
@@ -127,17 +169,16 @@ class Factored(Representation):
 
     @property
     def _keep_probability(self) -> FloatArray:
-        squared = self._spectrum[0] ** 2
-        return np.asarray(squared / (1.0 + squared))
+        return np.asarray((self._spectrum[0] / np.hypot(1.0, self._spectrum[0])) ** 2)
 
     def log_normalizer(self) -> float:
         """Return ``log det(L + I)``."""
-        return float(np.log1p(self._spectrum[0] ** 2).sum())
+        return float(np.logaddexp(0.0, 2.0 * np.log(self._spectrum[0])).sum())
 
     def marginals(self) -> FloatArray:
         """Return the diagonal of ``K``, row by row."""
         singular, right = self._spectrum
-        root = right / np.sqrt(1.0 + singular**2)
+        root = right / np.hypot(1.0, singular)
         marginals = np.empty(len(self.B))
         for rows in self._chunks():
             part = self._rows(rows) @ root
@@ -164,8 +205,9 @@ class Factored(Representation):
         residual = self._rows(rest)
         for _ in range(2):  # once more, to be orthogonal to rounding
             residual = residual - (residual @ span) @ span.T
-        left = np.einsum("ij,ij->i", residual, residual)
-        residual[left <= RANK_TOLERANCE * self.norms[rest] ** 2] = 0.0
+        share = residual / self.norms[rest, None]
+        left = np.einsum("ij,ij->i", share, share)
+        residual[left <= RANK_TOLERANCE] = 0.0
         return type(self)(residual)
 
 

@@ -1,0 +1,210 @@
+"""Volumes of rows that are dependent, or nearly so.
+
+Rows have unit length, or are zero.  A residual is what is left of a row without its
+part in the span of others, found by projecting twice: unlike differences of entries of
+``F Fᵀ`` it is right to rounding in the row itself, so squared residuals mean something
+down to about 1e-28.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from variegate.compiled.random import next_uniform
+
+#: Rounding in a unit row.
+_ROUNDING = 16.0 * 2.0**-52
+
+
+@njit(cache=True, nogil=True)
+def _project(rows: Any, size: int, direction: Any) -> None:
+    """Take the part in one unit direction out of the first ``size`` rows."""
+    for i in range(size):
+        inner = 0.0
+        for d in range(rows.shape[1]):
+            inner += rows[i, d] * direction[d]
+        for d in range(rows.shape[1]):
+            rows[i, d] -= inner * direction[d]
+
+
+@njit(cache=True, nogil=True)
+def _squared(row: Any) -> float:
+    total = 0.0
+    for d in range(len(row)):
+        total += row[d] * row[d]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def pivoted_rows(rows: Any, log_scale: Any, floor: Any, factor: Any) -> Any:
+    """Fill ``factor`` (N, N) so that ``F Fᵀ`` is that of ``rows`` (N, D).
+
+    The next pivot is the item with the largest residual in ``L``.  A squared residual
+    of at most ``floor`` (N,) is exactly zero from there on.  Returns the number of
+    columns and, for each item, the squared residual that was so given up.
+    """
+    n = rows.shape[0]
+    left = rows.copy()
+    residual = np.empty(n)
+    lost = np.zeros(n)
+    for i in range(n):
+        residual[i] = _squared(left[i])
+    direction = np.empty(rows.shape[1])
+    for rank in range(min(n, rows.shape[1])):
+        pivot, best = -1, -np.inf
+        for i in range(n):
+            if residual[i] > 0.0:
+                value = np.log(residual[i]) + 2.0 * log_scale[i]
+                if value > best:
+                    pivot, best = i, value
+        if pivot < 0:
+            return rank, lost
+        direction[:] = left[pivot] / np.sqrt(residual[pivot])
+        for i in range(n):
+            factor[i, rank] = 0.0
+            if residual[i] == 0.0:
+                continue
+            for _ in range(2):
+                inner = 0.0
+                for d in range(len(direction)):
+                    inner += left[i, d] * direction[d]
+                factor[i, rank] += inner
+                for d in range(len(direction)):
+                    left[i, d] -= inner * direction[d]
+            residual[i] = _squared(left[i])
+            if i == pivot or residual[i] <= floor[i]:
+                lost[i] = 0.0 if i == pivot else residual[i]
+                residual[i] = 0.0
+    return min(n, rows.shape[1]), lost
+
+
+@njit(cache=True, nogil=True)
+def residual_rows(rows: Any, included: Any, rest: Any) -> Any:
+    """Return what is left of the rows of ``rest``, and rounding in it, squared.
+
+    The included are taken in the order of their residuals.  A direction of which
+    little was left is off by as much more, and so is every row that has a part in it.
+    """
+    given = rows[included]
+    left = rows[rest]
+    noise = np.full(len(rest), _ROUNDING * _ROUNDING)
+    for end in range(len(included), 0, -1):
+        pivot, best = 0, -1.0
+        for i in range(end):
+            squared = _squared(given[i])
+            if squared > best:
+                pivot, best = i, squared
+        for i in range(len(rest)):
+            grown = _ROUNDING * _ROUNDING * _squared(left[i]) / best
+            noise[i] = max(noise[i], grown)
+        direction = given[pivot] / np.sqrt(best)
+        given[pivot] = given[end - 1]
+        for _ in range(2):
+            _project(given, end - 1, direction)
+            _project(left, len(rest), direction)
+    return left, noise
+
+
+@njit(cache=True, nogil=True)
+def log_volume(rows: Any, members: Any, size: int, floor: Any) -> float:
+    """Return ``log det F_y F_yᵀ``, -inf where a pivoted residual is within ``floor``.
+
+    Pivoted, so that whether ``y`` is possible does not hang on the order of its items.
+    """
+    left = np.empty((size, rows.shape[1]))
+    open_items = members[:size].copy()
+    for i in range(size):
+        left[i] = rows[open_items[i]]
+    total = 0.0
+    for end in range(size, 0, -1):
+        pivot, best = 0, -1.0
+        for i in range(end):
+            squared = _squared(left[i])
+            if squared > best:
+                pivot, best = i, squared
+        if not best > floor[open_items[pivot]]:
+            return -np.inf
+        total += np.log(best)
+        direction = left[pivot] / np.sqrt(best)
+        left[pivot] = left[end - 1]
+        open_items[pivot] = open_items[end - 1]
+        for _ in range(2):
+            _project(left, end - 1, direction)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def fill_log_volumes(rows: Any, log_scale: Any, floor: Any, out: Any) -> None:
+    """Fill ``out`` (2^N,) with ``log det L_y``; bit ``i`` of a place is item ``i``."""
+    n = rows.shape[0]
+    members = np.empty(n, dtype=np.int64)
+    for mask in range(len(out)):
+        size, scale = 0, 0.0
+        for item in range(n):
+            if mask >> item & 1:
+                members[size] = item
+                scale += 2.0 * log_scale[item]
+                size += 1
+        out[mask] = -np.inf
+        if size <= rows.shape[1]:
+            out[mask] = log_volume(rows, members, size, floor) + scale
+
+
+@njit(cache=True, nogil=True)
+def run_graded_chain(
+    rows: Any,
+    log_scale: Any,
+    floor: Any,
+    fixed_size: bool,
+    members: Any,
+    place: Any,
+    size: int,
+    n_steps: int,
+    state: Any,
+) -> Any:
+    """Take the steps of :func:`variegate.compiled.chain.run_chain`.
+
+    Nothing is updated: the volume of every proposed set is computed anew, so that the
+    chain never enters a set that is impossible.
+    """
+    n_items, capacity = len(place), rows.shape[1]
+    proposed = np.empty(n_items, dtype=np.int64)
+    here = log_volume(rows, members, size, floor)
+    accepted = 0
+    for _ in range(n_steps):
+        state, uniform = next_uniform(state)
+        item = min(int(uniform * n_items), n_items - 1)
+        state, kind = next_uniform(state)
+        state, uniform = next_uniform(state)
+        proposed[:size] = members[:size]
+        position, gain, now = place[item], 2.0 * log_scale[item], size
+        if fixed_size or kind < 0.5:
+            if size == 0 or position >= 0:
+                continue
+            state, which = next_uniform(state)
+            position = min(int(which * size), size - 1)
+            gain -= 2.0 * log_scale[members[position]]
+            proposed[position] = item
+        elif position < 0:
+            if size == capacity:
+                continue
+            proposed[size] = item
+            now += 1
+        else:
+            proposed[position] = members[size - 1]
+            gain = -gain
+            now -= 1
+        there = log_volume(rows, proposed, now, floor)
+        if there == -np.inf or np.log(uniform) >= there - here + gain:
+            continue
+        for j in range(size):
+            place[members[j]] = -1
+        members[:now] = proposed[:now]
+        for j in range(now):
+            place[members[j]] = j
+        size, here = now, there
+        accepted += 1
+    return size, state, accepted

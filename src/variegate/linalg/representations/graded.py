@@ -1,0 +1,180 @@
+"""A kernel at the edge of its rank, held as rows that say what the rank is.
+
+Where items are dependent, or nearly so, entries of ``S`` do not tell a determinant of
+zero from a small one: rounding in them is as large as what is left of an item without
+the others.  With large qualities that decides about probabilities.  So the rank is
+decided once, by a factorisation ``S = F Fᵀ`` pivoted by quality, and from then on
+``F`` *is* the kernel: the normalizer, the marginals, samples, log-probabilities and
+every decoder take their numbers from its rows, and agree on what is possible.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from scipy.linalg import qr
+
+from variegate._typing import FloatArray, IntArray
+from variegate.linalg.determinants import RANK_TOLERANCE, normalizer_of_rows
+from variegate.linalg.representations.base import Representation
+from variegate.linalg.spectrum import Eigenvectors, graded_eigenpairs
+
+#: A set is impossible where the least of its squared residuals is at most this.  Far
+#: below the residuals of pivots, so that what is given up is a negligible share of
+#: sets that are not, and far above rounding.
+_FLOOR_OF_MATRIX = 1e-22
+_FLOOR_OF_ROWS = 1e-27
+
+#: Rows of a factor are dependent up to this, squared, and surely so up to the second.
+_DEPENDENT = 1e-18
+_SURELY_DEPENDENT = 1e-27
+
+#: What is given up of a row may change a ratio of probabilities by no more than this.
+_NEGLIGIBLE = 1e-9
+
+
+class Graded(Representation):
+    """``F``, with rows of unit length or zero, and ``log_scale``.
+
+    Parameters
+    ----------
+    rows : array of shape (N, R)
+        The rank is ``R``.
+    log_scale : array of shape (N,)
+    floor : array of shape (N,)
+        Squared residuals up to this are zero.
+    """
+
+    def __init__(
+        self, rows: FloatArray, log_scale: FloatArray, floor: FloatArray
+    ) -> None:
+        self.rows = np.ascontiguousarray(rows)
+        self.log_scale = np.array(log_scale)
+        self.floor = floor
+        self.rows.flags.writeable = self.log_scale.flags.writeable = False
+
+    @classmethod
+    def of_similarity(cls, S: FloatArray, log_scale: FloatArray) -> Self:
+        """Factor a matrix with a unit diagonal, of which 1e-12 is rounding."""
+        from variegate.compiled.pivoted import pivoted_cholesky
+
+        factor = np.empty_like(S)
+        rank = pivoted_cholesky(S, log_scale, RANK_TOLERANCE, factor)
+        return cls(factor[:, :rank], log_scale, np.full(len(S), _FLOOR_OF_MATRIX))
+
+    @classmethod
+    def of_factor(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
+        """Take the unit rows of a factor, and refuse what cannot be decided."""
+        floor = np.full(len(unit_rows), _DEPENDENT)
+        rows, lost = _pivoted(unit_rows, log_scale, floor)
+        doubtful = (lost > _SURELY_DEPENDENT) & (
+            np.log(np.maximum(lost, _SURELY_DEPENDENT)) + 2.0 * log_scale
+            > np.log(_NEGLIGIBLE)
+        )
+        if doubtful.any():
+            item = int(np.argmax(doubtful))
+            raise ValueError(
+                f"row {item} of B depends on others but for {np.sqrt(lost[item]):.1g} "
+                "of its length: too little to be told from rounding, and too much to "
+                "be neglected next to qualities as large as these. Drop the row, or "
+                "bring the columns of B nearer to each other in size"
+            )
+        return cls(rows, log_scale, np.full(len(rows), _FLOOR_OF_ROWS))
+
+    @classmethod
+    def with_rows(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
+        """Take unit rows as they are, turned into no more columns than items."""
+        if unit_rows.shape[1] > len(unit_rows):
+            unit_rows = qr(unit_rows.T, mode="r")[0][: len(unit_rows)].T
+        return cls(unit_rows, log_scale, np.full(len(unit_rows), _FLOOR_OF_ROWS))
+
+    @property
+    def rank(self) -> int:
+        """The largest number of items with a positive probability."""
+        return int(self.rows.shape[1])
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of ``S``."""
+        return np.asarray((self.rows != 0.0).any(axis=1), dtype=np.float64)
+
+    def column(self, item: int) -> FloatArray:
+        """Return a column of ``S``."""
+        return np.asarray(self.rows @ self.rows[item])
+
+    def submatrix(self, members: IntArray) -> FloatArray:
+        """Return ``S`` restricted to some items."""
+        return np.asarray(self.rows[members] @ self.rows[members].T)
+
+    def log_det(self, members: IntArray) -> float:
+        """Return ``log det L_y``: 0 for the empty set, -inf if singular."""
+        from variegate.compiled.graded import log_volume
+
+        if len(members) > self.rank:
+            return -np.inf
+        members = np.asarray(members, dtype=np.int64)
+        volume = float(log_volume(self.rows, members, len(members), self.floor))
+        return volume + 2.0 * float(self.log_scale[members].sum())
+
+    @cached_property
+    def _normalized(self) -> tuple[float, FloatArray]:
+        return normalizer_of_rows(self.rows, self.log_scale)
+
+    def log_normalizer(self) -> float:
+        """Return ``log det(L + I)``."""
+        return self._normalized[0]
+
+    def marginals(self) -> FloatArray:
+        """Return the diagonal of ``K``."""
+        root = self._normalized[1]
+        return np.asarray(np.einsum("ij,ij->i", root, root).clip(0.0, 1.0))
+
+    def marginal_kernel(self) -> FloatArray:
+        """Return ``K``."""
+        root = self._normalized[1]
+        return np.asarray(root @ root.T)
+
+    @cached_property
+    def _elementary(self) -> tuple[FloatArray, Eigenvectors]:
+        left, singular, _ = np.linalg.svd(self._normalized[1], full_matrices=False)
+        probability = np.clip(singular**2, 0.0, 1.0)
+        return probability, Eigenvectors(np.ascontiguousarray(left.T))
+
+    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
+        """Return the eigenpairs of ``K``, as many as the rank."""
+        return self._elementary
+
+    @cached_property
+    def _eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
+        return graded_eigenpairs(self.rows, self.log_scale)
+
+    def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
+        """Return the eigenpairs of ``L``, eigenvalues as logarithms."""
+        return self._eigenpairs
+
+    def condition(self, included: IntArray, rest: IntArray) -> Self:
+        """Return the kernel of the rest: rows less their part in the included span."""
+        from variegate.compiled.graded import residual_rows
+
+        left, noise = residual_rows(self.rows, included, rest)
+        squared = np.einsum("ij,ij->i", left, left)
+        floor = np.maximum(self.floor[rest], noise)
+        gone = squared <= floor
+        left[gone], squared[gone] = 0.0, 1.0
+        length = np.sqrt(squared)
+        log_scale = self.log_scale[rest] + np.log(length)
+        floor = floor / squared
+        rows, _ = _pivoted(left / length[:, None], log_scale, floor)
+        return type(self)(rows, log_scale, floor)
+
+
+def _pivoted(
+    rows: FloatArray, log_scale: FloatArray, floor: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return rows with as many columns as their rank, and what was given up."""
+    from variegate.compiled.graded import pivoted_rows
+
+    factor = np.empty((len(rows), min(rows.shape)))
+    rank, lost = pivoted_rows(np.ascontiguousarray(rows), log_scale, floor, factor)
+    return factor[:, :rank], lost
