@@ -16,7 +16,7 @@ from instances import random_kernel_matrix
 from variegate.compiled.elementary import sample_elementary
 from variegate.compiled.symmetric import choose_eigenvectors, fill_log_polynomials
 from variegate.linalg.spectrum import Eigenvectors
-from variegate.sampling import sample_spectral
+from variegate.sampling import sample_spectral, sequential
 from variegate.sampling.chain import effective_sample_size, sample_chain
 
 DRAWS = 20_000
@@ -103,6 +103,15 @@ REPRESENTATIONS = {
 def test_law(L, make):
     samples = make(L).sample(DRAWS, random_state=0)
     assert samples.shape == (DRAWS, SIZE)
+    assert p_value(samples, L) > P_VALUE
+
+
+@pytest.mark.parametrize("block", [4, 64])
+@pytest.mark.parametrize("L", KERNELS.values(), ids=KERNELS)
+def test_law_of_the_sequential_sampler(L, block, monkeypatch):
+    monkeypatch.setattr(sequential, "_BLOCK", block)
+    K = vg.LEnsemble(L).marginal_kernel()
+    samples = sequential.sample_sequential(K, DRAWS // 8, np.random.default_rng(0))
     assert p_value(samples, L) > P_VALUE
 
 

@@ -12,7 +12,7 @@ from variegate.decoding import Constraint
 from variegate.decoding.growing import grow
 from variegate.text import Budget, Cluster, ClusterView, Document, Rouge, oracle_summary
 from variegate.text.agreement import GrowingSummary, WordAgreement, pairwise_rouge_f
-from variegate.text.decoding import scaled_to_cost
+from variegate.text.voters import draw_near_budget, scaled_to_cost
 from variegate.text.words import count_words, words
 
 
@@ -136,6 +136,34 @@ def test_scaling_to_a_cost():
         assert scaled.marginals() @ costs == pytest.approx(total, rel=1e-6)
         ratio = scaled.log_scale - ensemble.log_scale
         assert ratio == pytest.approx(np.full(12, ratio[0]))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2, 0.6])
+def test_voters_of_many_candidates_cost_what_they_may(share):
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((500, 300))
+    ensemble = vg.LEnsemble.from_quality(
+        B @ B.T / 300 + 1e-3 * np.eye(500), rng.normal(size=500)
+    )
+    costs = rng.uniform(1.0, 5.0, 500)
+    budget = share * costs.sum()
+    constraint = Constraint(None, budget, costs)
+    voters = draw_near_budget(ensemble, constraint, 100, np.random.default_rng(1))
+    assert 40 <= len(voters) <= 100
+    # They are those nearest to the budget of samples that cost as much on average.
+    assert voters @ costs == pytest.approx(np.full(len(voters), budget), rel=0.25)
+    # Items are in them as often as in the ensemble scaled to that cost.
+    K = scaled_to_cost(ensemble, costs, budget).marginals()
+    error = voters.mean(axis=0) - K
+    assert np.abs(error.mean()) < 0.02
+    assert (error**2).mean() < 1.5 * (K * (1.0 - K)).mean() / len(voters)
+
+
+def test_voters_where_everything_fits():
+    ensemble = vg.LEnsemble(np.eye(3))
+    constraint = Constraint(None, 9.0, np.ones(3))
+    voters = draw_near_budget(ensemble, constraint, 50, np.random.default_rng(0))
+    assert voters.all()
 
 
 # The oracle ------------------------------------------------------------------------

@@ -35,8 +35,9 @@ from variegate.experiments.learned import (
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear
 from variegate.text import Budget, ClusterView, Rouge
-from variegate.text.decoding import CONSENSUS, scaled_to_cost, text_decoder
+from variegate.text.decoding import CONSENSUS, text_decoder
 from variegate.text.training import TrainingSet
+from variegate.text.voters import scaled_to_cost
 from variegate.text.words import used_only
 
 #: Buckets of words.

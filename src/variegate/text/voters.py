@@ -1,0 +1,114 @@
+"""Summaries that vote: samples of a model, made to cost what a budget allows.
+
+Time is bounded by what a summary may hold.  A sample of ``k`` sentences takes about
+``k³``, until it is cheaper to go through all candidates, so that long summaries are
+voted on by fewer samples, each of which says more: it holds more sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import expit, logit
+
+from variegate._typing import BoolArray, FloatArray
+from variegate.decoding import Constraint
+from variegate.ensemble import LEnsemble
+from variegate.linalg.spectrum import symmetric_eigenpairs
+from variegate.sampling.sequential import sample_sequential
+from variegate.sampling.spectral import sample_spectral
+
+__all__ = ["draw_near_budget", "scaled_to_cost"]
+
+#: Logarithms of factors that are tried, and how often the interval is halved.
+_WIDEST_SCALE = 50.0
+_BISECTIONS = 60
+
+#: Up to so many candidates, eigenvalues are found to nearly all of their digits.
+_FEW_CANDIDATES = 400
+
+#: Factors above this, in logarithms, would show the rounding of small probabilities.
+_SAFE_SCALE = 20.0
+
+#: Sentences in a sample up to which all samples are drawn, and the fewest samples.
+_SHORT = 40
+_FEWEST = 40
+
+#: Sentences in a sample from which it is drawn without eigenvectors.
+_LONG = 150
+
+
+def draw_near_budget(
+    ensemble: LEnsemble,
+    constraint: Constraint,
+    n_samples: int,
+    generator: np.random.Generator,
+) -> BoolArray:
+    """Draw sets; with a budget, the ones nearest to it of twice as many.
+
+    There are fewer where they are large, and then nearer to the budget by themselves.
+    """
+    budget, costs = constraint.budget, constraint.costs
+    if budget is not None and costs.sum() <= budget:
+        return np.ones((1, len(ensemble)), dtype=bool)
+    kept, draw = _process(ensemble, constraint)
+    share = min(1.0, (_SHORT / kept) ** 2)
+    fewest = min(_FEWEST, n_samples)
+    if budget is None:
+        return draw(max(fewest, int(n_samples * share)), generator)
+    samples = draw(max(fewest, int(2 * n_samples * share)), generator)
+    distance = np.abs(samples @ costs - budget)
+    n_voters = max(fewest, len(samples) // 2)
+    return samples[np.argsort(distance, kind="stable")[:n_voters]]
+
+
+Draw = Callable[[int, np.random.Generator], BoolArray]
+
+
+def _process(ensemble: LEnsemble, constraint: Constraint) -> tuple[float, Draw]:
+    """Return how many items samples have on average, and what draws them."""
+    budget, costs = constraint.budget, constraint.costs
+    if len(ensemble) > _FEW_CANDIDATES:
+        values, vectors = symmetric_eigenpairs(ensemble.marginal_kernel())
+        odds = logit(np.clip(values, 0.0, 1.0))
+        shift = 0.0
+        if budget is not None:
+            shift = _shift(odds, vectors.all() ** 2 @ costs, budget)
+        kept = expit(odds + shift)
+        if abs(shift) <= _SAFE_SCALE and kept.sum() <= _LONG:
+            return float(kept.sum()), lambda n, rng: sample_spectral(
+                kept, vectors, n, rng
+            )
+        if abs(shift) <= _SAFE_SCALE:
+            K = (vectors.all().T * kept) @ vectors.all()
+            return float(kept.sum()), lambda n, rng: sample_sequential(K, n, rng)
+    if budget is not None:
+        ensemble = scaled_to_cost(ensemble, costs, budget)
+    return max(1.0, ensemble.expected_size()), lambda n, rng: ensemble.sample(
+        n, random_state=rng
+    )
+
+
+def scaled_to_cost(ensemble: LEnsemble, costs: FloatArray, total: float) -> LEnsemble:
+    """Return the ensemble of ``c L`` whose sets cost ``total`` on average.
+
+    A model that learned summaries of one length is so asked for those of another.  The
+    eigenvectors do not depend on ``c``, so that one decomposition gives the expected
+    cost for all: ``Σ_m c λ_m / (1 + c λ_m) Σ_i v_mi² costs_i``.
+    """
+    log_values, vectors = ensemble.representation.eigenpairs()
+    shift = _shift(log_values, vectors.all() ** 2 @ costs, total)
+    return LEnsemble.from_quality(ensemble.S, ensemble.log_scale + 0.5 * shift)
+
+
+def _shift(log_values: FloatArray, weight: FloatArray, total: float) -> float:
+    """Return ``log c``, by halving an interval."""
+    low, high = -_WIDEST_SCALE, _WIDEST_SCALE
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if expit(log_values + middle) @ weight < total:
+            low = middle
+        else:
+            high = middle
+    return low
