@@ -4,6 +4,8 @@ The reference is exact: entries of a matrix of floats are rational numbers, and 
 fractions have no rounding.
 """
 
+import math
+import warnings
 from fractions import Fraction
 from itertools import combinations
 
@@ -236,3 +238,70 @@ def test_rows_whose_dependence_cannot_be_decided_are_refused():
         vg.LEnsemble.from_factor(B)
     # Where it makes no difference, nothing is refused.
     assert vg.LEnsemble.from_factor(B * 1e-13).log_prob([0, 1]) < -50.0
+
+
+@pytest.mark.parametrize("n_copies", [1, 14], ids=["small", "large"])
+def test_the_loss_of_a_singular_kernel_is_right_or_refused(n_copies):
+    refused = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, rank = 5, int(rng.integers(1, 6))
+        B = rng.integers(-8, 9, (n, rank)) / 8.0
+        B[1] = B[0] + rng.integers(-8, 9, rank) * 2.0 ** -int(rng.integers(1, 13))
+        power = int(rng.integers(0, 25))
+        rows = [[Fraction(float(x)) for x in row] for row in B]
+        L = [
+            [2**power * sum(a * b for a, b in zip(x, y, strict=True)) for y in rows]
+            for x in rows
+        ]
+        one = exact_determinant(
+            [[L[i][j] + (i == j) for j in range(n)] for i in range(n)]
+        )
+        y = [0, 2]
+        determinant = exact_determinant([[L[i][j] for j in y] for i in y])
+        # Independent copies: losses add up, and the larger ones take another path.
+        kernel = np.kron(np.eye(n_copies), B @ B.T * 2.0**power)
+        subset = [n * copy + i for copy in range(n_copies) for i in y]
+        try:
+            value, _ = vg.large_margin_loss(kernel, subset, lam=0.0)
+        except ValueError:
+            refused += 1
+            continue
+        expected = n_copies * (log_of(one) - log_of(determinant))
+        assert value == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert 0 < refused < 60
+
+
+def log_of(fraction):
+    """Return the logarithm of a fraction whose parts may be too large for a float."""
+    return math.log(fraction.numerator) - math.log(fraction.denominator)
+
+
+def test_the_loss_of_a_large_singular_kernel_is_refused():
+    v = np.array([[6.0, 5.0], [4.0, 2.0], [3.0, 1.0]])
+    with pytest.raises(ValueError, match="singular to rounding"):
+        vg.large_margin_loss(v @ v.T * 1e16, [0], lam=0.0)
+    value, _ = vg.large_margin_loss(v @ v.T, [0], lam=0.0)
+    assert value == pytest.approx(-vg.LEnsemble(v @ v.T).log_prob([0]))
+
+
+@pytest.mark.parametrize("lam", [0.0, 1.0])
+def test_fits_without_jitter_end_where_the_objective_is_that_of_the_ensembles(lam):
+    rng = np.random.default_rng(3)
+    ground_sets, subsets = [], []
+    for _ in range(6):
+        features = rng.standard_normal((6, 3))
+        features[1] = features[0] + 1e-5 * rng.standard_normal(3)
+        ground_sets.append(vg.GroundSet(10.0 * rng.standard_normal((6, 2)), features))
+        subsets.append([0, 3])
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), jitter=0.0, lam=lam)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(ground_sets, subsets)
+    loss = [
+        -model.ensemble(ground_set).log_prob(subset)
+        for ground_set, subset in zip(ground_sets, subsets, strict=True)
+    ]
+    assert np.isfinite(loss).all()
+    if lam == 0.0:
+        assert model.solver_result_.objective == pytest.approx(np.mean(loss), rel=1e-6)

@@ -197,6 +197,63 @@ def test_a_step_into_the_infinite_is_taken_back():
     assert 0 < result.parameters[2] < 1 / 3
 
 
+class Fenced(Quadratic):
+    """Not defined where the first parameter exceeds a fence."""
+
+    def __init__(self, fence):
+        super().__init__()
+        self.fence = fence
+        self.n_refused = 0
+
+    def value_and_gradient(self, flat):
+        if flat[0] >= self.fence:
+            self.n_refused += 1
+            raise InfeasibleError(0, "beyond the fence")
+        return super().value_and_gradient(flat)
+
+
+class Barred(Fenced):
+    """With a logarithm before the fence, and its minimum 0.2 from there."""
+
+    def value_and_gradient(self, flat):
+        value, gradient = super().value_and_gradient(flat)
+        first, left = flat[0], self.fence - flat[0]
+        value -= 0.5 * (first - self.target[0]) ** 2
+        gradient = gradient.copy()
+        gradient[0] = -5.0 + 1.0 / left
+        return value - 5.0 * first - float(np.log(left)), gradient
+
+
+@pytest.mark.parametrize("distance", [1.0, 5.0, 50.0, 1000.0])
+def test_lbfgs_steps_back_from_where_nothing_is_defined(distance):
+    problem = Barred(3.0)
+    start = problem.space.center()
+    start[0] = problem.fence - distance
+    result = LBFGS(tol=1e-6).solve(problem, start)
+    assert problem.n_refused or distance == 1.0
+    assert result.converged
+    np.testing.assert_allclose(
+        result.parameters, [2.8, -1.0, 0.75, 0.25, 0.0], atol=2e-3
+    )
+
+
+def test_lbfgs_says_that_it_was_stopped_by_what_is_not_defined():
+    problem = Fenced(2.0)  # the minimum lies beyond
+    result = LBFGS().solve(problem, problem.space.center())
+    assert result.stop is Stop.STALLED
+    assert "singular" in result.status
+    assert "jitter" in result.remedy
+    start = problem.space.center()
+    assert result.objective < problem.value_and_gradient(start)[0]
+    assert result.parameters[0] <= 2.0
+
+
+def test_lbfgs_refuses_a_start_where_nothing_is_defined():
+    problem = Fenced(-1.0)
+    with pytest.raises(InfeasibleError, match="beyond the fence"):
+        LBFGS().solve(problem, problem.space.center())
+
+
 def test_stop_iteration_is_a_stop():
     def callback(step):
         if step.iteration == 1:

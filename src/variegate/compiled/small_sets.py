@@ -79,7 +79,7 @@ def evaluate_sets(
             for j in range(i + 1):
                 M[i, j] = p[i] * S[b, i, j] * p[j]
             M[i, i] += c[i] * c[i]
-        definite, log_det = invert(M, n, 0.0, work, inverse)
+        definite, log_det = invert(M, n, tolerance, work, inverse)
         if not definite:
             return b, NOT_DEFINITE
         loss = log_det + total - log_det_target

@@ -57,7 +57,7 @@ from variegate.learning.objective import (
     ZeroProbabilityError,
 )
 from variegate.linalg.determinants import (
-    RANK_TOLERANCE,
+    DOUBTFUL_PIVOT,
     NotPositiveDefiniteError,
     log_det_and_inverse,
 )
@@ -103,7 +103,7 @@ class _Target(NamedTuple):
         S_y = (rows * weights[factors.owner]) @ rows.T
         S_y[np.diag_indices_from(S_y)] += ridge[members]
         try:
-            log_det, inverse = log_det_and_inverse(S_y[None], RANK_TOLERANCE)
+            log_det, inverse = log_det_and_inverse(S_y[None], DOUBTFUL_PIVOT)
         except NotPositiveDefiniteError:
             raise ZeroProbabilityError(0) from None
         return cls(float(log_det[0]), inverse[0])

@@ -18,7 +18,7 @@ from variegate.compiled import dense
 from variegate.ground_set import as_indicator
 from variegate.learning.objective import LargeMarginLoss
 from variegate.linalg import lapack
-from variegate.linalg.determinants import NotPositiveDefiniteError
+from variegate.linalg.determinants import DOUBTFUL_PIVOT, NotPositiveDefiniteError
 from variegate.linalg.scratch import scratch
 
 __all__ = ["large_set_loss"]
@@ -82,7 +82,8 @@ def _log_det_and_inverse(
     """Return ``log det M`` and the lower triangle of ``M⁻¹``, ``M = P S P + C²``."""
     inverse = scratch("inverse", S.shape)
     dense.fill_scaled(S, p, c**2, inverse)
-    if not lapack.cholesky(inverse):
+    smallest = DOUBTFUL_PIVOT * (p**2 * np.diagonal(S) + c**2)
+    if not lapack.cholesky(inverse) or (np.diagonal(inverse) ** 2 <= smallest).any():
         raise NotPositiveDefiniteError(0)
     log_det = 2.0 * float(np.log(np.diagonal(inverse)).sum())
     lapack.inverse_from_cholesky(inverse)

@@ -64,7 +64,7 @@ from variegate.ground_set import (
     check_error_costs,
 )
 from variegate.linalg.determinants import (
-    RANK_TOLERANCE,
+    DOUBTFUL_PIVOT,
     NotPositiveDefiniteError,
     log_det_and_inverse,
     split_scale,
@@ -141,7 +141,7 @@ class Targets:
         # Padding becomes an identity block, which changes no determinant.
         S_y = np.where(both, S[stack, rows, columns], np.eye(self.members.shape[1]))
         try:
-            log_det, inverse = log_det_and_inverse(S_y, RANK_TOLERANCE)
+            log_det, inverse = log_det_and_inverse(S_y, DOUBTFUL_PIVOT)
         except NotPositiveDefiniteError as error:
             raise ZeroProbabilityError(error.index) from None
         embedded = np.zeros_like(S)
@@ -242,7 +242,7 @@ class LargeMarginLoss:
             np.empty(0) if target_log_det is None else target_log_det,
             self.lam,
             self.hinge,
-            RANK_TOLERANCE,
+            DOUBTFUL_PIVOT,
             SMALLEST_ERROR,
             value,
             slope,
@@ -294,7 +294,7 @@ def _log_det_and_inverse_of(
     """Return ``log det S_y`` and ``S_y⁻¹``."""
     try:
         log_det, inverse = log_det_and_inverse(
-            S[np.ix_(members, members)], RANK_TOLERANCE
+            S[np.ix_(members, members)], DOUBTFUL_PIVOT
         )
     except NotPositiveDefiniteError:
         raise ZeroProbabilityError(index) from None
@@ -316,7 +316,8 @@ def large_margin_loss(
     Parameters
     ----------
     L : array of shape (N, N)
-        Symmetric, positive semidefinite.
+        Symmetric, positive semidefinite.  Refused where it, or what it is on the
+        subset, is so nearly singular that the loss would be rounding.
     subset : item numbers or boolean mask
         The wanted subset ``y``.
     lam : float, default=1.0
@@ -378,7 +379,8 @@ def _loss_of_kernel(
         terms = loss.value_and_gradient(S[None], log_scale[None], targets)
     except ZeroProbabilityError:
         raise ValueError(
-            "the subset has probability zero: L restricted to it is singular"
+            "the subset has probability zero: L restricted to it is singular, or is "
+            "so to rounding"
         ) from None
     except NotPositiveDefiniteError:
         raise ValueError(

@@ -23,6 +23,11 @@ from variegate.linalg.limits import STACK_LIMIT
 #: the item lies in the span of those before it, and the determinant is zero.
 RANK_TOLERANCE = 1e-12
 
+#: Where no order of items can be chosen, rounding in a pivot is divided by those
+#: before it.  A share of the diagonal below the root of rounding is then in doubt, and
+#: a loss that depends on it is refused.
+DOUBTFUL_PIVOT = 1e-8
+
 #: An inverse by Cholesky loses as many digits as its smallest squared pivot, as a
 #: share of the diagonal, has zeros.  Small ground sets can afford to lose none.
 _SMALL = 256

@@ -9,12 +9,14 @@ from scipy.optimize import minimize
 
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
+from variegate.learning.parameters import InfeasibleError
 from variegate.solvers.result import (
     Callback,
     Problem,
     SolverResult,
     Step,
     Verdict,
+    at_the_wall,
     converged,
     no_descent,
     out_of_iterations,
@@ -30,6 +32,8 @@ _WORTH_A_RESTART = 0.1
 @dataclass(frozen=True)
 class LBFGS:
     """SciPy's L-BFGS-B without bounds: constraints are left to free coordinates.
+
+    A trial step to where the objective cannot be computed is stepped back from.
 
     Parameters
     ----------
@@ -54,6 +58,7 @@ class LBFGS:
         run.record(free)
         while not (run.stopped or self._is_done(run)):
             before = run.history[-1].objective
+            run.met_wall = False
             free = self._descend(run, free)
             gained = before - run.history[-1].objective
             if gained <= _WORTH_A_RESTART * self.tol * abs(before):
@@ -107,6 +112,8 @@ class LBFGS:
             return converged()
         if len(run.history) > self.max_iter:
             return out_of_iterations(self.max_iter, gradient_norm)
+        if run.met_wall:
+            return at_the_wall(gradient_norm)
         return no_descent(gradient_norm, self.tol, run.problem.is_smooth)
 
 
@@ -119,13 +126,31 @@ class _Run:
         self.history: list[Step] = []
         self.n_evaluations = 0
         self.stopped = False
+        self.met_wall = False
 
     def evaluate(self, free: FloatArray) -> tuple[float, FloatArray]:
         space = self.problem.space
         self.n_evaluations += 1
-        value, gradient = self.problem.value_and_gradient(space.from_free(free))
+        try:
+            value, gradient = self.problem.value_and_gradient(space.from_free(free))
+        except InfeasibleError:
+            if not self.history:
+                raise
+            return self._wall(free)
         self._last = (free.copy(), value, space.pull_back(free, gradient))
         return value, self._last[2]
+
+    def _wall(self, free: FloatArray) -> tuple[float, FloatArray]:
+        """Return a value above the last iterate's, and a slope that leads back there.
+
+        The line search interpolates, so an infinite value would be lost on it; a step
+        is never taken to where the value is higher than where it began.
+        """
+        self.met_wall = True
+        back = free - self._iterate
+        height = 1.0 + abs(self.history[-1].objective)
+        slope = 2.0 * height * back / max(float(back @ back), 1e-300)
+        return self.history[-1].objective + height, slope
 
     def record(self, free: FloatArray) -> None:
         # SciPy reports the point it has just evaluated, so nothing is computed twice;
@@ -135,4 +160,5 @@ class _Run:
             value, gradient = self.evaluate(free)
         step = Step(len(self.history), value, float(np.abs(gradient).max(initial=0.0)))
         self.history.append(step)
+        self._iterate = free.copy()
         self.stopped = wants_to_stop(self.callback, step)

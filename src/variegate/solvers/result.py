@@ -152,6 +152,16 @@ def no_descent(
     )
 
 
+def at_the_wall(gradient_norm: float) -> Verdict:
+    """Return the verdict that all better steps lead to where nothing is defined."""
+    return Verdict(
+        Stop.STALLED,
+        "stopped where further steps make L + I or a wanted subset singular, with a "
+        f"gradient of {gradient_norm:.2g}",
+        "Raise jitter, or add a little l2",
+    )
+
+
 def wants_to_stop(callback: Callback | None, step: Step) -> bool:
     """Ask the callback; raising StopIteration, as in SciPy, is a yes too."""
     if callback is None:
