@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from uuid import uuid4
+
+import numpy as np
 
 
 def write_atomic(path: str | Path, content: str | bytes) -> None:
@@ -15,6 +17,13 @@ def write_atomic(path: str | Path, content: str | bytes) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     with new_file(path) as file, writing_to(path):
         file.write(data)
+
+
+def plain(value: Any) -> Any:
+    """Return a NumPy scalar as a number of Python, for ``json``."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not a plain value: {value!r}")
 
 
 @contextmanager

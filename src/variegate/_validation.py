@@ -35,6 +35,12 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
 
 
+def check_real(name: str, values: Any) -> None:
+    """Refuse complex numbers, whose imaginary parts would be lost."""
+    if np.iscomplexobj(values):
+        raise ValueError(f"{name} must hold real numbers, got complex ones")
+
+
 def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
     """Refuse what is not among the known names."""
     if value not in list(known):

@@ -8,6 +8,7 @@ import numpy as np
 
 from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
+from variegate._validation import check_real
 from variegate.decoding import Constraint, Decoder, as_decoder
 from variegate.ground_set import as_members
 from variegate.linalg.coins import law_of_heads
@@ -70,6 +71,7 @@ class LEnsemble:
         """
         S = check_symmetric(S, "S")
         check_semidefinite(S, "S")
+        check_real("log_quality", log_quality)
         u = np.asarray(log_quality, dtype=np.float64)
         if u.shape != (len(S),) or not np.isfinite(u).all():
             raise ValueError(f"log_quality must hold {len(S)} finite numbers")
@@ -86,6 +88,7 @@ class LEnsemble:
             not copied if it is an array of floats already, of single or double
             precision: do not change it after.
         """
+        check_real("B", B)
         B = np.asarray(B)
         if B.dtype != np.float32:
             B = B.astype(np.float64, copy=False)
@@ -166,6 +169,8 @@ class LEnsemble:
         The law is that of the ensemble given that ``k`` items are chosen (a k-DPP), and
         does not change when ``L`` is multiplied by a constant.
         """
+        if k is None:
+            raise ValueError("k must be a whole number, got None: use sample")
         k = Constraint.of(len(self), k, None, None).k or 0
         log_values, vectors = self.representation.eigenpairs()
         rank = int(np.isfinite(log_values).sum())

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray, SubsetLike
+from variegate._validation import check_real
 
 __all__ = [
     "GroundSet",
@@ -137,7 +138,7 @@ def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
         similarity = {"": similarity}
     elif not similarity:
         raise ValueError("similarity is an empty mapping: give at least one block")
-    blocks = {}
+    blocks: dict[str, Any] = {}
     for name, features in similarity.items():
         label = f"similarity[{name!r}]" if name else "similarity"
         matrix = _feature_matrix(features, label, allow_sparse=True)
@@ -146,6 +147,8 @@ def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
                 f"{label} has {matrix.shape[0]} rows but quality has {len(quality)}: "
                 "both need one row an item"
             )
+        if str(name) in blocks:
+            raise ValueError(f"two blocks of similarity are called {str(name)!r}")
         blocks[str(name)] = matrix
     return blocks
 
@@ -155,7 +158,8 @@ def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
     if sparse.issparse(values):
         if not allow_sparse:
             raise ValueError(f"{label} must be a dense array; use .toarray() on it")
-        matrix = sparse.csr_array(values, dtype=np.float64)
+        check_real(label, values)
+        matrix = sparse.csr_array(values, dtype=np.float64, copy=True)
         if not np.isfinite(matrix.data).all():
             raise ValueError(f"{label} holds NaN or infinite values")
         return matrix
@@ -186,6 +190,7 @@ def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
 
 def check_costs(values: Any, n_items: int) -> FloatArray:
     """Return what items cost as a read-only array of length ``n_items``."""
+    check_real("costs", values)
     costs = np.array(values, dtype=np.float64)
     if costs.shape != (n_items,):
         raise ValueError(f"costs has shape {costs.shape}, expected ({n_items},)")
@@ -200,6 +205,7 @@ def check_costs(values: Any, n_items: int) -> FloatArray:
 
 def check_error_costs(costs: Any, n_items: int, name: str) -> FloatArray:
     """Return per-item error costs as an array of length ``n_items``."""
+    check_real(name, costs)
     array = np.asarray(costs, dtype=np.float64)
     if array.shape != (n_items,):
         raise ValueError(f"{name} has shape {array.shape}, expected ({n_items},)")
@@ -303,6 +309,12 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
         array = np.asarray(subset)
     except ValueError as error:
         raise ValueError("a subset is a flat list of item numbers or a mask") from error
+    if array.dtype == object and array.ndim == 1:
+        # Tables hand over flags and numbers as Python objects.
+        if _mixes_flags_and_numbers(array):
+            raise ValueError("a subset holds item numbers or a boolean mask, not both")
+        if all(isinstance(entry, bool | int | np.generic) for entry in array):
+            array = np.array(array.tolist())
     if array.size == 0 and array.dtype != bool:
         return np.zeros(0, dtype=np.intp)
     if array.ndim != 1:
@@ -332,7 +344,7 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
     return members.astype(np.intp)
 
 
-def _mixes_flags_and_numbers(subset: Sequence[Any]) -> bool:
+def _mixes_flags_and_numbers(subset: Sequence[Any] | AnyArray) -> bool:
     flags = sum(isinstance(entry, bool | np.bool_) for entry in subset)
     return 0 < flags < len(subset)
 

@@ -39,7 +39,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from variegate import kernels as builtin_kernels
-from variegate._files import write_atomic
+from variegate._files import plain, write_atomic
 from variegate._version import __version__
 from variegate.decoding import DECODERS
 from variegate.kernels import Kernel
@@ -97,7 +97,9 @@ def write_document(content: Mapping[str, Any], path: str | Path) -> None:
         **content,
     }
     try:
-        text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+        text = json.dumps(
+            document, indent=2, allow_nan=False, ensure_ascii=False, default=plain
+        )
         parse(text)  # what could not be read is not written
     except (TypeError, ValueError) as error:
         raise ValueError(f"the model cannot be written as JSON: {error}") from error

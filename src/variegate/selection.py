@@ -8,10 +8,30 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from variegate._typing import BoolArray, FloatArray, IntArray, RandomState, SubsetLike
+from variegate._typing import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    RandomState,
+    SubsetLike,
+)
 from variegate.linalg.representations import Representation
 
-__all__ = ["Ensemble", "Selection", "refuse_fewer"]
+__all__ = ["Ensemble", "Selection", "Subsets", "refuse_fewer"]
+
+
+class Subsets(list[IntArray]):
+    """A list of subsets that is one entry a subset to NumPy too, ragged or not.
+
+    scikit-learn's ``cross_val_predict`` joins predictions as arrays.
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        array = np.empty(len(self), dtype=object)
+        for position, subset in enumerate(self):
+            array[position] = subset
+        return array
 
 
 class Selection:

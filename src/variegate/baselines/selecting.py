@@ -42,6 +42,7 @@ import numpy as np
 
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
+from variegate._validation import check_real
 from variegate.baselines.medoids import k_medoids
 from variegate.linalg.cosine import chunks, rounded, unit_rows
 from variegate.linalg.determinants import RANK_TOLERANCE
@@ -140,6 +141,7 @@ def select(
 
 
 def _numbers(name: str, values: Any) -> FloatArray:
+    check_real(name, values)
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -211,7 +213,8 @@ def _mmr(
     while len(chosen) < k:
         available[chosen[-1]] = False
         np.maximum(nearest, rounded(F @ F[chosen[-1]]), out=nearest)
-        score = (1.0 - trade_off) * z - trade_off * nearest
+        # Rounded, so that ties do not depend on the scale of relevance.
+        score = rounded((1.0 - trade_off) * z - trade_off * nearest)
         chosen.append(int(np.argmax(np.where(available, score, -np.inf))))
     return np.array(chosen, dtype=np.intp)
 

@@ -12,6 +12,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
+from variegate.decoding.residuals import cheapest
 from variegate.linalg.determinants import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
 from variegate.selection import Selection, refuse_fewer
@@ -50,7 +51,8 @@ class Local:
     1e-10.  With ``k`` only swaps are feasible, with a budget only moves that keep to
     it.  Among equals the smallest number comes in, then the smallest goes out; moves
     that bring nothing in come first.  The answer is never less probable than the
-    greedy one.
+    greedy one.  Where the greedy search ends before ``k`` items, the climb starts from
+    the ``k`` cheapest independent ones.
 
     Parameters
     ----------
@@ -65,18 +67,29 @@ class Local:
     ) -> Selection:
         """Choose a subset."""
         check_count("max_steps", self.max_steps)
-        start = Greedy()(ensemble, constraint, generator)
-        refuse_fewer(len(start), constraint.k, start.stop_reason)
+        start, origin = Greedy()(ensemble, constraint, generator), "the greedy answer"
+        if constraint.k is not None and len(start) < constraint.k:
+            affordable = cheapest(ensemble.representation, constraint)
+            if affordable is None:
+                refuse_fewer(len(start), constraint.k, start.stop_reason)
+            else:
+                found = ensemble.log_prob(affordable)
+                start = Selection(affordable, found, "the cheapest")
+                origin = f"the cheapest {constraint.k} items"
         if start.log_prob == -np.inf:
             # Singular to rounding in the order of its numbers: nothing to divide by.
             return start
         members, reason = self._climb(
-            ensemble.representation, constraint, start.indices
+            ensemble.representation, constraint, start.indices, origin
         )
         return Selection(members, ensemble.log_prob(members), reason)
 
     def _climb(
-        self, kernel: Representation, constraint: Constraint, members: IntArray
+        self,
+        kernel: Representation,
+        constraint: Constraint,
+        members: IntArray,
+        origin: str,
     ) -> tuple[IntArray, str]:
         state = _Neighbourhood(kernel, constraint, members)
         log_det = kernel.log_det(members)
@@ -85,7 +98,7 @@ class Local:
         for _ in range(self.max_steps):
             gain, move = state.best_move(refused)
             if gain <= ENOUGH:
-                return state.members, _no_move_left(moves)
+                return state.members, _no_move_left(moves, origin)
             candidate = state.after(move)
             reached = kernel.log_det(candidate)
             # Where S_y is nearly singular, a gain can be rounding.  What is measured
@@ -98,13 +111,13 @@ class Local:
             else:
                 refused.add(move)
         if state.best_move(refused)[0] <= ENOUGH:
-            return state.members, _no_move_left(moves)
+            return state.members, _no_move_left(moves, origin)
         return state.members, f"reached the limit of {self.max_steps} steps"
 
 
-def _no_move_left(moves: int) -> str:
+def _no_move_left(moves: int, origin: str) -> str:
     count = "1 move" if moves == 1 else f"{moves} moves"
-    return f"after {count} from the greedy answer, no other raises the probability"
+    return f"after {count} from {origin}, no other raises the probability"
 
 
 class _Neighbourhood:

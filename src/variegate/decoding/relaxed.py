@@ -13,6 +13,7 @@ from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.residuals import (
     Residuals,
+    cheapest,
     nothing_left,
     score_for_cost,
 )
@@ -55,7 +56,8 @@ class Relaxed:
 
     **Repair.** With ``k`` or a budget the guarantee is lost: the relaxation does not
     know of them.  Items of the rounded subset are taken greedily while they fit, and
-    then others, as :class:`~variegate.decoding.greedy.Greedy` would.
+    then others, as :class:`~variegate.decoding.greedy.Greedy` would.  Where that leads
+    to fewer than ``k``, the ``k`` cheapest independent items are the answer.
 
     Takes ``O(N³)`` time for each step of the climb, and as much for all the rounding.
 
@@ -253,6 +255,11 @@ def _repaired(
                 break
             if not state.refuses(item):
                 state.add(item)
-    count, why = len(state.chosen), state.why_none_is_left()
-    refuse_fewer(count, constraint.k, nothing_left(count, constraint.k, why))
+    if constraint.k is not None and len(state.chosen) < constraint.k:
+        count, why = len(state.chosen), state.why_none_is_left()
+        affordable = cheapest(kernel, constraint)
+        if affordable is None:
+            refuse_fewer(count, constraint.k, nothing_left(count, constraint.k, why))
+        else:
+            return affordable
     return np.sort(np.array(state.chosen, dtype=np.intp))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate.decoding.base import Constraint
 from variegate.linalg.determinants import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
@@ -94,3 +94,22 @@ class Residuals:
         column /= np.sqrt(self.residual[item])
         self._columns.append(column)
         self.residual -= column**2
+
+
+def cheapest(kernel: Representation, constraint: Constraint) -> IntArray | None:
+    """Return the cheapest ``k`` items of positive determinant, None if there are none.
+
+    Independent rows are a matroid: whoever takes the cheapest item that is independent
+    of those before it, again and again, ends with the cheapest set of its size.  So
+    where this set is above the budget, every set of ``k`` possible items is.
+    """
+    state = Residuals(kernel)
+    while len(state.chosen) != constraint.k:
+        possible = np.flatnonzero(state.gain() > -np.inf)
+        if len(possible) == 0:
+            return None
+        item = int(possible[np.argmin(constraint.costs[possible])])
+        if not state.refuses(item):
+            state.add(item)
+    members = np.sort(np.array(state.chosen, dtype=np.intp))
+    return members if constraint.affords(constraint.costs[members].sum()) else None

@@ -23,6 +23,7 @@ from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, na
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.ensembles import learned_ensemble
 from variegate.learning.quality import log_quality
+from variegate.selection import Subsets
 from variegate.solvers import Callback, SolverResult, Step, as_solver
 from variegate.solvers.adam import Adam
 from variegate.streaming import ListedExamples, as_examples
@@ -332,7 +333,7 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         # The same numbers for every ground set: what is chosen from one does not
         # depend on which others are in the list.
         seed = int(generator(self.random_state).integers(2**63))
-        chosen = []
+        chosen = Subsets()
         for position, ground_set in enumerate(ground_sets):
             costs = ground_set.costs if budget is not None else None
             with naming(position):

@@ -195,7 +195,9 @@ class Learner:
             settle=self.known is None,
             **self._settings(),
         )
-        if optimizer is None:
+        n_free = len(problem.space.to_free(problem.space.center()))
+        if optimizer is None or len(optimizer[0].free) != n_free:
+            # The first steps, or other parameters than those before them.
             adam = Adam.at(problem.space, self._first_start(problem))
         else:
             adam, problem.center = optimizer

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from variegate._typing import FloatArray
+from variegate._validation import check_real
 from variegate.linalg.determinants import add_to_diagonal, split_scale
 
 __all__ = [
@@ -78,6 +79,7 @@ class NotSemidefiniteError(ValueError):
 
 def check_symmetric(matrix: Any, name: str) -> FloatArray:
     """Return a copy that is exactly symmetric, or say how far it is from that."""
+    check_real(name, matrix)
     M = np.array(matrix, dtype=np.float64)
     if M.ndim != 2 or M.shape[0] != M.shape[1]:
         raise ValueError(f"{name} must be a square matrix, got shape {M.shape}")

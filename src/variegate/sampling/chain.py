@@ -80,12 +80,14 @@ def sample_chain(
     check_count("n", n)
     n_items = len(ensemble)
     burn_in = max(1000, 10 * n_items) if burn_in is None else burn_in
-    thin = n_items if thin is None else thin
+    thin = max(1, n_items) if thin is None else thin
     check_count("thin", thin)
     if burn_in < 0:
         raise ValueError(f"burn_in must not be negative, got {burn_in}")
     greedy = ensemble.decode("greedy", k)
     refuse_fewer(len(greedy), k, greedy.stop_reason)
+    if n_items == 0:  # no move is ever proposed
+        return ChainSamples(np.zeros((n, 0), dtype=bool), 0.0, float(n))
     chain = _Chain(ensemble, greedy.indices, k is not None, generator(random_state))
     chain.advance(burn_in)
     samples = chain.sample(n, thin)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from variegate._files import write_atomic
+from variegate._files import plain, write_atomic
 
 FORMAT = "variegate-checkpoint"
 VERSION = 1
@@ -26,7 +26,7 @@ def write_checkpoint(
     how far it got, both as plain values.
     """
     document = {"format": FORMAT, "version": VERSION, "run": run, "state": state}
-    write_atomic(path, json.dumps(document) + "\n")
+    write_atomic(path, json.dumps(document, default=plain) + "\n")
 
 
 def read_checkpoint(path: str | Path, run: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -59,7 +59,7 @@ def read_checkpoint(path: str | Path, run: Mapping[str, Any]) -> dict[str, Any] 
             f"variegate reads {VERSION}"
         )
     # Through JSON, so that tuples and lists, and numbers of any kind, compare equal.
-    here = json.loads(json.dumps(run))
+    here = json.loads(json.dumps(run, default=plain))
     there = document.get("run")
     state = document.get("state")
     if not isinstance(there, dict) or not isinstance(state, dict):
