@@ -89,7 +89,7 @@ class Local:
         kernel: Representation,
         constraint: Constraint,
         members: IntArray,
-        origin: str,
+        origin: str = "the greedy answer",
     ) -> tuple[IntArray, str]:
         state = _Neighbourhood(kernel, constraint, members)
         log_det = kernel.log_det(members)
