@@ -5,6 +5,7 @@ import pytest
 
 from instances import random_kernel_matrix
 from variegate.linalg.determinants import log_principal_minors, split_scale
+from variegate.linalg.repeated import fix_basis, repeated_spaces
 from variegate.linalg.spectrum import eigenpairs, symmetric_eigenpairs
 
 
@@ -73,3 +74,43 @@ def test_threads_may_ask_together():
 
         with ThreadPoolExecutor(8) as pool:
             assert max(pool.map(ask, range(24))) < 1e-12
+
+
+@pytest.mark.parametrize("n", [12, 130])
+def test_the_basis_of_a_repeated_eigenvalue_is_fixed_by_its_span(n):
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((n, n)))[0].T
+    values = np.array([1.0] * (n // 2) + [2.0] + [3.0] * (n - n // 2 - 1))
+    spaces = repeated_spaces(values)
+    assert spaces == [slice(0, n // 2), slice(n // 2 + 1, n)]
+    turned = basis.copy()
+    for space in spaces:
+        size = space.stop - space.start
+        turn = np.linalg.qr(rng.standard_normal((size, size)))[0]
+        turned[space] = turn @ basis[space]
+    assert np.abs(turned - basis).max() > 0.1
+    fixed, again = fix_basis(basis, spaces), fix_basis(turned, spaces)
+    # Up to signs, which no sampler looks at.
+    np.testing.assert_allclose(np.abs(fixed), np.abs(again), atol=1e-9)
+    np.testing.assert_allclose(fixed @ fixed.T, np.eye(n), atol=1e-12)
+    for space in spaces:
+        before, after = basis[space], fixed[space]
+        np.testing.assert_allclose(after.T @ after, before.T @ before, atol=1e-12)
+
+
+def test_equal_items_leave_no_choice_of_pivots():
+    # The complement of the ones, in two bases.
+    n = 30
+    rows = np.linalg.eigh(np.full((n, n), 1.0))[1].T[:-1]
+    turn = np.linalg.qr(np.random.default_rng(1).standard_normal((n - 1, n - 1)))[0]
+    fixed = fix_basis(rows, [slice(0, n - 1)])
+    again = fix_basis(turn @ rows, [slice(0, n - 1)])
+    np.testing.assert_allclose(np.abs(fixed), np.abs(again), atol=1e-9)
+
+
+def test_eigenvalues_that_are_only_near_or_are_rounding_are_left_alone():
+    assert repeated_spaces(np.array([1e-17, 2e-17, 1.0, 1.001])) == []
+    assert repeated_spaces(np.array([1e-9, 2e-9, 1.0])) == []
+    assert repeated_spaces(np.zeros(3)) == []
+    assert repeated_spaces(np.zeros(0)) == []
+    assert repeated_spaces(np.array([3.0, 3.0, 1.0])) == [slice(0, 2)]

@@ -7,6 +7,7 @@ from scipy.linalg import eigh, lapack
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.repeated import fix_basis, repeated_spaces
 
 #: Log-qualities that spread no further than this leave an eigenvalue of ``L`` all but
 #: a few of the digits that it has in ``S``.
@@ -115,7 +116,8 @@ def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
     """
     if len(A) <= _SMALL:
         values, vectors = eigh(A, driver="evd", check_finite=False)
-        return values, Eigenvectors(np.ascontiguousarray(vectors.T))
+        rows = np.ascontiguousarray(vectors.T)
+        return values, Eigenvectors(fix_basis(rows, repeated_spaces(values)))
     lwork, _ = lapack.dsytrd_lwork(len(A), lower=1)
     # The transpose is in LAPACK's order already, so nothing is copied.
     reflectors, diagonal, beside, factors, info = lapack.dsytrd(
@@ -125,7 +127,11 @@ def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
         values, vectors, info = lapack.dstevd(diagonal, beside, compute_v=1)
     if info != 0:
         raise np.linalg.LinAlgError("the eigenvalues did not converge")
-    return values, _UnfinishedEigenvectors(vectors, reflectors, factors)
+    unfinished = _UnfinishedEigenvectors(vectors, reflectors, factors)
+    spaces = repeated_spaces(values)
+    if spaces:
+        return values, Eigenvectors(fix_basis(unfinished.all(), spaces))
+    return values, unfinished
 
 
 def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenvectors]:
@@ -173,4 +179,6 @@ def graded_eigenpairs(
         raise np.linalg.LinAlgError("the singular values did not converge")
     with np.errstate(divide="ignore"):
         log_values = 2.0 * np.log(singular * scaling[0] / scaling[1])
-    return log_values + 2.0 * top, Eigenvectors(np.ascontiguousarray(left.T))
+    rows = np.ascontiguousarray(left.T)
+    rows = fix_basis(rows, repeated_spaces(np.exp(log_values - log_values.max())))
+    return log_values + 2.0 * top, Eigenvectors(rows)

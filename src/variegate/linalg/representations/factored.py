@@ -15,7 +15,8 @@ from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.determinants import RANK_TOLERANCE, log_det_and_pivot
-from variegate.linalg.limits import MAX_MATRIX
+from variegate.linalg.limits import GRADED_ITEMS, MAX_MATRIX
+from variegate.linalg.repeated import fix_basis, repeated_spaces
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors
 
@@ -165,7 +166,9 @@ class Factored(Representation):
         vectors = np.empty((len(singular), len(self.B)))
         for rows in self._chunks():
             vectors[:, rows] = (self._rows(rows) @ (right / singular)).T
-        return vectors
+        if len(self.B) > GRADED_ITEMS:
+            return vectors
+        return fix_basis(vectors, repeated_spaces(singular))
 
     @property
     def _keep_probability(self) -> FloatArray:

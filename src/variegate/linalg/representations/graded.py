@@ -18,6 +18,7 @@ from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.determinants import RANK_TOLERANCE, normalizer_of_rows
+from variegate.linalg.repeated import fix_basis, repeated_spaces
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors, graded_eigenpairs
 
@@ -139,7 +140,8 @@ class Graded(Representation):
     def _elementary(self) -> tuple[FloatArray, Eigenvectors]:
         left, singular, _ = np.linalg.svd(self._normalized[1], full_matrices=False)
         probability = np.clip(singular**2, 0.0, 1.0)
-        return probability, Eigenvectors(np.ascontiguousarray(left.T))
+        rows = np.ascontiguousarray(left.T)
+        return probability, Eigenvectors(fix_basis(rows, repeated_spaces(probability)))
 
     def elementary(self) -> tuple[FloatArray, Eigenvectors]:
         """Return the eigenpairs of ``K``, as many as the rank."""
