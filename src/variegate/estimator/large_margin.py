@@ -235,7 +235,7 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             examples, n_steps, getattr(self, "_optimizer", None)
         )
         self._set_fitted(*learned)
-        self._optimizer: tuple[Adam, FloatArray] = optimizer
+        self._optimizer: tuple[Adam, FloatArray, FloatArray] = optimizer
         return self
 
     def _set_fitted(

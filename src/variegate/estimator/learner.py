@@ -179,11 +179,12 @@ class Learner:
         self,
         examples: ListedExamples,
         n_steps: int,
-        optimizer: tuple[Adam, FloatArray] | None,
-    ) -> tuple[Learned, tuple[Adam, FloatArray]]:
+        optimizer: tuple[Adam, FloatArray, FloatArray] | None,
+    ) -> tuple[Learned, tuple[Adam, FloatArray, FloatArray]]:
         """Take steps on one batch; return what to go on from as well.
 
-        That is the state of Adam, and the center of the features in its coordinates.
+        That is the state of Adam, and the center and scale of the features in its
+        coordinates.
         """
         settings = self.solver if isinstance(self.solver, MiniBatch) else MiniBatch()
         settings.check()
@@ -200,11 +201,12 @@ class Learner:
             # The first steps, or other parameters than those before them.
             adam = Adam.at(problem.space, self._first_start(problem))
         else:
-            adam, problem.center = optimizer
+            adam, problem.center, problem.scale = optimizer
         batch = problem.batch(examples.examples)
         for _ in range(n_steps):
             value = adam.step(batch, settings.learning_rate, settings.decay_steps)
-        return Learned.of(problem, adam.result(value)), (adam, problem.center)
+        kept = (adam, problem.center, problem.scale)
+        return Learned.of(problem, adam.result(value)), kept
 
     def _first_start(self, problem: TrainingProblem | StreamedProblem) -> FloatArray:
         space = problem.space

@@ -7,18 +7,42 @@ parameters.  :class:`ParameterSpace` knows which slice is which, and the domain 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSetError
-from variegate.kernels.domains import Domain
+from variegate.kernels.domains import Domain, Free
 
 __all__ = ["InfeasibleError", "ParameterSpace"]
 
 
 class InfeasibleError(GroundSetError):
     """A ground set's loss is infinite at a point; a search may step back from it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Free):
+    """Real vectors whose free coordinates are ``scale`` times the parameters.
+
+    With the spread of each feature as the scale, a solver sees what a parameter does to
+    the qualities: its steps and its tolerance do not depend on the unit of a feature.
+    """
+
+    scale: FloatArray
+
+    def to_free(self, parameters: FloatArray) -> FloatArray:
+        """Return ``scale`` times the parameters."""
+        return parameters * self.scale
+
+    def from_free(self, free: FloatArray) -> FloatArray:
+        """Return the parameters."""
+        return free / self.scale
+
+    def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
+        """Return the gradient in free coordinates."""
+        return gradient / self.scale
 
 
 class ParameterSpace:

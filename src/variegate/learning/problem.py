@@ -33,7 +33,7 @@ from variegate.learning.objective import (
     ZeroProbabilityError,
     impossible_item,
 )
-from variegate.learning.parameters import InfeasibleError, ParameterSpace
+from variegate.learning.parameters import InfeasibleError, ParameterSpace, Scaled
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
     Resolvent,
@@ -75,6 +75,9 @@ class TrainingProblem:
     jitter : float
     center : array of shape (d,), optional
         If not given, the mean of the features, or zeros without an intercept.
+    scale : array of shape (d,), optional
+        The unit of each feature, see ``feature_scale``: a solver's coordinates are
+        ``scale * theta``.  If not given, that of these ground sets.
     positions : sequence of int, optional
         What the ground sets are called in errors; their places if not given.
     n_jobs : int
@@ -86,7 +89,7 @@ class TrainingProblem:
     space : ParameterSpace
         With the parts ``theta``, ``intercept`` and ``kernel``, the last two perhaps
         empty.
-    center : array of shape (d,)
+    center, scale : arrays of shape (d,)
     """
 
     def __init__(
@@ -102,6 +105,7 @@ class TrainingProblem:
         l2: float = 0.0,
         jitter: float = 1e-6,
         center: FloatArray | None = None,
+        scale: FloatArray | None = None,
         positions: Sequence[int] | None = None,
         n_jobs: int = 1,
     ) -> None:
@@ -115,7 +119,8 @@ class TrainingProblem:
         self.center = (
             feature_center(ground_sets, fit_intercept) if center is None else center
         )
-        self.space = parameter_space(ground_sets[0].n_features, fit_intercept, kernel)
+        self.scale = feature_scale(ground_sets, self.center) if scale is None else scale
+        self.space = parameter_space(self.scale, fit_intercept, kernel)
         names = range(self.n_sets) if positions is None else positions
         self._stacks = []
         for group in _groups_of_equal_size(ground_sets, kernel.stackable):
@@ -281,13 +286,33 @@ def feature_center(ground_sets: Sequence[GroundSet], fit_intercept: bool) -> Flo
     return mean
 
 
+def feature_scale(ground_sets: Sequence[GroundSet], center: FloatArray) -> FloatArray:
+    """Return the power of two nearest to the spread of each feature about ``center``.
+
+    A power of two, so that nothing is rounded and standardized features stay as they
+    are; one for a feature that is constant.
+    """
+    largest = np.zeros(len(center))
+    for ground_set in ground_sets:
+        away = np.abs(ground_set.quality - center).max(axis=0)
+        largest = np.maximum(largest, away)
+    unit = np.where(largest > 0.0, largest, 1.0)
+    squares = np.zeros(len(center))
+    for ground_set in ground_sets:
+        squares += (((ground_set.quality - center) / unit) ** 2).sum(axis=0)
+    n_items = sum(len(gs) for gs in ground_sets)
+    spread = np.where(largest > 0.0, unit * np.sqrt(squares / n_items), 1.0)
+    exponent = np.clip(np.round(np.log2(spread)), -1000, 1000)
+    return np.exp2(exponent)
+
+
 def parameter_space(
-    n_features: int, fit_intercept: bool, kernel: Kernel
+    scale: FloatArray, fit_intercept: bool, kernel: Kernel
 ) -> ParameterSpace:
     """Return the space of ``θ``, an intercept perhaps, and the kernel's parameters."""
     return ParameterSpace(
         {
-            "theta": Free(n_features),
+            "theta": Scaled(len(scale), scale),
             "intercept": Free(int(fit_intercept)),
             "kernel": kernel.domain,
         },

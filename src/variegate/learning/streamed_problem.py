@@ -23,6 +23,7 @@ from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import (
     TrainingProblem,
     feature_center,
+    feature_scale,
     parameter_space,
 )
 from variegate.streaming import Example, Examples, ListedExamples
@@ -116,8 +117,9 @@ class StreamedProblem:
             with renumbering([example.position for example in sample]):
                 kernel.fit(ground_sets)
         first = ground_sets[0]
-        self.space = parameter_space(first.n_features, fit_intercept, kernel)
         self.center = feature_center(ground_sets, fit_intercept)
+        self.scale = feature_scale(ground_sets, self.center)
+        self.space = parameter_space(self.scale, fit_intercept, kernel)
         self._fingerprints = [_fingerprint(held_out), _fingerprint(sample)]
         if validation:
             _check_alike(validation[0].ground_set, first)
@@ -138,6 +140,7 @@ class StreamedProblem:
             l2=self.l2,
             jitter=self.jitter,
             center=self.center,
+            scale=self.scale,
         )
 
     def blocks(self, size: int, first: int = 0) -> Iterator[list[Example]]:

@@ -40,7 +40,8 @@ class LBFGS:
     max_iter : int
         Largest number of iterations.
     tol : float
-        Stop when no entry of the gradient exceeds ``tol`` in absolute value.
+        Stop when no entry of the gradient exceeds ``tol`` in absolute value.  In the
+        free coordinates, where the unit of a feature does not matter.
     """
 
     max_iter: int = 500

@@ -1,0 +1,78 @@
+"""What is learned does not depend on the units of the quality features."""
+
+import numpy as np
+import pytest
+
+import variegate as vg
+from variegate.solvers import MiniBatch
+
+SCALES = [1e-150, 1e-6, 0.3, 7.0, 1e6, 1e150]
+
+
+def rescaled(ground_sets, scale):
+    return [
+        vg.GroundSet(scale * gs.quality, gs.similarity, gs.costs, gs.items)
+        for gs in ground_sets
+    ]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return vg.datasets.make_synthetic(n_sets=40, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def learned(data):
+    return vg.LargeMarginDPP(kernel=vg.Linear(), decoder="greedy").fit(
+        data.ground_sets, data.subsets
+    )
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_lbfgs_learns_the_same_in_any_unit(scale, data, learned):
+    ground_sets = rescaled(data.ground_sets, scale)
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="greedy")
+    model.fit(ground_sets, data.subsets)
+    np.testing.assert_allclose(
+        model.solver_result_.objective, learned.solver_result_.objective, rtol=1e-6
+    )
+    np.testing.assert_allclose(model.theta_ * scale, learned.theta_, atol=2e-3)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_columns_in_different_units(scale, data, learned):
+    units = np.array([scale, 1.0, 1.0 / scale, 1.0, scale])
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="greedy")
+    model.fit(rescaled(data.ground_sets, units), data.subsets)
+    np.testing.assert_allclose(model.theta_ * units, learned.theta_, atol=2e-3)
+
+
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**20, 2.0**-400])
+def test_steps_of_adam_are_the_same_in_any_unit(scale, data):
+    # Powers of two, so that nothing is rounded and the numbers are equal.
+    def fit(ground_sets):
+        solver = MiniBatch(batch_size=10, n_epochs=3)
+        model = vg.LargeMarginDPP(kernel=vg.Linear(), solver=solver, random_state=0)
+        return model.fit(ground_sets, data.subsets)
+
+    one, other = fit(data.ground_sets), fit(rescaled(data.ground_sets, scale))
+    np.testing.assert_allclose(other.theta_ * scale, one.theta_, rtol=1e-9)
+
+
+def test_partial_fit_keeps_the_scale_of_its_first_batch(data):
+    first, second = data.ground_sets[:20], rescaled(data.ground_sets[20:], 64.0)
+    model = vg.LargeMarginDPP(kernel=vg.Linear())
+    model.partial_fit(first, data.subsets[:20], n_steps=50)
+    before = model.theta_
+    model.partial_fit(second, data.subsets[20:])
+    # One step of Adam, averaged, is short in the coordinates of the first batch.
+    assert np.abs(model.theta_ - before).max() < 0.1
+
+
+def test_a_constant_feature_has_no_scale(data):
+    ground_sets = [
+        vg.GroundSet(np.hstack([gs.quality, np.ones((len(gs), 1))]), gs.similarity)
+        for gs in data.ground_sets
+    ]
+    model = vg.LargeMarginDPP(kernel=vg.Linear()).fit(ground_sets, data.subsets)
+    assert np.isfinite(model.theta_).all()
