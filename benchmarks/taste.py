@@ -86,26 +86,29 @@ def contest(out, seed, tasks, n_train=240, n_test=300):
 
 
 def growth(out, seed, tasks, n_test=300):
-    """Print and plot F-scores by the number of groups that were learned from."""
-    lines = {}
+    """Print and plot F-scores by the number of groups that were learned from.
+
+    What is there from an earlier run is not computed again.
+    """
+    path = out / f"taste-growth-{seed}.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
     for task in tasks:
+        points = found.setdefault(task.name, {})
         for size in SIZES:
+            if str(size) in points:
+                continue
             scores, selector, seconds = judge(task, size, n_test, seed)
-            learned = scores.pop("learned").mean()
-            by_method = {}
-            for name, f in scores.items():
-                kind = name.split(" (")[0]
-                by_method[kind] = max(by_method.get(kind, 0.0), float(f.mean()))
-            best = max(by_method, key=lambda name: by_method[name])
+            means = {name.split(" (")[0]: f.mean() for name, f in scores.items()}
             winner = selector.training_["compared"]["kernels"][0]["name"]
+            points[str(size)] = means
+            path.write_text(json.dumps(found, indent=1))
+            learned, *rivals = means.values()
             print(
                 f"{task.name:18} {size:4}  learned {learned:.3f} ({winner})  "
-                f"{best} {by_method[best]:.3f}  {seconds:.0f} s",
+                f"best rival {max(rivals):.3f}  {seconds:.0f} s",
                 flush=True,
             )
-            lines.setdefault(task.name, []).append((size, learned, by_method))
-    (out / f"taste-growth-{seed}.json").write_text(json.dumps(lines, indent=1))
-    plot(lines, out / "taste-growth.png")
+    plot({task.name: found[task.name] for task in tasks}, out / "taste-growth.png")
 
 
 def plot(lines, path):
@@ -119,14 +122,14 @@ def plot(lines, path):
     for axes in panels.flat[len(lines) :]:
         axes.set_visible(False)
     for axes, (name, points) in zip(panels.flat, lines.items(), strict=False):
-        sizes = [size for size, *_ in points]
-        every = np.array([list(rivals.values()) for *_, rivals in points])
+        sizes = [int(size) for size in points]
+        table = np.array([list(means.values()) for means in points.values()])
+        learned, every = table[:, 0], table[:, 1:]
         axes.fill_between(
             sizes, every.min(axis=1), every.max(axis=1), color="#b9c2cc", alpha=0.6,
             linewidth=0, label="six rivals",
         )  # fmt: skip
         axes.plot(sizes, every.max(axis=1), color="#5b6b7b", linewidth=1)
-        learned = [f for _, f, _ in points]
         axes.plot(sizes, learned, "o-", color="#b3432b", markersize=4, label="learned")
         axes.set_xscale("log")
         axes.set_xticks(sizes, list(map(str, sizes)))
