@@ -54,7 +54,6 @@ def search_for(
         for n in N_KINDS
     }
     cosine = _of_blocks(lambda block=None: Linear(True, block), encoding)
-    # Of kernels as good, the first is taken: it is fit for anything, or it is smaller.
     return KernelSearch(
         estimator, fixed | kinds, cosine, tuple(fixed), **_open_settings(selector)
     )

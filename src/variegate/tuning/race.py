@@ -23,7 +23,7 @@ __all__ = ["Contender", "Judged", "Race", "Rule", "Standing"]
 #: Standard errors behind the leader at which a contender drops out.
 DROPPED_AT = 1.5
 
-#: Who comes first is taken if he is no more standard errors behind the best.
+#: A rule that comes first is taken if it is no more standard errors behind the best.
 AS_GOOD = 0.5
 
 
@@ -144,7 +144,6 @@ class Race:
     ) -> list[Standing]:
         """Return how all contenders did, the winner first, who is far behind last.
 
-        Of contenders as good as the best, the one that comes first wins.
         After each part go on those that are not clearly behind, at ``most`` so many,
         and in any case those whose names are in ``keep``.
         """
@@ -161,7 +160,7 @@ class Race:
             kept = [runner for runner in racing if runner.contender.name in keep]
             racing = going_on + [runner for runner in kept if runner not in going_on]
             n_fits = n_done + left * len(racing)
-        winner = _winner([runner for runner in runners if runner in racing])
+        winner = max(racing, key=lambda runner: runner.mean)
         ended = [runner.standing(winner) for runner in runners]
         return sorted(
             ended,
@@ -216,16 +215,6 @@ class _Runner:
         rule, scores = self.scores()
         behind, error = paired(winner.scores()[1][: len(scores)], scores)
         return Standing(self.contender, rule, scores, behind, error, self.judged)
-
-
-def _winner(runners: Sequence[_Runner]) -> _Runner:
-    """Return the first of those that are as good as the best."""
-    best = max(runners, key=lambda runner: runner.mean)
-    for runner in runners:
-        behind, error = paired(best.scores()[1], runner.scores()[1])
-        if runner is best or behind <= AS_GOOD * error:
-            return runner
-    raise AssertionError("the best is as good as itself")
 
 
 def _still_racing(runners: Sequence[_Runner]) -> list[_Runner]:
