@@ -115,7 +115,7 @@ def plot(lines, path):
     """Draw the learned model and the best and worst of the rivals, task by task."""
     from matplotlib.figure import Figure
 
-    n_columns = min(3, len(lines))
+    n_columns = 3 if len(lines) % 3 == 0 else min(2, len(lines))
     n_rows = -(-len(lines) // n_columns)
     figure = Figure(figsize=(3.0 * n_columns, 2.4 * n_rows), layout="constrained")
     panels = figure.subplots(n_rows, n_columns, squeeze=False)
