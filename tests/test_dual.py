@@ -2,6 +2,8 @@
 
 import json
 import resource
+from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -12,12 +14,14 @@ import reference
 import variegate as vg
 from variegate.learning.dual import dual_loss
 from variegate.learning.dual_stack import DualStack, EmbeddedStack
+from variegate.learning.ensembles import _factored
 from variegate.learning.factors import Factors, low_rank_factors
 from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
 from variegate.linalg.determinants import NotPositiveDefiniteError, with_jitter
 from variegate.linalg.representations import Dense, Factored
+from variegate.linalg.representations.graded import Graded
 from variegate.persistence import ModelFileError
 
 N = 40
@@ -566,7 +570,7 @@ def test_ensemble_of_a_large_set_is_held_as_a_factor(kernel):
     )
 
 
-def test_wide_qualities_of_a_large_set(monkeypatch):
+def test_wide_qualities_of_a_large_set():
     # Rows of the factor differ in length by exp(40): fine where the longest is short.
     sets, _ = ground_sets_of("dense", n_sets=1, n_items=2100)
     u = np.linspace(-40.0, 0.0, 2100)
@@ -580,12 +584,78 @@ def test_wide_qualities_of_a_large_set(monkeypatch):
     S = vg.Linear().matrix(ground_set)
     expected = vg.LEnsemble._of(Dense(S, u)).marginals()
     np.testing.assert_allclose(ensemble.marginals(), expected, rtol=1e-6, atol=1e-12)
-    # Where it is not, a matrix keeps the digits, if it fits.
+    # Where it is not, rows of unit length and the qualities keep the digits.
     model.intercept_ = 40.0
-    assert isinstance(model.ensemble(ground_set).representation, Dense)
-    monkeypatch.setattr("variegate.learning.ensembles.MAX_MATRIX", 2000)
-    with pytest.raises(ValueError, match=r"rows of B differ in length"):
-        model.ensemble(ground_set)
+    steep = model.ensemble(ground_set)
+    assert isinstance(steep.representation, Graded)
+    assert steep.expected_size() == pytest.approx(sets[0].features().shape[1])
+
+
+def exact_law(F, powers):
+    """Return probabilities of all subsets for rows of F times powers of two."""
+    rows = [
+        [Fraction(float(x)) * Fraction(2) ** int(power) for x in row]
+        for row, power in zip(F, powers, strict=True)
+    ]
+
+    def det(y):
+        A = [[sum(map(mul, rows[i], rows[j])) for j in y] for i in y]
+        value = Fraction(1)
+        for k in range(len(A)):
+            if A[k][k] == 0:
+                return Fraction(0)
+            value *= A[k][k]
+            for i in range(k + 1, len(A)):
+                ratio = A[i][k] / A[k][k]
+                A[i] = [a - ratio * b for a, b in zip(A[i], A[k], strict=True)]
+        return value
+
+    weights = {y: det(y) for y in reference.all_subsets(len(F)) if len(y) <= len(F[0])}
+    total = sum(weights.values())
+    return {y: weight / total for y, weight in weights.items()}
+
+
+@pytest.mark.parametrize("spread", [5, 30, 100, 400])
+@pytest.mark.parametrize("seed", range(5))
+def test_steep_qualities_against_exact_numbers(spread, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n_items, rank = 7, 3
+    F = rng.standard_normal((n_items, rank))
+    powers = rng.integers(-spread, spread, size=n_items)
+    monkeypatch.setattr("variegate.learning.ensembles.TAME_TRACE", 0.0)
+    ensemble = _factored(Factors.of([F]), np.ones(1), powers * np.log(2.0))
+    law = exact_law(F, powers)
+    marginals = [
+        float(sum(p for y, p in law.items() if i in y)) for i in range(n_items)
+    ]
+    np.testing.assert_allclose(ensemble.marginals(), marginals, atol=1e-9)
+    for y, p in law.items():
+        if float(p) > 1e-250:
+            assert ensemble.log_prob(list(y)) == pytest.approx(
+                float(np.log(float(p))), abs=1e-8 * max(spread, 10)
+            )
+    best = max(law, key=law.get)
+    found = ensemble.decode("exact").indices
+    assert law[tuple(found.tolist())] >= law[best] * Fraction(999_999, 1_000_000)
+
+
+def test_steep_qualities_of_many_items_make_no_matrix():
+    rng = np.random.default_rng(0)
+    n_items = 20_001
+    ground_set = vg.GroundSet(
+        rng.standard_normal((n_items, 2)), rng.standard_normal((n_items, 5))
+    )
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="greedy", max_iter=1)
+    with pytest.warns(ConvergenceWarning):
+        model.fit([ground_set], [[3, 7]])
+    model.theta_ = np.array([9.0, -9.0])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (chosen,) = model.predict([ground_set])
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert len(chosen) == 5
+    # The best item comes first: nothing is as good as it is.
+    assert np.argmax(ground_set.quality @ model.theta_) in chosen
+    assert (after - before) / 2**20 < 0.3  # a matrix would be 3.2
 
 
 @pytest.mark.slow

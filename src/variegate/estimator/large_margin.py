@@ -299,9 +299,7 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
 
         Of more than 2000 items with a similarity of low rank (``Linear`` with few
         features, or an approximation), it is held as a factor, which leaves out the
-        ``jitter``: no more items can be chosen than the factor has columns.  Where
-        qualities are extreme a matrix is more accurate, and held if there are no more
-        than 20,000 items.
+        ``jitter``: no more items can be chosen than the factor has columns.
         """
         check_is_fitted(self, "theta_")
         return self._ensemble(check_ground_sets([ground_set])[0])

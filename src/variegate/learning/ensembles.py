@@ -10,8 +10,9 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.learning.factors import Factors, is_low_rank, low_rank_factors
 from variegate.linalg.determinants import with_jitter
-from variegate.linalg.limits import MATRIX_ITEMS, MAX_MATRIX, TAME_TRACE
+from variegate.linalg.limits import MATRIX_ITEMS, TAME_TRACE
 from variegate.linalg.representations import Factored
+from variegate.linalg.representations.graded import Graded
 
 __all__ = ["learned_ensemble"]
 
@@ -26,14 +27,13 @@ def learned_ensemble(
     """Return the ensemble of a fitted kernel and the log-qualities ``u``.
 
     Of many items whose similarity has a low rank it is held as a factor, without the
-    jitter; where qualities are extreme a matrix is more accurate, and held if it fits.
+    jitter; where qualities are extreme, as the rows of the factor and the qualities by
+    themselves, which keep the digits of both.
     """
     if len(ground_set) > MATRIX_ITEMS:
         factors, weights = _factors(ground_set, kernel, parameters)
         if factors is not None:
-            ensemble = _factored(factors, weights, log_quality)
-            if ensemble is not None:
-                return ensemble
+            return _factored(factors, weights, log_quality)
     S = kernel.value(kernel.prepare(ground_set), parameters)
     return LEnsemble.from_quality(with_jitter(S, jitter), log_quality)
 
@@ -48,12 +48,12 @@ def _factors(
     return Factors.of([features]), np.array([scale])
 
 
-def _factored(factors: Factors, weights: FloatArray, u: FloatArray) -> LEnsemble | None:
-    """Return the ensemble of a factor, or None where a matrix is better."""
+def _factored(factors: Factors, weights: FloatArray, u: FloatArray) -> LEnsemble:
+    """Return the ensemble of a factor."""
     own = factors.squared @ factors.weights(weights)
     if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= TAME_TRACE:
         # Qualities may then spread further than from_factor knows to be safe.
         return LEnsemble._of(Factored(factors.scaled(weights, u)))
-    if len(u) <= MAX_MATRIX:
-        return None
-    return LEnsemble.from_factor(factors.scaled(weights, u))
+    length = np.sqrt(np.where(own > 0.0, own, 1.0))
+    rows = factors.scaled(weights, -np.log(length))
+    return LEnsemble._of(Graded.with_rows(rows, u + np.log(length)))
