@@ -7,6 +7,7 @@ import pytest
 
 import variegate as vg
 from variegate.estimator import AllAlikeWarning
+from variegate.solvers import MiniBatch
 from variegate.streaming import ListedExamples
 from variegate.tuning import OmegaFamily
 
@@ -110,7 +111,7 @@ def test_large_ground_sets_are_not_looked_at():
 def test_streams_are_looked_at():
     pairs = list(zip(DATA.ground_sets, DATA.subsets, strict=True))
     with pytest.warns(AllAlikeWarning, match="nearly all items alike"):
-        model(WIDE, solver="minibatch", max_iter=20, random_state=0).fit(pairs)
+        model(WIDE, solver=MiniBatch(batch_size=8), random_state=0).fit(pairs)
 
 
 def test_of_many_fits_only_what_is_kept_is_spoken_of():

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
 from instances import KERNELS, random_ground_set
@@ -180,10 +181,13 @@ def test_a_stream_and_lists_give_the_same_answer(data):
 
 
 def test_a_stream_is_learned_from_in_batches_by_default(data):
-    model = vg.LargeMarginDPP(kernel=vg.Linear(), random_state=0).fit(pairs_of(data))
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), random_state=0)
+    # The default batch holds all of this data: ten passes are ten steps.
+    with pytest.warns(ConvergenceWarning, match="in 10 steps. That is too little"):
+        model.fit(pairs_of(data))
     assert model.solver_result_.stop is Stop.DATA_USED
     assert "n_epochs=10 times" in model.solver_result_.status
-    assert not model.solver_result_.remedy
+    assert "Lower batch_size (now 256)" in model.solver_result_.remedy
     assert len(model.predict(data.ground_sets[:3])) == 3
 
 

@@ -156,6 +156,10 @@ class Learner:
             seed=seed,
             checkpoint=checkpoint,
         )
+        if result.remedy:
+            warnings.warn(
+                f"{result.status}. {result.remedy}", ConvergenceWarning, stacklevel=4
+            )
         return Learned.of(problem, result)
 
     def _judged(self, validation: Any) -> Sequence[Example]:

@@ -43,6 +43,9 @@ logger = logging.getLogger(__name__)
 #: A share of a stream to hold out is cut to this many pairs, which stay in memory.
 LARGEST_VALIDATION = 10_000
 
+#: Adam is hardly under way before this many steps.
+_FEW_STEPS = 50
+
 
 @dataclass(frozen=True)
 class MiniBatch:
@@ -261,7 +264,18 @@ class _Run:
             Stop.DATA_USED,
             f"went through the data n_epochs={settings.n_epochs} times, in "
             f"{adam.n_steps} steps",
-            "",
+            self._too_few_steps(),
+        )
+
+    def _too_few_steps(self) -> str:
+        """Say what to change where every pass was one step, and all were few."""
+        settings = self.settings
+        if self.adam.n_steps >= _FEW_STEPS or self.adam.n_steps > settings.n_epochs:
+            return ""
+        return (
+            "That is too little to learn much: a batch holds all of the data. Lower "
+            f"batch_size (now {settings.batch_size}), raise n_epochs, or use "
+            'solver="lbfgs"'
         )
 
     def _batches(self) -> Iterator[tuple[Problem, int]]:
