@@ -320,6 +320,7 @@ def sizes(seed=0):
     )
 
 
+@pytest.mark.filterwarnings("ignore::variegate.estimator.AllAlikeWarning")
 def test_a_metric_goes_by_the_features_that_tell():
     selector = fitted(
         sizes(), similarity=["side", "noise"], kernel=vg.Metric(2), max_iter=60
