@@ -322,6 +322,7 @@ def selector(table):
     ).fit(table)
 
 
+@pytest.mark.filterwarnings("ignore::variegate.estimator.AllAlikeWarning")
 def test_the_stand_in_for_a_relevance(selector, table):
     assert selector.default_relevance() == "score"
     kinds = TableSelector(

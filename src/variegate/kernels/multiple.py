@@ -42,7 +42,7 @@ class MultipleKernel(WeightedSum):
     with ``α`` and ``β`` non-negative and learned.
 
     With ``anchored=True`` each Gaussian is seen from the origin, which takes away the
-    constant that a wide one nearly is: see :class:`variegate.kernels.Gaussian`.
+    constant that a wide one nearly is: see :class:`variegate.Gaussian`.
 
     Parameters
     ----------
