@@ -6,6 +6,7 @@ over all subsets, the gradient follows the paper's appendix line by line.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import chain, combinations
 
 import numpy as np
@@ -123,3 +124,19 @@ def mixture_of_gaussians(features, bandwidths, alpha, beta):
                 S[i, j] += weight * np.exp(-squared / sigma**2)
             S[i, j] += beta * features[i] @ features[j]
     return S
+
+
+def exact_determinant(rows):
+    """Return the determinant of a matrix of fractions, by elimination."""
+    rows, value = [list(row) for row in rows], Fraction(1)
+    for k in range(len(rows)):
+        pivot = next((i for i in range(k, len(rows)) if rows[i][k]), None)
+        if pivot is None:
+            return Fraction(0)
+        if pivot != k:
+            rows[k], rows[pivot], value = rows[pivot], rows[k], -value
+        value *= rows[k][k]
+        for i in range(k + 1, len(rows)):
+            ratio = rows[i][k] / rows[k][k]
+            rows[i] = [a - ratio * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return value

@@ -599,16 +599,9 @@ def exact_law(F, powers):
     ]
 
     def det(y):
-        A = [[sum(map(mul, rows[i], rows[j])) for j in y] for i in y]
-        value = Fraction(1)
-        for k in range(len(A)):
-            if A[k][k] == 0:
-                return Fraction(0)
-            value *= A[k][k]
-            for i in range(k + 1, len(A)):
-                ratio = A[i][k] / A[k][k]
-                A[i] = [a - ratio * b for a, b in zip(A[i], A[k], strict=True)]
-        return value
+        return reference.exact_determinant(
+            [[sum(map(mul, rows[i], rows[j])) for j in y] for i in y]
+        )
 
     weights = {y: det(y) for y in reference.all_subsets(len(F)) if len(y) <= len(F[0])}
     total = sum(weights.values())

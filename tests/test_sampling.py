@@ -28,17 +28,8 @@ def exact_probabilities(L):
     """Brute force with exact rational numbers, since ``L`` may be widely graded."""
     F = [[Fraction(float(entry)) for entry in row] for row in L]
 
-    def det(rows):
-        A = [[F[i][j] for j in rows] for i in rows]
-        value = Fraction(1)
-        for k in range(len(A)):
-            if A[k][k] <= 0:
-                return Fraction(0)  # positive semidefinite: the whole row is zero
-            value *= A[k][k]
-            for i in range(k + 1, len(A)):
-                ratio = A[i][k] / A[k][k]
-                A[i] = [a - ratio * b for a, b in zip(A[i], A[k], strict=True)]
-        return value
+    def det(y):
+        return reference.exact_determinant([[F[i][j] for j in y] for i in y])
 
     weights = {y: det(y) for y in reference.all_subsets(len(F))}
     total = sum(weights.values())

@@ -7,17 +7,26 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+#: Rounding in an entry of a matrix that was a product, and was divided by its diagonal.
+_ROUNDING = 8.0 * 2.0**-52
+
 
 @njit(cache=True, nogil=True)
 def pivoted_cholesky(S: Any, log_scale: Any, tolerance: float, factor: Any) -> int:
     """Fill ``factor`` (N, N) so that ``S = F Fᵀ`` with ``F`` its first columns.
 
     ``S`` has a unit diagonal.  The next pivot is the item with the largest residual in
-    ``L = diag(e^u) S diag(e^u)``, and a residual of at most ``tolerance`` is exactly
-    zero: items that are equal get equal rows.  Returns the number of columns.
+    ``L = diag(e^u) S diag(e^u)``.  A residual of at most ``tolerance``, or of no more
+    than rounding in ``S`` can make of it, is exactly zero: items that are equal get
+    equal rows.  Returns the number of columns.
+
+    With ``w`` the weights by which the pivots explain an item, rounding of ``e`` in the
+    entries of ``S`` changes its residual by up to ``e (1 + |w|)²``, and weights are
+    large where pivots are nearly alike.
     """
     n = S.shape[0]
     residual = np.empty(n)
+    weights = np.zeros((n, n))
     for i in range(n):
         residual[i] = S[i, i]
     for rank in range(n):
@@ -40,7 +49,15 @@ def pivoted_cholesky(S: Any, log_scale: Any, tolerance: float, factor: Any) -> i
                 entry -= factor[i, k] * factor[pivot, k]
             factor[i, rank] = entry / root
             residual[i] -= factor[i, rank] * factor[i, rank]
-            if residual[i] <= tolerance:
+            if i == pivot:
+                continue
+            share = factor[i, rank] / root
+            total = 1.0 + abs(share)
+            for k in range(rank):
+                weights[i, k] -= share * weights[pivot, k]
+                total += abs(weights[i, k])
+            weights[i, rank] = share
+            if residual[i] <= max(tolerance, _ROUNDING * total * total):
                 residual[i] = 0.0
         residual[pivot] = 0.0
     return int(n)

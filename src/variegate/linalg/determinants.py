@@ -307,6 +307,21 @@ def log_det_and_pivot(S: FloatArray) -> tuple[float, float]:
     return float(2.0 * np.log(diagonal).sum()), float(diagonal.min()) ** 2
 
 
+def conditioning_of_correlation(S: FloatArray) -> tuple[float, float]:
+    """Return the smallest squared pivot of one matrix and its reciprocal condition.
+
+    In an unlucky order rounding divides by pivots before it, and a matrix that is
+    singular has none that is small; its condition tells.
+    """
+    if len(S) == 0:
+        return 1.0, 1.0
+    factor, info = lapack.dpotrf(S, lower=1)
+    if info != 0:
+        return 0.0, 0.0
+    reciprocal, _ = lapack.dpocon(factor, np.abs(S).sum(axis=0).max(), uplo="L")
+    return float(factor.diagonal().min()) ** 2, float(reciprocal)
+
+
 def log_principal_minors(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     """Return ``log det L_y`` of all ``2^N`` subsets ``y``, in ``O(2^N)`` operations.
 

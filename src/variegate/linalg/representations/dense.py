@@ -9,7 +9,7 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.determinants import (
-    log_det_and_pivot,
+    conditioning_of_correlation,
     normalizer_and_marginal_kernel,
     schur_complement,
     split_scale,
@@ -37,9 +37,18 @@ class Dense(Representation):
         self.S.flags.writeable = self.log_scale.flags.writeable = False
 
     @cached_property
+    def _conditioning(self) -> tuple[float, float]:
+        return conditioning_of_correlation(self.S)
+
+    @property
     def smallest_pivot(self) -> float:
         """The least that is left of an item without those before it, squared."""
-        return log_det_and_pivot(self.S)[1]
+        return self._conditioning[0]
+
+    @property
+    def reciprocal_condition(self) -> float:
+        """One over the condition number of ``S``, estimated."""
+        return self._conditioning[1]
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of ``S``."""

@@ -11,8 +11,10 @@ from variegate.linalg.representations.factored import Factored
 from variegate.linalg.representations.graded import Graded
 
 #: A matrix is at the edge of its rank where a squared pivot, as a share of the
-#: diagonal, is below this: rounding then has a say in determinants.
-_EDGE = 1e-8
+#: diagonal, or one over its condition number is below these: rounding then has a say
+#: in determinants.
+_EDGE_OF_PIVOTS = 1e-8
+_EDGE_OF_CONDITION = 1e-9
 
 #: Rows of a factor that differ in length by more than exp(this) lose digits that
 #: matter, and so do singular values with a smaller ratio than that.
@@ -28,7 +30,10 @@ def settled(kernel: Representation) -> Representation:
     if isinstance(kernel, Dense):
         if len(kernel) > RANKED_ITEMS:
             return kernel
-        if kernel.smallest_pivot < _EDGE:
+        if (
+            kernel.smallest_pivot < _EDGE_OF_PIVOTS
+            or kernel.reciprocal_condition < _EDGE_OF_CONDITION
+        ):
             return Graded.of_similarity(kernel.S, kernel.log_scale)
     elif isinstance(kernel, Factored):
         return _settled_factor(kernel)
