@@ -79,11 +79,11 @@ class KernelSearch:
         All settings but the kernel.
     kernels : dict from name to Kernel
         Those that run.
-    fixed : dict from name to Kernel
-        Those among them whose similarity of two items does not depend on what was seen
-        in training; they are fit for anything.
     cosine : Kernel
         The similarity of the untrained diversifier.
+    fixed : sequence of str
+        Names of those kernels whose similarity of two items does not depend on what was
+        seen in training; they are fit for anything.
     decoders : sequence of decoders
         For as many items as the model finds right; the first is preferred.
     varies : sequence of str
