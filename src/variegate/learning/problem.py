@@ -22,9 +22,13 @@ from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
 from variegate.kernels.base import PullBack
-from variegate.kernels.domains import Free
 from variegate.kernels.ladder import PackedSimilarities
 from variegate.learning import quality
+from variegate.learning.coordinates import (
+    feature_center,
+    feature_scale,
+    parameter_space,
+)
 from variegate.learning.dual_stack import DualStack, EmbeddedStack
 from variegate.learning.factors import is_low_rank, low_rank_factors
 from variegate.learning.objective import (
@@ -33,7 +37,7 @@ from variegate.learning.objective import (
     ZeroProbabilityError,
     impossible_item,
 )
-from variegate.learning.parameters import InfeasibleError, ParameterSpace, Scaled
+from variegate.learning.parameters import InfeasibleError
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
     Resolvent,
@@ -276,48 +280,6 @@ class TrainingProblem:
                 "positive semidefinite, or the qualities are extreme; raise jitter "
                 f"(now {self.jitter:g})",
             ) from None
-
-
-def feature_center(ground_sets: Sequence[GroundSet], fit_intercept: bool) -> FloatArray:
-    """Return the mean of the features, zeros where there is no intercept."""
-    if not fit_intercept:
-        return np.zeros(ground_sets[0].n_features)
-    mean: FloatArray = np.concatenate([gs.quality for gs in ground_sets]).mean(axis=0)
-    return mean
-
-
-def feature_scale(ground_sets: Sequence[GroundSet], center: FloatArray) -> FloatArray:
-    """Return the power of two nearest to the spread of each feature about ``center``.
-
-    A power of two, so that nothing is rounded and standardized features stay as they
-    are; one for a feature that is constant.
-    """
-    largest = np.zeros(len(center))
-    for ground_set in ground_sets:
-        away = np.abs(ground_set.quality - center).max(axis=0)
-        largest = np.maximum(largest, away)
-    unit = np.where(largest > 0.0, largest, 1.0)
-    squares = np.zeros(len(center))
-    for ground_set in ground_sets:
-        squares += (((ground_set.quality - center) / unit) ** 2).sum(axis=0)
-    n_items = sum(len(gs) for gs in ground_sets)
-    spread = np.where(largest > 0.0, unit * np.sqrt(squares / n_items), 1.0)
-    exponent = np.clip(np.round(np.log2(spread)), -1000, 1000)
-    return np.exp2(exponent)
-
-
-def parameter_space(
-    scale: FloatArray, fit_intercept: bool, kernel: Kernel
-) -> ParameterSpace:
-    """Return the space of ``θ``, an intercept perhaps, and the kernel's parameters."""
-    return ParameterSpace(
-        {
-            "theta": Scaled(len(scale), scale),
-            "intercept": Free(int(fit_intercept)),
-            "kernel": kernel.domain,
-        },
-        groups=[["theta", "intercept"], ["kernel"]],
-    )
 
 
 def _groups_of_equal_size(

@@ -19,13 +19,13 @@ from scipy import sparse
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet, GroundSetError, renumbering
 from variegate.kernels import Kernel
-from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problem import (
-    TrainingProblem,
+from variegate.learning.coordinates import (
     feature_center,
     feature_scale,
     parameter_space,
 )
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.problem import TrainingProblem
 from variegate.streaming import Example, Examples, ListedExamples
 
 __all__ = ["StreamedProblem", "ValidationError"]
