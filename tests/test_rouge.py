@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from outside_data import outside_data
 from variegate.text.rouge import Rouge, Score, Text, mean_scores, read_exceptions
 from variegate.text.rouge.porter import stem
-from variegate.text.rouge.sequences import common_positions
+from variegate.text.rouge.sequences import common_positions, marks, marks_of_long
 from variegate.text.rouge.tokens import Reader
+from variegate.text.rouge.wide_pairs import WidePairPool
 
 few_words = st.lists(st.sampled_from("abcde"), max_size=9)
 sentences = st.lists(few_words, max_size=4)
@@ -329,7 +330,7 @@ def test_n_grams_are_those_of_the_slow_twin(summary, references, n):
 @given(
     few_words,
     st.lists(few_words, min_size=1, max_size=3),
-    st.sampled_from([0, 1, 4, math.inf]),
+    st.sampled_from([0, 1, 4, 31, math.inf]),
 )
 def test_pairs_are_those_of_the_slow_twin(summary, references, skip):
     rouge = exact(n=(), skip=skip, su=skip)
@@ -340,6 +341,43 @@ def test_pairs_are_those_of_the_slow_twin(summary, references, skip):
             [slow_pairs(words, skip, unigrams) for words in references],
         )
         assert score[:2] == pytest.approx(expected)
+
+
+@given(
+    few_words,
+    st.lists(few_words, min_size=1, max_size=3),
+    st.sampled_from([0, 1, 2, 5, 40, math.inf]),
+    st.booleans(),
+)
+def test_pairs_that_are_not_listed_are_those_of_the_slow_twin(
+    summary, references, skip, unigrams
+):
+    texts = [Text.of([tuple(words)]) for words in references]
+    ratios = WidePairPool(skip, unigrams, texts).ratios(Text.of([tuple(summary)]))
+    expected = slow_ratios(
+        slow_pairs(summary, skip, unigrams),
+        [slow_pairs(words, skip, unigrams) for words in references],
+    )
+    assert ratios[:2] == pytest.approx(expected)
+
+
+@given(sentences, sentences, st.sampled_from([1.0, 1.2, 2.0]))
+def test_compiled_subsequences_are_those_of_the_plain_twin(first, second, w):
+    first, second = (list(map(tuple, lines)) for lines in (first, second))
+    assert list(marks_of_long(first, second, w)) == list(marks(first, second, w))
+
+
+@pytest.mark.parametrize("options", [{"lcs": True}, {"w": 1.2}])
+def test_long_texts_score_as_by_plain_loops(options, monkeypatch):
+    draw = random.Random(0)
+    summary, reference = (
+        text([draw.choices("abcdefghijklmnop", k=25) for _ in range(8)])
+        for _ in range(2)
+    )
+    rouge = exact(n=(), **options)
+    plain = rouge.score(summary, [reference])
+    monkeypatch.setattr(f"{marks.__module__}._MANY_PAIRS", 0)
+    assert rouge.score(summary, [reference]) == plain
 
 
 @given(few_words, few_words)

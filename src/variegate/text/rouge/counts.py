@@ -16,11 +16,15 @@ from itertools import chain
 
 from variegate.text.rouge.score import Measure, Ratios, ratio
 from variegate.text.rouge.tokens import Text
+from variegate.text.rouge.wide_pairs import WidePairPool
 
 __all__ = ["ngrams", "skip_bigrams"]
 
 Unit = Hashable
 Words = tuple[str, ...]
+
+#: Words between the two of a pair beyond which a list of all pairs is too long.
+_WIDE = 30
 
 
 def ngrams(n: int) -> Measure:
@@ -35,8 +39,10 @@ def skip_bigrams(skip: float, *, unigrams: bool) -> Measure:
     all but the last: ROUGE-1.5.5 counts a word together with the pairs it begins.
     """
     reach = "*" if math.isinf(skip) else f"{skip:.0f}"
-    units = partial(_pairs, skip, unigrams)
-    return Measure(f"rouge-s{'u' * unigrams}{reach}", partial(CountPool, units))
+    name = f"rouge-s{'u' * unigrams}{reach}"
+    if skip > _WIDE:
+        return Measure(name, partial(WidePairPool, skip, unigrams))
+    return Measure(name, partial(CountPool, partial(_pairs, skip, unigrams)))
 
 
 def _runs(n: int, words: Words) -> Iterable[Unit]:
@@ -46,7 +52,7 @@ def _runs(n: int, words: Words) -> Iterable[Unit]:
 
 
 def _pairs(skip: float, unigrams: bool, words: Words) -> Iterable[Unit]:
-    reach = len(words) if math.isinf(skip) else int(skip) + 1
+    reach = int(skip) + 1
     pairs: Iterable[Unit] = (
         (first, second)
         for i, first in enumerate(words)

@@ -18,10 +18,12 @@ subsequences and in counting the hits.  ROUGE-1.5.5 counts in an own way, kept h
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
+
+import numpy as np
 
 from variegate.text.rouge.score import Measure, Ratios, ratio
 from variegate.text.rouge.tokens import Text
@@ -29,6 +31,9 @@ from variegate.text.rouge.tokens import Text
 __all__ = ["common_positions", "longest_common", "weighted_longest_common"]
 
 Words = tuple[str, ...]
+
+#: Pairs of words of two texts from which on compiled loops compare them.
+_MANY_PAIRS = 1_000_000
 
 
 def longest_common() -> Measure:
@@ -88,11 +93,13 @@ class SequencePool:
     def _hits(self, reference: Text, summary: Text) -> float:
         left = Counter(reference.words) & Counter(summary.words)
         total = 0.0
-        for sentence in reference.sentences:
-            marked = [False] * len(sentence)
-            for other in summary.sentences:
-                for position in common_positions(sentence, other, self._w):
-                    marked[position] = True
+        # A sentence marks the same words each time.
+        others = tuple(dict.fromkeys(summary.sentences))
+        is_long = len(reference.words) * sum(map(len, others)) > _MANY_PAIRS
+        mark = marks_of_long if is_long else marks
+        for sentence, marked in zip(
+            reference.sentences, mark(reference.sentences, others, self._w), strict=True
+        ):
             hit = [False] * len(sentence)
             for position, word in enumerate(sentence):
                 if marked[position] and left[word] > 0:
@@ -100,6 +107,36 @@ class SequencePool:
                     hit[position] = True
             total += self._weigh(marked, hit)
         return total
+
+
+def marks(
+    sentences: Sequence[Words], others: Sequence[Words], w: float
+) -> Iterator[list[bool]]:
+    """Yield, for every sentence, which words are in subsequences with the others."""
+    for sentence in sentences:
+        marked = [False] * len(sentence)
+        for other in others:
+            for position in common_positions(sentence, other, w):
+                marked[position] = True
+        yield marked
+
+
+def marks_of_long(
+    sentences: Sequence[Words], others: Sequence[Words], w: float
+) -> Iterator[list[bool]]:
+    """Yield what :func:`marks` does, by compiled loops."""
+    from variegate.compiled.subsequences import mark_common
+
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+    words = np.array([numbers[word] for other in others for word in other], dtype=int)
+    starts = np.cumsum([0, *map(len, others)])
+    longest = max(map(len, sentences), default=0)
+    weights = np.array([float(k**w) for k in range(longest + 1)])
+    for sentence in sentences:
+        marked = np.zeros(len(sentence), dtype=bool)
+        own = np.array([numbers[word] for word in sentence], dtype=int)
+        mark_common(own, words, starts, weights, marked)
+        yield marked.tolist()
 
 
 def common_positions(sentence: Words, other: Words, w: float = 1.0) -> list[int]:
