@@ -205,6 +205,23 @@ def test_bounds_hold_what_rounding_takes_from_eigenvalues(monkeypatch):
     assert looser  # the search had something to prove
 
 
+def test_a_certificate_holds_where_eigenvalues_were_lost():
+    rng = np.random.default_rng(10)
+    X = rng.standard_normal((15, 20))
+    ensemble = vg.LEnsemble.from_quality(X @ X.T, rng.normal(0.0, 10.0, 15))
+    costs = rng.random(15)
+    limits = {"k": 13, "budget": 1.2 * float(np.sort(costs)[:13].sum())}
+    feasible = [
+        list(y)
+        for y in combinations(range(15), 13)
+        if costs[list(y)].sum() <= limits["budget"]
+    ]
+    best = max(ensemble.log_prob(y) for y in feasible)
+    found = ensemble.decode("exact", costs=costs, **limits)
+    assert found.stop_reason.startswith("proved the best")
+    assert found.log_prob == pytest.approx(best, abs=1e-8)
+
+
 @pytest.mark.parametrize("scale", [1e155, 1e-155, 1e-170])
 def test_a_factor_neither_overflows_nor_underflows(scale):
     B = np.random.default_rng(0).standard_normal((4, 2))
