@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import reference
 from variegate.baselines import METHODS, medoids, select
-from variegate.baselines import selecting as baselines
+from variegate.baselines import methods as baselines
 from variegate.linalg import cosine as _cosine
 
 #: Those that weigh relevance against diversity item by item.
@@ -325,9 +325,105 @@ def test_many_items_need_no_matrix_of_pairs(method):
     assert len(set(select(X, relevance, 4, method, random_state=0).tolist())) == 4
 
 
-@pytest.mark.parametrize("k", [0, -1, 13, 2.0, 2.5, "2", True, None])
+@every_method
+def test_of_fewer_items_than_k_all_are_chosen(method):
+    chosen = select(*random_items(0), 13, method, random_state=0)
+    assert sorted(chosen) == list(range(12))
+
+
+def test_ten_items_unless_something_else_is_said():
+    X, relevance = random_items(0, n_items=30, n_columns=20)
+    assert len(select(X, relevance)) == 10
+    assert len(select(X, relevance, budget=14)) == 14
+
+
+@every_method
+@given(seed=st.integers(0, 10**6), k=st.integers(3, 9))
+def test_included_items_come_first_and_excluded_never(method, seed, k):
+    X, relevance = random_items(seed)
+    given_ = {"include": [7, 2], "exclude": np.arange(12) >= 10, "random_state": 0}
+    chosen = select(X, relevance, k, method, **given_).tolist()
+    assert chosen[:2] == [2, 7]
+    assert len(set(chosen)) == k
+    assert max(chosen) < 10
+    in_order = select(X, relevance, k, method, order="number", **given_)
+    assert in_order.tolist() == sorted(chosen)
+
+
+@pytest.mark.parametrize("method", ["dpp", "mmr", "max-min"])
+@given(seed=st.integers(0, 10**6), trade_off=st.sampled_from([0.2, 0.5, 0.8, 1.0]))
+def test_going_on_from_the_first_choices_is_the_same_choice(method, seed, trade_off):
+    X, relevance = random_items(seed)
+    whole = select(X, relevance, 4, method, trade_off=trade_off).tolist()
+    first = whole[:2]
+    rest = select(X, relevance, 4, method, trade_off=trade_off, include=first)
+    assert rest[2:].tolist() == whole[2:]
+
+
+def test_others_are_unlike_the_included():
+    X = np.array([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0]])
+    for method in ("dpp", "mmr", "facility-location", "max-min"):
+        chosen = select(X, [3.0, 2.9, 1.0], 2, method, include=[1], trade_off=0.9)
+        assert chosen.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("method", ["dpp", "mmr", "max-min"])
+def test_copies_come_last(method):
+    rng = np.random.default_rng(0)
+    X = np.vstack(
+        [np.tile(rng.standard_normal(8), (5, 1)), rng.standard_normal((5, 8))]
+    )
+    relevance = [9.0, 9.0, 9.0, 9.0, 9.0, 1.0, 0.9, 0.8, 0.7, 0.6]
+    chosen = select(X, relevance, 7, method)
+    assert sorted(chosen[:6]) == [0, 5, 6, 7, 8, 9]
+    assert select(X, relevance, 5, "mmr", trade_off=0.0).tolist() == [0, 1, 2, 3, 4]
+
+
+@every_method
+@given(seed=st.integers(0, 10**6), k=st.sampled_from([None, 3, 20]))
+def test_a_budget_is_kept_and_used(method, seed, k):
+    X, relevance = random_items(seed)
+    costs = np.random.default_rng(seed).integers(1, 9, 12)
+    limits = {"budget": 15, "costs": costs, "include": [4], "random_state": 0}
+    chosen = select(X, relevance, k, method, **limits)
+    assert chosen[0] == 4
+    assert costs[chosen].sum() <= 15
+    assert len(chosen) <= (k or 12)
+    if method in ("dpp", "mmr", "max-min", "top") and len(chosen) != k:
+        left = np.setdiff1d(np.arange(12), chosen)
+        assert costs[chosen].sum() + costs[left].min() > 15
+
+
+def test_a_budget_that_is_exactly_met():
+    chosen = select(np.eye(3), budget=0.3, costs=[0.1, 0.1, 0.1])
+    assert len(chosen) == 3
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"costs": np.ones(12)}, "costs were given without a budget"),
+        ({"budget": 3, "costs": np.ones(3)}, "costs has shape (3,), expected (12,)"),
+        ({"budget": -1}, "budget must be a finite number > 0, got -1"),
+        ({"include": [1], "exclude": [1, 2]}, "item 1 is to be included and excluded"),
+        ({"include": [12]}, "include: item 12 is out of range"),
+        ({"exclude": [0.5]}, "exclude: a subset holds item numbers"),
+        ({"k": 1, "include": [1, 2]}, "k is 1, but 2 items are to be included"),
+        (
+            {"budget": 3, "costs": np.full(12, 2.0), "include": [1, 2]},
+            "the included items cost 4, more than the budget 3",
+        ),
+        ({"order": "rank"}, "order must be 'importance' or 'number', got 'rank'"),
+    ],
+)
+def test_refuses_what_cannot_be(given_, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        select(*random_items(0), **given_)
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.0, 2.5, "2", True])
 def test_refuses_k(k):
-    message = f"k must be a whole number from 1 to the 12 items there are, got {k!r}"
+    message = f"k must be a whole number from 1 on, got {k!r}"
     with pytest.raises(ValueError, match=re.escape(message)):
         select(*random_items(0), k)
 

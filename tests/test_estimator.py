@@ -260,6 +260,23 @@ def test_stopping_by_callback_does_not_warn(data):
     assert model.solver_result_.status == "stopped by the callback"
 
 
+def test_predictions_by_importance(data):
+    model = vg.LargeMarginDPP(random_state=0).fit(data.ground_sets, data.subsets)
+    by_number = model.predict(data.ground_sets, k=3)
+    by_importance = model.predict(data.ground_sets, k=3, order="importance")
+    for ground_set, members, ranked in zip(
+        data.ground_sets, by_number, by_importance, strict=True
+    ):
+        assert sorted(ranked) == members.tolist()
+        ensemble = model.ensemble(ground_set)
+        assert ranked[0] == max(members, key=lambda i: ensemble.log_prob([i]))
+        assert ranked[1] == max(
+            ranked[1:], key=lambda i: ensemble.log_prob([ranked[0], i])
+        )
+    with pytest.raises(ValueError, match="order must be 'number' or 'importance'"):
+        model.predict(data.ground_sets, order="rank")
+
+
 def test_a_prediction_does_not_depend_on_its_company(data):
     model = vg.LargeMarginDPP(kernel=vg.Linear(), decoder=MBR(50), random_state=0)
     model.fit(data.ground_sets, data.subsets)
@@ -407,6 +424,7 @@ TWO = [vg.GroundSet(X), vg.GroundSet(X)]
         ({}, TWO, [[0]], "1 subsets for 2 ground sets"),
         ({}, TWO, [[0], [9]], "ground set 1: item 9 is out of range"),
         ({}, TWO, [[0], [1, 1]], "ground set 1: item 1 is repeated"),
+        ({}, TWO, [0, 1], "expected a list of subsets, .* a single one: wrap it"),
         ({}, [X, X[:, :1]], [[0], [0]], "ground set 1: it has 1 quality features"),
         ({}, [X, X * np.nan], [[0], [0]], "ground set 1: quality holds nan"),
         ({}, [X, X * np.inf], [[0], [0]], "ground set 1: quality holds -?inf"),

@@ -100,6 +100,7 @@ def test_bad_ground_sets(arguments, message):
     [
         ([], "the list of ground sets is empty"),
         (vg.GroundSet(ONES), "got a single one: wrap it in a list"),
+        (ONES, "got a single matrix: wrap it in a list"),
         (3, "expected a list of ground sets, got 3"),
         ([ONES, [[1.0, NAN]]], "ground set 1: quality holds nan at row 0, column 1"),
         ([ONES, np.ones((3, 5))], "ground set 1: it has 5 quality .* the first has 2"),
@@ -119,7 +120,9 @@ def test_bad_lists(ground_sets, message):
     [
         ([0, 3], "item 3 is out of range: there are 3 items, numbered 0 to 2"),
         ([-1], "item -1 is out of range"),
-        ([1, 1], "item 1 is repeated"),
+        ([1, 1], "item 1 is repeated in the subset$"),
+        ([0, 1, 1], r"item 1 is repeated .* marks .* give it as mask.astype\(bool\)"),
+        ([0.0, 1.0, 1.0], r"got float64 values: if 1 marks .* mask.astype\(bool\)"),
         ([True, False], "the mask has length 2 but there are 3 items"),
         ([0.5], "item numbers or a boolean mask, got float64"),
         ([[0], [1]], r"got shape \(2, 1\)"),

@@ -269,6 +269,10 @@ def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
         )
     if not isinstance(ground_sets, Iterable) or isinstance(ground_sets, str | bytes):
         raise ValueError(f"expected a list of ground sets, got {ground_sets!r}")
+    if isinstance(ground_sets, np.ndarray) and ground_sets.ndim == 2:
+        raise ValueError(
+            "expected a list of ground sets, got a single matrix: wrap it in a list"
+        )
     checked: list[GroundSet] = []
     for position, ground_set in enumerate(ground_sets):
         if not isinstance(ground_set, GroundSet):
@@ -329,8 +333,11 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
             )
         return np.flatnonzero(array)
     if not np.issubdtype(array.dtype, np.integer):
+        is_mask = len(array) == n_items and array.dtype.kind == "f"
+        is_mask = is_mask and bool(np.isin(array, (0.0, 1.0)).all())
         raise ValueError(
             f"a subset holds item numbers or a boolean mask, got {array.dtype} values"
+            + is_mask * ": if 1 marks the chosen items, give it as mask.astype(bool)"
         )
     outside = (array < 0) | (array >= n_items)
     if outside.any():
@@ -340,7 +347,11 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
         )
     members, counts = np.unique(array, return_counts=True)
     if (counts > 1).any():
-        raise ValueError(f"item {members[counts > 1][0]} is repeated in the subset")
+        is_mask = len(array) == n_items and int(members[-1]) <= 1
+        raise ValueError(
+            f"item {members[counts > 1][0]} is repeated in the subset"
+            + is_mask * ": if 1 marks the chosen items, give it as mask.astype(bool)"
+        )
     return members.astype(np.intp)
 
 
@@ -362,6 +373,11 @@ def check_subsets(
     """Return every subset as sorted item numbers, or say which one is wrong."""
     if not hasattr(subsets, "__len__"):
         raise ValueError(f"expected a list of {name}, got {subsets!r}")
+    if len(subsets) and np.ndim(next(iter(subsets))) == 0:
+        raise ValueError(
+            f"expected a list of {name}, one for each ground set, got a single one: "
+            "wrap it in a list"
+        )
     if len(subsets) != len(ground_sets):
         raise ValueError(
             f"{len(subsets)} {name} for {len(ground_sets)} ground sets: "

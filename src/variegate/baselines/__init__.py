@@ -1,5 +1,6 @@
 """Choosing without a determinantal point process that was learned."""
 
-from variegate.baselines.selecting import METHODS, select
+from variegate.baselines.methods import METHODS
+from variegate.baselines.selecting import select
 
 __all__ = ["METHODS", "select"]

@@ -22,7 +22,7 @@ def k_medoids(
     """Return the best item of each of ``k`` clusters, the largest cluster first.
 
     ``F`` has rows of unit length, ``z`` is the standardized relevance; what is best is
-    written in :mod:`variegate.baselines.selecting`.
+    written in :mod:`variegate.baselines.methods`.
     """
     best_cost, best_labels = np.inf, np.zeros(len(F), dtype=np.intp)
     for _ in range(_RESTARTS):

@@ -1,79 +1,47 @@
-r"""Choosing without learning: one function, seven methods.
-
-All methods see the same two things.  ``F`` holds the embeddings with rows of unit
-length (or zero), so that ``s_ij = f_i · f_j`` is the cosine similarity; ``z`` holds the
-relevance less its mean, over its standard deviation (all zeros if it is constant).
-With ``t`` the trade-off and ``Y`` the chosen items:
-
-=================  ==================================================================
-dpp                greedy on ``(1 - t) Σ_{j ∈ Y} z_j + t log det S_Y``, the MAP of
-                   ``L = diag(q) F Fᵀ diag(q)`` with ``q = exp((1 - t) z / (2 t))``
-mmr                next is the largest ``(1 - t) z_j - t max_{i ∈ Y} s_ij``
-facility-location  greedy on ``(1 - t) Σ_{j ∈ Y} z_j + t (k/N) Σ_i max_{j ∈ Y} s_ij⁺``
-k-medoids          ``k`` clusters with the largest ``Σ_i f_i · c_i``, with ``c_i`` the
-                   centre of the cluster of ``i``; from each cluster the item with the
-                   largest ``(1 - t) z_j + t mean_i s_ij`` over its cluster
-max-min            next is the farthest from all chosen: mmr with ``t = 1``
-top                the largest ``z_j``
-random             each subset of ``k`` items with the same probability
-=================  ==================================================================
-
-"mmr" is from [1]_, "max-min" from [2]_, the greedy search of "dpp" from [3]_, and
-"k-medoids" starts as in [4]_.
-
-References
-----------
-.. [1] Carbonell, Goldstein. The use of MMR, diversity-based reranking for reordering
-   documents and producing summaries. SIGIR 1998.
-.. [2] Gonzalez. Clustering to minimize the maximum intercluster distance. 1985.
-.. [3] Chen, Zhang, Zhou. Fast greedy MAP inference for determinantal point process to
-   improve recommendation diversity. NeurIPS 2018.
-.. [4] Arthur, Vassilvitskii. k-means++: the advantages of careful seeding. SODA 2007.
-"""
+"""Choosing without learning: one function, seven methods."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from numbers import Integral, Real
-from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
 from variegate._random import generator
-from variegate._typing import FloatArray, IntArray, RandomState
+from variegate._typing import BoolArray, FloatArray, IntArray, RandomState, SubsetLike
 from variegate._validation import check_real
-from variegate.baselines.medoids import k_medoids
-from variegate.linalg.cosine import chunks, rounded, unit_rows
-from variegate.linalg.determinants import RANK_TOLERANCE
-from variegate.linalg.limits import MAX_PAIRED
+from variegate.baselines.methods import METHODS, Candidates
+from variegate.decoding import Constraint
+from variegate.ground_set import as_members
+from variegate.linalg.cosine import chunks, unit_rows
 
-__all__ = ["METHODS", "select"]
+__all__ = ["select"]
 
-#: ``(F, z, k, trade_off, generator)`` to item numbers in the order of choice.
-Method: TypeAlias = Callable[
-    [FloatArray, FloatArray, int, float, np.random.Generator], IntArray
-]
+#: Methods whose first choices do not depend on how many are asked for.
+_ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
 
-#: Candidates whose coverage is brought up to date at a time.
-_BATCH = 64
-
-#: Squares of qualities further apart than exp(this) are not numbers.
-_WIDEST_QUALITY = 600.0
+#: How many items are chosen where nothing says how many.
+_USUAL = 10
 
 
 def select(
     embeddings: Any,
     relevance: Any = None,
-    k: int = 10,
+    k: int | None = None,
     method: str = "dpp",
     *,
     trade_off: float = 0.5,
+    budget: float | None = None,
+    costs: Any = None,
+    include: SubsetLike = (),
+    exclude: SubsetLike = (),
+    order: Literal["importance", "number"] = "importance",
     random_state: RandomState = None,
 ) -> IntArray:
-    """Choose ``k`` items that are relevant and unlike each other, without learning.
+    """Choose items that are relevant and unlike each other, without learning.
 
-    What each method maximizes is written at the top of this module.
+    What each method maximizes is written in :mod:`variegate.baselines.methods`.
 
     Parameters
     ----------
@@ -82,22 +50,34 @@ def select(
     relevance : array of shape (N,), optional
         Any finite numbers, larger is better; where and how they are centred and scaled
         makes no difference.  All equal if not given.
-    k : int, default=10
-        Between 1 and ``N``.
+    k : int, optional
+        How many; all, if there are no more.  By default 10, or with a budget as many
+        as it has room for.
     method : str, default="dpp"
         "dpp", "mmr", "facility-location", "k-medoids", "max-min", "top" or "random".
     trade_off : float, default=0.5
         From 0 (relevance only) to 1 (diversity only).  For "k-medoids" it acts within
         each cluster.  "top", "max-min" and "random" have none and ignore it.
+    budget : float, optional
+        The most that the chosen items may cost together, such as tokens of a prompt.
+        Items are taken in the order of the method; those that do not fit are passed
+        over.
+    costs : array of shape (N,), optional
+        What each item costs, with a budget; all 1 if not given.
+    include, exclude : item numbers or boolean mask, optional
+        Items that are chosen in any case, and that the others are to be unlike; items
+        that are never chosen.  The included count in ``k`` and in the budget.
+    order : {"importance", "number"}, default="importance"
+        The included first and then as they were chosen, or sorted by number.
     random_state : None, int or numpy.random.Generator
         Used by "k-medoids" and "random"; the others involve no chance.
 
     Returns
     -------
-    array of shape (k,)
-        Item numbers in the order in which they were chosen; from "k-medoids" that of
-        the largest cluster first.  Ties go to the smaller number (in "k-medoids" to
-        the more relevant item first).
+    array of int
+        Item numbers; in order of importance, those of "k-medoids" are that of the
+        largest cluster first.  Ties go to the smaller number (in "k-medoids" to the
+        more relevant item first).
 
     Notes
     -----
@@ -105,7 +85,8 @@ def select(
     (the rank).  If ``k`` is larger, the most relevant of the other items follow, rows
     of zeros last.  With ``trade_off=0`` it is "top".
 
-    "mmr" and "max-min" start at the most relevant item.
+    "mmr" and "max-min" start at the most relevant item.  Copies of chosen items come
+    after all others, in "dpp" because they add nothing, in "mmr" by a rule.
 
     No N x N matrix is made.  "facility-location" looks at all pairs and takes at most
     20,000 items.
@@ -113,15 +94,19 @@ def select(
     Examples
     --------
     >>> import numpy as np
-    >>> from variegate.baselines.selecting import select
+    >>> from variegate.baselines import select
     >>> articles = np.array([[1.0, 0.1], [1.0, 0.0], [0.1, 1.0]])
     >>> select(articles, [3.0, 2.9, 1.0], k=2, method="top")
     array([0, 1])
     >>> select(articles, [3.0, 2.9, 1.0], k=2)  # the second is nearly the first again
     array([0, 2])
+    >>> select(articles, [3.0, 2.9, 1.0], budget=500, costs=[450, 300, 200])
+    array([0])
     """
     if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"unknown method {method!r}; there are {', '.join(METHODS)}")
+    if order not in ("importance", "number"):
+        raise ValueError(f"order must be 'importance' or 'number', got {order!r}")
     is_number = isinstance(trade_off, Real) and not isinstance(trade_off, bool)
     if not is_number or not 0.0 <= trade_off <= 1.0:
         raise ValueError(
@@ -130,14 +115,130 @@ def select(
         )
     rng = generator(random_state)
     F = _unit_rows(embeddings)
-    z = _standardized(relevance, len(F))
-    is_count = isinstance(k, Integral) and not isinstance(k, bool)
-    if not is_count or not 1 <= k <= len(F):
+    relevant = _relevance(relevance, len(F))
+    included, allowed = _in_and_out(include, exclude, len(F))
+    limit = _limit(budget, costs, len(F))
+    count = _count(k, budget, len(F), included)
+    if limit is not None:
+        allowed &= _room(limit, included)
+    places = np.flatnonzero(allowed)
+    items = Candidates(
+        F[places],
+        _standardized(relevant[places]),
+        np.searchsorted(places, included),
+    )
+
+    def more(wanted: int) -> IntArray:
+        """Choose so many items beside the included ones."""
+        if wanted == 0:
+            return included
+        chosen = METHODS[method](items, wanted, float(trade_off), rng)
+        return np.concatenate([included, places[chosen]])
+
+    others = np.setdiff1d(places, included)
+    if limit is None:
+        chosen = more(min(count - len(included), len(others)))
+    else:
+        chosen = _within(limit, count, included, others, more, method in _ONE_BY_ONE)
+    return chosen if order == "importance" else np.sort(chosen)
+
+
+def _in_and_out(
+    include: SubsetLike, exclude: SubsetLike, n_items: int
+) -> tuple[IntArray, BoolArray]:
+    """Return the items that are in, and which may be."""
+    members = []
+    for name, subset in (("include", include), ("exclude", exclude)):
+        try:
+            members.append(as_members(subset, n_items))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    included, excluded = members
+    both = np.intersect1d(included, excluded)
+    if len(both):
+        raise ValueError(f"item {both[0]} is to be included and excluded")
+    allowed = np.ones(n_items, dtype=bool)
+    allowed[excluded] = False
+    return included, allowed
+
+
+def _limit(budget: float | None, costs: Any, n_items: int) -> Constraint | None:
+    if budget is None:
+        if costs is not None:
+            raise ValueError("costs were given without a budget")
+        return None
+    return Constraint.of(n_items, None, budget, costs)
+
+
+def _count(
+    k: int | None, budget: float | None, n_items: int, included: IntArray
+) -> int:
+    """Return how many items are to be chosen at most."""
+    if k is None:
+        return n_items if budget is not None else max(_USUAL, len(included))
+    if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
+        raise ValueError(f"k must be a whole number from 1 on, got {k!r}")
+    if k < len(included):
+        raise ValueError(f"k is {k}, but {len(included)} items are to be included")
+    return int(k)
+
+
+def _room(limit: Constraint, included: IntArray) -> BoolArray:
+    """Return which items can be paid for beside the included ones, and these."""
+    spent = float(limit.costs[included].sum())
+    if not limit.affords(spent):
         raise ValueError(
-            f"k must be a whole number from 1 to the {len(F)} items there are, got "
-            f"{k!r}"
+            f"the included items cost {spent:g}, more than the budget {limit.budget:g}"
         )
-    return METHODS[method](F, z, int(k), float(trade_off), rng)
+    affordable = np.asarray(limit.affords(spent + limit.costs))
+    affordable[included] = True
+    return affordable
+
+
+def _within(
+    limit: Constraint,
+    k: int,
+    included: IntArray,
+    others: IntArray,
+    more: Callable[[int], IntArray],
+    is_one_by_one: bool,
+) -> IntArray:
+    """Return items that can be paid for together, in the order of the method.
+
+    As many are asked for as the budget has room for on average; methods that only go
+    on where they stopped are asked for more, until no item is left.
+    """
+    costs = limit.costs
+    room = limit.largest_cost() - float(costs[included].sum())
+    if len(others) == 0:
+        return included
+    wanted = int(np.clip(room / costs[others].mean(), 1, len(others)))
+    while True:
+        asked = more(wanted)
+        taken = _filled(asked, k, limit)
+        rest = np.setdiff1d(others, asked)
+        if (
+            is_one_by_one
+            and len(taken) < k
+            and len(rest)
+            and limit.affords(costs[taken].sum() + costs[rest].min())
+        ):
+            wanted = min(2 * wanted, len(others))
+        else:
+            return taken
+
+
+def _filled(order: IntArray, k: int, limit: Constraint) -> IntArray:
+    """Take at most ``k`` items in turn, each if it fits the budget."""
+    taken: list[int] = []
+    spent = 0.0
+    for item in order.tolist():
+        if len(taken) == k:
+            break
+        if limit.affords(spent + limit.costs[item]):
+            spent += float(limit.costs[item])
+            taken.append(item)
+    return np.array(taken, dtype=np.intp)
 
 
 def _numbers(name: str, values: Any) -> FloatArray:
@@ -168,7 +269,7 @@ def _unit_rows(embeddings: Any) -> FloatArray:
     return F
 
 
-def _standardized(relevance: Any, n_items: int) -> FloatArray:
+def _relevance(relevance: Any, n_items: int) -> FloatArray:
     if relevance is None:
         return np.zeros(n_items)
     array = _numbers("relevance", relevance)
@@ -183,162 +284,14 @@ def _standardized(relevance: Any, n_items: int) -> FloatArray:
             f"relevance of item {item} is {array[item]}: give every item a finite "
             "number"
         )
-    if array.min() == array.max():
+    return array
+
+
+def _standardized(relevance: FloatArray) -> FloatArray:
+    if len(relevance) == 0 or relevance.min() == relevance.max():
         # The mean of equal numbers need not be that number.
-        return np.zeros(n_items)
-    array = array / np.abs(array).max()
+        return np.zeros(len(relevance))
+    array = relevance / np.abs(relevance).max()
     array = array - array.mean()
     array = array / np.abs(array).max()
     return np.asarray(array / array.std())
-
-
-def _top(
-    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
-    return np.argsort(-z, kind="stable")[:k]
-
-
-def _random(
-    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
-    return np.asarray(rng.choice(len(F), size=k, replace=False), dtype=np.intp)
-
-
-def _mmr(
-    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
-    chosen = [int(np.argmax(z))]
-    nearest = np.full(len(F), -np.inf)
-    available = np.ones(len(F), dtype=bool)
-    while len(chosen) < k:
-        available[chosen[-1]] = False
-        np.maximum(nearest, rounded(F @ F[chosen[-1]]), out=nearest)
-        # Rounded, so that ties do not depend on the scale of relevance.
-        score = rounded((1.0 - trade_off) * z - trade_off * nearest)
-        chosen.append(int(np.argmax(np.where(available, score, -np.inf))))
-    return np.array(chosen, dtype=np.intp)
-
-
-def _max_min(
-    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
-    # On the sphere, the least similar is the farthest.
-    return _mmr(F, z, k, 1.0, rng)
-
-
-def _dpp(
-    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
-    if trade_off == 0.0:
-        return _top(F, z, k, trade_off, rng)
-    is_zero = ~F.any(axis=1)
-    # A trade-off so small that the weight overflows is one of relevance alone.
-    weight = min((1.0 - trade_off) / trade_off, 1e100)
-    log_squared_quality = weight * (z - z.max())
-    count = min(k, F.shape[1])
-    if log_squared_quality.min() > -_WIDEST_QUALITY:
-        chosen = _greedy_lazily(F, log_squared_quality, is_zero, count)
-    else:
-        chosen = _greedy_in_logarithms(F, log_squared_quality, is_zero, count)
-    if len(chosen) == k:
-        return chosen
-    rest = np.lexsort((-z, is_zero))
-    rest = rest[~np.isin(rest, chosen)]
-    return np.concatenate([chosen, rest[: k - len(chosen)]])
-
-
-def _greedy_lazily(
-    F: FloatArray, log_squared_quality: FloatArray, is_zero: Any, count: int
-) -> IntArray:
-    """Choose by :mod:`variegate.compiled.lazy_greedy`, fewer if the rank is less."""
-    from variegate.compiled.lazy_greedy import lazy_greedy
-
-    B = F * np.exp(log_squared_quality / 2.0)[:, None]
-    # The compiled loop is kept for arrays that cannot be written to.
-    B.flags.writeable = False
-    # Not from the rows, whose squared lengths differ in the last digit.
-    squared = np.where(is_zero, 0.0, np.exp(log_squared_quality))
-    chosen = np.empty(count, dtype=np.int64)
-    taken, _ = lazy_greedy(B, squared, RANK_TOLERANCE, 0.0, chosen)
-    return chosen[:taken].astype(np.intp)
-
-
-def _greedy_in_logarithms(
-    F: FloatArray, log_squared_quality: FloatArray, is_zero: Any, count: int
-) -> IntArray:
-    """Do the same where qualities are too far apart to be numbers."""
-    chosen: list[int] = []
-    directions = np.empty((count, F.shape[1]))
-    residual = np.where(is_zero, 0.0, 1.0)
-    while len(chosen) < count:
-        usable = residual > RANK_TOLERANCE
-        if not usable.any():
-            break
-        gain = np.log(np.where(usable, residual, 1.0)) + log_squared_quality
-        item = int(np.argmax(np.where(usable, gain, -np.inf)))
-        direction = F[item].copy()
-        earlier = directions[: len(chosen)]
-        for _ in range(2):  # once more, to be orthogonal to rounding
-            direction -= (earlier @ direction) @ earlier
-        direction /= np.linalg.norm(direction)
-        directions[len(chosen)] = direction
-        residual -= (F @ direction) ** 2
-        residual[item] = 0.0
-        chosen.append(item)
-    return np.array(chosen, dtype=np.intp)
-
-
-def _facility_location(
-    F: FloatArray, z: FloatArray, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
-    """Greedy with lazy evaluation: gains of coverage only shrink (Minoux, 1978)."""
-    n_items = len(F)
-    if n_items > MAX_PAIRED:
-        raise ValueError(
-            f"facility-location looks at all pairs and takes at most {MAX_PAIRED} "
-            f"items, got {n_items}: use 'dpp' or 'mmr', or choose from a sample"
-        )
-    covered = np.zeros(n_items)
-
-    def gain(candidates: IntArray) -> FloatArray:
-        similarity = rounded(F @ F[candidates].T)
-        more = np.maximum(similarity - covered[:, None], 0.0).sum(axis=0)
-        return (1.0 - trade_off) * z[candidates] + trade_off * k * rounded(
-            more / n_items
-        )
-
-    every = np.arange(n_items)
-    score = np.concatenate(
-        [gain(every[s : s + _BATCH]) for s in range(0, n_items, _BATCH)]
-    )
-    is_fresh = np.ones(n_items, dtype=bool)
-    chosen: list[int] = []
-    while len(chosen) < k:
-        item = int(np.argmax(score))
-        if is_fresh[item]:
-            chosen.append(item)
-            np.maximum(covered, rounded(F @ F[item]), out=covered)
-            is_fresh[:] = False
-            score[item] = -np.inf
-        else:
-            stale = np.flatnonzero(~is_fresh & (score > -np.inf))
-            best = np.argsort(-score[stale], kind="stable")[:_BATCH]
-            score[stale[best]] = gain(stale[best])
-            is_fresh[stale[best]] = True
-    return np.array(chosen, dtype=np.intp)
-
-
-#: The names that :func:`variegate.select` takes.
-#:
-#: :meta hide-value:
-METHODS: Mapping[str, Method] = MappingProxyType(
-    {
-        "dpp": _dpp,
-        "mmr": _mmr,
-        "facility-location": _facility_location,
-        "k-medoids": k_medoids,
-        "max-min": _max_min,
-        "top": _top,
-        "random": _random,
-    }
-)

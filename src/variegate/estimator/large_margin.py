@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +16,7 @@ from variegate._random import check_random_state, generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.decoding import Decoder, as_decoder
+from variegate.decoding.ranking import ranked
 from variegate.ensemble import LEnsemble
 from variegate.estimator.alike import warn_if_all_alike
 from variegate.estimator.learner import Learner
@@ -309,6 +310,7 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
         ground_sets: Sequence[GroundSet],
         k: int | None = None,
         budget: float | None = None,
+        order: Literal["number", "importance"] = "number",
     ) -> list[IntArray]:
         """Choose a subset of every ground set.
 
@@ -320,12 +322,17 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
             warning, where the rank of the kernel is less.
         budget : float, optional
             Choose items whose ``costs`` sum to at most this.
+        order : {"number", "importance"}, default="number"
+            Items sorted by number, or the one of the highest quality first, next the
+            one that adds most to it, and so on.
 
         Returns
         -------
-        list of sorted item numbers
+        list of arrays of item numbers
         """
         check_is_fitted(self, "theta_")
+        if order not in ("number", "importance"):
+            raise ValueError(f"order must be 'number' or 'importance', got {order!r}")
         ground_sets = check_ground_sets(ground_sets)
         decoder = as_decoder(self.decoder)
         # The same numbers for every ground set: what is chosen from one does not
@@ -343,7 +350,8 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
                     UserWarning,
                     stacklevel=2,
                 )
-            chosen.append(selection.indices)
+            members = selection.indices
+            chosen.append(members if order == "number" else ranked(ensemble, members))
         return chosen
 
     def score(self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any]) -> float:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -308,10 +308,11 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
         ground_sets: Sequence[GroundSet],
         k: int | None = None,
         budget: float | None = None,
+        order: Literal["number", "importance"] = "number",
     ) -> list[IntArray]:
         """Choose a subset of every ground set; see :meth:`LargeMarginDPP.predict`."""
         check_is_fitted(self, "best_model_")
-        return self.best_model_.predict(ground_sets, k, budget)
+        return self.best_model_.predict(ground_sets, k, budget, order)
 
     def score(self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any]) -> float:
         """Return the mean F-score of the predictions."""
