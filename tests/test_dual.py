@@ -8,6 +8,7 @@ from operator import mul
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import reference
@@ -15,7 +16,7 @@ import variegate as vg
 from variegate.learning.dual import dual_loss
 from variegate.learning.dual_stack import DualStack, EmbeddedStack
 from variegate.learning.ensembles import _factored
-from variegate.learning.factors import Factors, low_rank_factors
+from variegate.learning.factors import Factors, low_rank_factors, prepared_embedding
 from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
@@ -238,18 +239,27 @@ def test_gradient_equals_central_differences(kernel, lam):
     assert_close(gradient, expected, 1e-6)
 
 
+EMBEDDED = {
+    "kinds": vg.Kinds(8),
+    "mixture": vg.Mixture([vg.Linear(), vg.Kinds(8), vg.Kinds(3, apart=0.2)]),
+}
+
+
 @pytest.mark.parametrize("hinge", [True, False])
 @pytest.mark.parametrize("jitter", [0.0, 1e-6, 1e-2])
 @pytest.mark.parametrize("lam", [0.0, 1.0, 8.0])
 @pytest.mark.parametrize("log_quality", [0.5, 20.0])
-def test_learned_features_equal_matrices(hinge, jitter, lam, log_quality, monkeypatch):
+@pytest.mark.parametrize("kernel", EMBEDDED.values(), ids=EMBEDDED)
+def test_learned_features_equal_matrices(
+    kernel, hinge, jitter, lam, log_quality, monkeypatch
+):
     rng = np.random.default_rng(3)
     sets = [
         vg.GroundSet(rng.standard_normal((n, 3)), rng.standard_normal((n, 6)))
         for n in (150, 210)
     ]
     subsets = [np.sort(rng.permutation(150)[:m]) for m in (5, 12)]
-    kernel = vg.Kinds(8).fit(sets)
+    kernel = clone(kernel).fit(sets)
 
     def problem():
         return TrainingProblem(
@@ -264,10 +274,12 @@ def test_learned_features_equal_matrices(hinge, jitter, lam, log_quality, monkey
 
     dual = problem()
     assert all(isinstance(stack, EmbeddedStack) for stack in dual._stacks)
-    monkeypatch.setattr("variegate.learning.problem.is_low_rank", lambda *_: False)
+    monkeypatch.setattr(
+        "variegate.learning.problem.prepared_embedding", lambda *_: None
+    )
     dense = problem()
     assert not any(isinstance(stack, EmbeddedStack) for stack in dense._stacks)
-    point = 0.3 * rng.standard_normal(dual.space.size)
+    point = dual.space.project(0.3 * rng.standard_normal(dual.space.size))
     point[dual.space.slices["theta"]] *= log_quality
     value, gradient = dual.value_and_gradient(point)
     expected_value, expected_gradient = dense.value_and_gradient(point)
@@ -291,6 +303,42 @@ def test_kinds_of_a_large_set_are_chosen_from_by_a_factor():
     B = np.sqrt((1.0 - share) * p) * np.exp(u)[:, None]
     K = B @ np.linalg.solve(np.eye(5) + B.T @ B, B.T)
     np.testing.assert_allclose(ensemble.marginals(), np.diag(K), atol=1e-10)
+
+
+def test_a_mixture_with_kinds_on_a_large_set_is_a_factor():
+    rng = np.random.default_rng(0)
+    small, large = (
+        vg.GroundSet(rng.standard_normal((n, 2)), rng.standard_normal((n, 4)))
+        for n in (40, 2500)
+    )
+    kernel = vg.Mixture([vg.Kinds(5), vg.Linear()])
+    model = vg.LargeMarginDPP(kernel=kernel, max_iter=5, tol=10.0)
+    model.fit([small], [[1, 2, 3]])
+    ensemble = model.ensemble(large)
+    assert isinstance(ensemble.representation, Factored)
+    (weight, other), (own,) = model.kernel_.split(model.kernel_parameters_)
+    kinds = model.kernel_.kernels_[0]
+    scale = weight * (1.0 - kinds.share_apart(own))
+    roots = np.sqrt(scale * kinds.kinds(large, own))
+    u = large.quality @ model.theta_ + model.intercept_
+    B = np.hstack([roots, np.sqrt(other) * large.features()]) * np.exp(u)[:, None]
+    K = B @ np.linalg.solve(np.eye(9) + B.T @ B, B.T)
+    np.testing.assert_allclose(ensemble.marginals(), np.diag(K), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        vg.Metric(2),
+        vg.Mixture([vg.Kinds(3), vg.Metric(2)]),
+        vg.Mixture([vg.Kinds(3), vg.Gaussian(1.0)]),
+        vg.Mixture([vg.Kinds(60), vg.Kinds(60)]),
+    ],
+)
+def test_kernels_without_a_small_embedding(kernel):
+    rng = np.random.default_rng(0)
+    items = vg.GroundSet(np.ones((300, 1)), rng.standard_normal((300, 4)))
+    assert prepared_embedding(kernel.fit([items]), items) is None
 
 
 def test_factors_are_for_large_sets_with_few_columns():

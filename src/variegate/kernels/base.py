@@ -44,17 +44,18 @@ PullBack = Callable[[FloatArray], FloatArray]
 
 
 class Embedding(NamedTuple):
-    """A similarity ``S = scale Φ Φᵀ + ridge I``.
+    """A similarity ``S = Σ_k w_k F_k F_kᵀ + ridge I``.
 
     Attributes
     ----------
-    features : array of shape (N, D)
-        ``Φ``.
-    scale, ridge : float
+    factors : list of arrays of shape (N, D_k)
+        ``F_k``.
+    weights : array of shape (K,)
+    ridge : float
     """
 
-    features: FloatArray
-    scale: float
+    factors: list[FloatArray]
+    weights: FloatArray
     ridge: float
 
 
@@ -120,8 +121,16 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         """The number of columns of :meth:`embedding`, or None where it has none."""
         return None
 
+    def prepare_embedding(self, ground_set: GroundSet, most: int) -> Any | None:
+        """Return what :meth:`embedding` needs of a ground set.
+
+        None where there is no embedding, or one of more than ``most`` columns.
+        """
+        size = self.embedding_size
+        return None if size is None or size > most else self.prepare(ground_set)
+
     def embedding(self, prepared: Any, parameters: FloatArray) -> Embedding:
-        """Return learned features of the items, for a kernel with a size of it."""
+        """Return learned features of the items, of what was prepared for it."""
         raise TypeError(f"{type(self).__name__} has no embedding")
 
     def pull_back_embedding(
@@ -131,9 +140,9 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         product: FloatArray,
         diagonal: FloatArray,
     ) -> FloatArray:
-        """Return ``∂f/∂p`` from ``G Φ``, the features of :meth:`embedding` being ``Φ``.
+        """Return ``∂f/∂p`` from ``G Φ``, with ``Φ`` the factors of the embedding.
 
-        ``diagonal`` is that of ``G = ∂f/∂S``.
+        They stand side by side; ``diagonal`` is that of ``G = ∂f/∂S``.
         """
         raise TypeError(f"{type(self).__name__} has no embedding")
 

@@ -222,7 +222,8 @@ class Kinds(FromStart):
     def embedding(self, prepared: FloatArray, parameters: FloatArray) -> Embedding:
         """Return ``φ``, ``1 - ε`` and ``ε``."""
         epsilon = self.share_apart(parameters)
-        return Embedding(self._roots(prepared, parameters), 1.0 - epsilon, epsilon)
+        roots = self._roots(prepared, parameters)
+        return Embedding([roots], np.array([1.0 - epsilon]), epsilon)
 
     def pull_back_embedding(
         self,

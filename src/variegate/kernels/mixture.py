@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
-from variegate.kernels.base import FixedKernel, Kernel, PullBack
+from variegate.kernels.base import Embedding, FixedKernel, Kernel, PullBack
 from variegate.kernels.domains import Domain, Product, Simplex
 from variegate.kernels.ladder import PackedSimilarities, unchained
 from variegate.kernels.weighted import WeightedSum, packed
@@ -127,6 +127,86 @@ class Mixture(WeightedSum):
                 return None
             factors += parts
         return factors
+
+    def prepare_embedding(self, ground_set: GroundSet, most: int) -> list[Any] | None:
+        """Return the factor of every fixed kernel, and what learned ones prepare.
+
+        None where a kernel has neither factor nor embedding; where none is learned,
+        :meth:`factors` say it all.
+        """
+        learned, prepared = self._learned(), []
+        if not learned:
+            return None
+        for place, kernel in enumerate(self._parts()):
+            if place in learned:
+                part = kernel.prepare_embedding(ground_set, most)
+                n_columns = kernel.embedding_size
+            else:
+                factors = kernel.factors(ground_set)
+                part = factors[0] if factors is not None and len(factors) == 1 else None
+                n_columns = None if part is None else part.shape[1]
+            if part is None or n_columns is None or n_columns > most:
+                return None
+            most -= n_columns
+            prepared.append(part)
+        return prepared
+
+    def _embeddings(
+        self, prepared: list[Any], parameters: FloatArray
+    ) -> list[tuple[Kernel, FloatArray, Embedding]]:
+        """Return every kernel with its parameters and its embedding."""
+        learned = self._learned()
+        own = dict(zip(learned, self.split(parameters)[1], strict=True))
+        one, none = np.ones(1), np.zeros(0)
+        return [
+            (kernel, own[place], kernel.embedding(part, own[place]))
+            if place in learned
+            else (kernel, none, Embedding([part], one, 0.0))
+            for place, (kernel, part) in enumerate(
+                zip(self._parts(), prepared, strict=True)
+            )
+        ]
+
+    def embedding(self, prepared: list[Any], parameters: FloatArray) -> Embedding:
+        """Return the factors of all kernels, each with its weight."""
+        weights, _ = self.split(parameters)
+        parts = [part for _, _, part in self._embeddings(prepared, parameters)]
+        return Embedding(
+            [factor for part in parts for factor in part.factors],
+            np.concatenate(
+                [w * p.weights for w, p in zip(weights, parts, strict=True)]
+            ),
+            float(sum(w * p.ridge for w, p in zip(weights, parts, strict=True))),
+        )
+
+    def pull_back_embedding(
+        self,
+        prepared: list[Any],
+        parameters: FloatArray,
+        product: FloatArray,
+        diagonal: FloatArray,
+    ) -> FloatArray:
+        """Return the gradient in the weights and in the parameters of the kernels.
+
+        By ``⟨G, F Fᵀ⟩ = ⟨F, G F⟩``, each kernel having columns of ``G Φ``.
+        """
+        weights, _ = self.split(parameters)
+        slopes, gradients, start = np.zeros(self.n_weights), [], 0
+        for place, (kernel, own, part) in enumerate(
+            self._embeddings(prepared, parameters)
+        ):
+            slopes[place] = part.ridge * diagonal.sum()
+            first = start
+            for weight, factor in zip(part.weights, part.factors, strict=True):
+                columns = product[:, start : start + factor.shape[1]]
+                slopes[place] += weight * np.einsum("ij,ij->", factor, columns)
+                start += factor.shape[1]
+            if len(own):
+                of_part = kernel.pull_back_embedding(
+                    prepared[place], own, product[:, first:start], diagonal
+                )
+                gradients.append(weights[place] * of_part)
+        return np.concatenate([slopes, *gradients])
 
     def matrices(self, ground_set: GroundSet) -> Sequence[FloatArray]:
         """Return the similarity of every kernel without parameters."""

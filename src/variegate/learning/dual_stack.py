@@ -86,7 +86,7 @@ class EmbeddedStack:
     Parameters
     ----------
     positions, X, targets, jitter : as for :class:`DualStack`
-    prepared : what the kernel needs of the ground set
+    prepared : what the kernel's embedding needs of the ground set
     kernel : Kernel
         With an ``embedding``.
     """
@@ -110,11 +110,11 @@ class EmbeddedStack:
     def _similarity(
         self, parameters: FloatArray
     ) -> tuple[Factors, FloatArray, FloatArray]:
-        """Return the learned features, their weight, and the ridge with the jitter."""
-        features, scale, ridge = self.kernel.embedding(self.prepared, parameters)
-        factors = Factors.of([features])
-        own = scale * factors.squared[:, 0] + ridge
-        return factors, np.array([scale]), ridge + self.jitter * own
+        """Return the learned features, their weights, and the ridge with the jitter."""
+        parts, weights, ridge = self.kernel.embedding(self.prepared, parameters)
+        factors = Factors.of(parts)
+        own = factors.squared @ weights + ridge
+        return factors, weights, ridge + self.jitter * own
 
     def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         """Return ``K_ii``, as the one row of a matrix."""

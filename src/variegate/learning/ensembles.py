@@ -8,7 +8,7 @@ from variegate._typing import FloatArray
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
-from variegate.learning.factors import Factors, is_low_rank, low_rank_factors
+from variegate.learning.factors import Factors, low_rank_factors, prepared_embedding
 from variegate.linalg.determinants import with_jitter
 from variegate.linalg.limits import MATRIX_ITEMS, TAME_TRACE
 from variegate.linalg.representations import Factored
@@ -42,10 +42,11 @@ def _factors(
     ground_set: GroundSet, kernel: Kernel, parameters: FloatArray
 ) -> tuple[Factors | None, FloatArray]:
     """Return a similarity of low rank, and the weights of its factors."""
-    if not is_low_rank(kernel.embedding_size, len(ground_set)):
+    prepared = prepared_embedding(kernel, ground_set)
+    if prepared is None:
         return low_rank_factors(kernel, ground_set), parameters
-    features, scale, _ = kernel.embedding(kernel.prepare(ground_set), parameters)
-    return Factors.of([features]), np.array([scale])
+    factors, weights, _ = kernel.embedding(prepared, parameters)
+    return Factors.of(factors), weights
 
 
 def _factored(factors: Factors, weights: FloatArray, u: FloatArray) -> LEnsemble:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.linalg.limits import FACTORED_SHARE, FEWEST_FACTORED
 
-__all__ = ["Factors", "is_low_rank", "low_rank_factors"]
+__all__ = ["Factors", "is_low_rank", "low_rank_factors", "prepared_embedding"]
 
 #: Rows that are worked on at a time.
 _ROWS = 4096
@@ -122,6 +123,17 @@ def low_rank_factors(kernel: Kernel, ground_set: GroundSet) -> Factors | None:
     if factors is None or not is_low_rank(n_columns, len(ground_set)):
         return None
     return Factors.of(factors)
+
+
+def prepared_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | None:
+    """Return what the embedding of a kernel needs, if clearly fewer columns than items.
+
+    None otherwise, and for a kernel without an embedding.
+    """
+    if not is_low_rank(0, len(ground_set)):
+        return None
+    most = (len(ground_set) - 1) // FACTORED_SHARE
+    return kernel.prepare_embedding(ground_set, most)
 
 
 def is_low_rank(n_columns: int | None, n_items: int) -> bool:

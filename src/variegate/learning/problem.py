@@ -30,7 +30,7 @@ from variegate.learning.coordinates import (
     parameter_space,
 )
 from variegate.learning.dual_stack import DualStack, EmbeddedStack
-from variegate.learning.factors import is_low_rank, low_rank_factors
+from variegate.learning.factors import low_rank_factors, prepared_embedding
 from variegate.learning.objective import (
     LargeMarginLoss,
     Targets,
@@ -171,16 +171,17 @@ class TrainingProblem:
             learned = self.kernel.domain.size > 0
             dual = partial(DualStack, positions, X[0], factors, targets)
             return self._explained(positions, partial(dual, self.jitter, learned))
+        if len(positions) == 1:
+            with naming(positions[0]):
+                embedded = prepared_embedding(self.kernel, ground_sets[0])
+            if embedded is not None:
+                return EmbeddedStack(
+                    positions, X[0], embedded, targets, self.kernel, self.jitter
+                )
         prepared = []
         for position, ground_set in zip(positions, ground_sets, strict=True):
             with naming(position):
                 prepared.append(self.kernel.prepare(ground_set))
-        if len(positions) == 1 and is_low_rank(
-            self.kernel.embedding_size, len(ground_sets[0])
-        ):
-            return EmbeddedStack(
-                positions, X[0], prepared[0], targets, self.kernel, self.jitter
-            )
         stack = partial(_Stack, positions, X, prepared, targets)
         return self._explained(positions, partial(stack, self.kernel, self.jitter))
 
