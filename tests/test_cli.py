@@ -29,6 +29,25 @@ def test_version():
     assert result.stdout.startswith("variegate, version 0.")
 
 
+def test_the_package_is_the_command():
+    result = subprocess.run(
+        [sys.executable, "-m", "variegate", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout == variegate("--version").stdout
+
+
+def test_help_groups_the_commands_and_cuts_nothing():
+    text = variegate("--help").stdout
+    assert "..." not in text.partition("Tables:")[2]
+    titles = ["Tables:", "Documents:", "Video:", "Any model:", "Research:"]
+    places = [text.index(title) for title in titles]
+    assert places == sorted(places)
+    assert places[1] < text.index("fit-summarizer") < places[2]
+
+
 def test_help_lists_the_commands():
     result = variegate("reproduce", "--help")
     assert result.returncode == 0

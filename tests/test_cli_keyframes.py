@@ -202,7 +202,7 @@ def test_sheet_and_page(variegate, tmp_path):
 
 
 def test_without_sheet_and_page(variegate, tmp_path):
-    options = ["--no-storyboard", "--no-html", "--max", "1", "--template", "{name}.jpg"]
+    options = ["--no-storyboard", "--no-page", "--max", "1", "--template", "{name}.jpg"]
     status, output, messages = variegate("keyframes", "a.mp4", "-o", "out", *options)
     assert status == 0
     assert output.startswith("out/a.jpg\t")
@@ -338,7 +338,7 @@ def test_force_removes_what_the_earlier_run_wrote(variegate, tmp_path, pretend):
     for path in [*others, tmp_path / "c.jpg"]:
         path.write_text("mine")
     pretend(4.0)
-    options = ["--force", "--no-html", "--no-storyboard"]
+    options = ["--force", "--no-page", "--no-storyboard"]
     status, _, _ = variegate("keyframes", "a.mp4", "-o", "out", *options)
     assert status == 0
     assert names_in(out) == [

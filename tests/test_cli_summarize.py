@@ -159,9 +159,11 @@ def test_the_page(variegate, model_file, tmp_path):
     (tmp_path / "page.html").write_text("an older page")
     (tmp_path / "texts").mkdir()
     (tmp_path / "a.txt").rename(tmp_path / "texts" / "a.txt")
-    status, output, messages = variegate(
-        "summarize", "texts", "--model", model_file, "--html", "page.html"
-    )
+    arguments = ["summarize", "texts", "--model", model_file, "--html", "page.html"]
+    result = variegate(*arguments)
+    assert fails(result, "page.html exists: name another file, or replace it with --f")
+    assert (tmp_path / "page.html").read_text() == "an older page"
+    status, output, messages = variegate(*arguments, "--force")
     assert (status, messages) == (0, "written: page.html\n")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<h1>Summary of a.txt</h1>" in page

@@ -113,6 +113,7 @@ application
 text video tables
 experiments benchmarks
 cli
+__main__
 """
 
 

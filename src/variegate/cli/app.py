@@ -12,20 +12,24 @@ import click
 from variegate._version import __version__
 from variegate.cli.results import Interrupted
 
-#: The commands, and the modules of this package that they are in.
+#: The commands, by what they are about, and the modules of this package they are in.
+_SECTIONS = {
+    "Tables": {"fit": "fit", "select": "select", "evaluate": "evaluate"},
+    "Documents": {
+        "summarize": "summarize",
+        "fit-summarizer": "summarize",
+        "rouge": "rouge",
+    },
+    "Video": {
+        "keyframes": "keyframes",
+        "fit-keyframes": "fit_keyframes",
+        "evaluate-keyframes": "evaluate_keyframes",
+    },
+    "Any model": {"describe": "describe"},
+    "Research": {"reproduce": "reproduce", "bench": "bench"},
+}
 _COMMANDS = {
-    "bench": "bench",
-    "describe": "describe",
-    "evaluate": "evaluate",
-    "evaluate-keyframes": "evaluate_keyframes",
-    "fit": "fit",
-    "fit-keyframes": "fit_keyframes",
-    "fit-summarizer": "summarize",
-    "keyframes": "keyframes",
-    "reproduce": "reproduce",
-    "rouge": "rouge",
-    "select": "select",
-    "summarize": "summarize",
+    name: module for section in _SECTIONS.values() for name, module in section.items()
 }
 
 
@@ -44,7 +48,27 @@ class _Commands(Mapping[str, click.Command]):
         return len(_COMMANDS)
 
 
+class _App(click.Group):
+    """Lists the commands by what they are about, each with its whole sentence."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        spacing = max(map(len, _COMMANDS))
+        for title, names in _SECTIONS.items():
+            rows = [
+                (name.ljust(spacing), self.commands[name].get_short_help_str(limit=200))
+                for name in names
+            ]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
 @click.group(
+    cls=_App,
     commands=_Commands(),
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -6,9 +6,15 @@ from pathlib import Path
 
 import click
 
-from variegate.cli.paths import MODEL, output_option, refuse_to_replace
+from variegate.cli.paths import (
+    FORCE,
+    MODEL,
+    output_option,
+    refuse_existing,
+    refuse_to_replace,
+)
 from variegate.cli.results import echo_json, say_written
-from variegate.cli.table_options import FORCE, JSON, refuse_existing
+from variegate.cli.table_options import JSON
 
 
 @click.command(epilog="\b\nvariegate describe model.json --png weights.png")

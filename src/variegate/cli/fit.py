@@ -16,19 +16,24 @@ from variegate.application.table_defaults import (
 )
 from variegate.cli.learning_options import OUT
 from variegate.cli.notes import notes
-from variegate.cli.paths import FOLDER, PATH, output_option, refuse_to_replace
+from variegate.cli.paths import (
+    FOLDER,
+    FORCE,
+    PATH,
+    output_option,
+    refuse_existing,
+    refuse_to_replace,
+)
 from variegate.cli.progress import stage_progress
 from variegate.cli.results import echo_json, say_written
 from variegate.cli.table_options import (
     EMPTY,
-    FORCE,
     JOBS,
     JSON,
     MEMORY,
     column_options,
     columns_of,
     need_tables,
-    refuse_existing,
 )
 from variegate.cli.values import NAMES, POSITIVE, Number
 

@@ -14,7 +14,7 @@ from variegate.cli.learning_options import (
     omega_option,
 )
 from variegate.cli.notes import note, notes
-from variegate.cli.paths import PATH, refuse_to_replace
+from variegate.cli.paths import FORCE, PATH, refuse_existing, refuse_to_replace
 from variegate.cli.progress import progress_bar
 from variegate.cli.results import say_written
 from variegate.cli.video_options import every_option, need_opencv
@@ -36,8 +36,9 @@ from variegate.video.training import REACH
 @omega_option("frame", "keyframes")
 @every_option(default=EVERY, show_default=True)
 @max_iter_option(KeyframePicker)
+@FORCE
 def fit_keyframes(
-    folder: Path, picks: Path, out: Path, every: float, **parameters: Any
+    folder: Path, picks: Path, out: Path, every: float, force: bool, **parameters: Any
 ) -> None:
     """Learn to choose key frames from those that people chose.
 
@@ -46,6 +47,7 @@ def fit_keyframes(
     its rows are corrected.
     """
     need_opencv()
+    refuse_existing(force, out)
     videos = read_picks(picks, folder)
     refuse_to_replace(out, "-o", [picks, *(video.path for video in videos)])
     for video in videos:

@@ -92,7 +92,8 @@ _JPEG_QUALITY = 92
     help=f"One picture of all key frames, {SHEET}.  [default: on]",
 )
 @click.option(
-    "--html/--no-html",
+    "--page/--no-page",
+    "html",
     default=True,
     help=f"A page that shows where they come from, {PAGE}.  [default: on]",
 )

@@ -45,10 +45,22 @@ output_option = partial(
 )
 
 
+#: What replaces files that exist; without it, no command does.
+FORCE = click.option("--force", is_flag=True, help="Replace files that exist.")
+
 #: An option that names the encoding of texts.
 encoding_option = partial(
     click.option, "--encoding", default="utf-8", show_default=True
 )
+
+
+def refuse_existing(force: bool, *paths: Path | None) -> None:
+    """Refuse to replace files, before the work."""
+    for path in paths:
+        if path is not None and path.exists() and not force:
+            raise click.UsageError(
+                f"{path} exists: name another file, or replace it with --force"
+            )
 
 
 def refuse_to_replace(

@@ -11,11 +11,17 @@ import click
 
 from variegate.baselines import METHODS
 from variegate.cli.notes import note, notes
-from variegate.cli.paths import MODEL, PATH, output_option, refuse_to_replace
+from variegate.cli.paths import (
+    FORCE,
+    MODEL,
+    PATH,
+    output_option,
+    refuse_existing,
+    refuse_to_replace,
+)
 from variegate.cli.progress import stage_progress
 from variegate.cli.results import say_written
 from variegate.cli.table_options import (
-    FORCE,
     JOBS,
     JSON,
     MEMORY,
@@ -23,7 +29,6 @@ from variegate.cli.table_options import (
     columns_of,
     load_selector,
     need_tables,
-    refuse_existing,
     trade_off,
 )
 from variegate.cli.values import NAMES, POSITIVE

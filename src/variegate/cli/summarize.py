@@ -19,7 +19,14 @@ from variegate.cli.learning_options import (
     parameter,
 )
 from variegate.cli.notes import note, notes
-from variegate.cli.paths import MODEL, encoding_option, output_option, refuse_to_replace
+from variegate.cli.paths import (
+    FORCE,
+    MODEL,
+    encoding_option,
+    output_option,
+    refuse_existing,
+    refuse_to_replace,
+)
 from variegate.cli.progress import progress_bar
 from variegate.cli.results import echo_json, json_option, say_written
 from variegate.cli.values import parsed
@@ -71,6 +78,7 @@ def _language(value: str) -> str | None:
 @output_option(
     "--html", help="Write a page too that shows the summary in its documents."
 )
+@FORCE
 def summarize(
     files: tuple[str, ...],
     budget: str | None,
@@ -80,6 +88,7 @@ def summarize(
     encoding: str,
     as_json: bool,
     html: Path | None,
+    force: bool,
 ) -> None:
     """Choose the sentences that represent some documents.
 
@@ -99,6 +108,7 @@ def summarize(
     refuse_to_replace(
         html, "--html", sources if model is None else [*sources, str(model)]
     )
+    refuse_existing(force, html)
     summarizer = text.load_default() if model is None else Summarizer.load(model)
     summary = summarizer.summarize(documents, budget, omega, language)
     if html is not None:
@@ -148,12 +158,16 @@ def _title(documents: Sequence[Document]) -> str:
 )
 @max_iter_option(Summarizer)
 @encoding_option(help="Encoding of DATA.")
-def fit_summarizer(data: Path, out: Path, encoding: str, **parameters: Any) -> None:
+@FORCE
+def fit_summarizer(
+    data: Path, out: Path, encoding: str, force: bool, **parameters: Any
+) -> None:
     """Learn to summarize from documents and summaries that people wrote.
 
     DATA has one JSON object a line: {"documents": [...], "references": [...]}, both
     lists of texts, and perhaps the "language" they are in.
     """
+    refuse_existing(force, out)
     refuse_to_replace(out, "-o", [data])
     clusters = read_clusters(data, encoding=encoding)
     summarizer = Summarizer(**parameters)

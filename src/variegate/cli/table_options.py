@@ -95,8 +95,6 @@ trade_off = partial(
     show_default=True,
 )
 
-FORCE = click.option("--force", is_flag=True, help="Replace files that exist.")
-
 JSON = json_option(help="JSON instead of text.")
 
 
@@ -121,15 +119,6 @@ def load_selector(path: Path, memory: int, n_jobs: int) -> TableSelector:
         )
     model.set_params(memory=memory, n_jobs=n_jobs)
     return model
-
-
-def refuse_existing(force: bool, *paths: Path | None) -> None:
-    """Refuse to replace files, before the work."""
-    for path in paths:
-        if path is not None and path.exists() and not force:
-            raise click.UsageError(
-                f"{path} exists: name another file, or replace it with --force"
-            )
 
 
 def need_tables() -> None:
