@@ -19,11 +19,21 @@ PAGE = Path(__file__).parent / "reference" / "cli.md"
 INTRODUCTION = """\
 # Command line
 
-What each command prints with `--help`. `pip install 'variegate[cli]'` brings the
-command; `text`, `video` and `tables` in the brackets bring what their commands need.
+What each command prints with `--help`. The extra `cli` brings the command; `text`,
+`video` and `tables` bring what their commands need. `python -m variegate` is the same.
 
 Results go to standard output, everything else to standard error. Bad input ends with
-exit status 2 and one line that says what was wrong.
+exit status 2 and one line that says what was wrong. No command replaces a file that
+exists without `--force`.
+
+The shell completes commands and options once it is told to, in `~/.bashrc`,
+`~/.zshrc` or `~/.config/fish/completions/variegate.fish`:
+
+```bash
+eval "$(_VARIEGATE_COMPLETE=bash_source variegate)"    # bash
+eval "$(_VARIEGATE_COMPLETE=zsh_source variegate)"     # zsh
+_VARIEGATE_COMPLETE=fish_source variegate | source     # fish
+```
 """
 
 
