@@ -19,6 +19,23 @@ def test_f_score_is_the_harmonic_mean(chosen, wanted):
         assert metrics.f_score(chosen, wanted) == pytest.approx(2 * p * r / (p + r))
 
 
+@given(
+    first=st.lists(subsets, min_size=1),
+    second=st.lists(st.tuples(subsets, st.integers(1, 5)), min_size=1),
+)
+def test_mean_f_score_is_the_mean_of_pairs(first, second):
+    masks = [
+        np.array([[i in row for i in range(7)] for row in rows])
+        for rows in (first, [row for row, _ in second])
+    ]
+    counts = np.array([count for _, count in second])
+    expected = [
+        sum(n * reference.f_score(a, b) for b, n in second) / counts.sum()
+        for a in first
+    ]
+    assert metrics.mean_f_score(*masks, counts) == pytest.approx(expected)
+
+
 @given(first=st.lists(subsets, min_size=1), second=st.lists(subsets, min_size=1))
 def test_pairwise_equals_one_by_one(first, second):
     def masks(rows):

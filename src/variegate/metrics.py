@@ -8,8 +8,10 @@ one of the two is empty, they are 0.0.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 
@@ -104,16 +106,22 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
     array of shape (A,)
     """
     sizes, place = np.unique(second.sum(axis=1), return_inverse=True)
-    by_size = np.zeros((len(sizes), second.shape[1]))
-    np.add.at(by_size, place, second * counts[:, None])
+    of_size = sparse.csr_array((counts.astype(float), (place, np.arange(len(place)))))
+    by_size = of_size @ _sparse(second)
     own = first.sum(axis=1)
-    common = first.astype(np.float64) @ by_size.T
+    common = (_sparse(first) @ by_size.T).toarray()
     total = own[:, None] + sizes
     gain = (2.0 * common / np.where(total > 0, total, 1)).sum(axis=1)
     # Two empty sets agree.
     gain += (own == 0) * counts[second.sum(axis=1) == 0].sum()
     mean: FloatArray = gain / counts.sum()
     return mean
+
+
+def _sparse(subsets: BoolArray) -> Any:
+    """Return subsets as rows that hold their members only: of many items, few."""
+    rows, items = np.nonzero(subsets)
+    return sparse.csr_array((np.ones(len(rows)), (rows, items)), subsets.shape)
 
 
 def mean_scores(

@@ -94,7 +94,9 @@ class Constraint:
 
     def allows(self, subsets: BoolArray) -> BoolArray:
         """Return which rows of a boolean array (M, N) are feasible."""
-        feasible = np.asarray(self.affords(subsets @ self.costs))
+        feasible = np.ones(len(subsets), dtype=bool)
+        if self.budget is not None:
+            feasible = np.asarray(self.affords(subsets @ self.costs))
         if self.k is not None:
             feasible = feasible & (subsets.sum(axis=1) == self.k)
         return feasible

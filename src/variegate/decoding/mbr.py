@@ -109,7 +109,11 @@ class MBR:
             search = SEARCHES[search](self)
         samples = (self.draw or _draw)(ensemble, constraint, self.n_samples, generator)
         # Repeated samples vote with their number; each is a candidate once.
-        voters, votes = np.unique(samples, axis=0, return_counts=True)
+        packed = np.packbits(samples, axis=1)  # which keeps their order
+        _, first, votes = np.unique(
+            packed, axis=0, return_index=True, return_counts=True
+        )
+        voters = samples[first]
         consensus = Consensus(as_agreement(self.agreement), voters, votes)
         selection: Selection = search(consensus, ensemble, constraint)
         return selection

@@ -80,6 +80,14 @@ class ParameterSpace:
         """Return the flat vector of all parts."""
         return np.concatenate([parts[name] for name in self.parts])
 
+    @property
+    def units(self) -> FloatArray:
+        """The scale of every parameter: ones but for scaled parts."""
+        return self._each(
+            lambda domain, part: domain.scale if isinstance(domain, Scaled) else part,
+            np.ones(self.size),
+        )
+
     def center(self) -> FloatArray:
         """Return the point that a solver starts from."""
         return self._each(lambda domain, _: domain.center(), np.zeros(self.size))

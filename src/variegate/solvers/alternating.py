@@ -67,7 +67,7 @@ class AlternatingSubgradient:
         descent = _Descent(problem, start)
         verdict = self._run(descent, callback)
         return SolverResult(
-            descent.point,
+            descent.point / descent.units,
             descent.value,
             *verdict,
             n_iterations=len(descent.history) - 1,
@@ -103,18 +103,31 @@ class AlternatingSubgradient:
 
 
 class _Descent:
-    """The current point of a descent, and how it got there."""
+    """The current point of a descent, and how it got there.
+
+    Point and gradient are in units of the space, as its parts may be scaled: steps and
+    stopping do not depend on the units of the features.
+    """
 
     def __init__(self, problem: Problem, start: FloatArray) -> None:
         self.problem = problem
-        self.point = problem.space.project(start)
-        self.value, self.gradient = problem.value_and_gradient(self.point)
+        self.units = problem.space.units
+        self.point = self._project(start * self.units)
+        self.value, self.gradient = self._evaluate(self.point)
         self.n_evaluations = 1
         self.history = [Step(0, self.value, self.stationarity())]
 
+    def _project(self, point: FloatArray) -> FloatArray:
+        projected = self.problem.space.project(point / self.units)
+        return np.asarray(projected * self.units)
+
+    def _evaluate(self, point: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = self.problem.value_and_gradient(point / self.units)
+        return value, gradient / self.units
+
     def stationarity(self, group: IntArray | None = None) -> float:
         """Return how far a unit projected step would move."""
-        moved = self.problem.space.project(self.point - self.gradient) - self.point
+        moved = self._project(self.point - self.gradient) - self.point
         return float(np.abs(moved if group is None else moved[group]).max(initial=0.0))
 
     def step(self, group: IntArray, length: float) -> float:
@@ -122,11 +135,11 @@ class _Descent:
         direction = np.zeros_like(self.gradient)
         direction[group] = self.gradient[group]
         while length >= _SHORTEST:
-            trial = self.problem.space.project(self.point - length * direction)
+            trial = self._project(self.point - length * direction)
             move = trial - self.point
             self.n_evaluations += 1
             try:
-                value, gradient = self.problem.value_and_gradient(trial)
+                value, gradient = self._evaluate(trial)
             except InfeasibleError:
                 length /= 4.0
                 continue

@@ -46,6 +46,12 @@ LARGEST_VALIDATION = 10_000
 #: Adam is hardly under way before this many steps.
 _FEW_STEPS = 50
 
+#: The size of batches, if not given; and how many of a short stream there are to be.
+#: Of 80 pairs, ten steps lose 0.06 of F against L-BFGS, 100 steps 0.001; even batches
+#: of two pairs lose nothing.
+_BATCH_SIZE = 256
+_ENOUGH_STEPS = 100
+
 
 @dataclass(frozen=True)
 class MiniBatch:
@@ -58,9 +64,10 @@ class MiniBatch:
 
     Parameters
     ----------
-    batch_size : int
+    batch_size : int, optional
         Ground sets a step.  Small ones of equal size are evaluated together, so larger
-        batches cost less a set.
+        batches cost less a set.  If not given, 256, or fewer where the stream is so
+        short that all passes together were less than 100 steps.
     n_epochs : int
         Passes over the data.
     learning_rate : float
@@ -90,7 +97,7 @@ class MiniBatch:
     is returned.  Without, its ``objective`` is a running mean of the batches'.
     """
 
-    batch_size: int = 256
+    batch_size: int | None = None
     n_epochs: int = 10
     learning_rate: float = 0.05
     decay_steps: float = 100.0
@@ -103,9 +110,9 @@ class MiniBatch:
 
     def check(self) -> None:
         """Refuse settings that make no sense."""
-        for name in ("batch_size", "n_epochs", "report_every", "checkpoint_every"):
+        for name in ("n_epochs", "report_every", "checkpoint_every"):
             check_count(name, getattr(self, name))
-        for name in ("buffer_size", "n_validation", "patience"):
+        for name in ("batch_size", "buffer_size", "n_validation", "patience"):
             if getattr(self, name) is not None:
                 check_count(name, getattr(self, name))
         for name in ("learning_rate", "decay_steps"):
@@ -274,20 +281,26 @@ class _Run:
             return ""
         return (
             "That is too little to learn much: a batch holds all of the data. Lower "
-            f"batch_size (now {settings.batch_size}), raise n_epochs, or use "
+            f"batch_size (now {settings.batch_size or _BATCH_SIZE}), raise n_epochs, "
+            "or use "
             'solver="lbfgs"'
         )
 
     def _batches(self) -> Iterator[tuple[Problem, int]]:
         """Yield batches from the present place on, moving it along."""
         settings, place = self.settings, self.place
-        buffer_size = settings.buffer_size or 8 * settings.batch_size
+        batch_size = settings.batch_size or _BATCH_SIZE
+        buffer_size = settings.buffer_size or 8 * batch_size
         while place.epoch < settings.n_epochs:
             for block in self.problem.blocks(buffer_size, place.block):
                 rng = np.random.default_rng([self.order, place.epoch, place.block])
                 order = rng.permutation(len(block))
                 # Batches of nearly equal size: a last one of two pairs would be noise.
-                n_batches = max(1, round(len(block) / settings.batch_size))
+                n_batches = max(1, round(len(block) / batch_size))
+                is_whole = place.block == 0 and len(block) < buffer_size
+                if settings.batch_size is None and is_whole:
+                    wanted = -(-_ENOUGH_STEPS // settings.n_epochs)
+                    n_batches = max(n_batches, min(wanted, len(block)))
                 parts = np.array_split(order, n_batches)
                 while place.batch < n_batches:
                     part = parts[place.batch]
