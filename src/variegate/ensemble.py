@@ -12,6 +12,7 @@ from variegate._validation import check_real
 from variegate.decoding import Constraint, Decoder, as_decoder
 from variegate.ground_set import as_members
 from variegate.linalg.coins import law_of_heads
+from variegate.linalg.limits import MATRIX_ITEMS
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 from variegate.linalg.representations import Dense, Factored, Representation, settled
 from variegate.linalg.representations.factored import refuse_large_matrix
@@ -19,6 +20,9 @@ from variegate.sampling import sample_spectral, sample_spectral_k
 from variegate.selection import Selection
 
 __all__ = ["LEnsemble"]
+
+#: Items that a notebook shows.
+_SHOWN = 10
 
 
 class LEnsemble:
@@ -112,6 +116,23 @@ class LEnsemble:
     def __repr__(self) -> str:
         kind = type(self.representation).__name__.lower()
         return f"<LEnsemble: {len(self)} items, {kind}>"
+
+    def _repr_html_(self) -> str:
+        from variegate.report.notebook import card, more, number, table
+
+        facts = {"held as": type(self.representation).__name__.lower()}
+        if len(self) > MATRIX_ITEMS:  # whose marginals take a while
+            return card(f"L-ensemble of {len(self):,} items", facts)
+        marginals = self.marginals()
+        facts["expected size"] = number(float(marginals.sum()))
+        best = np.argsort(-marginals, kind="stable")[:_SHOWN]
+        rows = [
+            [str(self.items[i]), number(self.log_scale[i]), number(marginals[i])]
+            for i in best
+        ]
+        head = ["item", "log-quality", "probability"]
+        likeliest = table(head, rows, more(_SHOWN, len(self), "items"))
+        return card(f"L-ensemble of {len(self):,} items", facts, likeliest)
 
     @property
     def log_scale(self) -> FloatArray:

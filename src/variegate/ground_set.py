@@ -25,6 +25,10 @@ __all__ = [
     "renumbering",
 ]
 
+#: Items and features that a notebook shows.
+_SHOWN_ITEMS = 5
+_SHOWN_FEATURES = 6
+
 
 class GroundSet:
     """The items to choose from, as quality and similarity features.
@@ -96,6 +100,27 @@ class GroundSet:
             for name, matrix in self.blocks.items()
         )
         return f"<GroundSet: {len(self)} items, quality: {self.n_features}, {blocks}>"
+
+    def _repr_html_(self) -> str:
+        from variegate.report.notebook import card, more, number, table
+
+        facts = {"quality": f"{self.n_features:,} features"}
+        for name, matrix in self.blocks.items():
+            facts[name or "similarity"] = f"{matrix.shape[1]:,} features"
+        if self.costs is not None:
+            facts["costs"] = f"{number(self.costs.min())} to {number(self.costs.max())}"
+        n_shown = min(len(self), _SHOWN_ITEMS)
+        names = [str(j) for j in range(min(self.n_features, _SHOWN_FEATURES))]
+        rows = [
+            [
+                str(i if self.items is None else self.items[i]),
+                *map(number, self.quality[i, : len(names)].tolist()),
+            ]
+            for i in range(n_shown)
+        ]
+        note = more(n_shown, len(self), "items")
+        quality = table(["item", *(f"quality {name}" for name in names)], rows, note)
+        return card(f"Ground set of {len(self):,} items", facts, quality)
 
     @property
     def similarity(self) -> Any:

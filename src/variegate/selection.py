@@ -20,6 +20,9 @@ from variegate.linalg.representations import Representation
 
 __all__ = ["Ensemble", "Selection", "Subsets", "refuse_fewer"]
 
+#: Items that a notebook shows.
+_SHOWN = 30
+
 
 class Subsets(list[IntArray]):
     """A list of subsets that is one entry a subset to NumPy too, ragged or not.
@@ -104,6 +107,18 @@ class Selection:
 
     def __repr__(self) -> str:
         return f"<Selection: {self.indices.tolist()}, {self.stop_reason}>"
+
+    def _repr_html_(self) -> str:
+        from variegate.report.notebook import card, more, number
+
+        shown = ", ".join(map(str, self.indices[:_SHOWN].tolist()))
+        rest = more(_SHOWN, len(self), "items")
+        facts = {"items": f"{shown} {rest}", "why it ended": self.stop_reason}
+        if "log_prob" in vars(self) or not callable(self._given):
+            facts["log-probability"] = number(self.log_prob)
+        if self.upper_bound < np.inf:
+            facts["gap to the best"] = f"at most {number(self.gap)}"
+        return card(f"Selection of {len(self):,} items", facts)
 
 
 def refuse_fewer(count: int, k: int | None, reason: str) -> None:

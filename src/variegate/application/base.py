@@ -14,16 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 from variegate import persistence
 from variegate.application.description.model import Description, described
 from variegate.estimator import LargeMarginDPP
+from variegate.estimator.display import LearnedDisplay
 from variegate.kernels import Kernel
 from variegate.model_format import application
 from variegate.persistence import ModelFileError
+from variegate.report.notebook import preformatted
 from variegate.schema import Shape
 from variegate.tuning import OmegaFamily
 
 __all__ = ["Application"]
 
 
-class Application(BaseEstimator):  # type: ignore[misc]
+class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     """An estimator that has learned a family of models over omega.
 
     A file holds the settings, what the application adds (``_encode_rest``), the models,
@@ -112,6 +114,10 @@ class Application(BaseEstimator):  # type: ignore[misc]
         """Return what the model was learned from and what it learned: ``print`` it."""
         model = self.family_.at(self.family_.resolve(None))
         return described(self, model, self.feature_names_, self.omegas_, self.training_)
+
+    def _learned_html(self) -> str:
+        check_is_fitted(self, "family_")
+        return preformatted(str(self.describe()))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

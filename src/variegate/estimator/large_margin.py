@@ -19,6 +19,7 @@ from variegate.decoding import Decoder, as_decoder
 from variegate.decoding.ranking import ranked
 from variegate.ensemble import LEnsemble
 from variegate.estimator.alike import warn_if_all_alike
+from variegate.estimator.display import LearnedDisplay, weights_html
 from variegate.estimator.learner import Learner
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 from variegate.kernels import Kernel, MultipleKernel
@@ -32,7 +33,7 @@ from variegate.streaming import ListedExamples, as_examples
 __all__ = ["LargeMarginDPP"]
 
 
-class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
+class LargeMarginDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     r"""Determinantal point process learned with the large-margin principle.
 
     Each ground set has the kernel ``L_ij = q_i q_j S_ij`` with quality
@@ -292,6 +293,12 @@ class LargeMarginDPP(BaseEstimator):  # type: ignore[misc]
                 "MultipleKernel has"
             )
         return self.kernel_
+
+    def _learned_html(self) -> str:
+        check_is_fitted(self, "theta_")
+        result = getattr(self, "solver_result_", None)
+        status = "" if result is None else result.status
+        return weights_html(self.theta_, self.intercept_, self.kernel_, status)
 
     # Choosing ---------------------------------------------------------------------
 

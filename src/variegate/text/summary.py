@@ -67,6 +67,32 @@ class Summary:
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        return (
+            f"<Summary: {len(self.sentences)} of {len(self.marked)} sentences, "
+            f"{len(self.documents)} documents>"
+        )
+
+    def _repr_html_(self) -> str:
+        from variegate.report.notebook import card, table
+        from variegate.report.words import percent
+
+        facts = {"documents": f"{len(self.documents):,}", "omega": f"{self.omega:g}"}
+        if self.budget is not None:
+            facts["budget"] = self.budget
+        rows = [
+            [
+                entry.sentence.plain,
+                self.documents[entry.sentence.document].id,
+                "" if entry.probability is None else percent(entry.probability),
+            ]
+            for entry in self.marked
+            if entry.chosen
+        ]
+        chosen = table(["sentence", "document", "probability"], rows)
+        title = f"Summary: {len(rows):,} of {len(self.marked):,} sentences"
+        return card(title, facts, chosen)
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {

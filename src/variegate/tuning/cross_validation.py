@@ -19,7 +19,9 @@ from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
+from variegate.estimator.display import LearnedDisplay
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
+from variegate.report.notebook import card
 from variegate.tuning.choice import (
     TargetNotReachedWarning,
     best_pair,
@@ -32,7 +34,7 @@ from variegate.tuning.path import OmegaPath
 __all__ = ["LargeMarginDPPCV", "TargetNotReachedWarning"]
 
 
-class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
+class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     r"""A large-margin DPP with ``λ`` and ``ω`` chosen on held-out ground sets.
 
     Without a target, the pair with the best mean score on held-out data is chosen.
@@ -300,6 +302,16 @@ class LargeMarginDPPCV(BaseEstimator):  # type: ignore[misc]
                 "lambda 0: add some lams above 0, such as 1, 4 and 16"
             )
         return name, float(value)
+
+    def _learned_html(self) -> str:
+        check_is_fitted(self, "best_lam_")
+        facts = {
+            "best lambda": f"{self.best_lam_:g}",
+            "best omega": f"{self.best_omega_:g}",
+            "F on held-out ground sets": f"{self.best_score_:.3f}",
+        }
+        model = getattr(self, "best_model_", None)
+        return card("Chosen", facts, "" if model is None else model._learned_html())
 
     # Choosing: what the best model does -------------------------------------------
 

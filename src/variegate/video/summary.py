@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
@@ -17,6 +17,9 @@ from variegate.video.reading import Frame
 from variegate.video.screening import Decision
 
 __all__ = ["Candidate", "Keyframe", "VideoSummary"]
+
+#: Pixels on the longer side of a picture in a notebook.
+_THUMBNAIL = 200
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Keyframe:
     number: int
     time: float
     probability: float
-    image: NDArray[np.uint8]
+    image: NDArray[np.uint8] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +111,34 @@ class VideoSummary:
     def duration(self) -> float:
         """The time of the last frame that was looked at, in seconds."""
         return self.decisions[-1].time
+
+    def __repr__(self) -> str:
+        return (
+            f"<VideoSummary: {len(self.keyframes)} of {len(self.candidates)} frames of "
+            f"{self.source}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from base64 import b64encode
+
+        from variegate.report.notebook import card
+        from variegate.report.words import percent
+        from variegate.video.colour import shrunk
+        from variegate.video.storyboard import encode_jpeg, time_label
+
+        pictures = []
+        for keyframe in self.keyframes:
+            small = encode_jpeg(shrunk(keyframe.image, _THUMBNAIL))
+            label = f"{time_label(keyframe.time)}, {percent(keyframe.probability)}"
+            pictures.append(
+                '<figure style="display:inline-block;margin:4px">'
+                f'<img alt="frame at {label}" '
+                f'src="data:image/jpeg;base64,{b64encode(small).decode()}">'
+                f"<figcaption>{label}</figcaption></figure>"
+            )
+        facts = {"video": self.source, "omega": f"{self.omega:g}"}
+        title = f"{len(self.keyframes):,} key frames of {len(self.candidates):,}"
+        return card(title, facts, f"<div>{''.join(pictures)}</div>")
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the pictures as plain values."""
