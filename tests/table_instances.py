@@ -77,7 +77,7 @@ def process(*arguments, cwd=None, code=MAIN, **options):
         text=True,
         stdout=options.pop("stdout", subprocess.PIPE),
         stderr=options.pop("stderr", subprocess.PIPE),
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"} | options.pop("env", {}),
         **options,
     )
 

@@ -96,7 +96,7 @@ def test_import_loads_nothing_optional():
 #: for a type, from its own room and from those on lines above it.
 LAYERS = """
 _version _typing
-_validation _random _files schema
+_validation _random _files _processes schema
 compiled report
 linalg
 ground_set selection metrics

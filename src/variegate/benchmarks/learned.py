@@ -11,8 +11,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +20,7 @@ import numpy as np
 from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
+from variegate._processes import output_of
 from variegate._typing import FloatArray, IntArray
 from variegate.benchmarks.competitors import (
     FLOOR,
@@ -215,9 +214,7 @@ def learned_rows(stack: tuple[int, int], n_items: int, effort: Effort) -> list[R
 def large_rows(n_items: int) -> list[Row]:
     """Measure ``Kinds`` for one large ground set, in a process of its own."""
     code = f"from {__name__} import report_large; print(report_large({n_items}))"
-    command = [sys.executable, "-c", code]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = json.loads(answer)
+    found = json.loads(output_of(code))
     times = [Timing(*timing) for timing in found.pop("times")]
     multiple = times[0].median / times[1].median
     memory = found["process_mib"]

@@ -19,14 +19,13 @@ once), and where something could not be measured ``skipped``, the reason.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from variegate._processes import output_of
 from variegate.benchmarks.competitors import (
     FLOOR,
     Floor,
@@ -203,9 +202,7 @@ def low_rank_rows(n_items: int, ranks: Sequence[int], effort: Effort) -> list[Ro
 def memory_rows(n_items: int) -> list[Row]:
     """Measure the resident memory of one evaluation, in a process of its own."""
     code = f"from {__name__} import report_memory; print(report_memory({n_items}))"
-    command = [sys.executable, "-c", code]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = json.loads(answer)
+    found = json.loads(output_of(code))
     times = [Timing(*timing) for timing in found.pop("times")]
     case = "peak memory unknown"
     if found["peak_mib"] is not None:

@@ -15,9 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import delayed, parallel_config
 
 from variegate._files import write_atomic
+from variegate._processes import in_processes
 
 __all__ = ["discard_pieces", "fingerprint", "run_pieces"]
 
@@ -56,7 +57,7 @@ def run_pieces(
     if progress is not None:
         progress(len(results), len(pieces))
     with parallel_config("loky", inner_max_num_threads=1):
-        finished = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        finished = in_processes(jobs, return_as="generator_unordered")(
             delayed(_compute_piece)(compute, piece, _path(store, piece))
             for piece in missing
         )

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from threadpoolctl import threadpool_limits
 
 from variegate import metrics
+from variegate._processes import in_processes
 from variegate._typing import FloatArray, IntArray
 from variegate.decoding import MBR, Decoder, as_decoder
 from variegate.estimator import LargeMarginDPP
@@ -273,7 +274,7 @@ class CrossValidation:
         arguments: Sequence[tuple[Any, ...]],
         callback: Callable[[int, int], object] | None = None,
     ) -> list[Any]:
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        parallel = in_processes(self.n_jobs, return_as="generator")
         results = []
         for result in parallel(
             delayed(_on_one_thread)(compute, *each, self.scoring) for each in arguments
