@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from variegate.compiled.graded import log_volume
+from variegate.compiled.jit import njit
 
 #: Values that differ by no more than this are equal.  Bounds hold rounding, so that
 #: without it every one of many equal subsets would be looked at.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+from variegate.compiled.jit import njit
 
 #: Rows and columns of a tile.
 _TILE = 32

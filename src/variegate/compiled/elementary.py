@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from variegate.compiled.jit import njit
 from variegate.compiled.random import next_uniform
 
 

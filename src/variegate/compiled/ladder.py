@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from variegate.compiled.jit import njit
 
 _TILE = 32
 _FAST = {"reassoc", "contract", "nsz"}

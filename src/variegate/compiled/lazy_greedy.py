@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from variegate.compiled.jit import njit
 
 #: Residuals that differ by no more than this share are equal.
 _TIE = 1e-10

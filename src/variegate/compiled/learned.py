@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from variegate.compiled.jit import njit
 
 # Sums may be taken in any order; nothing else of IEEE arithmetic is given up.
 _FAST = {"reassoc", "contract", "nsz"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.compiled.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from variegate.compiled.jit import njit
 
 #: Rounding in an entry of a matrix that was a product, and was divided by its diagonal.
 _ROUNDING = 8.0 * 2.0**-52

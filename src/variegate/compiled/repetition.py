@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from variegate.compiled.jit import njit
 
 #: What a move must add at least.
 _LEAST = 1e-12

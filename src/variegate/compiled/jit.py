@@ -1,0 +1,30 @@
+"""Numba's ``njit``, also where compiled code cannot be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+__all__ = ["njit"]
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def njit(**options: Any) -> Callable[[Function], Function]:
+    """Return what compiles a function, with the options of Numba.
+
+    Where no folder for its cache can be written, as with a package installed for
+    everybody and no home, the function is compiled anew in every process.
+    """
+
+    def compiling(function: Function) -> Function:
+        try:
+            compiled: Function = numba.njit(**options)(function)
+        except RuntimeError:
+            compiled = numba.njit(**{**options, "cache": False})(function)
+        return compiled
+
+    return compiling
