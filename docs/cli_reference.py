@@ -26,6 +26,12 @@ Results go to standard output, everything else to standard error. Bad input ends
 exit status 2 and one line that says what was wrong. No command replaces a file that
 exists without `--force`.
 
+Files appear whole or not at all, also where a command is interrupted or killed, and its
+worker processes end with it. Control characters in names and texts are printed as `�`,
+so that no file can command a terminal. Compiled code is kept beside the package, in
+`$NUMBA_CACHE_DIR`, or in the user's cache; where none of them can be written, commands
+work all the same and take some seconds longer to start.
+
 The shell completes commands and options once it is told to, in `~/.bashrc`,
 `~/.zshrc` or `~/.config/fish/completions/variegate.fish`:
 

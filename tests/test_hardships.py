@@ -76,7 +76,7 @@ def commands(inputs, out):
             *("-o", out / "chosen.parquet"),
         ),
         "summarize": (
-            *("summarize", inputs / "news.txt", "--budget", "30w"),
+            *("summarize", inputs / "news.txt", "--budget", "30w", "--force"),
             *("--html", out / "news.html"),
         ),
     }

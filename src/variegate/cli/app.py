@@ -10,7 +10,7 @@ from importlib import import_module
 import click
 
 from variegate._version import __version__
-from variegate.cli.results import Interrupted
+from variegate.cli.results import Interrupted, say
 
 #: The commands, by what they are about, and the modules of this package they are in.
 _SECTIONS = {
@@ -86,7 +86,7 @@ def run() -> None:
     try:
         sys.exit(app.main(standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        say(error.format_message(), err=True)
         sys.exit(2)
     except click.ClickException as error:
         hint = ""
@@ -111,5 +111,5 @@ def _what_remains(error: BaseException) -> str:
 
 
 def _fail(message: str, status: int = 2) -> None:
-    click.echo(f"variegate: {message}", err=True)
+    say(f"variegate: {message}", err=True)
     sys.exit(status)

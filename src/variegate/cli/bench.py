@@ -9,6 +9,7 @@ import click
 
 from variegate._files import write_atomic
 from variegate.cli.paths import FOLDER
+from variegate.cli.results import say
 
 
 @click.command()
@@ -47,4 +48,4 @@ def bench(names: tuple[str, ...], out: Path, quick: bool) -> None:
         write_atomic(out / f"{name}.json", json.dumps(rows, indent=1) + "\n")
         write_atomic(out / f"{name}.md", text + "\n")
         write_atomic(out / f"{name}.png", to_png(plot(rows)))
-        click.echo(f"{name}\n\n{text}\n")
+        say(f"{name}\n\n{text}\n")

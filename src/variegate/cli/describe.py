@@ -13,7 +13,7 @@ from variegate.cli.paths import (
     refuse_existing,
     refuse_to_replace,
 )
-from variegate.cli.results import echo_json, say_written
+from variegate.cli.results import echo_json, say, say_written
 from variegate.cli.table_options import JSON
 
 
@@ -39,7 +39,7 @@ def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
     if as_json:
         echo_json(description.numbers)
     else:
-        click.echo(str(description))
+        say(str(description))
     if png is not None:
         write_atomic(png, to_png(description.figure()))
         say_written(png)

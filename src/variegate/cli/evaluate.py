@@ -12,7 +12,7 @@ from variegate.application.table_defaults import UNTRAINED
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import stage_progress
-from variegate.cli.results import echo_json, json_option
+from variegate.cli.results import echo_json, json_option, say
 from variegate.cli.table_options import (
     EMPTY,
     JOBS,
@@ -142,9 +142,9 @@ def evaluate(
     if as_json:
         echo_json(_numbers(result))
         return
-    click.echo(_as_text(result))
+    say(_as_text(result))
     if train is None:
-        click.echo(
+        say(
             "\n--train TABLE adds rivals whose relevance scikit-learn learns from a "
             "labelled table"
         )

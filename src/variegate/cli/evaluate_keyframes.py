@@ -13,7 +13,7 @@ from variegate._typing import FloatArray
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import PATH
 from variegate.cli.progress import video_progress
-from variegate.cli.results import echo_json, json_option
+from variegate.cli.results import echo_json, json_option, say
 from variegate.cli.values import Number
 from variegate.cli.video_options import need_opencv
 from variegate.report.terminal import columns
@@ -84,7 +84,7 @@ def evaluate_keyframes(
     columns = zip(*(score for _, _, score in rows), strict=True)
     mean = KeyframeScore(*(math.fsum(column) / len(rows) for column in columns))
     if not as_json:
-        click.echo(_score_table(rows, mean))
+        say(_score_table(rows, mean))
         return
     result = {
         "chosen": str(chosen),

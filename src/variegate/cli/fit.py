@@ -25,7 +25,7 @@ from variegate.cli.paths import (
     refuse_to_replace,
 )
 from variegate.cli.progress import stage_progress
-from variegate.cli.results import echo_json, say_written
+from variegate.cli.results import echo_json, say, say_written
 from variegate.cli.table_options import (
     EMPTY,
     JOBS,
@@ -185,7 +185,7 @@ def fit(
     if as_json:
         echo_json(selector.describe().numbers)
     else:
-        click.echo(str(selector.describe()))
+        say(str(selector.describe()))
     say_written(out, html, report)
 
 

@@ -16,7 +16,7 @@ from variegate.cli.learning_options import (
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import FORCE, PATH, refuse_existing, refuse_to_replace
 from variegate.cli.progress import progress_bar
-from variegate.cli.results import say_written
+from variegate.cli.results import say, say_written
 from variegate.cli.video_options import every_option, need_opencv
 from variegate.video import KeyframePicker, read_picks
 from variegate.video.candidates import EVERY
@@ -57,7 +57,7 @@ def fit_keyframes(
         picker.fit(videos, every=every, progress=progress)
         picker.save(out)
     _note_lost(int(picker.training_["n_lost"]))
-    click.echo(picker.describe_training())
+    say(picker.describe_training())
     say_written(out)
 
 

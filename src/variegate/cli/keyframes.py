@@ -28,7 +28,7 @@ from variegate.cli.keyframe_files import (
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import video_progress
-from variegate.cli.results import Interrupted, echo_json, json_option
+from variegate.cli.results import Interrupted, echo_json, json_option, say
 from variegate.cli.video_options import every_option, need_opencv
 from variegate.video import KeyframePicker, VideoSummary
 from variegate.video.reading import (
@@ -170,7 +170,7 @@ class _Run:
                     f"{len(reports)} of {len(self.jobs)} videos are done; name only "
                     "the others to go on"
                 ) from None
-            self.say(job, reports[-1])
+            self.tell(job, reports[-1])
         return reports
 
     def write(self, job: Job, summary: VideoSummary) -> dict[str, Any]:
@@ -188,19 +188,19 @@ class _Run:
         report["html"] = PAGE if PAGE in contents else None
         return report
 
-    def say(self, job: Job, report: Mapping[str, Any]) -> None:
+    def tell(self, job: Job, report: Mapping[str, Any]) -> None:
         """Print a line for each key frame, and say what was written."""
         rows = report["keyframes"]
         if not self.as_json:
             for row in rows:
                 file, when = job.folder / row["file"], time_label(row["time"])
-                click.echo(f"{file}\t{when}\t{row['probability']:.3f}")
+                say(f"{file}\t{when}\t{row['probability']:.3f}")
         if not rows:
             note(f"{job.video}: the model chose no frame; a larger --omega gives more")
         written = [f"{len(rows)} picture{'s' * (len(rows) != 1)}"]
         written += [report[kind] for kind in ("table", "storyboard", "html")]
         names = ", ".join(filter(None, written))
-        click.echo(f"written: {job.folder}: {names}", err=True)
+        say(f"written: {job.folder}: {names}", err=True)
 
     def contents(
         self, job: Job, summary: VideoSummary, report: Mapping[str, Any]
@@ -236,4 +236,4 @@ def _report_failure(video: Path, error: Exception) -> None:
         text = error.format_message()
     text = " ".join(text.split())
     where = "" if str(video) in text else f"{video}: "
-    click.echo(f"variegate: {where}{text}", err=True)
+    say(f"variegate: {where}{text}", err=True)

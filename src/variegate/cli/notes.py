@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
+from variegate.cli.results import say
 
 
 def note(text: str) -> None:
     """Say something that a user may not expect."""
-    click.echo(f"variegate: note: {' '.join(text.split())}", err=True)
+    say(f"variegate: note: {' '.join(text.split())}", err=True)
 
 
 @contextmanager

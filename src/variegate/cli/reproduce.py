@@ -13,7 +13,7 @@ import click
 
 from variegate.cli.paths import FOLDER
 from variegate.cli.progress import progress_bar
-from variegate.cli.results import Interrupted
+from variegate.cli.results import Interrupted, say
 
 
 @click.group()
@@ -115,8 +115,8 @@ def _run(
         except KeyboardInterrupt:
             raise Interrupted("the same command goes on where it stopped") from None
     claims = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
-    click.echo(ruled_columns(outcome.claims_header, claims, widths=(36, 48, 14)))
-    click.echo("written: " + ", ".join(str(path) for path in outcome.files), err=True)
+    say(ruled_columns(outcome.claims_header, claims, widths=(36, 48, 14)))
+    say("written: " + ", ".join(str(path) for path in outcome.files), err=True)
 
 
 _add(

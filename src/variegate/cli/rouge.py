@@ -12,7 +12,7 @@ import click
 
 from variegate.cli.notes import note
 from variegate.cli.paths import FILE, encoding_option
-from variegate.cli.results import echo_json, json_option
+from variegate.cli.results import echo_json, json_option, say
 from variegate.cli.values import parsed
 from variegate.report.terminal import columns
 from variegate.text.rouge import Rouge, Score, mean_scores, read_exceptions
@@ -135,7 +135,7 @@ def rouge(
         named = [{"system": name, "scores": _plain(each)} for name, each in rows]
         echo_json({"systems": named, "mean": _plain(mean)})
     else:
-        click.echo(_table([*rows, ("mean", mean)] if len(rows) > 1 else rows))
+        say(_table([*rows, ("mean", mean)] if len(rows) > 1 else rows))
 
 
 def _notes(

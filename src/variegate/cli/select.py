@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from variegate.cli.paths import (
     refuse_to_replace,
 )
 from variegate.cli.progress import stage_progress
-from variegate.cli.results import say_written
+from variegate.cli.results import echo_json, say, say_written
 from variegate.cli.table_options import (
     JOBS,
     JSON,
@@ -137,7 +136,10 @@ def select(
             f"{number:,} rows have a value of {name!r} that was not there in training: "
             "they count as none of its kinds"
         )
-    click.echo(_as_json(choices, out) if as_json else _as_text(choices))
+    if as_json:
+        echo_json(_numbers(choices, out), indent=None, default=str)
+    else:
+        say(_as_text(choices))
     say_written(out)
 
 
@@ -177,13 +179,12 @@ def _counts(choices: Choices) -> dict[str, int]:
     }
 
 
-def _as_json(choices: Choices, out: Path) -> str:
+def _numbers(choices: Choices, out: Path) -> dict[str, Any]:
     endings = [
         {"group": name, **ending}
         for name, ending in zip(choices.groups, choices.endings, strict=False)
     ]
-    result = {**_counts(choices), "file": str(out), "endings": endings}
-    return json.dumps(result, ensure_ascii=False, default=str)
+    return {**_counts(choices), "file": str(out), "endings": endings}
 
 
 def _as_text(choices: Choices) -> str:

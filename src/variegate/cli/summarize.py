@@ -28,7 +28,7 @@ from variegate.cli.paths import (
     refuse_to_replace,
 )
 from variegate.cli.progress import progress_bar
-from variegate.cli.results import echo_json, json_option, say_written
+from variegate.cli.results import echo_json, json_option, say, say_written
 from variegate.cli.values import parsed
 from variegate.text import Budget, Document, Summarizer
 from variegate.text.languages import as_language
@@ -116,7 +116,7 @@ def summarize(
     if as_json:
         echo_json(summary.as_dict())
     elif summary.sentences:
-        click.echo(summary.text)
+        say(summary.text)
     if not summary.sentences:
         note("the model chose no sentence; give a --budget to fill or a larger --omega")
     say_written(html)
@@ -174,5 +174,5 @@ def fit_summarizer(
     with notes(), progress_bar("fitting") as progress:
         summarizer.fit(clusters, progress=progress)
         summarizer.save(out)
-    click.echo(summarizer.describe_training())
+    say(summarizer.describe_training())
     say_written(out)
