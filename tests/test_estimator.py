@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -656,3 +658,19 @@ def test_a_twin_of_a_training_item_needs_jitter():
     vg.LargeMarginDPP(kernel=vg.Linear(), l2=0.1).fit([twins], [[0, 1]])
     with pytest.raises(ValueError, match="an item twice"):
         vg.LargeMarginDPP(kernel=vg.Linear(), l2=0.1, jitter=0).fit([twins], [[0, 1]])
+
+
+def test_verbose_says_how_far_it_is(data, capsys, monkeypatch):
+    monkeypatch.setattr("variegate.report.telling._PAUSE", 0.0)
+    seen = []
+    model = vg.LargeMarginDPP(verbose=True, max_iter=3, callback=seen.append)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(data.ground_sets, data.subsets)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(seen)
+    assert re.fullmatch(r"LargeMarginDPP: step 0, objective [\d.]+ \(\d+ s\)", lines[0])
+    search = vg.LargeMarginDPPCV(lams=[4.0], omegas=[1.0], cv=2, verbose=True)
+    search.fit(data.ground_sets, data.subsets)
+    assert "LargeMarginDPPCV: 2 of 2 folds" in capsys.readouterr().err
+    vg.LargeMarginDPP(max_iter=100).fit(data.ground_sets, data.subsets)
+    assert capsys.readouterr().err == ""

@@ -68,7 +68,7 @@ _APPLICATIONS = "variegate.applications"
 #: Marks a kernel among the parameters of another.
 _NESTED = "$kernel"
 #: Settings that are code or live state, and so are not stored.
-_NOT_STORED = ("kernel", "callback")
+_NOT_STORED = ("kernel", "callback", "verbose")
 
 
 class ModelFileError(ValueError):

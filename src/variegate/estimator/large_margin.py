@@ -12,21 +12,22 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import metrics, persistence
-from variegate._random import check_random_state, generator
+from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
-from variegate._validation import check_count, check_flag, check_number
+from variegate._validation import check_count
 from variegate.decoding import Decoder, as_decoder
 from variegate.decoding.ranking import ranked
 from variegate.ensemble import LEnsemble
 from variegate.estimator.alike import warn_if_all_alike
 from variegate.estimator.display import LearnedDisplay, weights_html
 from variegate.estimator.learner import Learner
+from variegate.estimator.settings import check_settings
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.ensembles import learned_ensemble
 from variegate.learning.quality import log_quality
 from variegate.selection import Subsets
-from variegate.solvers import Callback, SolverResult, Step, as_solver
+from variegate.solvers import Callback, SolverResult, Step
 from variegate.solvers.adam import Adam
 from variegate.streaming import ListedExamples, as_examples
 
@@ -92,6 +93,8 @@ class LargeMarginDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         Threads that ground sets are shared among while learning, with BLAS held to one
         each; -1 for one a core.  What is learned does not depend on it but for
         rounding.  One thread by default.
+    verbose : bool, default=False
+        Whether to say on standard error how far learning has come.
 
     Attributes
     ----------
@@ -135,6 +138,7 @@ class LargeMarginDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         callback: Callback | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.lam = lam
         self.omega = omega
@@ -151,6 +155,7 @@ class LargeMarginDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         self.callback = callback
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     # Learning ---------------------------------------------------------------------
 
@@ -256,23 +261,7 @@ class LargeMarginDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _check_parameters(self) -> None:
-        for name in ("lam", "omega", "l2", "jitter", "tol"):
-            check_number(name, getattr(self, name))
-        for name in ("max_iter", "n_starts"):
-            check_count(name, getattr(self, name))
-        for name in ("fit_intercept", "warm_start"):
-            check_flag(name, getattr(self, name))
-        if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            raise ValueError(
-                f"kernel must be a Kernel such as MultipleKernel(), got {self.kernel!r}"
-            )
-        if self.callback is not None and not callable(self.callback):
-            raise ValueError(f"callback must be callable, got {self.callback!r}")
-        check_random_state(self.random_state)
-        if self.n_jobs not in (None, -1):
-            check_count("n_jobs", self.n_jobs)
-        as_solver(self.solver, self.max_iter, self.tol)
-        as_decoder(self.decoder)
+        check_settings(self)
 
     @property
     def alpha_(self) -> FloatArray:

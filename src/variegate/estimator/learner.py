@@ -18,7 +18,15 @@ from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.learning.streamed_problem import StreamedProblem
-from variegate.solvers import MiniBatch, SolverResult, Stop, as_solver
+from variegate.report.telling import Teller
+from variegate.solvers import (
+    Callback,
+    MiniBatch,
+    SolverResult,
+    Step,
+    Stop,
+    as_solver,
+)
 from variegate.solvers.adam import Adam
 from variegate.streaming import Example, Examples, ListedExamples
 
@@ -111,8 +119,9 @@ class Learner:
             **self._settings(),
         )
         results: list[SolverResult] = []
+        callback = self._callback()
         for start in self._starts(problem):
-            results.append(self.solver.solve(problem, start, self.model.callback))
+            results.append(self.solver.solve(problem, start, callback))
             if results[-1].stop is Stop.CALLBACK:
                 break
         best = min(results, key=lambda result: result.objective)
@@ -152,7 +161,7 @@ class Learner:
         result = solver.solve(
             problem,
             self._first_start(problem),
-            self.model.callback,
+            self._callback(),
             seed=seed,
             checkpoint=checkpoint,
         )
@@ -161,6 +170,20 @@ class Learner:
                 f"{result.status}. {result.remedy}", ConvergenceWarning, stacklevel=4
             )
         return Learned.of(problem, result)
+
+    def _callback(self) -> Callback | None:
+        """Return the callback of the model, which also tells who waits."""
+        given = self.model.callback
+        if not self.model.verbose:
+            return given
+        tell = Teller(type(self.model).__name__)
+
+        def watched(step: Step) -> object:
+            seen = "" if step.n_seen is None else f", {step.n_seen:,} pairs"
+            tell(f"step {step.iteration}{seen}, objective {step.objective:.6g}")
+            return None if given is None else given(step)
+
+        return watched
 
     def _judged(self, validation: Any) -> Sequence[Example]:
         """Return the examples to judge by, if any are given."""

@@ -22,6 +22,7 @@ from variegate.estimator import LargeMarginDPP
 from variegate.estimator.display import LearnedDisplay
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
 from variegate.report.notebook import card
+from variegate.report.telling import Teller
 from variegate.tuning.choice import (
     TargetNotReachedWarning,
     best_pair,
@@ -75,6 +76,8 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     callback : callable, optional
         Called with the numbers of folds that are done and of all, while the grid is
         compared.
+    verbose : bool, default=False
+        Whether to say that on standard error.
 
     Attributes
     ----------
@@ -120,6 +123,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         random_state: RandomState = None,
         refit: bool = True,
         callback: Callable[[int, int], object] | None = None,
+        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.lams = lams
@@ -133,6 +137,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.refit = refit
         self.callback = callback
+        self.verbose = verbose
 
     # Learning ---------------------------------------------------------------------
 
@@ -167,7 +172,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
             base.set_params(random_state=model_seed)
         scoring = metrics.f_score if self.scoring == "f" else self.scoring
         trials = CrossValidation(base, folds, self.n_samples, scoring, self.n_jobs)
-        trials.run_grid(lams, omegas, self.callback)
+        trials.run_grid(lams, omegas, self._watched())
         if target is None:
             lam, omega = best_pair(trials)
         else:
@@ -179,6 +184,19 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "best_model_"):
             del self.best_model_
         return self
+
+    def _watched(self) -> Callable[[int, int], object] | None:
+        """Return the callback, which also tells who waits."""
+        if not self.verbose:
+            return self.callback
+        tell = Teller(type(self).__name__)
+
+        def watched(done: int, total: int) -> None:
+            tell(f"{done} of {total} folds", always=True)
+            if self.callback is not None:
+                self.callback(done, total)
+
+        return watched
 
     def _set_results(
         self,
@@ -277,6 +295,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
             )
         check_count("n_samples", self.n_samples)
         check_flag("refit", self.refit)
+        check_flag("verbose", self.verbose)
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, got {self.callback!r}")
         check_random_state(self.random_state)
