@@ -4,8 +4,11 @@ Every field is replaced by what it is not, left out or renamed; files are cut an
 of them flipped.  ``python tests/test_model_files_fuzzed.py 2000`` tries many.
 """
 
+import contextlib
 import copy
+import dataclasses
 import json
+import re
 import sys
 import tempfile
 from importlib.resources import files
@@ -17,7 +20,8 @@ import pytest
 import variegate as vg
 from table_instances import caller, fails, small_table
 from variegate.application.description import describe
-from variegate.persistence import ModelFileError
+from variegate.model_format import TOOLS
+from variegate.persistence import _TOOLS, ModelFileError
 from variegate.tables import TableSelector
 
 FOLDER = Path(__file__).parent / "files"
@@ -174,6 +178,76 @@ def test_damaged_files_load_or_are_refused(kind, tmp_path):
         path.write_bytes(data)
         n_refused += not loads(path)
     assert n_refused > 20
+
+
+def leaves(value, path=()):
+    """Return where values stand that hold no others, of lists those at the ends."""
+    for place in places(value, path):
+        leaf = value
+        for key in place:
+            leaf = leaf[key]
+        if not isinstance(leaf, dict | list) or not leaf:
+            yield place
+
+
+def choose(model):
+    """Use a loaded model, on data that a whole one could be used on."""
+    if isinstance(model, TableSelector):
+        model.select(small_table())
+    elif isinstance(model, vg.LargeMarginDPP):
+        rng = np.random.default_rng(0)
+        quality = rng.normal(size=(6, len(model.theta_)))
+        model.predict([vg.GroundSet(quality, rng.normal(size=(6, 5)))])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_every_leaf_is_checked(kind, tmp_path):
+    """What loads can be described, and used or refused in words."""
+    document, path = DOCUMENTS[kind](), tmp_path / "model.json"
+    rng = np.random.default_rng(0)
+    for number, place in enumerate(leaves(document)):
+        # Every wrong value at settings; two elsewhere, for time.
+        every = place[0] == "settings" and kind == "mixture"
+        some = WRONG if every else [WRONG[k] for k in rng.permutation(len(WRONG))[:2]]
+        for wrong in some:
+
+            def put(section, key, wrong=wrong):
+                section[key] = wrong
+
+            path.write_text(json.dumps(changed(document, place, put)))
+            if loads(path) and (every or number % 4 == 0):
+                with contextlib.suppress(ValueError):
+                    choose(vg.load(path))
+
+
+def test_the_schema_knows_all_parameters_of_decoders_and_solvers():
+    assert TOOLS.keys() == _TOOLS.keys()
+    for name, tool in _TOOLS.items():
+        fields = {field.name for field in dataclasses.fields(tool)}
+        assert TOOLS[name].optional.keys() == fields
+        TOOLS[name].check(dataclasses.asdict(tool()))
+
+
+@pytest.mark.parametrize(
+    ("decoder", "message"),
+    [
+        (("MBR", {"n_samples": "x"}), "settings.decoder.parameters.n_samples"),
+        (("MBR", {"agreement": "x"}), "is 'x', not null"),
+        (("MBR", {"search": "x"}), "not one of samples, greedy"),
+        (("Local", {"max_steps": 0}), "not a whole number of at least 1"),
+        (("ExpectedF", {"beta": 0.0}), "not a number above 0"),
+        (("Greedy", {"mood": 1}), "unknown 'settings.decoder.parameters.mood'"),
+    ],
+)
+def test_parameters_of_decoders_are_checked(decoder, message, tmp_path):
+    document = kept(FOLDER / "model-version-1.json")
+    name, parameters = decoder
+    document["settings"]["decoder"] = {"type": name, "parameters": parameters}
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match=re.escape(message)):
+        vg.load(path)
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def edited(path, *keys, value):
         (
             ["settings", "decoder"],
             {"type": "MBR", "parameters": {"evil": 1}},
-            "unexpected keyword argument 'evil'",
+            "unknown 'settings.decoder.parameters.evil'",
         ),
         (["kernel", "type"], "subprocess.Popen", "unknown kernel 'subprocess.Popen'"),
         (["kernel", "type"], ["Linear"], r"type\" is \['Linear'\], not a text"),

@@ -16,6 +16,8 @@ from variegate.schema import (
     Flag,
     ListOf,
     MapOf,
+    Maybe,
+    Null,
     Number,
     Record,
     Shape,
@@ -23,7 +25,16 @@ from variegate.schema import (
 )
 from variegate.solvers import Stop
 
-__all__ = ["COUNT", "FORMAT", "MODELS", "PLAIN", "POSITIVE", "VERSION", "application"]
+__all__ = [
+    "COUNT",
+    "FORMAT",
+    "MODELS",
+    "PLAIN",
+    "POSITIVE",
+    "TOOLS",
+    "VERSION",
+    "application",
+]
 
 FORMAT = "variegate-model"
 VERSION = 1
@@ -41,7 +52,7 @@ _MODEL: dict[str, Shape] = {
     ),
     "fitted": Record(
         {
-            "theta": ListOf(Number()),
+            "theta": ListOf(Number(), least=1),
             "intercept": Number(),
             "kernel_parameters": ListOf(Number()),
         }
@@ -61,6 +72,43 @@ _ENDED: dict[str, Shape] = {
         },
     )
 }
+
+_SOME = Number(least=1, is_whole=True)
+_AMOUNT = Number(least=0)
+#: The parameters of decoders and solvers; code among them cannot be in a file.
+_PARAMETERS: dict[str, dict[str, Shape]] = {
+    "Greedy": {},
+    "Local": {"max_steps": _SOME},
+    "Relaxed": {"max_iterations": _SOME},
+    "Exact": {"time_limit": Maybe(_AMOUNT)},
+    "MBR": {
+        "n_samples": _SOME,
+        "n_candidates": Maybe(_SOME),
+        "search": Text(("samples", "greedy")),
+        "agreement": Null(),
+        "draw": Null(),
+    },
+    "ExpectedF": {"beta": POSITIVE, "repetition": _AMOUNT},
+    "LBFGS": {"max_iter": _SOME, "tol": _AMOUNT},
+    "AlternatingSubgradient": {
+        "max_iter": _SOME,
+        "tol": _AMOUNT,
+        "steps_per_turn": _SOME,
+    },
+    "MiniBatch": {
+        "batch_size": Maybe(_SOME),
+        "n_epochs": _SOME,
+        "learning_rate": POSITIVE,
+        "decay_steps": POSITIVE,
+        "buffer_size": Maybe(_SOME),
+        "validation_fraction": _AMOUNT,
+        "n_validation": Maybe(_SOME),
+        "report_every": _SOME,
+        "patience": Maybe(_SOME),
+        "checkpoint_every": _SOME,
+    },
+}
+TOOLS = {name: Record({}, shapes) for name, shapes in _PARAMETERS.items()}
 
 #: A file with one model and nothing else.
 PLAIN = Record(_HEAD | _MODEL, _ABOUT | _ENDED)

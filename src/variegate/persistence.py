@@ -43,7 +43,7 @@ from variegate._files import plain, write_atomic
 from variegate._version import __version__
 from variegate.decoding import DECODERS
 from variegate.kernels import Kernel
-from variegate.model_format import FORMAT, PLAIN, VERSION, parse
+from variegate.model_format import FORMAT, PLAIN, TOOLS, VERSION, parse
 from variegate.schema import SchemaError
 from variegate.solvers import SOLVERS, SolverResult, Stop
 
@@ -334,16 +334,18 @@ def read_settings(
 
 def _decode_settings(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _decode_tool(value) if isinstance(value, dict) else value
+        name: _decode_tool(name, value) if isinstance(value, dict) else value
         for name, value in read_settings(document, model, _NOT_STORED).items()
     }
 
 
-def _decode_tool(value: Mapping[str, Any]) -> Any:
+def _decode_tool(setting: str, value: Mapping[str, Any]) -> Any:
     name = value.get("type")
     if name not in _TOOLS:
         raise ModelFileError(f"unknown type {name!r}; known are {', '.join(_TOOLS)}")
-    return _TOOLS[str(name)](**_section(value, "parameters"))
+    parameters = _section(value, "parameters")
+    TOOLS[str(name)].check(parameters, f"settings.{setting}.parameters")
+    return _TOOLS[str(name)](**parameters)
 
 
 def _decode_kernel(

@@ -23,10 +23,12 @@ __all__ = [
     "MapOf",
     "Matrix",
     "Maybe",
+    "Null",
     "Number",
     "Pair",
     "Record",
     "SchemaError",
+    "Section",
     "Shape",
     "Text",
 ]
@@ -138,6 +140,20 @@ class Flag(Shape):
 
 
 @dataclass(frozen=True)
+class Null(Shape):
+    """Null: what a file cannot hold, code for example."""
+
+    @property
+    def words(self) -> str:
+        """Say null."""
+        return "null"
+
+    def admits(self, value: Any) -> bool:
+        """Admit nothing else."""
+        return value is None
+
+
+@dataclass(frozen=True)
 class Maybe(Shape):
     """A shape, or null."""
 
@@ -187,13 +203,10 @@ class ListOf(Shape):
             self.shape.check(entry, f"{place}[{number}]")
 
 
-@dataclass(frozen=True)
-class MapOf(Shape):
-    """Values of one shape under any names."""
+class Section(Shape):
+    """Names and values."""
 
     is_section = True
-
-    shape: Shape
 
     @property
     def words(self) -> str:
@@ -203,6 +216,13 @@ class MapOf(Shape):
     def admits(self, value: Any) -> bool:
         """Admit mappings."""
         return isinstance(value, dict)
+
+
+@dataclass(frozen=True)
+class MapOf(Section):
+    """Values of one shape under any names."""
+
+    shape: Shape
 
     def check(self, value: Any, place: str = "") -> None:
         """Refuse what is no mapping, or a value of another shape."""
@@ -212,22 +232,11 @@ class MapOf(Shape):
 
 
 @dataclass(frozen=True)
-class Record(Shape):
+class Record(Section):
     """Values under given names, of which some may be absent; there are no others."""
-
-    is_section = True
 
     required: Mapping[str, Shape]
     optional: Mapping[str, Shape] = field(default_factory=dict)
-
-    @property
-    def words(self) -> str:
-        """Say names and values."""
-        return "a section of names and values"
-
-    def admits(self, value: Any) -> bool:
-        """Admit mappings."""
-        return isinstance(value, dict)
 
     def check(self, value: Any, place: str = "") -> None:
         """Refuse absent and unknown names, and values of another shape."""

@@ -152,6 +152,8 @@ def _encode_column(column: FeatureColumn) -> dict[str, Any]:
 def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
     kind, name = section["kind"], section["name"]
     mean, scale = (np.array(section[k], dtype=np.float64) for k in ("mean", "scale"))
+    if section.get("has_indicator", False) and kind == "direction":
+        raise ModelFileError(f"column {name!r} of kind {kind} has no indicator")
     if len(mean) != len(scale) or (kind == "number" and len(mean) != 1):
         raise ModelFileError(f"the scale of column {name!r} makes no sense")
     return FeatureColumn(
