@@ -262,6 +262,7 @@ def test_parameters_of_decoders_are_checked(decoder, message, tmp_path):
         (["omega"], "1", "\"omega\" is '1', not a number above 0"),
         (["k"], 0, '"k" is 0, not a whole number of at least 1'),
         (["elsewhere", "least"], None, "elsewhere.least"),
+        (["ordering", "trade_off"], 1.5, "is 1.5, not a number from 0 to 1"),
         (["encoding", "quality", 0, "scale"], [0.0], "not a number above 0"),
         (["models", 0, "fitted", "kernel_parameters", 0], 1e308, "larger than"),
     ],

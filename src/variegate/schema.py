@@ -83,16 +83,22 @@ class Anything(Shape):
 
 @dataclass(frozen=True)
 class Number(Shape):
-    """A number of at least ``least``, which itself may be left out; or a whole one."""
+    """A number of at least ``least``, which itself may be left out; or a whole one.
+
+    It may be ``most`` at the most.
+    """
 
     least: float = -LARGEST
     is_above: bool = False
     is_whole: bool = False
+    most: float = LARGEST
 
     @property
     def words(self) -> str:
         """Say which numbers."""
         noun = "a whole number" if self.is_whole else "a number"
+        if self.most < LARGEST:
+            return f"{noun} from {self.least:g} to {self.most:g}"
         if self.least == -LARGEST:
             return noun
         if self.is_above:
@@ -104,7 +110,7 @@ class Number(Shape):
         kinds = int if self.is_whole else int | float
         if not isinstance(value, kinds) or isinstance(value, bool):
             return False
-        if not self.least <= value <= LARGEST or not math.isfinite(value):
+        if not self.least <= value <= self.most or not math.isfinite(value):
             return False
         return not (self.is_above and value == self.least)
 

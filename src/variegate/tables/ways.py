@@ -38,7 +38,7 @@ Chooser = Callable[[Group], Choice]
 RULE: dict[str, Shape] = {
     "k": Maybe(Number(least=1, is_whole=True)),
     "ordering": Maybe(
-        Record({"method": Text(tuple(METHODS)), "trade_off": Number(least=0)})
+        Record({"method": Text(tuple(METHODS)), "trade_off": Number(least=0, most=1)})
     ),
 }
 #: The shape of another way, for groups elsewhere.
