@@ -113,8 +113,79 @@ def test_json(variegate, model_file):
     assert "fits the budget" in result["stop_reason"]
     assert (result["gap"], result["is_optimal"]) == (None, False)
     assert sum(entry["chosen"] for entry in result["sentences"]) == 2
+    (document,) = result["documents"]
+    assert document == {"id": "a.txt", "reader": None, "text": TEXT}
     for entry in result["sentences"]:
         assert TEXT[entry["start"] : entry["end"]] == entry["text"]
+
+
+PAGE = f"<main><h1>Floods</h1><p>{TEXT}</p><pre>x = 1.</pre><p>{OTHER}</p></main>"
+
+
+@pytest.mark.parametrize("extractor", [True, False])
+def test_json_holds_the_text_that_offsets_refer_to(
+    variegate, model_file, tmp_path, monkeypatch, extractor
+):
+    if not extractor:
+        monkeypatch.setitem(sys.modules, "trafilatura", None)
+    (tmp_path / "c.html").write_text(PAGE)
+    (tmp_path / "d.txt").write_bytes(b"Rain fell.\r\n\r\nIt rained on.\r\n")
+    files = ["a.txt", "b.md", "c.html", "d.txt"]
+    options = ["--model", model_file, "--budget", "2s", "--json"]
+    status, output, _ = variegate("summarize", *files, *options)
+    assert status == 0
+    result = json.loads(output)
+    documents = result["documents"]
+    assert [one["id"] for one in documents] == files
+    assert documents[0]["text"] == TEXT
+    assert documents[1]["reader"] == "markdown-it-py"
+    assert documents[2]["reader"]
+    assert {entry["document_number"] for entry in result["sentences"]} == {0, 1, 2, 3}
+    for entry in result["sentences"]:
+        document = documents[entry["document_number"]]
+        assert document["id"] == entry["document"]
+        assert document["text"][entry["start"] : entry["end"]] == entry["text"]
+
+
+def test_the_second_choice_of_readers_names_itself(
+    variegate, model_file, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    (tmp_path / "c.html").write_text(PAGE)
+    options = ["--model", model_file, "--budget", "2s"]
+    status, output, messages = variegate("summarize", "c.html", *options)
+    assert status == 0
+    assert "x = 1" not in output
+    assert messages == (
+        "variegate: note: c.html read by the built-in HTML reader (trafilatura is not "
+        "installed: pip install 'variegate[text]')\n"
+    )
+    (tmp_path / "e.html").write_text(PAGE)
+    _, _, messages = variegate("summarize", "c.html", "e.html", *options)
+    assert messages.startswith("variegate: note: 2 pages read by the built-in HTML ")
+
+
+def test_the_language_is_detected(variegate, model_file, tmp_path):
+    (tmp_path / "f.txt").write_text(
+        "La pluie est tombée dans le nord du pays. Les routes ont été fermées."
+    )
+    _, output, messages = variegate(
+        "summarize", "f.txt", "--model", model_file, "--json"
+    )
+    assert json.loads(output)["language"] == "french"
+    assert messages == ""
+
+
+@pytest.mark.parametrize("given", ["de", "German"])
+def test_a_language_without_word_lists(variegate, model_file, given):
+    options = ["a.txt", "--model", model_file, "--json"]
+    status, output, messages = variegate("summarize", *options, "--language", given)
+    assert status == 0
+    assert json.loads(output)["language"] is None
+    assert messages == (
+        "variegate: note: there are no word lists for German; sentences are split by "
+        "the rules for all languages, as with --language none\n"
+    )
 
 
 @pytest.mark.parametrize(

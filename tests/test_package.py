@@ -22,6 +22,8 @@ OPTIONAL = (
     "numba",
     "pandas",
     "syntok",
+    "trafilatura",
+    "lxml",
     "regex",
     "rich",
 )

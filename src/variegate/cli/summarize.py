@@ -31,7 +31,8 @@ from variegate.cli.progress import progress_bar
 from variegate.cli.results import echo_json, json_option, say, say_written
 from variegate.cli.values import parsed
 from variegate.text import Budget, Document, Summarizer
-from variegate.text.languages import as_language
+from variegate.text.languages import as_language, other_language
+from variegate.text.markup import HTML_READER
 from variegate.text.quality import FEATURE_SETS
 from variegate.text.readers import read_clusters, read_documents
 from variegate.text.report import html_report
@@ -41,9 +42,33 @@ _budget = parsed(lambda value: str(Budget.parse(value)))
 
 
 @parsed
-def _language(value: str) -> str | None:
-    language = None if value.lower() == "none" else as_language(value)
-    return None if language is None else language.name
+def _language(value: str) -> str:
+    """Return the name of a language, "none", or the name of one without word lists."""
+    if value.strip().lower() == "none":
+        return "none"
+    other = other_language(value)
+    language = None if other else as_language(value)
+    return other or (language.name if language else "none")
+
+
+def _with_lists(language: str | None) -> str | None:
+    """Say what becomes of a language that nothing is known about."""
+    other = None if language is None else other_language(language)
+    if other is None:
+        return language
+    note(
+        f"there are no word lists for {other.capitalize()}; sentences are split by the "
+        "rules for all languages, as with --language none"
+    )
+    return "none"
+
+
+def _say_readers(documents: Sequence[Document]) -> None:
+    """Name the reader of pages that was only the second choice."""
+    simple = [one for one in documents if one.reader.startswith(HTML_READER)]
+    if simple:
+        which = simple[0].id if len(simple) == 1 else f"{len(simple)} pages"
+        note(f"{which} read by {simple[0].reader}")
 
 
 @click.command(
@@ -68,13 +93,12 @@ def _language(value: str) -> str | None:
 @click.option(
     "--language",
     callback=_language,
-    default="english",
-    show_default=True,
     help="By name or code (fr), or 'none' for one that is not known; matters for "
-    "abbreviations, where sentences end, and for what is a pronoun.",
+    "abbreviations, where sentences end, and for what is a pronoun.  "
+    "[default: detected]",
 )
 @encoding_option(help="Encoding of the files.")
-@json_option(help="JSON, with every sentence.")
+@json_option(help="JSON, with every text as read, and every sentence's offsets in it.")
 @output_option(
     "--html", help="Write a page too that shows the summary in its documents."
 )
@@ -103,6 +127,7 @@ def summarize(
                 "standard input"
             )
         files = ("-",)
+    language = _with_lists(language)
     documents = read_documents(files, encoding)
     sources = [document.id for document in documents]
     refuse_to_replace(
@@ -110,6 +135,7 @@ def summarize(
     )
     refuse_existing(force, html)
     summarizer = text.load_default() if model is None else Summarizer.load(model)
+    _say_readers(documents)
     summary = summarizer.summarize(documents, budget, omega, language)
     if html is not None:
         write_atomic(html, html_report(summary, _title(documents)))

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from variegate._typing import FloatArray
+from variegate.text.scripts import count_spaced_words
 
 __all__ = ["Budget", "Unit"]
 
@@ -29,7 +30,8 @@ class Budget:
 
     * characters and bytes (of UTF-8): length + 1, limit = amount + 1, because k
       sentences are joined by k - 1 newlines;
-    * words, separated by white space: their number, limit = amount;
+    * words, separated by white space, or letters of scripts that put no spaces between
+      words (Chinese, Japanese, Thai): their number, limit = amount;
     * sentences: 1 each, limit = amount.
 
     Attributes
@@ -106,5 +108,5 @@ class Budget:
         if self.unit == "bytes":
             return len(text.encode("utf-8", errors="surrogatepass"))
         if self.unit == "words":
-            return len(text.split())
+            return count_spaced_words(text)
         return 1

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Cluster", "Document", "Sentence"]
+__all__ = ["Block", "Cluster", "Document", "Kind", "Sentence", "as_documents"]
 
-#: What a sentence is: only those of the body are chosen for a summary.
-Kind = Literal["body", "headline", "dateline"]
+#: What a sentence is: only those of the body are chosen for a summary.  "other" is
+#: what is no running text: lists of links, tables, addresses, fragments.
+Kind = Literal["body", "headline", "dateline", "other"]
+
+_HYPHEN_AND_BREAK = re.compile(r"(?<=[^\W\d_])([-\u2010])[ \t]*\r?\n[ \t]*(?=[^\W\d_])")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A paragraph, heading or list item of a text, by its offsets."""
+
+    start: int
+    end: int
+    kind: Kind = "body"
 
 
 @dataclass(frozen=True)
@@ -21,10 +34,20 @@ class Document:
     text : str
     id : str
         For messages and reports: a file name, for example.
+    blocks : sequence of Block or None
+        What the text is made of, in order, where markup said so.  By default it is
+        seen from blank lines and the lengths of lines.
+    unbroken : sequence of (int, int)
+        Spans in which no sentence ends: code between words.
+    reader : str
+        What made plain text of the source, where something did.
     """
 
     text: str
     id: str = ""
+    blocks: Sequence[Block] | None = field(default=None, compare=False, repr=False)
+    unbroken: Sequence[tuple[int, int]] = field(default=(), compare=False, repr=False)
+    reader: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -63,7 +86,7 @@ class Sentence:
     start, end : int
         Offsets in the text of the document.
     text : str
-    kind : {"body", "headline", "dateline"}
+    kind : {"body", "headline", "dateline", "other"}
     position : int
         0 for the first sentence of the body of its document, then 1, 2, ...
     """
@@ -77,5 +100,21 @@ class Sentence:
 
     @property
     def plain(self) -> str:
-        """The text on one line."""
-        return " ".join(self.text.split())
+        """The text on one line; of a hyphen at a line end, the break goes."""
+        return " ".join(_HYPHEN_AND_BREAK.sub(r"\1", self.text).split())
+
+
+def as_documents(documents: Sequence[Document | str]) -> list[Document]:
+    """Return texts as documents; at least one must hold some text."""
+    if isinstance(documents, str | Document):
+        documents = [documents]
+    for number, document in enumerate(documents):
+        if not isinstance(document, str | Document):
+            raise TypeError(
+                f"document {number} is a {type(document).__name__}: documents are "
+                "texts or Document objects"
+            )
+    checked = [Document(text) if isinstance(text, str) else text for text in documents]
+    if not any(document.text.strip() for document in checked):
+        raise ValueError("there is no text to summarize")
+    return checked

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["LANGUAGES", "Language", "as_language"]
+__all__ = ["LANGUAGES", "OTHER_WORDS", "Language", "as_language", "other_language"]
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,20 @@ def _read(name: str, known: Mapping[str, Any]) -> Language:
     )
 
 
+def _tables(name: str) -> dict[str, Any]:
+    return tomllib.loads((files(__package__) / name).read_text(encoding="utf-8"))
+
+
 #: The languages, by name.
 LANGUAGES: dict[str, Language] = {
-    name: _read(name, known)
-    for name, known in tomllib.loads(
-        (files(__package__) / "languages.toml").read_text(encoding="utf-8")
-    ).items()
+    name: _read(name, known) for name, known in _tables("languages.toml").items()
+}
+
+_OTHERS = _tables("other_languages.toml")
+
+#: Common words of languages that are not known but must be told from those that are.
+OTHER_WORDS: dict[str, frozenset[str]] = {
+    name: frozenset(text.split()) for name, text in _OTHERS["words"].items()
 }
 
 
@@ -77,3 +85,12 @@ def as_language(name: str | Language | None) -> Language | None:
     raise ValueError(
         f"unknown language {name!r}: use one of {known}, or None for any other language"
     )
+
+
+def other_language(name: str) -> str | None:
+    """Return the name of a language that exists, by name or code, but has no lists."""
+    wanted = name.strip().lower()
+    for code, other in _OTHERS["names"].items():
+        if wanted in (code, other):
+            return str(other)
+    return None

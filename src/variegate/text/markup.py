@@ -1,11 +1,30 @@
-"""The text in Markdown and HTML."""
+"""The text in Markdown and HTML: paragraphs, headings, and what is no running text.
+
+The reader of HTML here is also what reads the result of an extractor, where one is
+installed: see ``extraction.py``.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html.parser import HTMLParser
 
-__all__ = ["html_text", "markdown_text"]
+from variegate.text.documents import Block, Document, Kind
+
+__all__ = [
+    "HTML_READER",
+    "HtmlReader",
+    "as_document",
+    "html_document",
+    "markdown_document",
+]
+
+#: How the reader of this file names itself.
+HTML_READER = "the built-in HTML reader"
+
+Attributes = list[tuple[str, str | None]]
 
 
 def _names(text: str) -> frozenset[str]:
@@ -15,85 +34,244 @@ def _names(text: str) -> frozenset[str]:
 # Elements whose content is no text of the page.
 _NO_TEXT = _names(
     """script style noscript template title nav footer aside svg math button select
-    textarea iframe object audio video canvas dialog"""
+    textarea iframe object audio video canvas dialog pre menu"""
 )
 # Elements inside a line of text; all others begin and end paragraphs.
 _INLINE = _names(
     """a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd
     label mark q rp rt ruby s samp small span strike strong sub sup time tt u var wbr"""
 )
+_HEADINGS = _names("h1 h2 h3 h4 h5 h6")
+_CODE = _names("code samp kbd tt var")
+# Elements that are always closed, so that their content can be left out by what their
+# attributes say.
+_CLOSED = _HEADINGS | _names(
+    "div section ul ol dl span a form table header details figure p b i small"
+)
+_ROLES = _names(
+    """navigation dialog alertdialog search menu menubar contentinfo complementary
+    banner toolbar tooltip"""
+)
+_ASIDE = re.compile(
+    r"(?i)(?:^|[\s_-])(?:nav|navbar|navigation|navheader|navfooter|sidebar|sidetoc|toc|"
+    r"breadcrumbs?|menu|menubar|footer|popup|modal|cookies?|skip-?link|headerlink|"
+    r"visually-hidden|sr-only|searchbox|search-?form|pagination|table-of-contents)"
+    r"(?:$|[\s_-])"
+)
+_HIDDEN_STYLE = re.compile(r"(?i)(?:display\s*:\s*none|visibility\s*:\s*hidden)")
+_ANCHORS = "¶#§🔗 \u00a0"
 
 
-class _Extractor(HTMLParser):
-    """Collects the text of a page: a blank line between blocks."""
+@dataclass(frozen=True)
+class Passage:
+    """A block of a page: its kind, its text, the code in it; ``inside`` main content.
 
-    def __init__(self, *, keep_code: bool) -> None:
+    ``follows`` where only a line break parts it from the one before.
+    """
+
+    kind: Kind
+    text: str
+    code: Sequence[tuple[int, int]] = ()
+    inside: bool = False
+    follows: bool = False
+
+
+class HtmlReader(HTMLParser):
+    """Collects the passages of a page."""
+
+    def __init__(self, *, by_class: bool = True) -> None:
         super().__init__(convert_charrefs=True)
-        self.pieces: list[str] = []
-        self._no_text = _NO_TEXT if keep_code else _NO_TEXT | {"pre"}
+        self.passages: list[Passage] = []
+        self._by_class = by_class
         self._skipping: str | None = None
         self._depth = 0
-        self._preformatted = 0
+        self._main: list[str] = []
+        self._heading = False
+        self._links = 0
+        self._code_depth = 0
+        self._begin(follows=False)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def _begin(self, *, follows: bool) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
+        self._link_length = 0
+        self._code: list[tuple[int, int]] = []
+        self._code_start = 0
+        self._cells = 0
+        self._follows = follows
+
+    # What the parser calls --------------------------------------------------------
+
+    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
+        """Begin an element."""
+        if self._skipping == "p" and tag not in _INLINE:
+            self._skipping = None
         if self._skipping is not None:
             self._depth += tag == self._skipping
-        elif tag in self._no_text:
+            return
+        if tag in _NO_TEXT or (tag in _CLOSED and self._is_aside(dict(attrs))):
+            if tag not in _INLINE:
+                self._flush()
             self._skipping, self._depth = tag, 1
-        elif tag == "br":
-            self.pieces.append("\n")
+            return
+        if tag == "br":
+            self._flush(follows=True)
         elif tag in ("td", "th"):
-            if not self._at_line_start():
-                self.pieces.append("\t")
-        elif tag not in _INLINE:
-            self.pieces.append("\n\n")
-            self._preformatted += tag == "pre"
+            self._cells += 1
+            if self._length:
+                self._add("\t")
+        elif tag in _INLINE:
+            self._links += tag == "a"
+            if tag in _CODE:
+                if self._code_depth == 0:
+                    self._code_start = self._length
+                self._code_depth += 1
+        else:
+            self._flush()
+            self._links = self._code_depth = 0
+            self._heading = tag in _HEADINGS
+            if tag == "main" or ("role", "main") in attrs:
+                self._main.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
+        """Begin an element that ends itself."""
         # In HTML the slash means nothing, but <script/> or <nav/> opens no element
         # in the XML pages that write it.
-        if tag not in self._no_text:
+        if tag not in _NO_TEXT and tag not in _CLOSED:
             self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
+        """End an element."""
         if self._skipping is not None:
             self._depth -= tag == self._skipping
             if self._depth == 0:
                 self._skipping = None
-        elif tag in ("br", "td", "th") or tag in _INLINE or tag in self._no_text:
-            return
-        else:
-            self.pieces.append("\n\n")
-            self._preformatted = max(0, self._preformatted - (tag == "pre"))
+        elif tag in _INLINE:
+            self._links = max(0, self._links - (tag == "a"))
+            if tag in _CODE and self._code_depth:
+                self._code_depth -= 1
+                if self._code_depth == 0 and self._code_start < self._length:
+                    self._code.append((self._code_start, self._length))
+        elif tag not in ("br", "td", "th") and tag not in _NO_TEXT:
+            self._flush()
+            self._heading = False
+            if tag == "main" and "main" in self._main:
+                self._main.remove("main")
 
     def handle_data(self, data: str) -> None:
+        """Add text."""
         if self._skipping is not None:
             return
-        if not self._preformatted:
-            data = re.sub(r"[ \t\r\n\f]+", " ", data)
-            data = data.lstrip(" ") if self._at_line_start() else data
+        data = re.sub(r"[ \t\r\n\f]+", " ", data)
+        if not self._length or self._pieces[-1][-1] in " \t":
+            data = data.lstrip(" ")
         if data:
-            self.pieces.append(data)
+            self._add(data)
+            self._link_length += len(data) * (self._links > 0)
 
-    def _at_line_start(self) -> bool:
-        return not self.pieces or self.pieces[-1].endswith("\n")
+    def close(self) -> None:
+        """End the page."""
+        super().close()
+        self._flush()
+
+    # The passage at hand ----------------------------------------------------------
+
+    def _is_aside(self, attributes: dict[str, str | None]) -> bool:
+        """Whether attributes say that an element is hidden or no main content."""
+        if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+            return True
+        if (attributes.get("role") or "") in _ROLES:
+            return True
+        if _HIDDEN_STYLE.search(attributes.get("style") or ""):
+            return True
+        if not self._by_class:
+            return False
+        names = (attributes.get("class"), attributes.get("id"))
+        return any(_ASIDE.search(name) for name in names if name)
+
+    def _add(self, data: str) -> None:
+        self._pieces.append(data)
+        self._length += len(data)
+
+    def _flush(self, *, follows: bool = False) -> None:
+        """End the passage at hand and begin another."""
+        text = "".join(self._pieces).rstrip()
+        if self._heading:
+            text = text.strip(_ANCHORS)
+        if text:
+            code = [(start, min(end, len(text))) for start, end in self._code]
+            self.passages.append(
+                Passage(self._kind(text), text, code, bool(self._main), self._follows)
+            )
+        self._begin(follows=follows)
+
+    def _kind(self, text: str) -> Kind:
+        if self._heading:
+            return "headline"
+        in_code = sum(end - start for start, end in self._code)
+        mostly = 0.8 * len(text)
+        if self._link_length > mostly or in_code > mostly or "\t" in text:
+            return "other"
+        return "body"
 
 
-def html_text(source: str, *, keep_code: bool = True) -> str:
-    """Return the text of an HTML page, a blank line between its blocks.
+def as_document(passages: Sequence[Passage], reader: str = "") -> Document:
+    """Put passages together, a blank line between those that are not of one block."""
+    pieces: list[str] = []
+    blocks: list[Block] = []
+    unbroken: list[tuple[int, int]] = []
+    length = 0
+    for passage in passages:
+        follows = passage.follows and bool(blocks)
+        if blocks:
+            separator = "\n" if follows else "\n\n"
+            pieces.append(separator)
+            length += len(separator)
+        start, length = length, length + len(passage.text)
+        pieces.append(passage.text)
+        unbroken += [(start + first, start + last) for first, last in passage.code]
+        same = follows and blocks[-1].kind == passage.kind
+        if same and passage.text[0].islower():  # a line that was only wrapped
+            blocks[-1] = Block(blocks[-1].start, length, passage.kind)
+        else:
+            blocks.append(Block(start, length, passage.kind))
+    return Document("".join(pieces), "", blocks, unbroken, reader)
 
-    Scripts, styles, comments, navigation, asides and footers are left out; without
-    ``keep_code`` also preformatted text.
+
+def _passages(source: str, *, by_class: bool) -> list[Passage]:
+    reader = HtmlReader(by_class=by_class)
+    reader.feed(source)
+    reader.close()
+    inside = [passage for passage in reader.passages if passage.inside]
+    return inside if _size(inside) else reader.passages
+
+
+def _size(passages: Sequence[Passage]) -> int:
+    return sum(len(one.text) for one in passages if one.kind == "body")
+
+
+def html_document(source: str) -> Document:
+    """Return the main content of an HTML page, a blank line between its blocks.
+
+    Left out are scripts, comments, navigation, dialogs, asides, footers, preformatted
+    text, what is hidden, and, where ``<main>`` says what the content is, all else.
     """
-    extractor = _Extractor(keep_code=keep_code)
-    extractor.feed(source)
-    extractor.close()
-    lines = "".join(extractor.pieces).split("\n")
-    text = "\n".join(line.rstrip() for line in lines)
-    return re.sub(r"\n{3,}", "\n\n", text).strip("\n")
+    passages = _passages(source, by_class=True)
+    everything = _passages(source, by_class=False)
+    # Where classes would leave out nearly all, they mean something else.
+    if _size(passages) < 0.2 * _size(everything):
+        passages = everything
+    return as_document(passages, HTML_READER)
 
 
-def markdown_text(source: str) -> str:
+_FRONT_MATTER = re.compile(
+    r"\ufeff?(?:---[ \t]*\n.*?\n(?:---|\.\.\.)|\+\+\+[ \t]*\n.*?\n\+\+\+)[ \t]*\n", re.S
+)
+_FOOTNOTE = re.compile(r"(?m)^\[\^\w+\]:[ \t]*|(?<=[\w.,)`])\[\^\d+\]")
+_ALERT = re.compile(r"(?m)^([ \t]*>[ \t]*)\[![A-Za-z]+\][ \t]*$")
+
+
+def markdown_document(source: str) -> Document:
     """Return the text of a Markdown file, without code blocks and front matter."""
     try:
         from markdown_it import MarkdownIt
@@ -101,10 +279,9 @@ def markdown_text(source: str) -> str:
         raise ImportError(
             "reading Markdown needs markdown-it-py: pip install 'variegate[text]'"
         ) from error
-    front_matter = re.match(
-        r"\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*\n", source, re.S
-    )
+    front_matter = _FRONT_MATTER.match(source)
     if front_matter:
         source = source[front_matter.end() :]
-    page = MarkdownIt("commonmark").enable("table").render(source)
-    return html_text(page, keep_code=False)
+    source = _FOOTNOTE.sub("", _ALERT.sub(r"\1", source))
+    page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(source)
+    return as_document(_passages(page, by_class=False), "markdown-it-py")

@@ -1,7 +1,7 @@
 """Paragraphs, and which of them are headlines or date lines.
 
 A text is cut at blank lines, and at every newline that does not merely wrap a long
-line.
+line.  Lists, tables, quotations, headers of mails and short lines are never joined.
 """
 
 from __future__ import annotations
@@ -13,8 +13,19 @@ from typing import NamedTuple
 
 from variegate.text.documents import Kind
 from variegate.text.languages import LANGUAGES, Language
+from variegate.text.scripts import ENDS, UNSPACED
 
-__all__ = ["CLOSERS", "INVISIBLE", "MARKS", "kinds", "paragraphs", "trim"]
+__all__ = [
+    "CLOSERS",
+    "INVISIBLE",
+    "LIST_ITEM",
+    "MARKS",
+    "Paragraph",
+    "kinds",
+    "paragraphs",
+    "trim",
+    "wrapped_paragraphs",
+]
 
 Span = tuple[int, int]
 
@@ -32,20 +43,41 @@ _BREAK = re.compile("\r\n|[\n\r\x0b\x0c\u2028\u2029]")
 _LEADING = re.compile(rf"(?:[^\S\x85]|[{INVISIBLE}])*+")
 _EDGE = re.compile(rf"[^\S\x85]|[{INVISIBLE}]")
 _WORD = re.compile(rf"[\w{MARKS}]+")
-_LIST_ITEM = re.compile(r"(?:[-*+•‣▪◦]|\d{1,3}[.)]|\(?[a-zA-Z]\))\s")
-_ENDS_SENTENCE = re.compile(rf"[.!?…।॥|؟۔;\u037e][\s{CLOSERS}]*$")
+LIST_ITEM = re.compile(
+    r"(?:[-*+•‣▪◦]|\d{1,3}[.)]|\d{1,2}(?:\.\d{1,2})+\.|\(?[a-zA-Z]\))\s+"
+)
+_ENDS_SENTENCE = re.compile(rf"[.!?…|;\u037e{ENDS}][\s{CLOSERS}」』）】》]*$")
+_UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
+# Quotations of e-mails; rows whose cells are parted by bars or wide gaps; rules; the
+# feet and heads of the pages of an RFC; who has the copyright.
+_NO_PROSE = re.compile(
+    r"^(?:[>|]|#+\s|\W*$)|\S {5,}\S|\S {4}\S.*\S {4}\S|\[Page \d+\]$"
+    r"|^(?i:copyright)\W+(?:©|\([cC]\)|\d)"
+)
+_FIRST_LETTER = re.compile(r"[\"'`(<\[*:_]{0,3}([^\W\d_])")
+_BREAKS_OFF = re.compile(r"(?:,|[^\W\d_A-Z]|\b[A-Z])$")
+#: A field of a header: ``Subject: Rain``.
+_FIELD = re.compile(r"[A-Z][A-Za-z-]{1,30}:\s")
 _NUMERIC_DATE = re.compile(r"\d{1,4}([/.-])\d{1,2}\1\d{1,4}(?!\d)")
 _DAY_AND_YEAR = re.compile(r"(?<!\d)\d{1,2}\D+\d{4}(?!\d)")
 _ALL_DATES = frozenset[str]().union(*(entry.dates for entry in LANGUAGES.values()))
 
 
 class _Line(NamedTuple):
-    """A line that is not blank: where it begins, and where its text does."""
+    """A line that is not blank: where its text begins and ends, and in what column.
 
-    begin: int
+    Tabs go to every eighth column.
+    """
+
     start: int
     end: int
     after_blank: bool
+    indent: int
+    width: int
+
+    def row(self, text: str) -> str:
+        """Return the line with its tabs as spaces, without the indent."""
+        return (" " * self.indent + text[self.start : self.end]).expandtabs().lstrip()
 
 
 def trim(text: str, start: int, end: int) -> Span:
@@ -65,62 +97,108 @@ def _lines(text: str) -> Iterator[_Line]:
     ):
         start, end = trim(text, begin, stop)
         if start < end:
-            yield _Line(begin, start, end, blank)
+            indent, width = start - begin, end - begin
+            if "\t" in text[begin:end]:
+                indent = len(text[begin:start].expandtabs())
+                width = len(text[begin:end].expandtabs())
+            yield _Line(start, end, blank, indent, width)
         blank = start == end
         begin = after
 
 
 def _fills(text: str, line: _Line, following: _Line, width: int) -> bool:
     """Whether the first word of the following line had no room on this one."""
-    word = len(text[following.start : following.end].split(maxsplit=1)[0])
-    return line.end - line.begin + 1 + word > width
+    start = following.start
+    word = 1
+    if not _UNSPACED_LETTER.match(text, start):
+        word = len(text[start : following.end].split(maxsplit=1)[0])
+    return line.width + 1 + word > width
 
 
-def _wrap_width(text: str, lines: list[_Line]) -> int | None:
-    """Return the width at which the lines of a text were wrapped, if they were.
+def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
+    """Return the width at which lines were wrapped, if they were, and if that is sure.
 
     They were when nearly all are within 50-100 characters and most had no room for
-    the word that follows.  One or two such lines prove nothing; then the next line
-    must also go on in lower case.
+    the word that follows, or many go on in lower case, which is sure.  One or two such
+    lines prove nothing; then the next line must also go on in lower case.
     """
     inner = [
         (line, following)
         for line, following in pairwise(lines)
-        if not following.after_blank and not _LIST_ITEM.match(text, following.start)
+        if not following.after_blank and not LIST_ITEM.match(text, following.start)
     ]
     if not inner:
-        return None
-    lengths = sorted(line.end - line.begin for line, _ in inner)
+        return None, False
+    lengths = sorted(line.width for line, _ in inner)
     width = lengths[int(0.9 * (len(lengths) - 1))]
     if not 50 <= width <= 100:
-        return None
+        return None, False
     filled = [pair for pair in inner if _fills(text, *pair, width)]
+    lower = [pair for pair in filled if text[pair[1].start].islower()]
     if len(filled) < 3:
-        filled = [pair for pair in filled if text[pair[1].start].islower()]
-    return width if len(filled) > 0.6 * len(inner) else None
+        filled = lower
+    sure = len(lower) >= max(3, 0.15 * len(inner))
+    return (width if sure or len(filled) > 0.6 * len(inner) else None), sure
+
+
+def _goes_on(text: str, first: _Line, last: _Line, line: _Line, width: int) -> bool:
+    """Whether a line of wrapped text goes on with the paragraph before it."""
+    if line.after_blank or LIST_ITEM.match(text, line.start):
+        return False
+    if any(_NO_PROSE.search(one.row(text)) for one in (last, line)):
+        return False
+    if all(_FIELD.match(text, one.start) for one in (last, line)):
+        return False
+    item = LIST_ITEM.match(text, first.start)
+    room = max(1, last.indent)
+    if item:
+        room = max(room, first.indent + item.end() - item.start())
+    if line.indent > room:
+        return False
+    if _fills(text, last, line, width):
+        return True
+    first_letter = _FIRST_LETTER.match(text, line.start)
+    if first_letter and first_letter[1].islower():
+        return last.width >= 0.5 * width or (item is not None and last is first)
+    # Ragged: the next line begins with a name, though it had room here.
+    breaks_off = _BREAKS_OFF.search(text[last.end - 2 : last.end])
+    return last.width >= 0.8 * width and breaks_off is not None
 
 
 def paragraphs(text: str) -> list[Span]:
     """Return the spans of the paragraphs; wrapped lines are one paragraph."""
+    return [(one.start, one.end) for one in wrapped_paragraphs(text)[0]]
+
+
+class Paragraph(NamedTuple):
+    """A paragraph, its indent, and whether it is no running text but a row or quote."""
+
+    start: int
+    end: int
+    indent: int
+    is_row: bool
+
+
+def wrapped_paragraphs(text: str) -> tuple[list[Paragraph], bool]:
+    """Return the paragraphs, and whether lines were surely wrapped."""
     lines = list(_lines(text))
-    width = _wrap_width(text, lines)
-    spans: list[Span] = []
-    last: _Line | None = None
+    width, sure = _wrap_width(text, lines)
+    found: list[Paragraph] = []
+    first = last = None
     for line in lines:
-        joins = (
-            last is not None
+        if (
+            first is not None
+            and last is not None
             and width is not None
-            and not line.after_blank
-            and _fills(text, last, line, width)
-            and line.start - line.begin <= max(1, last.start - last.begin)
-            and not _LIST_ITEM.match(text, line.start)
-        )
-        if joins:
-            spans[-1] = (spans[-1][0], line.end)
+            and _goes_on(text, first, last, line, width)
+        ):
+            found[-1] = found[-1]._replace(end=line.end)
         else:
-            spans.append((line.start, line.end))
+            row = _NO_PROSE.search(line.row(text)) is not None
+            found.append(Paragraph(line.start, line.end, line.indent, row))
+            first = line
         last = line
-    return spans
+    return found, sure
 
 
 def _is_dateline(line: str, language: Language | None) -> bool:
@@ -156,16 +234,16 @@ def kinds(lines: list[str], language: Language | None) -> list[Kind]:
     if (
         length[first] < 25
         and (not ends[first] or _NUMERIC_DATE.match(lines[first]))
-        and not _LIST_ITEM.match(lines[first])
+        and not LIST_ITEM.match(lines[first])
         and any(length[n] > length[first] for n in sentences if n > first)
     ):
         result[first] = "headline"
     run = 0
     for n in range(first + 1, len(lines)):
-        if length[n] <= 8 and not ends[n] and not _LIST_ITEM.match(lines[n]):
+        if length[n] <= 8 and not ends[n] and not LIST_ITEM.match(lines[n]):
             run += 1
             continue
-        if run <= 2 and not _LIST_ITEM.match(lines[n]):
+        if run <= 2 and not LIST_ITEM.match(lines[n]):
             result[n - run : n] = ["headline"] * run
         run = 0
     for n in dates:

@@ -7,20 +7,22 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from variegate.text.documents import Cluster, Document
+from variegate.text.extraction import page_document
 from variegate.text.languages import as_language
-from variegate.text.markup import html_text, markdown_text
+from variegate.text.markup import markdown_document
 
 __all__ = ["read_clusters", "read_documents", "read_duc", "read_text"]
 
-#: What makes plain text of a file's, by its suffix.
-_TO_TEXT: dict[str, Callable[[str], str]] = {
-    **dict.fromkeys((".txt", ".text"), str),
-    **dict.fromkeys((".md", ".markdown"), markdown_text),
-    **dict.fromkeys((".html", ".htm"), html_text),
+#: What makes a document of a file's text, by its suffix.
+_TO_DOCUMENT: dict[str, Callable[[str], Document]] = {
+    **dict.fromkeys((".txt", ".text"), Document),
+    **dict.fromkeys((".md", ".markdown"), markdown_document),
+    **dict.fromkeys((".html", ".htm"), page_document),
 }
 
 
@@ -55,10 +57,10 @@ def read_text(path: str | Path, encoding: str = "utf-8") -> str:
 
 
 def _document(source: str, name: str, suffix: str) -> Document:
-    text = _TO_TEXT.get(suffix.lower(), str)(source)
-    if not text.strip():
+    document = _TO_DOCUMENT.get(suffix.lower(), Document)(source)
+    if not document.text.strip():
         raise ValueError(f"there is no text in {name}")
-    return Document(text, name)
+    return replace(document, id=name)
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -69,14 +71,14 @@ def _files(path: Path) -> Iterator[Path]:
     found = sorted(
         file
         for file in path.rglob("*")
-        if file.suffix.lower() in _TO_TEXT
+        if file.suffix.lower() in _TO_DOCUMENT
         and file.is_file()
         and not any(part.startswith(".") for part in file.relative_to(path).parts)
     )
     if not found:
         raise ValueError(
             f"there is nothing to read in the folder {path}: "
-            f"files must end in {', '.join(_TO_TEXT)}"
+            f"files must end in {', '.join(_TO_DOCUMENT)}"
         )
     yield from found
 
@@ -89,10 +91,10 @@ def read_documents(
     Parameters
     ----------
     paths : path or paths
-        A Markdown (``.md``) or HTML file is turned into plain text, a paragraph
-        between blank lines; any other file is taken as it is.  A folder stands for
-        the text, Markdown and HTML files in it and below, sorted, without hidden
-        ones; ``"-"`` for standard input.
+        A Markdown (``.md``) file, or the main content of an HTML page, is turned into
+        plain text, a paragraph between blank lines; any other file is taken as it
+        is.  A folder stands for the text, Markdown and HTML files in it and below,
+        sorted, without hidden ones; ``"-"`` for standard input.
     encoding : str
 
     Returns

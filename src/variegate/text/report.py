@@ -11,7 +11,9 @@ from variegate.report.words import count, percent
 from variegate.text.budget import Budget
 from variegate.text.documents import Document
 from variegate.text.languages import as_language
-from variegate.text.paragraphs import paragraphs, trim
+from variegate.text.layout import blocks_of
+from variegate.text.paragraphs import trim
+from variegate.text.scripts import count_spaced_words
 from variegate.text.summary import MarkedSentence, Summary
 
 __all__ = ["html_report"]
@@ -73,7 +75,7 @@ def _facts(summary: Summary) -> dict[str, str]:
     if summary.budget is not None:
         budget = Budget.parse(summary.budget).describe()
     return {
-        "Length": f"{count(len(text.split()), 'word')}, "
+        "Length": f"{count(count_spaced_words(text), 'word')}, "
         f"{count(len(text), 'character')}, "
         f"{count(len(summary.sentences), 'sentence')}",
         "Budget": budget,
@@ -102,17 +104,17 @@ def _documents(summary: Summary) -> Iterator[dict[str, object]]:
         yield {
             "name": _name(document, place),
             "n_chosen": n_chosen,
-            "blocks": list(_blocks(document.text, entries, number)),
+            "blocks": list(_blocks(document, entries, number)),
         }
         number += n_chosen
 
 
 def _blocks(
-    text: str, entries: Sequence[MarkedSentence], number: int
+    document: Document, entries: Sequence[MarkedSentence], number: int
 ) -> Iterator[_Block]:
     """Yield a document in blocks; ``number`` is that of its first chosen sentence."""
-    heading = "h3"
-    for start, end, inside in _paragraphs(text, entries):
+    heading, text = "h3", document.text
+    for start, end, inside in _paragraphs(document, entries):
         first, last = trim(text, start, end)
         if first == last:
             yield _Block([_Piece(text[start:end])])
@@ -132,11 +134,12 @@ def _blocks(
 
 
 def _paragraphs(
-    text: str, entries: Sequence[MarkedSentence]
+    document: Document, entries: Sequence[MarkedSentence]
 ) -> Iterator[tuple[int, int, list[MarkedSentence]]]:
     """Cut a text into paragraphs, with the sentences that begin in each."""
     begin, following, inside = 0, 0, list[MarkedSentence]()
-    for cut in [*(start for start, _ in paragraphs(text)), len(text)]:
+    blocks, _ = blocks_of(document, None)
+    for cut in [*(block.start for block in blocks), len(document.text)]:
         while following < len(entries) and entries[following].sentence.start < cut:
             inside.append(entries[following])
             following += 1

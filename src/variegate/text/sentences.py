@@ -1,4 +1,4 @@
-"""Texts cut into sentences, by offsets, in any of the seven languages.
+"""Texts cut into sentences, by offsets, in many scripts.
 
 syntok finds the ends of the sentences of a paragraph, but in a *shadow* of it: a string
 of the same length in which what syntok does not know (other scripts, abbreviations,
@@ -13,16 +13,17 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
-from variegate.text.documents import Cluster, Sentence
+from variegate.text.documents import Cluster, Document, Sentence
 from variegate.text.languages import Language, as_language
+from variegate.text.layout import begins_amid, blocks_of, sentence_kind
 from variegate.text.paragraphs import (
     CLOSERS,
     INVISIBLE,
     MARKS,
-    kinds,
     paragraphs,
     trim,
 )
+from variegate.text.scripts import ENDS
 
 __all__ = ["split_cluster", "split_sentences"]
 
@@ -31,16 +32,17 @@ Span = tuple[int, int]
 _DEVANAGARI = "\u0900-\u097f"
 _CASELESS = f"\u0590-\u07ff{_DEVANAGARI}"
 
-# Ends of sentences that leave no doubt, with the closing marks that follow: dandas
-# (also typed as "|"), Arabic question marks, and full stops without a space after
-# them between words of scripts without capitals, after Hindi "is" and "was", before
-# English "I".
+# Ends of sentences that leave no doubt, with the closing marks that follow: those of
+# other scripts (dandas also typed as "|"), and full stops without a space after them
+# between words of scripts without capitals, after Hindi "is" and "was", before English
+# "I".
 _CERTAIN_END = re.compile(
-    rf"(?:[।॥؟۔]|(?<=[{_DEVANAGARI}])[ ]?\|"
+    rf"(?:[{ENDS}]|\uff0e(?!\d)|(?<=[{_DEVANAGARI}])[ ]?\|"
     rf"|(?<=[{_CASELESS}]{{3}})[.!?](?=[{_CASELESS}]{{3}})"
     rf"|(?:(?<=है|था|थे|थी|गई|गए)|(?<=हैं|थीं|गया)|(?<=\s))[.!?](?=[{_CASELESS}]{{2}})"
     rf"|(?<=[a-z]{{2}})[.!?](?=I[\s'’]))"
-    rf"(?:[ \t\u00a0\u202f]*+[।॥؟۔.!?»”›]|[{CLOSERS}])*+"
+    rf"(?:[ \t\u00a0\u202f]*+[{ENDS}.!?»”›]|[{CLOSERS}」』）】》〕］｝])*+"
+    r"(?!(?<=[」』])[\u3041-\u309f、，])"  # 「え？」と言った。
 )
 _SAME_LENGTH = str.maketrans("…\x85\u037e", "..?")
 _SEMICOLON = re.compile(r"(?<![\u0370-\u03ff\u1f00-\u1fff]);")
@@ -53,7 +55,7 @@ _ANY_END = re.compile(r"(?<=[.!?]\s)[^\W\d_]")
 _ENDS_HERE = re.compile(r"[.!?;‼‽⁇⁈⁉。﹒﹗！．？｡]")
 _STOP_AFTER_BRACKET = re.compile(r"[.!?]++\s++(?=[^a-zα-ω])")
 _WORD_CHARACTER = re.compile(r"\w")
-_NUMBERING = re.compile(r"\W*\d{1,3}\W*$")
+_NUMBERING = re.compile(r"\W*(?:\d{1,2}\.)*\d{1,3}\W*$")
 
 
 @cache
@@ -170,30 +172,49 @@ def split_sentences(
 
 
 def _split_document(
-    number: int, text: str, language: Language | None
+    number: int, document: Document, language: Language | None
 ) -> Iterator[Sentence]:
-    shadow = _shadow(text, language)
-    spans = paragraphs(text)
-    marks = kinds([text[start:end] for start, end in spans], language)
-    position = 0
-    for paragraph, kind in zip(spans, marks, strict=True):
-        pieces = _sentence_spans(text, shadow, paragraph)
-        if kind != "body" and pieces:
+    text = document.text
+    shadow = _shadow(_without_code(document), language)
+    blocks, known = blocks_of(document, language)
+    position, previous = 0, None
+    for block in blocks:
+        pieces = _sentence_spans(text, shadow, (block.start, block.end))
+        if block.kind != "body" and pieces:
             pieces = [(pieces[0][0], pieces[-1][1])]
-        for start, end in pieces:
+        amid = known and begins_amid(document, block, previous)
+        for place, (start, end) in enumerate(pieces):
+            kind = block.kind
+            if known and kind == "body":
+                kind = sentence_kind(text[start:end])
+            if amid and place == 0 and kind == "body":
+                kind = "other"
             yield Sentence(number, start, end, text[start:end], kind, position)
             position += kind == "body"
+        previous = block if pieces else previous
+
+
+def _without_code(document: Document) -> str:
+    """Return a text of the same length, a made-up name in place of each code span."""
+    pieces, last = [], 0
+    for start, end in document.unbroken:
+        # A single letter before a full stop would be an initial, a digit is none.
+        name = "C" + "c" * (end - start - 1) if end - start > 1 else "7"
+        pieces += [document.text[last:start], name]
+        last = end
+    return "".join([*pieces, document.text[last:]])
 
 
 def split_cluster(cluster: Cluster) -> list[Sentence]:
     """Return the sentences of all documents of a cluster, in order.
 
-    Headlines, headings and date lines are kept whole and marked by their ``kind``.
-    Their ``position`` is that of the next sentence of the body.
+    Headlines, headings, date lines and what is no running text are kept whole and
+    marked by their ``kind``.  Their ``position`` is that of the next sentence of the
+    body.
     """
     language = as_language(cluster.language)
     return [
         sentence
         for number, document in enumerate(cluster.documents)
-        for sentence in _split_document(number, document.text, language)
+        for sentence in _split_document(number, document, language)
     ]

@@ -32,7 +32,8 @@ from variegate.text.decoding import (
     TEXT_DECODERS,
     text_decoder,
 )
-from variegate.text.documents import Cluster, Document
+from variegate.text.detection import language_of
+from variegate.text.documents import Cluster, Document, as_documents
 from variegate.text.quality import FEATURE_SETS, feature_names
 from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.tfidf import CORPUS, CorpusFrequencies
@@ -257,11 +258,13 @@ class Summarizer(Application):
             that were learned.  By default 1, or the nearest to it.
         language : str, optional
             Of the documents; for abbreviations, words that say little, and pronouns.
+            "none" for one about which nothing is known; by default it is detected.
         random_state : None, int or numpy.random.Generator
             By default that of the model.
         """
         check_is_fitted(self, "family_")
-        cluster = Cluster(_as_documents(documents), language=language)
+        checked = as_documents(documents)
+        cluster = Cluster(checked, language=language_of(checked, language))
         view = ClusterView.of(cluster, self.corpus_)
         return self.summarize_view(view, budget, omega, random_state)
 
@@ -356,21 +359,6 @@ def _kernel(similarity: str) -> Kernel:
 
 def _as_budget(budget: str | Budget) -> Budget:
     return budget if isinstance(budget, Budget) else Budget.parse(str(budget))
-
-
-def _as_documents(documents: Sequence[Document | str]) -> list[Document]:
-    if isinstance(documents, str | Document):
-        documents = [documents]
-    for number, document in enumerate(documents):
-        if not isinstance(document, str | Document):
-            raise TypeError(
-                f"document {number} is a {type(document).__name__}: documents are "
-                "texts or Document objects"
-            )
-    checked = [Document(text) if isinstance(text, str) else text for text in documents]
-    if not any(document.text.strip() for document in checked):
-        raise ValueError("there is no text to summarize")
-    return checked
 
 
 def _summary(

@@ -21,8 +21,8 @@ class MarkedSentence:
     sentence : Sentence
     probability : float or None
         That a set drawn from the model holds it.  None where it was no candidate: a
-        headline, a date line, a repetition, a fragment, or of too low a quality among
-        too many.
+        headline, a date line, no running text, a repetition, a fragment, or of too low
+        a quality among too many.
     chosen : bool
     """
 
@@ -42,6 +42,7 @@ class Summary:
     budget : str or None
     omega : float
     language : str or None
+        As given or detected.
     selection : Selection
         Which of ``marked`` were chosen, and why the search ended: its ``stop_reason``,
         ``gap`` and ``is_optimal``.
@@ -94,16 +95,26 @@ class Summary:
         return card(title, facts, chosen)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return plain values, for JSON.
+
+        ``documents`` holds the text of each document as it was read, and ``start`` and
+        ``end`` of a sentence are offsets into it: of Markdown and HTML, the source has
+        others.
+        """
         return {
             "summary": self.text,
             "budget": self.budget,
             "omega": self.omega,
             "language": self.language,
             **(self.selection.ending() if self.selection else {}),
+            "documents": [
+                {"id": one.id, "reader": one.reader or None, "text": one.text}
+                for one in self.documents
+            ],
             "sentences": [
                 {
                     "document": self.documents[entry.sentence.document].id,
+                    "document_number": entry.sentence.document,
                     "start": entry.sentence.start,
                     "end": entry.sentence.end,
                     "text": entry.sentence.text,

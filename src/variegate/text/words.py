@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
@@ -13,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from variegate._typing import FloatArray
+from variegate.text.scripts import UNSPACED
 
 __all__ = ["WordCounts", "bigrams", "count_words", "unit_rows", "used_only", "words"]
 
@@ -33,9 +35,39 @@ def _word() -> Any:
     return regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*")
 
 
+@cache
+def _clusters() -> Any:
+    """Return the pattern of a letter with its marks."""
+    import regex
+
+    return regex.compile(r"\X")
+
+
+_UNSPACED_RUN = re.compile(f"([{UNSPACED}]+)")
+
+
 def words(text: str) -> list[str]:
-    """Return the words of a text in lower case, in any script."""
-    return list(_word().findall(normalize("NFC", text).lower()))
+    """Return the words of a text in lower case, in any script.
+
+    Scripts without spaces between words (Chinese, Japanese, Thai, Lao, Burmese, Khmer)
+    give pairs of neighbouring letters, as is usual where there is no dictionary.
+    """
+    found: list[str] = _word().findall(normalize("NFC", text).lower())
+    if _UNSPACED_RUN.search(text) is None:
+        return found
+    return [piece for word in found for piece in _pieces(word)]
+
+
+def _pieces(word: str) -> Iterator[str]:
+    for number, run in enumerate(_UNSPACED_RUN.split(word)):
+        if number % 2 == 0:
+            if run:
+                yield run
+            continue
+        letters = _clusters().findall(run)
+        if len(letters) == 1:
+            yield run
+        yield from (first + second for first, second in pairwise(letters))
 
 
 def bigrams(tokens: Sequence[str]) -> list[tuple[str, str]]:

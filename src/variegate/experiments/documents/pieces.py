@@ -210,7 +210,7 @@ def _along_omega(setup: Setup, learn: Clusters, judge: Clusters) -> Iterator[Rec
         rouge = rouge_for("long", cluster, Path(setup.data))
         for omega in settings.omegas:
             text = model.summarize(
-                cluster.documents, omega=omega, language=cluster.language
+                cluster.documents, omega=omega, language=cluster.language or "none"
             ).text
             scores = _scores(rouge, text, cluster.references)
             words = {"omega": omega, "words": len(text.split())}
