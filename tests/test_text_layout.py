@@ -3,6 +3,7 @@
 import pytest
 
 from variegate.text.documents import Cluster, Document, Sentence
+from variegate.text.layout import sentence_kind
 from variegate.text.sentences import split_cluster, split_sentences
 
 LICENCE = """                    A PUBLIC LICENSE
@@ -195,6 +196,30 @@ def test_one_sentence_a_line_stays_so():
     ]
     text = "".join(f"{line}.\n" for line in lines)
     assert found(text) == [f"{line}." for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("Rain fell all day.", "body"),
+        ("雨が降っている。", "body"),
+        ("THERE IS NO WARRANTY.", "body"),
+        ("1. You may copy it.", "body"),
+        ("Is it whole?", "body"),
+        ("2. Is it whole?", "headline"),
+        ("2. Grant of Copyright License.", "headline"),
+        ("Effect of New Versions.", "headline"),
+        ("Rain fell all", "other"),
+        ("It is done as follows:", "other"),
+        ("This is the case if it rains; and", "other"),
+        ("Copyright (C) 2007 Some Foundation, Inc.", "other"),
+        ("ls [OPTION]... [FILE...]", "other"),
+        ("do not ignore entries starting with .", "other"),
+        ("MAKE_MEM_DEFINED_IF_ADDRESSABLE.", "other"),
+    ],
+)
+def test_what_is_a_sentence(sentence, kind):
+    assert sentence_kind(sentence) == kind
 
 
 def test_hyphens_at_line_ends_stay():

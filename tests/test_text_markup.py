@@ -29,8 +29,9 @@ their life.</p>
 <p>For example, this code takes ownership:</p>
 <pre><code>let s = String::from("hello"); // s is valid from here.</code></pre>
 <p>then prints it, although nobody asked for it to be printed.</p>
-<p>The memory is returned once the variable that owns it goes out of scope, and the
-compiler checks that nobody uses it later.</p>
+<p>The memory is returned once <code><a href="c.html">the_variable</a>() &gt; 0</code>
+that <a href="d.html">owns it</a><!-- ignore --> goes out of scope, and the compiler
+checks that nobody uses it later.</p><p><tt>MAKE_MEM_DEFINED_IF_ADDRESSABLE.</tt></p>
 <ul><li><a href="b.html">The first chapter of this book explains it.</a></li></ul>
 <table><tr><td>stack</td><td>It is fast.</td></tr></table>
 </main>
@@ -41,8 +42,8 @@ BODY = [
     "Ownership is a set of rules that govern how a program manages memory.",
     "All programs have to manage the way they use memory while running, and drop. It "
     "ends their life.",
-    "The memory is returned once the variable that owns it goes out of scope, and the "
-    "compiler checks that nobody uses it later.",
+    "The memory is returned once the_variable() > 0 that owns it goes out of scope, "
+    "and the compiler checks that nobody uses it later.",
 ]
 
 
@@ -162,7 +163,7 @@ def test_markdown_sentences():
     assert sentences(document) == [
         "The url.parse() method and fs. Read take a string.",
         "x is another name of y.",
-        "It is not used.",
+        "It is used.",
         "Names are compared without regard to case.",
         "Returns the value of the first pair, if there is one.",
         "Nobody knows who wrote this footnote.",

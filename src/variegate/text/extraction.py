@@ -50,20 +50,22 @@ class _XmlReader(HtmlReader):
         super().__init__(by_class=False)
         self._open: list[str] = []
 
-    def _name(self, tag: str) -> str:
+    def _name(self, tag: str, attrs: Attributes) -> str:
+        if tag == "hi" and ("rend", "#t") in attrs:  # typewriter
+            return "tt"
         tag = _HTML_NAMES.get(tag, tag)
         holds = any(name in _HOLDS_TEXT for name in self._open)
         return "pre" if tag == "code" and not holds else tag
 
     def handle_starttag(self, tag: str, attrs: Attributes) -> None:
         """Begin an element, by its name in HTML."""
-        name = self._name(tag)
+        name = self._name(tag, attrs)
         super().handle_starttag(name, [])
         self._open.append(name)
 
     def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
         """Begin an element that ends itself."""
-        super().handle_startendtag(self._name(tag), [])
+        super().handle_startendtag(self._name(tag, attrs), [])
 
     def handle_endtag(self, tag: str) -> None:
         """End an element."""
@@ -86,12 +88,17 @@ def page_document(source: str) -> Document:
         )
     try:
         page = html.document_fromstring(
-            source.encode(errors="replace"), parser=html.HTMLParser(encoding="utf-8")
+            source.encode(errors="replace"),
+            parser=html.HTMLParser(
+                encoding="utf-8", remove_comments=True, remove_pis=True
+            ),
         )
     except etree.ParserError:  # nothing in it
         return _built_in(source, "trafilatura found no text")
     for element in page.xpath(_NEVER_TEXT):
         element.drop_tree()
+    for element in page.xpath("//code//*"):  # else their text comes before the rest
+        element.drop_tag()
     xml = trafilatura.extract(
         page,
         output_format="xml",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -14,13 +15,13 @@ from variegate.text.paragraphs import (
     kinds,
     wrapped_paragraphs,
 )
-from variegate.text.scripts import ends_sentence
+from variegate.text.scripts import count_spaced_words, ends_sentence
 
 __all__ = ["begins_amid", "blocks_of", "sentence_kind"]
 
 _COPYRIGHT = re.compile(r"(?i)(?:copyright\W+(?:©|\(c\)|\d)|©|\(c\)\s+\d)")
 _NUMBERED = re.compile(r"(?:section\s+)?\d{1,3}(?:\.\d{1,3})*[.:)]?\s+(?=\D)", re.I)
-_LOOSE_DOTS = re.compile(r"\s\.+$|\.\.\]+$")  # "starting with .", "[FILE...]"
+_LOOSE_DOTS = re.compile(r"[\s,]\.+$|\.\.\]+$")  # "starting with .", "[FILE...]"
 _WORD_CHARACTER = re.compile(r"\w")
 
 #: What has more words is a sentence, not a title.
@@ -108,21 +109,28 @@ def begins_amid(document: Document, block: Block, previous: Block | None) -> boo
         return False
     if document.blocks is not None and previous.kind == "headline":
         return False
-    if not text[start].islower() or any(span[0] == start for span in document.unbroken):
+    if not text[start].islower() or _is_code(document, start):
         return False
     return not ends_sentence(text[previous.start : previous.end])
+
+
+def _is_code(document: Document, place: int) -> bool:
+    """Whether a span of code begins at a place."""
+    following = bisect_left(document.unbroken, (place, 0))
+    spans = document.unbroken[following : following + 1]
+    return any(start == place for start, _ in spans)
 
 
 def sentence_kind(sentence: str) -> Kind:
     """Say what a sentence is that stands in a paragraph of known layout."""
     if not ends_sentence(sentence) or _COPYRIGHT.match(sentence):
         return "other"
-    if _LOOSE_DOTS.search(sentence[-10:]):
+    if _LOOSE_DOTS.search(sentence[-10:]) or count_spaced_words(sentence) == 1:
         return "other"
     number = _NUMBERED.match(sentence)
-    return (
-        "headline" if _is_title(sentence[number.end() if number else 0 :]) else "body"
-    )
+    asked = number is not None and sentence.endswith("?")  # in a list of questions
+    named = _is_title(sentence[number.end() if number else 0 :])
+    return "headline" if asked or named else "body"
 
 
 def _is_title(text: str) -> bool:

@@ -34,7 +34,7 @@ def _names(text: str) -> frozenset[str]:
 # Elements whose content is no text of the page.
 _NO_TEXT = _names(
     """script style noscript template title nav footer aside svg math button select
-    textarea iframe object audio video canvas dialog pre menu"""
+    textarea iframe object audio video canvas dialog pre menu del s strike"""
 )
 # Elements inside a line of text; all others begin and end paragraphs.
 _INLINE = _names(

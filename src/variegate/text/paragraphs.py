@@ -160,9 +160,11 @@ def _goes_on(text: str, first: _Line, last: _Line, line: _Line, width: int) -> b
     first_letter = _FIRST_LETTER.match(text, line.start)
     if first_letter and first_letter[1].islower():
         return last.width >= 0.5 * width or (item is not None and last is first)
-    # Ragged: the next line begins with a name, though it had room here.
+    # Ragged: the next line begins with a name, or all is in capitals, though it had
+    # room here.
     breaks_off = _BREAKS_OFF.search(text[last.end - 2 : last.end])
-    return last.width >= 0.8 * width and breaks_off is not None
+    capitals = text[last.start : last.end].isupper() and text[last.end - 1].isalpha()
+    return last.width >= 0.8 * width and (breaks_off is not None or capitals)
 
 
 def paragraphs(text: str) -> list[Span]:
