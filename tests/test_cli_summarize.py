@@ -273,6 +273,7 @@ def test_no_files(variegate):
         (["a.txt", "--omega", "9"], "omega=9, but this model was learned for 0.5 to 2"),
         (["a.txt", "--omega", "nan"], "omega=nan, but this model was learned for"),
         (["a.txt", "--language", "elvish"], "unknown language 'elvish': use one of en"),
+        (["gone.txt", "--language", "de"], "there is no file gone.txt"),
         (["a.txt", "--model", "a.txt"], "a.txt"),
         (["a.txt", "--model", "gone.json"], "'gone.json' does not exist"),
         (["a.txt", "--html", "gone/page.html"], "there is no folder gone"),

@@ -51,16 +51,13 @@ def _language(value: str) -> str:
     return other or (language.name if language else "none")
 
 
-def _with_lists(language: str | None) -> str | None:
+def _say_without_lists(other: str | None) -> None:
     """Say what becomes of a language that nothing is known about."""
-    other = None if language is None else other_language(language)
-    if other is None:
-        return language
-    note(
-        f"there are no word lists for {other.capitalize()}; sentences are split by the "
-        "rules for all languages, as with --language none"
-    )
-    return "none"
+    if other is not None:
+        note(
+            f"there are no word lists for {other.capitalize()}; sentences are split by "
+            "the rules for all languages, as with --language none"
+        )
 
 
 def _say_readers(documents: Sequence[Document]) -> None:
@@ -127,7 +124,7 @@ def summarize(
                 "standard input"
             )
         files = ("-",)
-    language = _with_lists(language)
+    other = None if language is None else other_language(language)
     documents = read_documents(files, encoding)
     sources = [document.id for document in documents]
     refuse_to_replace(
@@ -135,8 +132,10 @@ def summarize(
     )
     refuse_existing(force, html)
     summarizer = text.load_default() if model is None else Summarizer.load(model)
+    known = language if other is None else "none"
+    summary = summarizer.summarize(documents, budget, omega, known)
+    _say_without_lists(other)
     _say_readers(documents)
-    summary = summarizer.summarize(documents, budget, omega, language)
     if html is not None:
         write_atomic(html, html_report(summary, _title(documents)))
     if as_json:
