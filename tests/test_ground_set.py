@@ -7,13 +7,13 @@ from scipy import sparse
 import variegate as vg
 from variegate.ground_set import (
     GroundSetError,
-    as_members,
     check_ground_sets,
     check_subsets,
     naming,
     renumbering,
 )
 from variegate.learning.parameters import InfeasibleError
+from variegate.subsets import as_members
 
 
 def test_quality_features_serve_both_purposes():

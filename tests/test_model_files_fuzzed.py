@@ -279,6 +279,14 @@ def test_describe_says_in_a_line_what_is_damaged(
     assert fails(caller(monkeypatch, capsys)("describe", damaged), message)
 
 
+def test_an_omega_that_is_nearly_nothing_is_described(tmp_path):
+    document = kept(FOLDER / "table-selector-v1.json")
+    document["omega"] = document["models"][0]["omega"] = 1e-320
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(document))
+    assert loads(path)
+
+
 def test_models_of_a_family_have_one_kernel(tmp_path):
     document = kept(FOLDER / "table-selector-v1.json")
     document["models"][0]["kernel"] = {"type": "Linear", "parameters": {}, "state": {}}

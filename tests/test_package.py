@@ -98,7 +98,7 @@ def test_import_loads_nothing_optional():
 #: for a type, from its own room and from those on lines above it.
 LAYERS = """
 _version _typing
-_validation _random _files _processes schema
+_validation _random _files _processes schema subsets
 compiled report
 linalg
 ground_set selection metrics

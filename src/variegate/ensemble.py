@@ -10,7 +10,6 @@ from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate._validation import check_real
 from variegate.decoding import Constraint, Decoder, as_decoder
-from variegate.ground_set import as_members
 from variegate.linalg.coins import law_of_heads
 from variegate.linalg.limits import MATRIX_ITEMS
 from variegate.linalg.psd import check_semidefinite, check_symmetric
@@ -18,6 +17,7 @@ from variegate.linalg.representations import Dense, Factored, Representation, se
 from variegate.linalg.representations.factored import refuse_large_matrix
 from variegate.sampling import sample_spectral, sample_spectral_k
 from variegate.selection import Selection
+from variegate.subsets import as_members
 
 __all__ = ["LEnsemble"]
 

@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray, SubsetLike
+from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_real
+from variegate.subsets import as_members
 
 __all__ = [
     "GroundSet",
     "GroundSetError",
-    "as_members",
     "check_costs",
     "check_error_costs",
     "check_ground_sets",
@@ -324,72 +324,6 @@ def check_same_features(ground_set: GroundSet, first: GroundSet) -> None:
             f"it has the similarity blocks {_names(ground_set.blocks)} but the first "
             f"has {_names(first.blocks)}"
         )
-
-
-def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
-    """Return ``subset`` as sorted item numbers, or say what is wrong with it.
-
-    A boolean mask of length ``n_items`` and a list of distinct numbers from
-    ``0 .. n_items - 1`` are both accepted.
-    """
-    if isinstance(subset, list | tuple) and _mixes_flags_and_numbers(subset):
-        raise ValueError("a subset holds item numbers or a boolean mask, not both")
-    try:
-        array = np.asarray(subset)
-    except ValueError as error:
-        raise ValueError("a subset is a flat list of item numbers or a mask") from error
-    if array.dtype == object and array.ndim == 1:
-        # Tables hand over flags and numbers as Python objects.
-        if _mixes_flags_and_numbers(array):
-            raise ValueError("a subset holds item numbers or a boolean mask, not both")
-        if all(isinstance(entry, bool | int | np.generic) for entry in array):
-            array = np.array(array.tolist())
-    if array.size == 0 and array.dtype != bool:
-        return np.zeros(0, dtype=np.intp)
-    if array.ndim != 1:
-        raise ValueError(
-            "a subset is a flat list of item numbers or a mask, "
-            f"got shape {array.shape}"
-        )
-    if array.dtype == bool:
-        if len(array) != n_items:
-            raise ValueError(
-                f"the mask has length {len(array)} but there are {n_items} items"
-            )
-        return np.flatnonzero(array)
-    if not np.issubdtype(array.dtype, np.integer):
-        is_mask = len(array) == n_items and array.dtype.kind == "f"
-        is_mask = is_mask and bool(np.isin(array, (0.0, 1.0)).all())
-        raise ValueError(
-            f"a subset holds item numbers or a boolean mask, got {array.dtype} values"
-            + is_mask * ": if 1 marks the chosen items, give it as mask.astype(bool)"
-        )
-    outside = (array < 0) | (array >= n_items)
-    if outside.any():
-        raise ValueError(
-            f"item {array[outside][0]} is out of range: there are {n_items} items, "
-            f"numbered 0 to {n_items - 1}"
-        )
-    members, counts = np.unique(array, return_counts=True)
-    if (counts > 1).any():
-        is_mask = len(array) == n_items and int(members[-1]) <= 1
-        raise ValueError(
-            f"item {members[counts > 1][0]} is repeated in the subset"
-            + is_mask * ": if 1 marks the chosen items, give it as mask.astype(bool)"
-        )
-    return members.astype(np.intp)
-
-
-def _mixes_flags_and_numbers(subset: Sequence[Any] | AnyArray) -> bool:
-    flags = sum(isinstance(entry, bool | np.bool_) for entry in subset)
-    return 0 < flags < len(subset)
-
-
-def as_indicator(members: IntArray, n_items: int) -> BoolArray:
-    """Return the boolean mask of item numbers."""
-    indicator = np.zeros(n_items, dtype=bool)
-    indicator[members] = True
-    return indicator
 
 
 def check_subsets(

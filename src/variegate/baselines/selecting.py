@@ -13,8 +13,8 @@ from variegate._typing import BoolArray, FloatArray, IntArray, RandomState, Subs
 from variegate._validation import check_real
 from variegate.baselines.methods import METHODS, Candidates
 from variegate.decoding import Constraint
-from variegate.ground_set import as_members
 from variegate.linalg.cosine import chunks, unit_rows
+from variegate.subsets import as_members
 
 __all__ = ["select"]
 

@@ -13,8 +13,8 @@ from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.repetition import without_copies
 from variegate.decoding.size_search import Best, SizeSearch
 from variegate.decoding.sized_weights import SizedWeights
-from variegate.ground_set import as_members
 from variegate.selection import Selection
+from variegate.subsets import as_members
 
 
 @dataclass(frozen=True)

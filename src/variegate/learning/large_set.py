@@ -15,11 +15,11 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate.compiled import dense
-from variegate.ground_set import as_indicator
 from variegate.learning.objective import LargeMarginLoss
 from variegate.linalg import lapack
 from variegate.linalg.determinants import DOUBTFUL_PIVOT, NotPositiveDefiniteError
 from variegate.linalg.scratch import scratch
+from variegate.subsets import as_indicator
 
 __all__ = ["large_set_loss"]
 

@@ -57,12 +57,7 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
-from variegate.ground_set import (
-    GroundSetError,
-    as_indicator,
-    as_members,
-    check_error_costs,
-)
+from variegate.ground_set import GroundSetError, check_error_costs
 from variegate.linalg.determinants import (
     DOUBTFUL_PIVOT,
     NotPositiveDefiniteError,
@@ -71,6 +66,7 @@ from variegate.linalg.determinants import (
 )
 from variegate.linalg.limits import STACK_LIMIT
 from variegate.linalg.psd import check_semidefinite, check_symmetric
+from variegate.subsets import as_indicator, as_members
 
 __all__ = ["LargeMarginLoss", "LossTerms", "Targets", "large_margin_loss"]
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import (
     GroundSet,
-    as_members,
     check_error_costs,
     check_ground_sets,
     check_same_features,
     check_subsets,
     naming,
 )
+from variegate.subsets import as_members
 
 __all__ = [
     "Example",

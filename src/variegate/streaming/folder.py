@@ -15,8 +15,9 @@ from scipy import sparse
 from variegate._files import write_atomic
 from variegate._typing import AnyArray, BoolArray
 from variegate._validation import check_count
-from variegate.ground_set import GroundSet, as_indicator
+from variegate.ground_set import GroundSet
 from variegate.streaming.examples import Example, Examples
+from variegate.subsets import as_indicator
 
 __all__ = ["PairFolder", "write_pairs"]
 

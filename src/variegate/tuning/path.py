@@ -184,7 +184,7 @@ class OmegaPath:
 def omega_name(omega: float) -> str:
     """Write powers of two below one as fractions, and the rest short."""
     inverse = 1.0 / omega
-    if omega < 1.0 and inverse == round(inverse) and inverse <= 4096:
+    if omega < 1.0 and inverse <= 4096 and inverse == round(inverse):
         return f"1/{inverse:.0f}"
     return f"{omega:.3g}"
 
