@@ -14,9 +14,9 @@ from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import stage_progress
 from variegate.cli.results import echo_json, json_option, say
 from variegate.cli.table_options import (
-    EMPTY,
     JOBS,
     MEMORY,
+    empty_groups,
     load_selector,
     need_tables,
     trade_off,
@@ -68,7 +68,8 @@ def _count(value: str) -> int | str:
 )  # fmt: skip
 @click.option(
     "--relevance", metavar="COLUMN",
-    help="What untrained methods go by; by default the first quality column.",
+    help="What untrained methods go by; by default the relevance of the first model, "
+    "or its first quality column.",
 )  # fmt: skip
 @click.option(
     "--k", callback=_count, metavar="N",
@@ -85,7 +86,10 @@ def _count(value: str) -> int | str:
     help="The costs for --budget; by default those of the first model.",
 )  # fmt: skip
 @trade_off(help="Of untrained methods: from 0 (relevance only) to 1 (diversity only).")
-@EMPTY
+@empty_groups(
+    help="What to do with groups of which no row was chosen; by default as the first "
+    "model was fitted.",
+)
 @click.option("--label", metavar="COLUMN", help="By default that of the first model.")
 @MEMORY
 @JOBS
@@ -134,7 +138,7 @@ def evaluate(
         given |= {"methods": methods, "relevance": relevance, "progress": progress}
         given["train"] = None if train is None else as_table(train)
         result = first.evaluate(source, others=others, name=name, **given)
-    if methods and relevance is None:
+    if methods and relevance is None and first.columns_.relevance is None:
         # Not before, so that what is wrong is said in one line.
         guessed = first.default_relevance()
         if guessed is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from variegate.application.table_defaults import (
+    EMPTY_GROUPS,
     KERNELS,
     MISSING,
     default_estimator,
@@ -27,12 +28,12 @@ from variegate.cli.paths import (
 from variegate.cli.progress import stage_progress
 from variegate.cli.results import echo_json, say, say_written
 from variegate.cli.table_options import (
-    EMPTY,
     JOBS,
     JSON,
     MEMORY,
     column_options,
     columns_of,
+    empty_groups,
     need_tables,
 )
 from variegate.cli.values import NAMES, POSITIVE, Number
@@ -67,7 +68,11 @@ _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
     help="What an empty cell is: an error (the default), the average of its column, "
     "or a kind of its own.",
 )
-@EMPTY
+@empty_groups(
+    default=EMPTY_GROUPS[0],
+    show_default=True,
+    help="What to do with groups of which no row was chosen, here and in evaluate.",
+)
 @click.option(
     "--lam",
     type=Number(min=0.0),
@@ -179,8 +184,7 @@ def fit(
         selector.fit(source, progress=progress)
         selector.save(out)
         if html is not None or report is not None:
-            relevance, name = columns.relevance, str(out)
-            made = selector.report(source, relevance, show, name, progress)
+            made = selector.report(source, None, show, str(out), progress)
             _write(made, html, report)
     if as_json:
         echo_json(selector.describe().numbers)
@@ -207,7 +211,7 @@ def _selector(columns: Columns, given: Mapping[str, Any]) -> TableSelector:
     is_tuned = given["tune"] or given["target_precision"] or given["target_recall"]
     if given["lam"] is not None and is_tuned:
         raise click.UsageError("--tune and --target-... choose lambda: leave out --lam")
-    known = {**asdict(replace(columns, relevance=None)), **given}
+    known = {**asdict(columns), **given}
     return TableSelector(**{n: v for n, v in known.items() if v not in (None, ())})
 
 

@@ -78,12 +78,9 @@ JOBS = click.option(
     help="Threads or processes that work at a time; by default one a core.",
 )
 
-EMPTY = click.option(
-    "--empty-groups",
-    type=click.Choice(table_defaults.EMPTY_GROUPS),
-    default=table_defaults.EMPTY_GROUPS[0],
-    show_default=True,
-    help="What to do with groups of which no row was chosen.",
+#: What to do with groups of which no row was chosen.
+empty_groups = partial(
+    click.option, "--empty-groups", type=click.Choice(table_defaults.EMPTY_GROUPS)
 )
 
 #: From relevance to diversity, for methods that learn nothing.

@@ -18,7 +18,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.tables.columns import is_number, is_text, is_vector
 from variegate.tables.table import Table, TableError
 
-__all__ = ["Batch", "Cells", "as_labels", "batches"]
+__all__ = ["Batch", "Cells", "as_labels", "batches", "check_relevance"]
 
 #: How a label may be written where cells are text.
 _FLAGS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "0.0": 0.0, "1.0": 1.0}
@@ -242,6 +242,13 @@ def _why_no_number(kind: pa.DataType) -> str:
             "an age in days"
         )
     return f"holds {kind} values, not numbers"
+
+
+def check_relevance(table: Table, name: str | None) -> None:
+    """Refuse a column whose type says that it holds no numbers."""
+    if name is not None and not table.is_untyped:
+        # No rows are read: what is wrong with a type is wrong with none of them.
+        Cells(pa.array([], table.schema.field(name).type), name).numbers()
 
 
 def as_labels(y: Any) -> BoolArray | None:

@@ -1,12 +1,12 @@
-"""What a fitted selector does: choose from other tables, and be judged by them."""
+"""What a fitted selector does: choose from other tables."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,25 +15,17 @@ from variegate._validation import check_count, check_number
 from variegate.application.base import Application
 from variegate.baselines.ordering import Ordering
 from variegate.estimator import LargeMarginDPP
-from variegate.tables.cells import as_labels
 from variegate.tables.choosing import Choices, choose
 from variegate.tables.columns import Columns
-from variegate.tables.comparison import compare, untrained_ways
 from variegate.tables.encoding import Encoding
-from variegate.tables.evaluation import SCORES, Evaluation, evaluate
 from variegate.tables.groups import Groups
 from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
 from variegate.tables.output import Output
-from variegate.tables.rivals import learn_rivals
-from variegate.tables.splitting import only, usable_groups
+from variegate.tables.settings import watched
 from variegate.tables.survey import survey
 from variegate.tables.table import Progress, Table, TableError, as_table, ignore
-from variegate.tables.terms import Terms
 from variegate.tables.ways import Chooser, Elsewhere, Way
-
-if TYPE_CHECKING:
-    from variegate.application.description import Description
-    from variegate.tables.report import Report
+from variegate.tuning.path import OmegaPath
 
 __all__ = ["FittedSelector"]
 
@@ -48,7 +40,9 @@ class FittedSelector(Application):
     _noun = "table selector"
     _feature_set = "the table"
     #: The estimator is stored as the models, and the rest is about the machine.
-    _not_stored = ("estimator", "kernel", "decoder", "n_jobs", "memory")
+    _not_stored = (
+        "estimator", "kernel", "decoder", "n_jobs", "memory", "verbose",
+    )  # fmt: skip
 
     columns_: Columns
     encoding_: Encoding
@@ -56,11 +50,13 @@ class FittedSelector(Application):
     k_: int | None
     ordering_: Ordering | None
     elsewhere_: Elsewhere | None
+    path_: OmegaPath | None
     seed_: int
     decoder: Any
     empty_groups: str
     memory: int
     n_jobs: int | None
+    verbose: bool
 
     # What was learned -------------------------------------------------------------
 
@@ -100,48 +96,15 @@ class FittedSelector(Application):
         group: str | None = None,
         label: str | None = None,
         cost: str | None = None,
+        relevance: str | None = None,
     ) -> Self:
         """Return the fitted selector for tables with other names for these columns."""
         check_is_fitted(self, "family_")
         other = copy.copy(self)
         given = {"group": group, "label": label, "cost": cost}
+        given |= {"relevance": relevance}
         other.columns_ = self.columns_.updated(given)
         return other
-
-    def report(
-        self,
-        X: Any,
-        relevance: str | None = None,
-        show: Sequence[str] | None = None,
-        model: str = "model.json",
-        progress: Progress | None = None,
-    ) -> Report:
-        """Return a report of the training, to be written as a page or as Markdown.
-
-        Parameters
-        ----------
-        X : data frame, Arrow table or path
-            The table that the selector was fitted on.
-        relevance : str, optional
-            A column that untrained methods go by; without it they are left out.
-        show : sequence of str, optional
-            Columns to show in examples; by default the item and some of the quality.
-        model : str, default="model.json"
-            The name of the file that the selector is saved in.
-        progress : callable, optional
-        """
-        from variegate.tables.report.gathering import make_report
-
-        check_is_fitted(self, "family_")
-        table = as_table(X)
-        return make_report(self, table, relevance, show, model, progress or ignore)
-
-    def describe(self) -> Description:
-        """Return what was learned and from what: print it, or take its ``numbers``."""
-        from variegate.tables.report.description import describe
-
-        check_is_fitted(self, "family_")
-        return describe(self)
 
     # Choosing ---------------------------------------------------------------------
 
@@ -177,7 +140,7 @@ class FittedSelector(Application):
             group how the search ended.
         """
         check_is_fitted(self, "family_")
-        progress = progress or ignore
+        progress = watched(progress, self.verbose)
         chooser = self._chooser(omega, k, budget)
         groups = self._groups(
             as_table(X), use_costs=budget is not None, progress=progress
@@ -303,101 +266,6 @@ class FittedSelector(Application):
         check_is_fitted(self, "family_")
         output, table = Output(keep_all, drop, out), as_table(X)
         output.check(table, has_probability=True)
+        progress = watched(progress, self.verbose)
         choices = self.choose(table, k, budget, omega, progress)
-        return output.of(X, choices, progress or ignore)
-
-    # Judging ----------------------------------------------------------------------
-
-    def evaluate(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        methods: Sequence[str] = (),
-        relevance: str | None = None,
-        k: int | str | None = None,
-        budget: float | None = None,
-        train: Any = None,
-        trade_off: float = 0.5,
-        omega: float | None = None,
-        empty_groups: str = "error",
-        others: Mapping[str, FittedSelector] | None = None,
-        name: str = "model",
-        progress: Progress | None = None,
-    ) -> Evaluation:
-        """Compare what is chosen from every group with the labels of a table.
-
-        Parameters
-        ----------
-        X, y : as for :meth:`fit`
-        methods : sequence of str, optional
-            Methods of :func:`variegate.select` to compare with, on the same groups.
-            They go by the column ``relevance``, by default the first quality column of
-            numbers, with a ``trade_off`` from 0 (relevance only) to 1 (diversity only),
-            and choose ``k`` rows, by default the mean of the training groups.
-        k : int or "wanted", optional
-            How many rows each way chooses, the model once more beside what it chooses
-            by itself; with "wanted" as many as are labelled 1 in each group.
-        budget : float, optional
-            The most that the rows of a group may cost together, likewise for all; the
-            model needs a column of costs.
-        train : data frame, Arrow table or path, or such with an array of 0 and 1
-            A labelled table with the columns of the model, such as the one it was
-            fitted on.  With it, relevance is learned by logistic regression and
-            gradient boosting too, from at most 2,000 of its groups, and followed by
-            "top", "mmr" and "dpp": see :mod:`variegate.baselines.learned`.
-        omega, progress : as for :meth:`choose`
-        empty_groups : {"error", "keep", "drop"}, default="error"
-            What to do with groups of which no row is labelled 1.
-        others : dict of TableSelector, to compare with one called ``name``, optional
-
-        Returns
-        -------
-        Evaluation
-            Scores by group; ``intervals()`` and ``differences(name)`` are their means,
-            ``over_rows()`` is precision and recall over all rows, and
-            ``diversities()`` says how alike the chosen rows are.
-        """
-        check_is_fitted(self, "family_")
-        progress = progress or ignore
-        terms = Terms(k, budget)
-        relevance = relevance or (self.default_relevance() if methods else None)
-        if relevance is None and "top" in methods:
-            raise TableError("'top' needs a relevance: no quality is a number")
-        ways = untrained_ways(methods, self._untrained_terms(terms), trade_off)
-        if train is not None:
-            rivals = learn_rivals(self, train, budget, empty_groups, progress)
-            ways = rivals.ways(terms) | ways
-        return compare(
-            as_table(X),
-            {name: self, **(others or {})},
-            ways,
-            terms=terms,
-            relevance=relevance,
-            omega=omega,
-            empty_groups=empty_groups,
-            labels=as_labels(y),
-            progress=progress,
-        )
-
-    def default_relevance(self) -> str | None:
-        """Return the first quality column of numbers, in place of a relevance."""
-        numbers = (c.name for c in self.encoding_.quality if c.kind == "number")
-        return next(numbers, None)
-
-    def _untrained_terms(self, terms: Terms) -> Terms:
-        """Return on which terms methods choose that cannot tell how much is enough."""
-        if not terms.are_free:
-            return terms
-        if not self.training_:
-            raise TableError("the model does not say how many rows are usual: give k")
-        return Terms(max(1, round(float(self.training_["chosen_sizes"]["mean"]))))
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean F-score over groups."""
-        check_is_fitted(self, "family_")
-        labels = as_labels(y)
-        groups = self._groups(as_table(X), labels=labels, use_labels=y is None)
-        used = usable_groups(groups.survey, self.empty_groups)
-        found = evaluate(only(groups, used), {"": self._chooser()}, self.n_jobs)
-        return float(found.scores[""][:, SCORES.index("f")].mean())
+        return output.of(X, choices, progress)

@@ -103,8 +103,7 @@ def learn_rivals(
 ) -> Rivals:
     """Learn from a labelled table, or from a table and its labels.
 
-    Its columns are encoded as for the selector, whose word counts on empty groups if
-    they would be an error.
+    Its columns are encoded as for the selector.
     """
     table, y = train if isinstance(train, tuple) else (train, None)
     try:
@@ -115,8 +114,7 @@ def learn_rivals(
             use_costs=budget is not None,
             progress=progress,
         )
-        how = selector.empty_groups if empty_groups == "error" else empty_groups
-        used = usable_groups(groups.survey, how)
+        used = usable_groups(groups.survey, empty_groups)
     except TableError as error:
         raise TableError(f"rivals cannot learn: {error}") from error
     return Rivals.fit_some(

@@ -11,26 +11,23 @@ from sklearn.base import clone
 
 from variegate._random import generator
 from variegate._typing import IntArray, RandomState
-from variegate._validation import check_choice, check_count, check_flag, check_number
-from variegate.application.table_defaults import (
-    EMPTY_GROUPS,
-    KERNELS,
-    MEMORY,
-    MISSING,
-    default_estimator,
-)
+from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY, MISSING
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
 from variegate.tables import model_file
-from variegate.tables.cells import as_labels
+from variegate.tables.cells import as_labels, check_relevance
 from variegate.tables.columns import Columns
-from variegate.tables.encoding import Encoding
 from variegate.tables.evaluation import evaluate
-from variegate.tables.fitted import FittedSelector
 from variegate.tables.groups import Groups
+from variegate.tables.judged import JudgedSelector
 from variegate.tables.kinds import kinds_record
 from variegate.tables.record import path_of_record, training_record, validation_path
-from variegate.tables.similarities import has_target, kernel_for, search_for
+from variegate.tables.settings import (
+    check_parameters,
+    columns_wanted,
+    lesson_of,
+    watched,
+)
 from variegate.tables.splitting import only, split, usable_groups
 from variegate.tables.survey import (
     Survey,
@@ -38,18 +35,12 @@ from variegate.tables.survey import (
     refuse_labels_among,
     survey,
 )
-from variegate.tables.table import Progress, Table, TableError, as_table, ignore
-from variegate.tables.training import Lesson
-from variegate.tuning import LargeMarginDPPCV
-from variegate.tuning.family import as_omegas
+from variegate.tables.table import Progress, Table, TableError, as_table
 
 __all__ = ["TableSelector"]
 
-#: Parameters that count in place of those of the estimator.
-_SHORT = ("lam", "l2", "decoder", "max_iter", "tol", "n_jobs")
 
-
-class TableSelector(FittedSelector):
+class TableSelector(JudgedSelector):
     """Learns from a table which rows of each group to choose.
 
     A table is a data frame (pandas, polars), an Arrow table, or the path of a Parquet,
@@ -78,10 +69,14 @@ class TableSelector(FittedSelector):
         The column that identifies a row in its group; values must differ.
     cost : str, optional
         The column of costs, for a budget.
+    relevance : str, optional
+        The column that methods which learn nothing go by, in :meth:`evaluate` and
+        :meth:`report`.
     missing : {"error", "mean", "indicator"}, default="error"
         What to do where a cell is empty.
     empty_groups : {"error", "keep", "drop"}, default="error"
-        What to do with groups of which no row was chosen.
+        What to do with groups of which no row was chosen, here and in
+        :meth:`evaluate`.
     lam : float, optional
         Weight of the margin; 0 is maximum likelihood.  The larger it is, the more
         ``omega`` acts: with 1 hardly, with 16 so much that a small one chooses nothing.
@@ -136,6 +131,9 @@ class TableSelector(FittedSelector):
         has its own.  Of ``lam``, ``kernel``, ``l2``, ``decoder``, ``max_iter``, ``tol``
         and ``n_jobs``, those that are given to the selector, and not None, count in
         place of the estimator's.
+    verbose : bool, default=False
+        Whether to say on standard error how far the work has come, about once a second,
+        where no ``progress`` is given.
 
     Attributes
     ----------
@@ -210,6 +208,8 @@ class TableSelector(FittedSelector):
         n_jobs: int | None = None,
         random_state: RandomState = 0,
         estimator: LargeMarginDPP | None = None,
+        relevance: str | None = None,
+        verbose: bool = False,
     ) -> None:
         self.group = group
         self.label = label
@@ -237,6 +237,8 @@ class TableSelector(FittedSelector):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.estimator = estimator
+        self.relevance = relevance
+        self.verbose = verbose
 
     # Learning ---------------------------------------------------------------------
 
@@ -256,18 +258,19 @@ class TableSelector(FittedSelector):
         self
         """
         self._check_parameters()
-        progress = progress or ignore
+        progress = watched(progress, self.verbose)
         table = as_table(X)
         labels = as_labels(y)
         columns = self._columns_of(table, y)
         if labels is not None and not self.quality:
             refuse_labels_among(columns.quality, table, labels)
         self.seed_ = int(generator(self.random_state).integers(2**31))
-        found = survey(table, columns, labels, progress)
+        # A relevance is for methods that learn nothing.
+        found = survey(table, replace(columns, relevance=None), labels, progress)
         learned_from, held_out = self._split(found)
         encoding = learn_encoding(table, found, learned_from, progress)
         groups = Groups(table, found, encoding, labels, self.memory, progress)
-        learned = self._lesson(encoding, progress).learn(groups, learned_from)
+        learned = lesson_of(self, encoding, progress).learn(groups, learned_from)
         self.columns_, self.encoding_ = columns, encoding
         self.family_, self.omega_ = learned.way.family, learned.omega
         self.k_, self.ordering_ = learned.way.k, learned.way.ordering
@@ -291,11 +294,12 @@ class TableSelector(FittedSelector):
 
     def _columns_of(self, table: Table, y: Any) -> Columns:
         """Return what the columns of a training table are."""
-        wanted = self._columns()
+        wanted = columns_wanted(self)
         if y is not None and wanted.label not in table.schema.names:
             name = getattr(y, "name", None)
             wanted = replace(wanted, label=name if name in table.schema.names else None)
         columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
+        check_relevance(table, columns.relevance)
         if y is not None:
             return replace(columns, label=None)
         if columns.label is None:
@@ -304,80 +308,13 @@ class TableSelector(FittedSelector):
             )
         return columns
 
-    def _columns(self) -> Columns:
-        """Return what was said about columns."""
-        names = ("group", "label", "item", "quality", "categorical", "similarity")
-        given = {name: getattr(self, name) for name in (*names, "cost", "missing")}
-        return Columns.of(**given)
-
     def _split(self, found: Survey) -> tuple[IntArray, IntArray]:
         """Return numbers of the groups to learn from, and of those to hold out."""
         usable = usable_groups(found, self.empty_groups)
         return split(usable, self.validation_fraction, self.seed_)
 
-    def _estimator(self) -> LargeMarginDPP:
-        """Return the estimator with what counts in place of its own settings."""
-        if self.estimator is None:
-            estimator = default_estimator()
-        else:
-            estimator = clone(self.estimator)
-            estimator.set_params(callback=self.estimator.callback)
-        given = {name: getattr(self, name) for name in _SHORT}
-        estimator.set_params(**{n: v for n, v in given.items() if v is not None})
-        return estimator
-
-    def _lesson(self, encoding: Encoding, progress: Progress) -> Lesson:
-        estimator = self._estimator()
-        kernel = estimator.kernel if self.kernel is None else self.kernel
-        estimator.set_params(
-            kernel=kernel_for(kernel, encoding), random_state=self.seed_
-        )
-        search = None
-        if self.tune or has_target(self):
-            search = LargeMarginDPPCV(
-                lams=self.lams,
-                target_precision=self.target_precision,
-                target_recall=self.target_recall,
-                n_jobs=self.n_jobs,
-                random_state=self.seed_,
-                refit=False,
-            )
-        omegas = None if self.omega is None else as_omegas(self.omega)
-        kernels = None
-        if kernel in (None, "auto"):
-            kernels = search_for(self, estimator, encoding)
-        return Lesson(
-            estimator,
-            omegas,
-            search,
-            self.memory,
-            self.seed_,
-            kernels,
-            self.n_epochs,
-            progress,
-        )
-
     def _check_parameters(self) -> None:
-        check_choice("empty_groups", self.empty_groups, EMPTY_GROUPS)
-        if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            check_choice("kernel", self.kernel, KERNELS)
-        check_flag("tune", self.tune)
-        check_number("validation_fraction", self.validation_fraction)
-        if self.validation_fraction >= 1.0:
-            raise ValueError(
-                f"validation_fraction must be below 1, got {self.validation_fraction!r}"
-            )
-        check_count("memory", self.memory)
-        if self.n_epochs is not None:
-            check_count("n_epochs", self.n_epochs)
-        if self.omega is not None:
-            as_omegas(self.omega)
-        if not isinstance(self.estimator, LargeMarginDPP | None):
-            raise ValueError(
-                f"estimator must be a LargeMarginDPP, got {self.estimator!r}"
-            )
-        self._estimator()._check_parameters()
-        self._columns()
+        check_parameters(self)
 
     # Keeping ----------------------------------------------------------------------
 

@@ -55,7 +55,11 @@ def search_for(
     }
     cosine = _of_blocks(lambda block=None: Linear(True, block), encoding)
     return KernelSearch(
-        estimator, fixed | kinds, cosine, tuple(fixed), **_open_settings(selector)
+        estimator,
+        fixed | kinds,
+        cosine,
+        tuple(fixed),
+        **_open_settings(selector, estimator),
     )
 
 
@@ -64,7 +68,9 @@ def has_target(selector: TableSelector) -> bool:
     return (selector.target_precision, selector.target_recall) != (None, None)
 
 
-def _open_settings(selector: TableSelector) -> dict[str, Any]:
+def _open_settings(
+    selector: TableSelector, estimator: LargeMarginDPP
+) -> dict[str, Any]:
     """Return what may be decided beside the kernel."""
     varies = ["penalty"]
     if selector.estimator is None:
@@ -73,8 +79,7 @@ def _open_settings(selector: TableSelector) -> dict[str, Any]:
         varies += [name for name in names if getattr(selector, name) is None]
     if selector.decoder is None and selector.estimator is None:
         return {"varies": varies, "tries_sizes": not has_target(selector)}
-    decoders = [selector._estimator().decoder]
-    return {"varies": varies, "decoders": decoders, "tries_sizes": False}
+    return {"varies": varies, "decoders": [estimator.decoder], "tries_sizes": False}
 
 
 def _of_blocks(make: Callable[..., Kernel], encoding: Encoding) -> Kernel:

@@ -7,11 +7,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from variegate._typing import IntArray
 from variegate.application.table_defaults import UNTRAINED
-from variegate.tables.cells import Cells
+from variegate.tables.cells import check_relevance
 from variegate.tables.choosing import Choice
 from variegate.tables.columns import check_there, is_vector
 from variegate.tables.comparison import untrained_ways
@@ -48,10 +47,7 @@ def check_report_columns(
     for name in (relevance, *(show or ())):
         if name is not None:
             check_there(name, table.schema.names)
-    if relevance is not None and not table.is_untyped:
-        # No rows are read: what is wrong with a type is wrong with none of them.
-        nothing = pa.array([], table.schema.field(relevance).type)
-        Cells(nothing, relevance).numbers()
+    check_relevance(table, relevance)
 
 
 def make_report(
