@@ -7,7 +7,7 @@ import pytest
 
 import variegate as vg
 from variegate.tables import TableSelector, make_table
-from variegate.text import Document, load_default
+from variegate.text import Cluster, Document, Summarizer, load_default
 from variegate.video.screening import Decision
 from variegate.video.summary import Candidate, Keyframe, VideoSummary
 
@@ -129,3 +129,12 @@ def test_video_summary_prints_no_pixels():
     assert "0:01.5, 75 %" in shown.text
     assert shown.tags.count("img") == 1
     assert "script" not in shown.tags
+
+
+def test_a_summarizer_says_how_far_it_is(capsys):
+    text = "Rain fell in Oslo today. It was the first rain in weeks. Cats sleep."
+    cluster = Cluster([Document(text)], references=["Rain fell in Oslo."])
+    Summarizer(budget="1s", verbose=True).fit([cluster])
+    assert "Summarizer: 2 of 2 steps" in capsys.readouterr().err
+    Summarizer(budget="1s").fit([cluster])
+    assert capsys.readouterr().err == ""

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate._random import check_random_state, generator
 from variegate._typing import FloatArray, IntArray, RandomState
-from variegate._validation import check_choice, check_count, check_number
+from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.application.base import Application
 from variegate.application.candidates import best_by_quality
 from variegate.application.names import by_name
@@ -22,6 +22,7 @@ from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
+from variegate.report.telling import Teller
 from variegate.schema import Flag, Maybe, Shape
 from variegate.selection import Selection
 from variegate.text.budget import Budget
@@ -94,6 +95,8 @@ class Summarizer(Application):
     search : {"greedy", "samples"}
         Where "mbr" looks: sentences are added one by one, or the best of the samples
         is taken, which need not fill a budget.
+    verbose : bool, default=False
+        Whether ``fit`` says on standard error how far it is.
 
     Attributes
     ----------
@@ -115,7 +118,7 @@ class Summarizer(Application):
 
     _type = "summarizer"
     _noun = "summarizer"
-    _not_stored = ("corpus", "embed")
+    _not_stored = ("corpus", "embed", "verbose")
     _sections: ClassVar[Mapping[str, Shape]] = {"training": TRAINING}
     _newer_sections: ClassVar[Mapping[str, Shape]] = {
         "embedded": Flag(),
@@ -138,6 +141,7 @@ class Summarizer(Application):
         embed: Embed | None = None,
         random_state: RandomState = 0,
         search: str = "greedy",
+        verbose: bool = False,
     ) -> None:
         self.lam = lam
         self.omega = omega
@@ -153,6 +157,7 @@ class Summarizer(Application):
         self.embed = embed
         self.random_state = random_state
         self.search = search
+        self.verbose = verbose
 
     # Learning ---------------------------------------------------------------------
 
@@ -161,6 +166,8 @@ class Summarizer(Application):
     ) -> Self:
         """Learn from clusters with reference summaries."""
         self._check_parameters()
+        if progress is None and self.verbose:
+            progress = Teller(type(self).__name__).steps
         clusters = list(clusters)
         n_steps = len(clusters) + len(as_omegas(self.omega))
         corpus = None if self.corpus is None else CorpusFrequencies.of(self.corpus)
@@ -199,6 +206,7 @@ class Summarizer(Application):
             check_number(name, getattr(self, name))
         for name in ("max_iter", "n_samples"):
             check_count(name, getattr(self, name))
+        check_flag("verbose", self.verbose)
         check_random_state(self.random_state)
         as_omegas(self.omega)
         if isinstance(self.corpus, str):
