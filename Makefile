@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Frameworks of retrieval are large, and what they need need not go with the rest.
+FRAMEWORKS := .venv-integrations
 OUT    ?= out
 
-.PHONY: demo test test-slow test-versions which lint format bench docs pictures wheel clean
+.PHONY: demo test test-slow test-versions test-integrations which lint format bench docs pictures wheel clean
 
 demo: $(READY)  ## the paper's synthetic experiment in about a minute: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
@@ -20,6 +22,9 @@ test-slow: $(READY)  ## the checks that take minutes
 
 test-versions: $(READY)  ## the tests on every Python, with the least and the newest versions
 	$(BIN)/python scripts/versions.py
+
+test-integrations: $(FRAMEWORKS)/.ready  ## pipelines of Haystack, LangChain and LlamaIndex
+	OPENBLAS_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest tests/test_integrations*.py
 
 which: $(READY)
 	@$(BIN)/python -c 'import sys; print("Python", sys.version.split()[0], "in $(VENV)")'
@@ -54,6 +59,12 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
+$(FRAMEWORKS)/.ready: pyproject.toml
+	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --editable '.[haystack,langchain,llamaindex,tables]' 'hypothesis>=6.100' 'pytest>=8.0'
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FRAMEWORKS) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

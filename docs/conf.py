@@ -3,6 +3,7 @@
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from docutils import nodes
 
@@ -41,6 +42,14 @@ copybutton_exclude = ".linenos, .gp, .go"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
+# Frameworks that are not needed to read about what is made for them.
+autodoc_mock_imports = [
+    "haystack.core",
+    "haystack.utils",
+    "langchain_core",
+    "llama_index",
+    "pydantic",
+]
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_param = False
@@ -60,6 +69,25 @@ html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
+
+
+class Component:
+    """The decorator of Haystack, whose mock would take the place of the class."""
+
+    def __call__(self, cls):
+        """Return the class as it is."""
+        return cls
+
+    def output_types(self, **types):
+        """Return a decorator that changes nothing."""
+        return lambda run: run
+
+
+haystack = ModuleType("haystack")
+haystack.__path__ = []
+haystack.component = Component()
+haystack.Document = haystack.default_from_dict = haystack.default_to_dict = object
+sys.modules["haystack"] = haystack
 
 
 # Hooks --------------------------------------------------------------------------------

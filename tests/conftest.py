@@ -1,6 +1,7 @@
 """Settings shared by all tests; helpers live in reference.py and instances.py."""
 
 import re
+import socket
 import sys
 from pathlib import Path
 
@@ -13,6 +14,20 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 # The same examples every time: a test that fails only sometimes teaches nothing.
 settings.register_profile("variegate", deadline=None, derandomize=True)
 settings.load_profile("variegate")
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    """Let every attempt to reach another machine fail the test."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError(f"the network was asked for: {args[-1]!r}")
+
+    for name in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
+    monkeypatch.setenv("LANGSMITH_TRACING", "false")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import variegate as vg
+from frameworks import need_framework_of
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
@@ -75,6 +76,7 @@ def test_the_commands_of_this_environment_are_found(tmp_path):
 
 @pytest.mark.parametrize("name", ["variegate", *MODULES])
 def test_docstring_examples(name):
+    need_framework_of(name)
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0
 

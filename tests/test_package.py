@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import variegate as vg
+from frameworks import need_framework_of
 
 OPTIONAL = (
     "click",
@@ -26,6 +27,10 @@ OPTIONAL = (
     "lxml",
     "regex",
     "rich",
+    "haystack",
+    "langchain_core",
+    "llama_index",
+    "pydantic",
 )
 
 PUBLIC = {
@@ -73,6 +78,7 @@ def test_public_names():
     ],
 )
 def test_every_module_exports_what_it_says(name):
+    need_framework_of(name)
     module = importlib.import_module(name)
     for exported in getattr(module, "__all__", []):
         assert hasattr(module, exported)
@@ -113,7 +119,7 @@ estimator baselines datasets
 tuning
 application
 text video tables
-experiments benchmarks
+experiments benchmarks integrations
 cli
 __main__
 """

@@ -1,0 +1,23 @@
+"""Which modules need a framework that may not be there."""
+
+import importlib.util
+
+import pytest
+
+#: From modules to what they are made for, and the extra that brings it.
+FRAMEWORKS = {
+    "variegate.integrations.haystack": ("haystack", "haystack"),
+    "variegate.integrations.langchain": ("langchain_core", "langchain"),
+    "variegate.integrations.llamaindex": ("llama_index", "llamaindex"),
+}
+
+
+def is_installed(module):
+    return importlib.util.find_spec(FRAMEWORKS[module][0]) is not None
+
+
+def need_framework_of(module):
+    """Skip the test where a module needs a framework that is not installed."""
+    if module in FRAMEWORKS and not is_installed(module):
+        extra = FRAMEWORKS[module][1]
+        pytest.skip(f"needs 'variegate[{extra}]': make test-integrations has it")

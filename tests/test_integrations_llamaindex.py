@@ -1,0 +1,133 @@
+"""A postprocessor for query engines of LlamaIndex, offline."""
+
+import asyncio
+import json
+
+import pytest
+
+pytest.importorskip(
+    "llama_index",
+    reason="needs 'variegate[llamaindex]': make test-integrations has it",
+)
+
+import context_llamaindex
+from context_corpus import embed, make_corpus
+from llama_index.core import VectorStoreIndex
+from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import NodeWithScore, TextNode
+from pydantic import ValidationError
+
+from variegate.integrations import ContextSelector, Found
+from variegate.integrations.llamaindex import VariegatePostprocessor
+
+pytestmark = pytest.mark.usefixtures("no_network")
+
+EMBEDDING = context_llamaindex.WordEmbedding()
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return make_corpus(12)
+
+
+@pytest.fixture(scope="module")
+def retriever(corpus):
+    nodes = [TextNode(text=chunk.text) for chunk in corpus[0]]
+    index = VectorStoreIndex(nodes, embed_model=EMBEDDING)
+    return index.as_retriever(similarity_top_k=20)
+
+
+def expected(nodes, **settings):
+    texts = [node.text for node in nodes]
+    found = Found(texts, [node.score for node in nodes], embed(texts))
+    return [nodes[p] for p in ContextSelector(**settings).choose(found)]
+
+
+@pytest.mark.parametrize("settings", [{"k": 4}, {"budget": 60}, {"k": 3, "budget": 40}])
+def test_nodes_are_chosen_as_by_the_core(retriever, corpus, settings):
+    question = corpus[1][0].text
+    nodes = retriever.retrieve(question)
+    postprocessor = VariegatePostprocessor(
+        fetch_k=15, diversity=0.7, embed_model=EMBEDDING, **settings
+    )
+    wanted = expected(nodes, fetch_k=15, diversity=0.7, **settings)
+    chosen = postprocessor.postprocess_nodes(nodes, query_str=question)
+    assert [n.node_id for n in chosen] == [n.node_id for n in wanted]
+    later = asyncio.run(postprocessor.apostprocess_nodes(nodes, query_str=question))
+    assert [n.node_id for n in later] == [n.node_id for n in wanted]
+
+
+def test_in_a_query_engine(retriever, corpus):
+    postprocessor = VariegatePostprocessor(fetch_k=15, k=4, embed_model=EMBEDDING)
+    engine = RetrieverQueryEngine.from_args(
+        retriever, llm=MockLLM(), node_postprocessors=[postprocessor]
+    )
+    question = corpus[1][0].text
+    answer = engine.query(question)
+    wanted = expected(retriever.retrieve(question), fetch_k=15, k=4)
+    assert [n.node_id for n in answer.source_nodes] == [n.node_id for n in wanted]
+
+
+def test_embeddings_of_nodes_come_first():
+    nodes = [
+        NodeWithScore(node=TextNode(text=text, embedding=vector), score=score)
+        for text, vector, score in [
+            ("a", [1.0, 0.0], 0.9),
+            ("b", [1.0, 0.01], 0.8),
+            ("c", [0.0, 1.0], 0.1),
+        ]
+    ]
+    chosen = VariegatePostprocessor(fetch_k=9, k=2, diversity=0.9).postprocess_nodes(
+        nodes
+    )
+    assert [node.text for node in chosen] == ["a", "c"]
+    assert VariegatePostprocessor(fetch_k=9, k=2).postprocess_nodes([]) == []
+
+
+def test_the_fake_embedding_of_llamaindex_will_do(retriever, corpus):
+    nodes = retriever.retrieve(corpus[1][0].text)
+    fake = MockEmbedding(embed_dim=4)
+    chosen = VariegatePostprocessor(
+        fetch_k=15, k=3, embed_model=fake
+    ).postprocess_nodes(nodes)
+    # All alike to it, so that the best remain.
+    assert [n.score for n in chosen] == [n.score for n in nodes[:3]]
+
+
+def test_what_is_missing_is_said_in_words(retriever, corpus):
+    nodes = retriever.retrieve(corpus[1][0].text)
+    with pytest.raises(ValueError, match=r"have no embedding.*embed_model=\.\.\."):
+        VariegatePostprocessor(fetch_k=15, k=3).postprocess_nodes(nodes)
+
+
+def test_it_is_written_and_read(retriever, corpus):
+    nodes = retriever.retrieve(corpus[1][0].text)
+    given = VariegatePostprocessor(
+        fetch_k=15, budget=300, method="mmr", count_tokens=len, embed_model=EMBEDDING
+    )
+    data = json.loads(given.to_json())
+    again = VariegatePostprocessor.from_dict(
+        data, count_tokens=len, embed_model=EMBEDDING
+    )
+    assert again.postprocess_nodes(nodes) == given.postprocess_nodes(nodes)
+    with pytest.raises(ValidationError, match="which cannot be written: give it again"):
+        VariegatePostprocessor.from_dict(data, embed_model=EMBEDDING)
+    plain = VariegatePostprocessor(fetch_k=15, model="model.json")
+    assert VariegatePostprocessor.from_dict(plain.to_dict()).model == "model.json"
+
+
+def test_settings_are_checked_at_once():
+    with pytest.raises(ValidationError, match="fetch_k must be larger"):
+        VariegatePostprocessor(fetch_k=5, k=5)
+    with pytest.raises(ValidationError, match="lambda_mult"):
+        VariegatePostprocessor(fetch_k=9, k=2, lambda_mult=0.5)
+
+
+def test_the_example_runs(capsys):
+    contexts = context_llamaindex.main()
+    assert "postprocessor: " in capsys.readouterr().out
+    texts = [node.text for node in contexts["postprocessor"]]
+    assert len(set(texts)) == len(texts) <= 6
+    assert sum(len(text.split()) for text in texts) <= 110
