@@ -147,10 +147,13 @@ def test_other_rows_are_encoded_as_the_training_rows():
         (pa.array(["a", "b", "c"], pa.string_view()), "holds text, not numbers"),
         (
             pa.array([datetime.datetime(2020, 1, day) for day in (1, 2, 3)]),
-            r"column 'x' holds times \(timestamp\[us\]\), not numbers: make a number",
+            r"column 'x' holds times \(timestamp\[us\]\), not numbers: age: before its",
         ),
         (pa.array([datetime.date(2020, 1, 1)] * 3), r"holds times \(date32"),
-        (pa.array([datetime.timedelta(1)] * 3), r"holds times \(duration"),
+        (
+            pa.array([datetime.timedelta(1)] * 3),
+            r"holds times \(duration\[us\]\), not numbers: make a number of it first",
+        ),
         (pa.array([{"a": 1}] * 3), "column 'x' holds struct<a: int64> values, not"),
         (
             pa.array([1.0, np.inf, 2.0]),

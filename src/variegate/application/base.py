@@ -154,6 +154,8 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -211,7 +210,8 @@ def _selector(columns: Columns, given: Mapping[str, Any]) -> TableSelector:
     is_tuned = given["tune"] or given["target_precision"] or given["target_recall"]
     if given["lam"] is not None and is_tuned:
         raise click.UsageError("--tune and --target-... choose lambda: leave out --lam")
-    known = {**asdict(columns), **given}
+    known = {part: getattr(columns, part) for part in (*_COLUMNS, "missing")}
+    known |= dict(given)
     return TableSelector(**{n: v for n, v in known.items() if v not in (None, ())})
 
 

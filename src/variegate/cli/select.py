@@ -78,7 +78,7 @@ _OF_A_MODEL = ("similarity", "categorical", "relevance")
 )  # fmt: skip
 @click.option(
     "--drop", type=NAMES, default=(), metavar="A,B,...",
-    help="Columns to leave out of the file.",
+    help="Columns to leave out of the file; * stands for anything.",
 )  # fmt: skip
 @column_options(*_COLUMNS)
 @click.option(

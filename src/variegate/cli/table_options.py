@@ -29,10 +29,12 @@ _PARTS: dict[str, tuple[Any, str, str]] = {
     "label": (str, "COLUMN", "1 in rows that were chosen, 0 in others."),
     "item": (str, "COLUMN", "Identifies a row in its group; values must differ."),
     "quality": (NAMES, "A,B,...", "What tells good rows from bad ones; * stands for "
-                "anything. By default every column of numbers without another part."),
+                "anything, age:published for the age of a date. By default every "
+                "column of numbers without another part."),
     "categorical": (NAMES, "A,B,...", "Columns whose values are names of kinds."),
     "similarity": (NAMES, "A,B,...", "What tells whether rows are alike: a column of "
-                   "vectors (embeddings), or columns of numbers."),
+                   "vectors (embeddings), columns of numbers, or 'embedding=e*' for "
+                   "one vector of several columns."),
     "relevance": (str, "COLUMN", "How good a row is, for methods that learn nothing."),
     "cost": (str, "COLUMN", "What choosing a row costs, for a budget."),
 }  # fmt: skip

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["count", "one_line", "percent", "shortened"]
+from collections.abc import Sequence
+
+__all__ = ["count", "gathered", "one_line", "percent", "runs", "shortened"]
+
+#: So many numbered names in a row are shown as one.
+_LEAST = 4
 
 
 def count(number: int, noun: str) -> str:
@@ -21,6 +26,43 @@ def percent(probability: float) -> str:
 def one_line(text: str) -> str:
     """Return text without line breaks and characters that no page can show."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def runs(names: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where runs of names that are numbered one after the other begin and end.
+
+    Four or more, such as e1, e2, e3 and e4, are a run; other names are by themselves.
+    """
+    stems = [name.rstrip("0123456789") for name in names]
+    digits = [name[len(stem) :] for name, stem in zip(names, stems, strict=True)]
+    # What has more digits is no number that people count with.
+    numbers = [int(text) if 0 < len(text) < 10 else None for text in digits]
+    found: list[tuple[int, int]] = []
+    first = 0
+    for place in range(1, len(names) + 1):
+        before = numbers[place - 1]
+        follows = (
+            place < len(names)
+            and before is not None
+            and numbers[place] == before + 1
+            and stems[place] == stems[place - 1] != ""
+        )
+        if follows:
+            continue
+        if place - first >= _LEAST:
+            found.append((first, place))
+        else:
+            found += [(single, single + 1) for single in range(first, place)]
+        first = place
+    return found
+
+
+def gathered(names: Sequence[str]) -> list[str]:
+    """Return names with each run of numbered ones as one: ``e1 … e32``."""
+    return [
+        names[first] if end - first == 1 else f"{names[first]} … {names[end - 1]}"
+        for first, end in runs(names)
+    ]
 
 
 def shortened(text: str, longest: int) -> str:

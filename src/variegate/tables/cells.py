@@ -237,10 +237,11 @@ def _why_no_number(kind: pa.DataType) -> str:
     if is_vector(kind):
         return "holds vectors, where one number is needed"
     if pa.types.is_temporal(kind):
-        return (
-            f"holds times ({kind}), not numbers: make a number of it first, such as "
-            "an age in days"
-        )
+        is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+        way_out = "make a number of it first"
+        if is_date:
+            way_out = "age: before its name makes days of it"
+        return f"holds times ({kind}), not numbers: {way_out}"
     return f"holds {kind} values, not numbers"
 
 

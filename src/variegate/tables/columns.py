@@ -6,7 +6,8 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from variegate._validation import check_choice
 from variegate.application.table_defaults import MISSING
+from variegate.report.words import gathered
 from variegate.tables.table import TableError
 
 __all__ = [
@@ -23,10 +25,14 @@ __all__ = [
     "is_number",
     "is_text",
     "is_vector",
+    "matching",
     "nearest",
 ]
 
 _LISTS = ("quality", "categorical", "similarity")
+
+#: What is found out from a table, and not said by anybody.
+_MADE = ("vectors", "ages")
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,12 @@ class Columns:
         What choosing a row costs, for budgets.
     missing : {"error", "mean", "indicator"}
         What to do where a cell is empty or not a number.
+    vectors : dict from str to tuple of str
+        Vectors that are made of several columns of numbers, and these columns;
+        ``embedding=e*`` among quality or similarity asks for one.
+    ages : dict from str to str
+        Columns of dates whose ages are features, and the newest date in training;
+        ``age:published`` among quality or similarity asks for one.
     """
 
     group: str | None = None
@@ -69,18 +81,28 @@ class Columns:
     relevance: str | None = None
     cost: str | None = None
     missing: str = MISSING[0]
+    vectors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ages: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_choice("treatment of missing values", self.missing, MISSING)
 
     @classmethod
     def of(cls, **given: Any) -> Self:
-        """Return columns from names, lists of names, and None for what is not."""
+        """Return columns from names, lists of names, and None for what is not.
+
+        A list may be a dictionary of vectors: ``{"embedding": "e*"}`` is the same as
+        ``"embedding=e*"``.
+        """
         values: dict[str, Any] = {}
         for name, value in given.items():
             if value is None:
                 continue
+            if name in _MADE:
+                values[name] = _made(name, value)
+                continue
             if name in _LISTS:
+                value = _spelt(value) if isinstance(value, Mapping) else value
                 value = (value,) if isinstance(value, str) else value
                 value = tuple(value) if isinstance(value, Iterable) else value
             expected = value if isinstance(value, tuple) else (value,)
@@ -97,7 +119,7 @@ class Columns:
             document = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise TableError(f"{path} is not TOML: {error}") from None
-        known = [field.name for field in fields(cls)]
+        known = [field.name for field in fields(cls) if field.name not in _MADE]
         for name in document:
             if name not in known:
                 raise TableError(
@@ -134,7 +156,7 @@ class Columns:
                 check_there(name, names)
         self._check_parts()
         spelt: dict[str, Any] = {
-            part: _matching(getattr(self, part), names, part, self._taken())
+            part: matching(getattr(self, part), names, part, self.taken())
             for part in _LISTS
         }
         named = set(spelt["quality"]) | set(spelt["similarity"])
@@ -146,9 +168,10 @@ class Columns:
             if is_untyped:
                 raise TableError(
                     "name the quality columns: nothing in this file says which columns "
-                    f"are numbers. It has {', '.join(names)}"
+                    f"are numbers. It has {_listed(names)}"
                 )
-            others = {*self._taken(), *spelt["similarity"], *spelt["categorical"]}
+            others = {*self.taken(), *spelt["similarity"], *spelt["categorical"]}
+            others |= {name for parts in self.vectors.values() for name in parts}
             quality = extra + tuple(
                 field.name
                 for field in schema
@@ -157,7 +180,7 @@ class Columns:
         if not quality:
             raise TableError(
                 "there is no column of numbers left for the quality: name some with "
-                f"quality. The table has {', '.join(names)}"
+                f"quality. The table has {_listed(names)}"
             )
         return replace(self, **(spelt | {"quality": quality}))
 
@@ -170,7 +193,8 @@ class Columns:
             if name is not None and name == getattr(self, other):
                 raise TableError(f"column {name!r} cannot be both {one} and {other}")
 
-    def _taken(self) -> list[str]:
+    def taken(self) -> list[str]:
+        """Return the columns that can be neither quality nor similarity."""
         # The relevance may be a quality too: it is one, given by somebody else.
         parts = (self.group, self.label, self.item, self.cost)
         return [name for name in parts if name is not None]
@@ -178,6 +202,35 @@ class Columns:
     def features(self) -> tuple[str, ...]:
         """Return the columns that features are made of, each once."""
         return tuple(dict.fromkeys((*self.quality, *self.similarity)))
+
+
+def _spelt(vectors: Mapping[str, Any]) -> list[Any]:
+    """Return vectors that are given as a dictionary in the form of names."""
+    found: list[Any] = []
+    for name, patterns in vectors.items():
+        several = [patterns] if isinstance(patterns, str) else patterns
+        if not isinstance(several, Iterable):
+            return [vectors]  # which is refused
+        found += [f"{name}={p}" if isinstance(p, str) else p for p in several]
+    return found
+
+
+def _made(name: str, value: Any) -> dict[str, Any]:
+    """Return vectors or ages as they come from a file, or refuse them."""
+    if not isinstance(value, Mapping):
+        raise TableError(f"{name} must be a dictionary, got {value!r}")
+    if name == "vectors":
+        for parts in value.values():
+            is_several = isinstance(parts, list | tuple) and len(parts) > 1
+            if not is_several or not all(isinstance(part, str) for part in parts):
+                raise TableError(f"a vector must be of several columns, got {parts!r}")
+        return {key: tuple(parts) for key, parts in value.items()}
+    for date in value.values():
+        try:
+            datetime.fromisoformat(date)
+        except (TypeError, ValueError):
+            raise TableError(f"ages are counted up to a date, got {date!r}") from None
+    return dict(value)
 
 
 def check_there(name: str, names: Sequence[str]) -> None:
@@ -190,6 +243,7 @@ def check_there(name: str, names: Sequence[str]) -> None:
 
 
 def _listed(names: Sequence[str], most: int = 30) -> str:
+    names = gathered(names)
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
@@ -201,8 +255,11 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f" (did you mean {known[found[0]]!r}?)" if found else ""
 
 
-def _matching(
-    patterns: Sequence[str], names: Sequence[str], part: str, taken: Sequence[str]
+def matching(
+    patterns: Sequence[str],
+    names: Sequence[str],
+    part: str,
+    taken: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return the columns that names and patterns stand for, each once."""
     found: list[str] = []

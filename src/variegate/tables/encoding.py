@@ -17,7 +17,9 @@ Empty cells
     feature for each column that has empty cells in training, 1 where a cell is empty.
     Vectors can have none.
 
-A column of times, or of text that is not said to be categorical, is an error.
+A column of times, or of text that is not said to be categorical, is an error; the age
+of a time, and a vector of several columns, can be asked for
+(:mod:`variegate.tables.derived`).
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ import pyarrow.compute as pc
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.cosine import unit_rows
 from variegate.tables.cells import Batch, Cells
-from variegate.tables.columns import Columns, is_vector
+from variegate.tables.columns import Columns, is_text, is_vector
 
 __all__ = ["Encoding", "FeatureColumn", "Surveyor"]
 
@@ -302,6 +304,8 @@ class Surveyor:
 
 def _holds_vectors(column: Any) -> bool:
     """Tell whether the first cell of text that is not empty is a vector."""
+    if not is_text(column.type):
+        return False
     cells = (cell for cell in column.to_pylist() if cell and cell.strip())
     return next(cells, "").lstrip().startswith("[")
 

@@ -17,6 +17,7 @@ from variegate.baselines.ordering import Ordering
 from variegate.estimator import LargeMarginDPP
 from variegate.tables.choosing import Choices, choose
 from variegate.tables.columns import Columns
+from variegate.tables.derived import derived
 from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
 from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
@@ -199,6 +200,7 @@ class FittedSelector(Application):
         if use_costs and columns.cost is None:
             raise TableError("a budget needs a column of costs: name it with cost")
         try:
+            table = derived(table, columns)
             columns.resolve(table.schema, is_untyped=table.is_untyped)
         except TableError as error:
             raise TableError(f"{table.name} does not fit the model: {error}") from None
@@ -256,7 +258,7 @@ class FittedSelector(Application):
             Whether to return all rows, with one more column that says which are
             selected.
         drop : sequence of str, optional
-            Columns to leave out.
+            Columns to leave out; ``*`` in a name stands for anything.
         out : str or Path, optional
             A file to write the rows to, batch by batch, so that they may be more than
             fit in memory; ``.parquet``, ``.csv``, ``.jsonl`` or ``.arrow``.  What is

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate.tables.cells import as_labels
 from variegate.tables.comparison import compare, untrained_ways
+from variegate.tables.derived import AGE
 from variegate.tables.evaluation import SCORES, Evaluation, evaluate
 from variegate.tables.fitted import FittedSelector
 from variegate.tables.rivals import learn_rivals
@@ -111,8 +112,16 @@ class JudgedSelector(FittedSelector):
         """Return the relevance, or in place of one the first quality of numbers."""
         if self.columns_.relevance is not None:
             return self.columns_.relevance
-        numbers = (c.name for c in self.encoding_.quality if c.kind == "number")
+        numbers = (
+            column.name
+            for column in self.encoding_.quality
+            # The younger the better, if anything.
+            if column.kind == "number" and not self._is_age(column.name)
+        )
         return next(numbers, None)
+
+    def _is_age(self, name: str) -> bool:
+        return name.removeprefix(AGE) in self.columns_.ages
 
     def _untrained_terms(self, terms: Terms) -> Terms:
         """Return on which terms methods choose that cannot tell how much is enough."""

@@ -105,6 +105,10 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
     ):
         if sorted(column.name for column in features) != sorted(wanted):
             raise ModelFileError('"encoding" and "columns" do not fit together')
+    for column in encoding.columns():
+        parts = columns.vectors.get(column.name)
+        if parts is not None and len(parts) != len(column.mean):
+            raise ModelFileError(f"the columns of vector {column.name!r} do not fit")
     selector.columns_, selector.encoding_ = columns, encoding
     selector.seed_ = document.get("seed", 0)
     names = document["table"]

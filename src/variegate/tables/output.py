@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from variegate._typing import AnyArray
 from variegate.tables.choosing import Choices
-from variegate.tables.columns import check_there
+from variegate.tables.columns import matching
 from variegate.tables.reading import TableFile
 from variegate.tables.table import (
     MemoryTable,
@@ -57,8 +57,6 @@ class Output:
 
     def check(self, table: Table, *, has_probability: bool) -> None:
         """Refuse now what could not be given after the work."""
-        for name in self.drop:
-            check_there(name, table.schema.names)
         schema = self._schema(table, has_probability)
         if self.out is not None:
             check_writable(self.out, schema)
@@ -75,7 +73,8 @@ class Output:
 
     def _schema(self, table: Table, has_probability: bool) -> pa.Schema:
         """Return the columns that are kept, and after them those that are added."""
-        kept = [field for field in table.schema if field.name not in self.drop]
+        dropped = self._dropped(table.schema.names)
+        kept = [field for field in table.schema if field.name not in dropped]
         added = [pa.field("selected", pa.bool_())] * self.keep_all
         added.append(pa.field("selection_rank", pa.int32()))
         added += [pa.field("inclusion_probability", pa.float64())] * has_probability
@@ -87,6 +86,10 @@ class Output:
                     "adds: rename or drop it first"
                 )
         return pa.schema([*kept, *added], table.schema.metadata)
+
+    def _dropped(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns to leave out, patterns spelt out."""
+        return matching(self.drop, names, "what is dropped")
 
     def _added(self, choices: Choices, rows: Any) -> dict[str, AnyArray]:
         """Return the values of the added columns in some rows.
@@ -116,13 +119,18 @@ class Output:
             nw.new_series(name, values, backend=native.implementation)
             for name, values in self._added(choices, rows).items()
         ]
-        return native.drop(*self.drop)[rows].with_columns(*series).to_native()
+        return (
+            native.drop(*self._dropped(native.columns))[rows]
+            .with_columns(*series)
+            .to_native()
+        )
 
     def _write(
         self, table: Table, choices: Choices, path: str | Path, progress: Progress
     ) -> None:
         schema = self._schema(table, choices.probability is not None)
-        kept = [name for name in table.schema.names if name not in self.drop]
+        dropped = self._dropped(table.schema.names)
+        kept = [name for name in table.schema.names if name not in dropped]
         first = 0
         with table_writer(path, schema) as write:
             for batch in table.batches(kept):

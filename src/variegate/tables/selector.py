@@ -17,6 +17,7 @@ from variegate.kernels import Kernel
 from variegate.tables import model_file
 from variegate.tables.cells import as_labels, check_relevance
 from variegate.tables.columns import Columns
+from variegate.tables.derived import derive
 from variegate.tables.evaluation import evaluate
 from variegate.tables.groups import Groups
 from variegate.tables.judged import JudgedSelector
@@ -58,11 +59,13 @@ class TableSelector(JudgedSelector):
         The column that is 1 in rows that were chosen and 0 in others; not needed where
         ``fit`` is given ``y``.
     quality : str or sequence of str, optional
-        Columns that tell good rows from bad ones; ``*`` in a name stands for anything.
-        By default every column of numbers that has no other part.
-    similarity : str or sequence of str, optional
-        Columns that tell whether rows are alike: vectors (embeddings) or numbers.  By
-        default the quality columns.
+        Columns that tell good rows from bad ones; ``*`` in a name stands for anything,
+        and ``age:published`` for the age in days of a column of dates.  By default
+        every column of numbers that has no other part.
+    similarity : str, sequence of str or dict, optional
+        Columns that tell whether rows are alike: vectors (embeddings) or numbers.
+        ``"embedding=e*"``, or ``{"embedding": "e*"}``, makes one vector of several
+        columns of numbers.  By default the quality columns.
     categorical : str or sequence of str, optional
         Columns whose values are names of kinds.
     item : str, optional
@@ -185,7 +188,7 @@ class TableSelector(JudgedSelector):
         group: str | None = None,
         label: str | None = None,
         quality: str | Sequence[str] | None = None,
-        similarity: str | Sequence[str] | None = None,
+        similarity: str | Sequence[str] | Mapping[str, Any] | None = None,
         categorical: str | Sequence[str] | None = None,
         item: str | None = None,
         cost: str | None = None,
@@ -261,7 +264,8 @@ class TableSelector(JudgedSelector):
         progress = watched(progress, self.verbose)
         table = as_table(X)
         labels = as_labels(y)
-        columns = self._columns_of(table, y)
+        names = table.schema.names
+        table, columns = self._columns_of(table, y)
         if labels is not None and not self.quality:
             refuse_labels_among(columns.quality, table, labels)
         self.seed_ = int(generator(self.random_state).integers(2**31))
@@ -275,7 +279,7 @@ class TableSelector(JudgedSelector):
         self.family_, self.omega_ = learned.way.family, learned.omega
         self.k_, self.ordering_ = learned.way.k, learned.way.ordering
         self.elsewhere_ = learned.elsewhere
-        self.feature_names_in_ = np.array(table.schema.names, dtype=object)
+        self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         judged = None
         if len(held_out):
@@ -292,21 +296,22 @@ class TableSelector(JudgedSelector):
         ) | kinds_record(self.model_, table, groups, learned_from, self.seed_)
         return self
 
-    def _columns_of(self, table: Table, y: Any) -> Columns:
-        """Return what the columns of a training table are."""
+    def _columns_of(self, table: Table, y: Any) -> tuple[Table, Columns]:
+        """Return a training table with vectors and ages, and what its columns are."""
         wanted = columns_wanted(self)
         if y is not None and wanted.label not in table.schema.names:
             name = getattr(y, "name", None)
             wanted = replace(wanted, label=name if name in table.schema.names else None)
+        table, wanted = derive(table, wanted)
         columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
         check_relevance(table, columns.relevance)
         if y is not None:
-            return replace(columns, label=None)
+            return table, replace(columns, label=None)
         if columns.label is None:
             raise TableError(
                 "which rows were chosen? Name the label column, or give y to fit"
             )
-        return columns
+        return table, columns
 
     def _split(self, found: Survey) -> tuple[IntArray, IntArray]:
         """Return numbers of the groups to learn from, and of those to hold out."""

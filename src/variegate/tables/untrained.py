@@ -10,6 +10,7 @@ from typing import Any
 from variegate.application.table_defaults import MEMORY
 from variegate.tables.choosing import ByMethod, choose
 from variegate.tables.columns import Columns
+from variegate.tables.derived import derive
 from variegate.tables.groups import Groups
 from variegate.tables.output import Output
 from variegate.tables.survey import learn_encoding, survey
@@ -90,6 +91,7 @@ def untrained_groups(
         raise TableError("method 'top' needs a column that says how good a row is: "
                          "name it as relevance")  # fmt: skip
     wanted = replace(columns, quality=(), label=None, item=None)
+    table, wanted = derive(table, wanted)
     wanted = wanted.resolve(
         table.schema, is_untyped=table.is_untyped, needs_quality=False
     )

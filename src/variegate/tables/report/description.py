@@ -35,19 +35,15 @@ def describe(selector: TableSelector) -> Description:
     return Description(
         selector.model_,
         facts.weights(selector),
-        [
-            Section("learned from", _rows(facts.about_data(selector))),
-            Section(
-                "columns", columns, [facts.EMPTY_CELLS[selector.encoding_.missing]]
-            ),
-            _compared(selector),
-            _scores(selector),
-            _path(selector),
-        ],
+        [_scores(selector), _path(selector), _compared(selector)],
         _numbers(selector),
         [
             *similarity.sections(selector),
+            Section("learned from", _rows(facts.about_data(selector))),
             Section("training", _rows(facts.about_training(selector))),
+            Section(
+                "columns", columns, [facts.EMPTY_CELLS[selector.encoding_.missing]]
+            ),
         ],
     )
 

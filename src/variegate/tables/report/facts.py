@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from variegate.application.description.parts import Weight, named_weights
-from variegate.report.words import count, shortened
+from variegate.report.words import count, gathered, runs, shortened
+from variegate.tables.columns import Columns
+from variegate.tables.derived import AGE
 from variegate.tables.encoding import FeatureColumn
 from variegate.tables.evaluation import Interval
 from variegate.tables.report.choice import how_chosen
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DIVERSITY_NAMES",
     "EMPTY_CELLS",
+    "LONG_VECTOR",
     "SCORE_NAMES",
     "about_columns",
     "about_data",
@@ -29,6 +32,7 @@ __all__ = [
     "path_points",
     "score",
     "scores_in_words",
+    "together",
     "validation",
     "weights",
 ]
@@ -51,7 +55,7 @@ DIVERSITY_NAMES = {
 }
 
 #: A vector column with more numbers than this has one weight on show: their length.
-_LONG_VECTOR = 8
+LONG_VECTOR = 8
 
 #: Values of a category that are listed.
 _LISTED = 12
@@ -70,20 +74,38 @@ EMPTY_CELLS = {
 def weights(selector: TableSelector) -> list[Weight]:
     """Return the weights of the quality, the largest first.
 
-    Those of a vector column of more than eight numbers are taken together.
+    Those of a vector column of more than eight numbers are taken together, as are those
+    of more than eight numbered columns (e1, e2, ...).
     """
     named = named_weights(selector.encoding_.names, selector.model_)
     found: list[Weight] = []
     first = 0
-    for column in selector.encoding_.quality:
-        part = named[first : first + column.size]
-        first += column.size
-        if column.kind == "vector" and column.size > _LONG_VECTOR:
+    for name, columns in together(selector.encoding_.quality):
+        size = sum(column.size for column in columns)
+        part = named[first : first + size]
+        first += size
+        is_vector = columns[0].kind == "vector" or len(columns) > 1
+        if is_vector and size > LONG_VECTOR:
             length = math.hypot(*(weight.value for weight in part))
-            found.append(Weight(column.name, length, column.size))
+            found.append(Weight(name, length, size))
         else:
             found += part
     return sorted(found, key=lambda weight: -abs(weight.value))
+
+
+def together(
+    columns: Sequence[FeatureColumn],
+) -> list[tuple[str, Sequence[FeatureColumn]]]:
+    """Return columns by name, numbers that are numbered in a row under one name."""
+    # What is no number has a name that is in no run.
+    names = [c.name if c.kind == "number" else "" for c in columns]
+    found: list[tuple[str, Sequence[FeatureColumn]]] = []
+    for first, end in runs(names):
+        name, several = columns[first].name, columns[first:end]
+        if len(several) > 1:
+            name = f"{name} … {several[-1].name}"
+        found.append((name, several))
+    return found
 
 
 def about_data(selector: TableSelector) -> dict[str, str]:
@@ -119,34 +141,49 @@ def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
         ("label", columns.label, "1 in rows that were chosen"),
         ("item", columns.item, "identifies a row in its group"),
         ("cost", columns.cost, "for budgets"),
+        ("relevance", columns.relevance, "for methods that learn nothing"),
     )
     rows = [(part, name, how) for part, name, how in single if name is not None]
-    rows += [("quality", c.name, _encoded(c)) for c in selector.encoding_.quality]
     blocks = selector.encoding_.blocks
-    for block in blocks.values():
-        rows += [("similarity", c.name, _encoded(c)) for c in block]
+    for part, encoded in (
+        ("quality", selector.encoding_.quality),
+        *(("similarity", block) for block in blocks.values()),
+    ):
+        rows += [
+            (part, name, _encoded(several, columns))
+            for name, several in together(encoded)
+        ]
     if not blocks:
         rows.append(("similarity", "", "the features of the quality serve for both"))
     return rows
 
 
-def _encoded(column: FeatureColumn) -> str:
+def _encoded(several: Sequence[FeatureColumn], columns: Columns) -> str:
+    """Return how a column, or a run of numbered ones, becomes features."""
+    column = several[0]
     size = len(column.mean)
-    if column.kind == "category":
+    date = columns.ages.get(column.name.removeprefix(AGE))
+    if len(several) > 1:
+        what = f"{count(len(several), 'number')}, each standardised"
+    elif column.kind == "category":
         listed = [shortened(level, 24) for level in column.levels[:_LISTED]]
         rest = len(column.levels) - len(listed)
         more = f" and {rest:,} more" if rest else ""
         what = f"{len(column.levels):,} categories: {', '.join(listed)}{more}"
     elif column.kind == "number":
+        days = "" if date is None else f"days before {date}, a "
         what = (
-            f"number, standardised (mean {column.mean[0]:.4g}, standard deviation "
-            f"{column.scale[0]:.4g})"
+            f"{days}number, standardised (mean {column.mean[0]:.4g}, standard "
+            f"deviation {column.scale[0]:.4g})"
         )
     elif column.kind == "vector":
         what = f"vector of {count(size, 'number')}, each standardised"
     else:
         what = f"vector of {count(size, 'number')}, scaled to unit length"
-    return what + "; one more feature where it is empty" * column.has_indicator
+    if column.name in columns.vectors:
+        what += f": {', '.join(gathered(columns.vectors[column.name]))}"
+    has_indicator = any(column.has_indicator for column in several)
+    return what + "; one more feature where it is empty" * has_indicator
 
 
 def about_training(selector: TableSelector) -> dict[str, str]:

@@ -14,6 +14,7 @@ from variegate.tables.cells import check_relevance
 from variegate.tables.choosing import Choice
 from variegate.tables.columns import check_there, is_vector
 from variegate.tables.comparison import untrained_ways
+from variegate.tables.derived import derived
 from variegate.tables.diversity import DiversityJudge, kinds_by
 from variegate.tables.evaluation import Evaluation, evaluate
 from variegate.tables.groups import Group, Groups
@@ -59,6 +60,7 @@ def make_report(
     progress: Progress = ignore,
 ) -> Report:
     """Return what :meth:`TableSelector.report` does, for a table that is read."""
+    table = derived(table, selector.columns_)
     groups = selector._groups(
         table, use_labels=True, relevance=relevance, progress=progress
     )

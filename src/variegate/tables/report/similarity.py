@@ -16,6 +16,7 @@ from variegate.application.description.learned import (
 from variegate.application.description.model import Section
 from variegate.report.cells import Cell, Row
 from variegate.report.words import count, one_line, percent, shortened
+from variegate.tables.report import facts
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -33,9 +34,6 @@ _MOST_KINDS = 32
 
 #: Features of a metric that are shown.
 _MOST_FEATURES = 12
-
-#: A vector column with more numbers than this has one share on show: their sum.
-_LONG_VECTOR = 8
 
 #: Typical rows of a kind that are shown; the record has more.
 _SHOWN = 3
@@ -120,14 +118,16 @@ def feature_shares(
         columns = encoding.blocks[block or next(iter(encoding.blocks))]
     shares = metric.feature_shares.tolist()
     found, first = [], 0
-    for column in columns:
-        part = shares[first : first + column.size]
-        first += column.size
-        is_long = column.kind != "category" and column.size > _LONG_VECTOR
-        if is_long and len(columns) > 1:
-            found.append((f"{column.name} ({column.size} numbers)", sum(part)))
+    for name, several in facts.together(columns):
+        size = sum(column.size for column in several)
+        part = shares[first : first + size]
+        first += size
+        is_long = several[0].kind != "category" and size > facts.LONG_VECTOR
+        if is_long and len(columns) > len(several):
+            found.append((f"{name} ({size} numbers)", sum(part)))
         else:
-            found += zip(column.names, part, strict=True)
+            names = [name for column in several for name in column.names]
+            found += zip(names, part, strict=True)
     return sorted(found, key=lambda share: -share[1])
 
 

@@ -1,0 +1,161 @@
+"""Columns that are made of others: a vector of several numbers, the age of a date.
+
+Two forms of names ask for them where quality or similarity columns are named:
+
+``embedding=e*``
+    is a vector with the name "embedding", whose numbers are in the columns that the
+    pattern matches, in the order of the training table.
+``age:published``
+    is a number: the days from a date to the newest one in the training table.
+
+A :class:`DerivedTable` has them beside the columns of the table they are made from, so
+that nobody else needs to know how they came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from variegate.tables.cells import Batch
+from variegate.tables.columns import Columns, check_there, matching
+from variegate.tables.dates import days, days_of, newest
+from variegate.tables.table import Table, TableError
+
+__all__ = ["AGE", "DerivedTable", "derive", "derived"]
+
+#: What the name of an age begins with.
+AGE = "age:"
+
+
+class DerivedTable:
+    """A table with more columns, computed as it is read.
+
+    Parameters
+    ----------
+    table : Table
+    vectors : mapping from str to sequence of str
+        Names of vectors, and the columns of their numbers.
+    ages : mapping from str to str
+        Columns of dates, and the dates up to which ages are counted.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        vectors: Mapping[str, Sequence[str]],
+        ages: Mapping[str, str],
+    ) -> None:
+        self.table = table
+        self.is_untyped = table.is_untyped
+        self._vectors = {name: list(parts) for name, parts in vectors.items()}
+        self._ages = {f"{AGE}{name}": (name, days_of(d)) for name, d in ages.items()}
+        self._sources = self._vectors | {
+            a: [name] for a, (name, _) in self._ages.items()
+        }
+        for name in (name for several in self._sources.values() for name in several):
+            check_there(name, table.schema.names)
+        made = [pa.field(n, self._vector_type(n)) for n in self._vectors]
+        made += [pa.field(name, pa.float64()) for name in self._ages]
+        kept = [field for field in table.schema if field.name not in self._sources]
+        self.schema = pa.schema([*kept, *made], table.schema.metadata)
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.table.name
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read some columns, or all, from the beginning."""
+        names = self.schema.names if columns is None else list(columns)
+        schema = pa.schema([self.schema.field(name) for name in names])
+        read = [part for name in names for part in self._sources.get(name, [name])]
+        first = 0
+        for rows in self.table.batches(list(dict.fromkeys(read))):
+            batch = Batch(rows, first, self.is_untyped)
+            arrays = [self._array(name, batch) for name in names]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            first = batch.end
+
+    def _array(self, name: str, batch: Batch) -> Any:
+        if name in self._ages:
+            source, last = self._ages[name]
+            return pa.array(last - days(batch[source]), from_pandas=True)
+        if name not in self._vectors:
+            return batch.rows.column(name)
+        parts = self._vectors[name]
+        numbers = np.column_stack([batch[part].numbers() for part in parts])
+        kind = self.schema.field(name).type
+        values = pa.array(numbers.ravel()).cast(kind.value_type)
+        return pa.FixedSizeListArray.from_arrays(values, len(parts))
+
+    def _vector_type(self, name: str) -> pa.DataType:
+        parts = self._vectors[name]
+        kinds = {self.table.schema.field(part).type for part in parts}
+        number = pa.float32() if kinds == {pa.float32()} else pa.float64()
+        return pa.list_(number, len(parts))
+
+
+def derived(table: Table, columns: Columns) -> Table:
+    """Return a table with the vectors and ages that a model was learned with."""
+    if isinstance(table, DerivedTable) or not (columns.vectors or columns.ages):
+        return table
+    return DerivedTable(table, columns.vectors, columns.ages)
+
+
+def derive(table: Table, columns: Columns) -> tuple[Table, Columns]:
+    """Return a training table with what its columns ask for, and their new names.
+
+    Where ages are asked for, their column is read for its newest date.
+    """
+    vectors: dict[str, list[str]] = {}
+    ages: dict[str, str] = {}
+    named: dict[str, Any] = {}
+    for part in ("quality", "similarity"):
+        names = []
+        for entry in getattr(columns, part):
+            if entry in table.schema.names:
+                names.append(entry)
+            elif entry.startswith(AGE):
+                date = entry.removeprefix(AGE)
+                check_there(date, table.schema.names)
+                ages[date] = ages.get(date) or newest(table, date)
+                names.append(entry)
+            elif "=" in entry:
+                name, parts = _vector(entry, part, columns, table)
+                vectors.setdefault(name, []).extend(parts)
+                names.append(name)
+            else:
+                names.append(entry)
+        named[part] = tuple(dict.fromkeys(names))
+    for name, several in vectors.items():
+        if len(set(several)) < 2:
+            raise TableError(
+                f"vector {name!r} would have a single number, of column "
+                f"{several[0]!r}: name that column itself"
+            )
+    found = {name: tuple(dict.fromkeys(several)) for name, several in vectors.items()}
+    columns = replace(columns, **named, vectors=found, ages=ages)
+    return derived(table, columns), columns
+
+
+def _vector(
+    entry: str, part: str, columns: Columns, table: Table
+) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a vector, and the columns of its numbers."""
+    name, _, pattern = entry.partition("=")
+    name, pattern = name.strip(), pattern.strip()
+    if not name or not pattern:
+        raise TableError(
+            f"{entry!r} is no vector: one is written as embedding=e*, its name before "
+            "and its columns after the sign"
+        )
+    if name in table.schema.names:
+        raise TableError(
+            f"vector {name!r} has the name of a column: give it another one"
+        )
+    return name, matching([pattern], table.schema.names, part, columns.taken())
