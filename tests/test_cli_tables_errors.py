@@ -117,7 +117,7 @@ def evaluate(table="train.parquet", *options):
 def test_an_evaluation_with_a_budget_and_no_costs(refused):
     assert refused(
         evaluate("train.parquet", "--budget", "100"),
-        "a budget needs a column of costs: name it with cost",
+        "a budget needs a column of costs: --cost",
     )
     assert refused(
         evaluate("train.parquet", "--budget", "100", "--cost", "token"),
@@ -299,7 +299,7 @@ def test_a_group_of_which_nothing_was_chosen(refused):
     flags[6:12] = False
     write_table(with_labels(flags.tolist()), "bad.parquet")
     message = "1 of 12 groups has no chosen row, the first is 'q0002'"
-    ways_out = ("empty groups: drop", "empty groups: keep")
+    ways_out = ("--empty-groups drop", "--empty-groups keep")
     assert refused(fit("bad.parquet"), message, *ways_out)
     assert refused(evaluate("bad.parquet"), message, *ways_out)
 
@@ -348,25 +348,24 @@ def write_csv_with(table, columns, path):
 @pytest.mark.parametrize("value", [None, float("nan")])
 def test_an_empty_cell(refused, value):
     write_table(with_cell(small_table(), "score", 4, value), "bad.parquet")
+    message = "column 'score' has no value in row 5: correct it, or say what an empty"
+    ways_out = ("--missing mean (as", "--missing indicator (a kind")
+    assert refused(fit("bad.parquet"), message, *ways_out)
+    # What a model was told when it was fitted.
+    ways_out = ("--missing mean of 'variegate fit'", "indicator of 'variegate fit'")
     for arguments in (
-        fit("bad.parquet"),
         select("bad.parquet"),
         evaluate("bad.parquet", "--methods", "none"),
     ):
-        assert refused(
-            arguments,
-            "column 'score' has no value in row 5: correct it, or say what an empty",
-            "'mean'",
-            "'indicator'",
-        )
+        assert refused(arguments, message, *ways_out)
 
 
 def test_an_empty_relevance(refused):
-    write_table(with_cell(small_table(), "score", 4, None), "bad.parquet")
-    options = ["--methods", "top", "--relevance", "score"]
+    write_table(with_cell(small_table(), "popularity", 4, None), "bad.parquet")
+    options = ["--methods", "top", "--relevance", "popularity"]
     assert refused(
         evaluate("bad.parquet", *options),
-        "column 'score', the relevance, has no value in row 5: ",
+        "column 'popularity', the relevance, has no value in row 5: ",
         "name another column",
     )
 

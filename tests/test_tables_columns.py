@@ -238,7 +238,7 @@ def test_no_numbers_left():
 
 
 def test_text_files_must_name_their_numbers():
-    with pytest.raises(TableError, match="name the quality columns: nothing in this"):
+    with pytest.raises(TableError, match="name the quality columns: quality, as nothing in"):
         Columns(group="query", label="chosen").resolve(TEXT, is_untyped=True)
     columns = Columns(group="query", label="chosen", quality=("price_*", "length"))
     resolved = columns.resolve(TEXT, is_untyped=True)

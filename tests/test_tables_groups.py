@@ -322,7 +322,7 @@ def test_groups_without_a_chosen_row():
     found = grouped(pa.table(LABELS), group="g", label="y", quality="x").survey
     message = (
         r"2 of 4 groups have no chosen row, the first is 'b': leave such groups out "
-        r"\(empty groups: drop\), or take it"
+        r"\(empty_groups='drop'\), or take it"
     )
     with pytest.raises(TableError, match=message):
         usable_groups(found, "error")

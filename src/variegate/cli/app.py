@@ -10,6 +10,8 @@ from importlib import import_module
 import click
 
 from variegate._version import __version__
+from variegate.application.refusal import RefusalError
+from variegate.cli.refusals import refused
 from variegate.cli.results import Interrupted, say
 
 #: The commands, by what they are about, and the modules of this package they are in.
@@ -98,8 +100,16 @@ def run() -> None:
         _fail(f"interrupted; {_what_remains(error)}", status=130)
     except MemoryError as error:
         _fail(f"there is not enough memory ({' '.join(str(error).split())})")
+    except RefusalError as error:
+        _fail(refused(error, _command(), sys.argv[1:]))
     except (OSError, ValueError, ImportError) as error:
         _fail(" ".join(str(error).split()))
+
+
+def _command() -> click.Command | None:
+    """Return the command that was called, if it is one of ours."""
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    return app.commands.get(name)
 
 
 def _what_remains(error: BaseException) -> str:

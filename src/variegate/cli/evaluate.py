@@ -16,9 +16,11 @@ from variegate.cli.results import echo_json, json_option, say
 from variegate.cli.table_options import (
     JOBS,
     MEMORY,
+    SEPARATOR,
     empty_groups,
     load_selector,
     need_tables,
+    open_table,
     trade_off,
 )
 from variegate.cli.values import NAMES, POSITIVE, parsed
@@ -26,6 +28,7 @@ from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
     from variegate.tables.evaluation import Evaluation, Interval
+    from variegate.tables.reading import TableFile
 
 #: The columns of the first table that is printed.
 _SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
@@ -91,6 +94,7 @@ def _count(value: str) -> int | str:
     "model was fitted.",
 )
 @click.option("--label", metavar="COLUMN", help="By default that of the first model.")
+@SEPARATOR
 @MEMORY
 @JOBS
 @json_option(help="JSON instead of a table.")
@@ -100,6 +104,7 @@ def evaluate(
     methods: tuple[str, ...],
     relevance: str | None,
     train: Path | None,
+    separator: str | None,
     label: str | None,
     cost: str | None,
     memory: int,
@@ -115,14 +120,12 @@ def evaluate(
     that hold for all.
     """
     need_tables()
-    from variegate.tables.table import as_table
-
     if train is not None and train.resolve() == table.resolve():
         raise click.UsageError(
             f"{table} is what is judged by: name another table for --train"
         )
 
-    source = as_table(table)
+    source = open_table(table, separator)
     others = {str(path): load_selector(path, memory, n_jobs) for path in models}
     if len(others) < len(models):
         raise click.UsageError("a model cannot be compared with itself: name each once")
@@ -136,7 +139,7 @@ def evaluate(
     methods = () if methods == ("none",) else methods
     with notes(), stage_progress() as progress:
         given |= {"methods": methods, "relevance": relevance, "progress": progress}
-        given["train"] = None if train is None else as_table(train)
+        given["train"] = train and _training_table(train, separator)
         result = first.evaluate(source, others=others, name=name, **given)
     if methods and relevance is None and first.columns_.relevance is None:
         # Not before, so that what is wrong is said in one line.
@@ -152,6 +155,13 @@ def evaluate(
             "\n--train TABLE adds rivals whose relevance scikit-learn learns from a "
             "labelled table"
         )
+
+
+def _training_table(path: Path, separator: str | None) -> TableFile:
+    """Return the table for rivals, which need not be CSV where the other one is."""
+    from variegate.tables.reading import format_of
+
+    return open_table(path, separator if format_of(path) == "csv" else None)
 
 
 def _numbers(result: Evaluation) -> dict[str, Any]:

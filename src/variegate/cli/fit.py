@@ -30,10 +30,12 @@ from variegate.cli.table_options import (
     JOBS,
     JSON,
     MEMORY,
+    SEPARATOR,
     column_options,
     columns_of,
     empty_groups,
     need_tables,
+    open_table,
 )
 from variegate.cli.values import NAMES, POSITIVE, Number
 
@@ -60,6 +62,7 @@ _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
 )
 @click.argument("table", type=PATH)
 @OUT
+@SEPARATOR
 @column_options(*_COLUMNS)
 @click.option(
     "--missing",
@@ -156,6 +159,7 @@ _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
 def fit(
     table: Path,
     out: Path,
+    separator: str | None,
     columns_file: Path | None,
     html: Path | None,
     report: Path | None,
@@ -171,13 +175,12 @@ def fit(
     """
     need_tables()
     from variegate.tables.report.gathering import check_report_columns
-    from variegate.tables.table import as_table
 
     _refuse_outputs(table, out, html, report, force)
     parts = {part: given.pop(part) for part in (*_COLUMNS, "missing")}
     columns = columns_of(columns_file, **parts)
-    source = as_table(table)
-    check_report_columns(source, columns.relevance, show)
+    source = open_table(table, separator)
+    check_report_columns(source, None, show)
     selector = _selector(columns, given)
     with notes(), stage_progress() as progress:
         selector.fit(source, progress=progress)

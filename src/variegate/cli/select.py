@@ -24,10 +24,12 @@ from variegate.cli.table_options import (
     JOBS,
     JSON,
     MEMORY,
+    SEPARATOR,
     column_options,
     columns_of,
     load_selector,
     need_tables,
+    open_table,
     trade_off,
 )
 from variegate.cli.values import NAMES, POSITIVE
@@ -80,6 +82,7 @@ _OF_A_MODEL = ("similarity", "categorical", "relevance")
     "--drop", type=NAMES, default=(), metavar="A,B,...",
     help="Columns to leave out of the file; * stands for anything.",
 )  # fmt: skip
+@SEPARATOR
 @column_options(*_COLUMNS)
 @click.option(
     "--seed", type=click.IntRange(min=0),
@@ -94,6 +97,7 @@ def select(
     model: Path | None,
     method: str | None,
     out: Path,
+    separator: str | None,
     columns_file: Path | None,
     omega: float | None,
     trade_off: float,
@@ -110,7 +114,6 @@ def select(
     next to which stand "selection_rank" and, from a model, "inclusion_probability".
     """
     need_tables()
-    from variegate.tables.table import as_table
     from variegate.tables.untrained import select_untrained
 
     refuse_existing(force, out)
@@ -118,7 +121,7 @@ def select(
     parts = {part: given.pop(part) for part in _COLUMNS}
     columns = columns_of(columns_file, **parts)
     _refuse_mixture(model, method, columns, parts, {**given, "omega": omega})
-    source = as_table(table)
+    source = open_table(table, separator)
     with notes(), stage_progress() as progress:
         how = {"out": out, "progress": progress, **given}
         if model is not None:

@@ -18,6 +18,7 @@ from variegate.cli.values import NAMES, SIZE, Number
 
 if TYPE_CHECKING:
     from variegate.tables.columns import Columns
+    from variegate.tables.reading import TableFile
     from variegate.tables.selector import TableSelector
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -80,6 +81,14 @@ JOBS = click.option(
     help="Threads or processes that work at a time; by default one a core.",
 )
 
+SEPARATOR = click.option(
+    "--separator",
+    metavar="CHAR",
+    callback=lambda context, parameter, value: "\t" if value == "\\t" else value,
+    help="What is between the cells of a CSV file, such as ';' or \\t; a comma by "
+    "default.",
+)
+
 #: What to do with groups of which no row was chosen.
 empty_groups = partial(
     click.option, "--empty-groups", type=click.Choice(table_defaults.EMPTY_GROUPS)
@@ -103,6 +112,13 @@ def columns_of(columns_file: Path | None, **given: Any) -> Columns:
 
     columns = Columns() if columns_file is None else Columns.from_toml(columns_file)
     return columns.updated(given)
+
+
+def open_table(path: Path, separator: str | None) -> TableFile:
+    """Return a table; a separator is for CSV."""
+    from variegate.tables.reading import TableFile
+
+    return TableFile(path, separator)
 
 
 def load_selector(path: Path, memory: int, n_jobs: int) -> TableSelector:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.application.refusal import Setting
 from variegate.tables.columns import is_number, is_text, is_vector
 from variegate.tables.table import Table, TableError
 
@@ -80,9 +82,22 @@ class Cells:
         """Return the row of the table that the first bad one is."""
         return self.first + int(np.argmax(bad)) + 1
 
-    def error(self, problem: str) -> TableError:
+    def error(self, *problem: str | Setting) -> TableError:
         """Return what to raise."""
-        return TableError(f"column {self.name!r} {problem}")
+        return TableError(f"column {self.name!r} ", *problem)
+
+    def no_value(self, empty: BoolArray) -> TableError:
+        """Return what to raise where cells are empty that may not be."""
+        mean, indicator = Setting("missing", "mean"), Setting("missing", "indicator")
+        return TableError(
+            f"column {self.name!r} has no value in row {self.row(empty)}: correct it, "
+            "or say what an empty cell means: ",
+            mean,
+            " (as the average row) or ",
+            indicator,
+            " (a kind of its own)",
+            fixes=[mean],
+        )
 
     def numbers(self) -> FloatArray:
         """Return numbers, NaN where a cell is empty."""
@@ -92,7 +107,7 @@ class Cells:
         if pa.types.is_null(column.type):  # a data frame knows no type of nothing
             column = column.cast(pa.float64())
         if not is_number(column.type):
-            raise self.error(_why_no_number(column.type))
+            raise self.error(*_why_no_number(self.name, column.type))
         if pa.types.is_boolean(column.type) or pa.types.is_decimal(column.type):
             column = column.cast(pa.float64())
         numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
@@ -115,12 +130,20 @@ class Cells:
                 try:
                     pa.array([cell], pa.string()).cast(pa.float64())
                 except pa.ArrowInvalid:
-                    raise self.error(
-                        f"holds {cell!r} in row {row}, which is not a number: correct "
-                        "it, leave the cell empty, or say that the column is "
-                        "categorical"
-                    ) from None
+                    raise self._no_number(cell, row) from None
             raise
+
+    def _no_number(self, cell: str, row: int) -> TableError:
+        if is_date(cell):
+            return self.error(
+                f"holds {cell!r} in row {row}, which is a date and not a number: "
+                f"age:{self.name} makes days of it"
+            )
+        return self.error(
+            f"holds {cell!r} in row {row}, which is not a number: correct it, leave "
+            "the cell empty, or say that its values are names of kinds: ",
+            Setting("categorical", self.name),
+        )
 
     def flags(self) -> BoolArray:
         """Return which rows are labelled 1; everything must be 0 or 1."""
@@ -228,21 +251,30 @@ class Cells:
         return pa.array(vectors, pa.list_(pa.float64()))
 
 
-def _why_no_number(kind: pa.DataType) -> str:
+def _why_no_number(name: str, kind: pa.DataType) -> tuple[str | Setting, ...]:
     if is_text(kind):
         return (
-            "holds text, not numbers: if its values are names of kinds, say that it "
-            "is categorical"
+            "holds text, not numbers: if its values are names of kinds, say so: ",
+            Setting("categorical", name),
         )
     if is_vector(kind):
-        return "holds vectors, where one number is needed"
+        return ("holds vectors, where one number is needed",)
     if pa.types.is_temporal(kind):
         is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
         way_out = "make a number of it first"
         if is_date:
             way_out = "age: before its name makes days of it"
-        return f"holds times ({kind}), not numbers: {way_out}"
-    return f"holds {kind} values, not numbers"
+        return (f"holds times ({kind}), not numbers: {way_out}",)
+    return (f"holds {kind} values, not numbers",)
+
+
+def is_date(text: str) -> bool:
+    """Tell whether text is a date as ISO 8601 has it, with its parts set apart."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return "-" in text
 
 
 def check_relevance(table: Table, name: str | None) -> None:

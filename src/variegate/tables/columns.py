@@ -14,6 +14,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from variegate._validation import check_choice
+from variegate.application.refusal import InPython, Setting
 from variegate.application.table_defaults import MISSING
 from variegate.report.words import gathered
 from variegate.tables.table import TableError
@@ -21,12 +22,14 @@ from variegate.tables.table import TableError
 __all__ = [
     "Columns",
     "check_there",
+    "closest",
     "is_list",
     "is_number",
     "is_text",
     "is_vector",
     "matching",
     "nearest",
+    "no_label",
 ]
 
 _LISTS = ("quality", "categorical", "similarity")
@@ -154,7 +157,7 @@ class Columns:
         for name in (self.group, self.label, self.item, self.relevance, self.cost):
             if name is not None:
                 check_there(name, names)
-        self._check_parts()
+        self.check_parts()
         spelt: dict[str, Any] = {
             part: matching(getattr(self, part), names, part, self.taken())
             for part in _LISTS
@@ -167,8 +170,10 @@ class Columns:
         if not spelt["quality"]:
             if is_untyped:
                 raise TableError(
-                    "name the quality columns: nothing in this file says which columns "
-                    f"are numbers. It has {_listed(names)}"
+                    "name the quality columns: ",
+                    Setting("quality"),
+                    ", as nothing in this file says which columns are numbers. It has "
+                    f"{_listed(names)}",
                 )
             others = {*self.taken(), *spelt["similarity"], *spelt["categorical"]}
             others |= {name for parts in self.vectors.values() for name in parts}
@@ -179,12 +184,13 @@ class Columns:
             )
         if not quality:
             raise TableError(
-                "there is no column of numbers left for the quality: name some with "
-                f"quality. The table has {_listed(names)}"
+                "there is no column of numbers left for the quality: name some with ",
+                Setting("quality"),
+                f". The table has {_listed(names)}",
             )
         return replace(self, **(spelt | {"quality": quality}))
 
-    def _check_parts(self) -> None:
+    def check_parts(self) -> None:
         """Refuse a column that has two parts of which one says all about it."""
         pairs = [("group", "label"), ("group", "item"), ("label", "item")]
         pairs += [("label", "cost"), ("label", "relevance")]
@@ -242,6 +248,16 @@ def check_there(name: str, names: Sequence[str]) -> None:
         )
 
 
+def no_label() -> TableError:
+    """Return what to raise where nothing says which rows were chosen."""
+    label = Setting("label")
+    return TableError(
+        "which rows were chosen? Name the label column: ",
+        label,
+        InPython(", or give y to fit"),
+    )
+
+
 def _listed(names: Sequence[str], most: int = 30) -> str:
     names = gathered(names)
     shown = ", ".join(names[:most])
@@ -250,9 +266,15 @@ def _listed(names: Sequence[str], most: int = 30) -> str:
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return a question that names what may have been meant, or nothing."""
+    found = closest(name, names)
+    return "" if found is None else f" (did you mean {found!r}?)"
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that may have been meant, if one is near enough."""
     known = {known.casefold(): known for known in names}
     found = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
-    return f" (did you mean {known[found[0]]!r}?)" if found else ""
+    return known[found[0]] if found else None
 
 
 def matching(

@@ -91,6 +91,7 @@ def compare(
             use_labels=labels is None,
             use_costs=terms.budget is not None,
             relevance=relevance,
+            empty_groups=empty_groups,
             progress=progress,
         )
         return groups, _enough(usable_groups(groups.survey, empty_groups), table)

@@ -6,7 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["BLOCK_BYTES", "NAMES", "TableFileError", "explanation", "repeated"]
+from variegate.application.refusal import RefusalError, Setting
+
+__all__ = [
+    "BLOCK_BYTES",
+    "NAMES",
+    "TableFileError",
+    "explanation",
+    "refuse_other_separator",
+    "repeated",
+]
 
 #: What formats are called.
 NAMES = {
@@ -25,8 +34,21 @@ def repeated(names: Sequence[str]) -> str:
     return ", ".join(repr(n) for n, times in Counter(names).items() if times > 1)
 
 
-class TableFileError(ValueError):
+class TableFileError(RefusalError):
     """A file that cannot be read as a table."""
+
+
+def refuse_other_separator(path: Path, header: str) -> None:
+    """Refuse a file of CSV whose only column looks like several."""
+    for separator in ";\t|":
+        if separator in header:
+            name = "a tab" if separator == "\t" else repr(separator)
+            given = Setting("separator", separator)
+            raise TableFileError(
+                f"{path}: its columns seem to be separated by {name}: give ",
+                given,
+                fixes=[given],
+            )
 
 
 def explanation(path: Path, file_format: str, error: BaseException) -> str:

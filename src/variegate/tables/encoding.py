@@ -103,11 +103,7 @@ class FeatureColumn:
             values = (vectors - self.mean) / self.scale
             empty = np.zeros(len(values), dtype=bool)
         if missing == "error" and empty.any():
-            raise cells.error(
-                f"has no value in row {cells.row(empty)}: correct it, or say what an "
-                "empty cell means: missing = 'mean' (as the average row) or "
-                "'indicator' (a kind of its own)"
-            )
+            raise cells.no_value(empty)
         if self.has_indicator:
             values = np.column_stack([values, empty])
         return np.asarray(values, dtype=np.float64)
@@ -235,17 +231,22 @@ class Surveyor:
         for name in self.columns.features():
             cells = batch[name]
             if name in self.columns.categorical:
-                self._add_categories(cells, is_wanted)
+                self.add_categories(cells, is_wanted)
                 continue
-            if batch.first == 0 and batch.is_untyped and _holds_vectors(cells.column):
-                self._sizes[name] = 0
+            self.look_for_vectors(batch, name)
             if self.kind_of(name, "quality") == "vector":
-                self._add_vectors(cells, is_wanted)
+                self.add_vectors(cells, is_wanted)
             else:
                 moments = self._moments.setdefault(name, _Moments())
                 moments.add(cells.numbers()[is_wanted])
 
-    def _add_categories(self, cells: Cells, is_wanted: BoolArray) -> None:
+    def look_for_vectors(self, batch: Batch, name: str) -> None:
+        """Find out from the first rows whether a column of text holds vectors."""
+        if batch.first == 0 and batch.is_untyped and _holds_vectors(batch[name].column):
+            self._sizes[name] = 0
+
+    def add_categories(self, cells: Cells, is_wanted: BoolArray) -> None:
+        """Take in names of kinds."""
         text = cells.texts().filter(pa.array(is_wanted))
         levels = self._levels.setdefault(cells.name, set())
         levels.update(value for value in text.unique().to_pylist() if value is not None)
@@ -257,7 +258,8 @@ class Surveyor:
                 "category"
             )
 
-    def _add_vectors(self, cells: Cells, is_wanted: BoolArray) -> None:
+    def add_vectors(self, cells: Cells, is_wanted: BoolArray) -> None:
+        """Take in vectors."""
         # Directions need no more than their length, which every row must share.
         vectors = cells.vectors(self._sizes.get(cells.name) or None)
         if len(vectors):

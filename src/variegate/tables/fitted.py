@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_count, check_number
 from variegate.application.base import Application
+from variegate.application.refusal import Setting
 from variegate.baselines.ordering import Ordering
 from variegate.estimator import LargeMarginDPP
 from variegate.tables.choosing import Choices, choose
@@ -20,6 +21,7 @@ from variegate.tables.columns import Columns
 from variegate.tables.derived import derived
 from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
+from variegate.tables.inspection import Inspection
 from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
 from variegate.tables.output import Output
 from variegate.tables.settings import watched
@@ -188,9 +190,13 @@ class FittedSelector(Application):
         use_labels: bool = False,
         use_costs: bool = False,
         relevance: str | None = None,
+        empty_groups: str | None = None,
         progress: Progress = ignore,
     ) -> Groups:
-        """Return the groups of another table, its columns encoded as in training."""
+        """Return the groups of another table, its columns encoded as in training.
+
+        If it is refused, what is wrong with ``empty_groups`` is said with the rest.
+        """
         columns = replace(
             self.columns_,
             label=self.columns_.label if use_labels else None,
@@ -198,14 +204,14 @@ class FittedSelector(Application):
             relevance=relevance,
         )
         if use_costs and columns.cost is None:
-            raise TableError("a budget needs a column of costs: name it with cost")
+            raise TableError("a budget needs a column of costs: ", Setting("cost"))
         try:
-            table = derived(table, columns)
-            columns.resolve(table.schema, is_untyped=table.is_untyped)
+            made = _fitting(table, columns)
+            found = survey(made, columns, labels, progress)
+            return Groups(made, found, self.encoding_, labels, self.memory, progress)
         except TableError as error:
-            raise TableError(f"{table.name} does not fit the model: {error}") from None
-        found = survey(table, columns, labels, progress)
-        return Groups(table, found, self.encoding_, labels, self.memory, progress)
+            how = empty_groups if use_labels or labels is not None else None
+            raise Inspection(table, columns, labels, how, True).of(error) from error
 
     def predict(self, X: Any) -> BoolArray:
         """Return, for every row, whether it is chosen."""
@@ -271,3 +277,13 @@ class FittedSelector(Application):
         progress = watched(progress, self.verbose)
         choices = self.choose(table, k, budget, omega, progress)
         return output.of(X, choices, progress)
+
+
+def _fitting(table: Table, columns: Columns) -> Table:
+    """Return a table with all columns of a model, some of them made from others."""
+    try:
+        made = derived(table, columns)
+        columns.resolve(made.schema, is_untyped=made.is_untyped)
+    except TableError as error:
+        raise error.within(f"{table.name} does not fit the model: ") from None
+    return made

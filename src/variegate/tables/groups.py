@@ -31,7 +31,7 @@ from variegate.tables.encoding import Encoding
 from variegate.tables.survey import Survey, flags_of
 from variegate.tables.table import Progress, Table, TableError, ignore
 
-__all__ = ["Group", "Groups"]
+__all__ = ["Group", "Groups", "costs_of", "repeated_item"]
 
 #: Bytes of records in a shard.
 _SHARD = 32 * 2**20
@@ -172,7 +172,7 @@ class Groups:
         if flags is not None:
             records["label"] = flags
         if columns.cost is not None:
-            records["cost"] = _costs(batch[columns.cost])
+            records["cost"] = costs_of(batch[columns.cost])
         if columns.relevance is not None:
             cells = batch[columns.relevance]
             numbers = self.encoding.filled(cells.name, cells.numbers())
@@ -233,7 +233,8 @@ def _record_type(survey: Survey, encoding: Encoding) -> np.dtype[Any]:
     return np.dtype(fields)
 
 
-def _costs(cells: Cells) -> FloatArray:
+def costs_of(cells: Cells) -> FloatArray:
+    """Return costs, all of which must be above zero."""
     costs = _all_there(cells.numbers(), cells, "cost")
     bad = costs <= 0.0
     if bad.any():
@@ -259,10 +260,15 @@ def _check_unique(records: AnyArray, item: str, group: Any) -> None:
     same = np.flatnonzero(np.diff(records["item"][order]) == 0)
     if len(same):
         first, second = records["row"][order[[same[0], same[0] + 1]]] + 1
-        raise TableError(
-            f"rows {first} and {second} of group {group!r} have the same {item!r}: "
-            "items of a group must differ"
-        )
+        raise repeated_item(first, second, group, item)
+
+
+def repeated_item(first: int, second: int, group: Any, item: str) -> TableError:
+    """Return what to raise where two rows of a group have the same item."""
+    return TableError(
+        f"rows {first} and {second} of group {group!r} have the same {item!r}: "
+        "items of a group must differ"
+    )
 
 
 def _sorted(records: AnyArray) -> AnyArray:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from variegate.application.refusal import Setting
 from variegate.tables.cells import as_labels
 from variegate.tables.comparison import compare, untrained_ways
 from variegate.tables.derived import AGE
@@ -128,7 +129,9 @@ class JudgedSelector(FittedSelector):
         if not terms.are_free:
             return terms
         if not self.training_:
-            raise TableError("the model does not say how many rows are usual: give k")
+            raise TableError(
+                "the model does not say how many rows are usual: give ", Setting("k")
+            )
         return Terms(max(1, round(float(self.training_["chosen_sizes"]["mean"]))))
 
     def score(self, X: Any, y: Any = None) -> float:

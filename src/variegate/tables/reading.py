@@ -34,6 +34,7 @@ from variegate.tables.damage import (
     NAMES,
     TableFileError,
     explanation,
+    refuse_other_separator,
     repeated,
 )
 
@@ -88,6 +89,9 @@ class TableFile:
         Its suffix says the format: ``.parquet``, ``.pq``; ``.csv``, ``.tsv`` (with
         tabs); ``.jsonl``, ``.ndjson``; ``.arrow``, ``.feather``, ``.ipc`` (files and
         streams).
+    separator : str, optional
+        The character between the cells of CSV, such as ``";"``; by default a comma, and
+        a tab where the suffix is ``.tsv``.
 
     Attributes
     ----------
@@ -105,9 +109,11 @@ class TableFile:
         If the file is not there, or not what its suffix says.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, separator: str | None = None) -> None:
         self.path = Path(path)
         self.format = format_of(self.path)
+        self.separator = separator
+        self._check_separator()
         self.is_untyped = self.format == "csv"
         self.n_rows: int | None = None
         self._has_rows = False  # of CSV, where the other reader wants at least one
@@ -122,6 +128,8 @@ class TableFile:
             )
         if not names:
             raise TableFileError(f"{self.path} has no columns")
+        if self.is_untyped and separator is None and len(names) == 1:
+            refuse_other_separator(self.path, names[0])
 
     def __repr__(self) -> str:
         return f"<TableFile: {len(self.schema)} columns in {self.path}>"
@@ -193,6 +201,19 @@ class TableFile:
                     "format; rename it"
                 )
 
+    def _check_separator(self) -> None:
+        separator = self.separator
+        if separator is None:
+            return
+        if self.format != "csv":
+            raise TableFileError(
+                f"{self.path} is {NAMES[self.format]}, which needs no separator"
+            )
+        if len(separator) != 1 or separator in '"\r\n' or not separator.isascii():
+            raise TableFileError(
+                f"a separator is one character, such as ';', not {separator!r}"
+            )
+
     @contextmanager
     def _errors_named(self) -> Iterator[None]:
         try:
@@ -230,7 +251,8 @@ class TableFile:
 
     @property
     def _delimiter(self) -> str:
-        return "\t" if self.path.suffix.lower() == ".tsv" else ","
+        by_suffix = "\t" if self.path.suffix.lower() == ".tsv" else ","
+        return self.separator or by_suffix
 
     def _csv_schema(self) -> pa.Schema:
         names: list[str] = []

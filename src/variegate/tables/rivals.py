@@ -116,7 +116,7 @@ def learn_rivals(
         )
         used = usable_groups(groups.survey, empty_groups)
     except TableError as error:
-        raise TableError(f"rivals cannot learn: {error}") from error
+        raise error.within("rivals cannot learn: ") from error
     return Rivals.fit_some(
         groups,
         used,

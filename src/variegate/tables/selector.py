@@ -10,16 +10,17 @@ import numpy as np
 from sklearn.base import clone
 
 from variegate._random import generator
-from variegate._typing import IntArray, RandomState
+from variegate._typing import BoolArray, IntArray, RandomState
 from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY, MISSING
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
 from variegate.tables import model_file
 from variegate.tables.cells import as_labels, check_relevance
-from variegate.tables.columns import Columns
+from variegate.tables.columns import Columns, no_label
 from variegate.tables.derived import derive
 from variegate.tables.evaluation import evaluate
 from variegate.tables.groups import Groups
+from variegate.tables.inspection import Inspection
 from variegate.tables.judged import JudgedSelector
 from variegate.tables.kinds import kinds_record
 from variegate.tables.record import path_of_record, training_record, validation_path
@@ -264,6 +265,17 @@ class TableSelector(JudgedSelector):
         progress = watched(progress, self.verbose)
         table = as_table(X)
         labels = as_labels(y)
+        try:
+            return self._fit(table, y, labels, progress)
+        except TableError as error:
+            wanted = self._wanted(table, y)
+            found = Inspection(table, wanted, labels, self.empty_groups)
+            raise found.of(error) from error
+
+    def _fit(
+        self, table: Table, y: Any, labels: BoolArray | None, progress: Progress
+    ) -> Self:
+        """Learn from a table, and stop at the first thing that is wrong with it."""
         names = table.schema.names
         table, columns = self._columns_of(table, y)
         if labels is not None and not self.quality:
@@ -298,20 +310,22 @@ class TableSelector(JudgedSelector):
 
     def _columns_of(self, table: Table, y: Any) -> tuple[Table, Columns]:
         """Return a training table with vectors and ages, and what its columns are."""
-        wanted = columns_wanted(self)
-        if y is not None and wanted.label not in table.schema.names:
-            name = getattr(y, "name", None)
-            wanted = replace(wanted, label=name if name in table.schema.names else None)
-        table, wanted = derive(table, wanted)
+        table, wanted = derive(table, self._wanted(table, y))
         columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
         check_relevance(table, columns.relevance)
         if y is not None:
             return table, replace(columns, label=None)
         if columns.label is None:
-            raise TableError(
-                "which rows were chosen? Name the label column, or give y to fit"
-            )
+            raise no_label()
         return table, columns
+
+    def _wanted(self, table: Table, y: Any) -> Columns:
+        """Return what was said about columns, the label if it is one."""
+        wanted = columns_wanted(self)
+        if y is not None and wanted.label not in table.schema.names:
+            name = getattr(y, "name", None)
+            wanted = replace(wanted, label=name if name in table.schema.names else None)
+        return wanted
 
     def _split(self, found: Survey) -> tuple[IntArray, IntArray]:
         """Return numbers of the groups to learn from, and of those to hold out."""

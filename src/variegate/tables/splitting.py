@@ -8,9 +8,11 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate._validation import check_choice
+from variegate.application.refusal import Setting
 from variegate.application.table_defaults import EMPTY_GROUPS
 from variegate.ground_set import GroundSet
 from variegate.report.words import count
+from variegate.tables.columns import no_label
 from variegate.tables.groups import Group, Groups
 from variegate.tables.survey import Survey
 from variegate.tables.table import TableError
@@ -23,19 +25,23 @@ def usable_groups(survey: Survey, empty_groups: str) -> IntArray:
     check_choice("empty_groups", empty_groups, EMPTY_GROUPS)
     n_chosen = survey.n_chosen
     if n_chosen is None:
-        raise TableError("which rows were chosen? Name the label column")
+        raise no_label()
     names = survey.index.names
     if not n_chosen.any():
         where = f" in column {survey.columns.label!r}" if survey.columns.label else ""
         raise TableError(f"no row is labelled 1{where}: nothing was chosen")
     empty = n_chosen == 0
     if empty.any() and empty_groups == "error":
-        n_empty = int(empty.sum())
+        n_empty, drop = int(empty.sum()), Setting("empty_groups", "drop")
         raise TableError(
             f"{n_empty:,} of {len(names):,} groups "
             f"{'has' if n_empty == 1 else 'have'} no chosen row, the first is "
-            f"{names[int(np.argmax(empty))]!r}: leave such groups out (empty groups: "
-            "drop), or take it that nothing was to be chosen there (empty groups: keep)"
+            f"{names[int(np.argmax(empty))]!r}: leave such groups out (",
+            drop,
+            "), or take it that nothing was to be chosen there (",
+            Setting("empty_groups", "keep"),
+            ")",
+            fixes=[drop],
         )
     return np.flatnonzero(~empty) if empty_groups == "drop" else np.arange(len(names))
 
@@ -46,10 +52,13 @@ def split(usable: IntArray, fraction: float, seed: int) -> tuple[IntArray, IntAr
         return usable, usable[:0]
     n_held_out = round(fraction * len(usable))
     if not 0 < n_held_out < len(usable):
+        none = Setting("validation_fraction", 0)
         raise TableError(
             f"{count(len(usable), 'group')} cannot be split into a share of "
             f"{fraction:g} to hold out and the rest to learn from: give more groups, "
-            "or hold out none"
+            "or hold out none: ",
+            none,
+            fixes=[none],
         )
     shuffled = np.random.default_rng(seed).permutation(usable)
     return np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from variegate.application.refusal import RefusalError
 from variegate.tables.damage import repeated
 from variegate.tables.reading import TableFile
 
@@ -35,7 +36,7 @@ def counting(progress: Progress, stage: str, total: int) -> Callable[[int], None
     return lambda done: progress(stage, done, total)
 
 
-class TableError(ValueError):
+class TableError(RefusalError):
     """A table does not hold what was asked of it."""
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from variegate.application.refusal import Setting
 from variegate.application.table_defaults import MEMORY
 from variegate.tables.choosing import ByMethod, choose
 from variegate.tables.columns import Columns
@@ -59,7 +60,7 @@ def select_untrained(
     if k is None and budget is None:
         raise TableError("say how many rows to choose: k or budget")
     if budget is not None and columns.cost is None:
-        raise TableError("a budget needs cost, the column of costs")
+        raise TableError("a budget needs a column of costs: ", Setting("cost"))
     table, output = as_table(X), Output(keep_all, drop, out)
     output.check(table, has_probability=False)
     progress = progress or ignore
@@ -85,11 +86,14 @@ def untrained_groups(
     if not columns.similarity and method not in _WITHOUT_SIMILARITY:
         raise TableError(
             f"method {method!r} needs to know whether rows are alike: name a column of "
-            "vectors, or columns of numbers, as similarity"
+            "vectors, or columns of numbers, as ",
+            Setting("similarity"),
         )
     if columns.relevance is None and method == "top":
-        raise TableError("method 'top' needs a column that says how good a row is: "
-                         "name it as relevance")  # fmt: skip
+        raise TableError(
+            "method 'top' needs a column that says how good a row is: ",
+            Setting("relevance"),
+        )
     wanted = replace(columns, quality=(), label=None, item=None)
     table, wanted = derive(table, wanted)
     wanted = wanted.resolve(

@@ -1,0 +1,94 @@
+"""Refusals that name settings: as parameters in Python, as options in commands.
+
+A message is put together of text and of :class:`Setting` objects.  ``str`` of the error
+writes these as Python does, ``missing='mean'``; :meth:`RefusalError.written` writes
+them as whoever asks for it does, such as ``--missing mean``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+__all__ = ["InPython", "RefusalError", "Setting"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter, perhaps with a value to give it: names of columns are a tuple."""
+
+    name: str
+    value: str | float | tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.name
+        value = list(self.value) if isinstance(self.value, tuple) else self.value
+        return f"{self.name}={value!r}"
+
+
+@dataclass(frozen=True)
+class InPython:
+    """A part of a message that makes sense in Python only."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class RefusalError(ValueError):
+    """Something cannot be done, for one reason or for several.
+
+    Parameters
+    ----------
+    *parts : str, Setting or InPython
+        The message, in pieces.
+    fixes : sequence of Setting, optional
+        What to set so that this is no problem any more, if that is known.
+
+    Attributes
+    ----------
+    problems : tuple of RefusalError
+        One for each reason.
+    """
+
+    def __init__(self, *parts: Any, fixes: Sequence[Setting] = ()) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
+        self.fixes = tuple(fixes)
+        self._problems: tuple[RefusalError, ...] = ()
+
+    @property
+    def problems(self) -> tuple[RefusalError, ...]:
+        """The reasons: this one, unless it is of several."""
+        return self._problems or (self,)
+
+    @classmethod
+    def of(
+        cls, problems: Sequence[RefusalError], fixes: Sequence[Setting] = ()
+    ) -> Self:
+        """Return one refusal for several reasons, a line each.
+
+        ``fixes`` are what solves all of them together.
+        """
+        lines = [f"{len(problems)} problems:"]
+        lines += [f"- {problem}" for problem in problems]
+        if fixes:
+            lines.append(f"all are solved by {', '.join(map(str, fixes))}")
+        error = cls("\n".join(lines), fixes=fixes)
+        error._problems = tuple(problems)
+        return error
+
+    def within(self, before: str) -> Self:
+        """Return the same with words before it."""
+        return type(self)(before, *self.parts, fixes=self.fixes)
+
+    def written(self, write: Callable[[Setting], str]) -> str:
+        """Return the message with settings as ``write`` writes them."""
+        return "".join(
+            write(part) if isinstance(part, Setting) else str(part)
+            for part in self.parts
+            if not isinstance(part, InPython)
+        )
