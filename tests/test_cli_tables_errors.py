@@ -117,7 +117,7 @@ def evaluate(table="train.parquet", *options):
 def test_an_evaluation_with_a_budget_and_no_costs(refused):
     assert refused(
         evaluate("train.parquet", "--budget", "100"),
-        "a budget needs a column of costs: --cost",
+        "a budget needs a column of costs: name it with --cost",
     )
     assert refused(
         evaluate("train.parquet", "--budget", "100", "--cost", "token"),

@@ -238,7 +238,9 @@ def test_no_numbers_left():
 
 
 def test_text_files_must_name_their_numbers():
-    with pytest.raises(TableError, match="name the quality columns: quality, as nothing in"):
+    with pytest.raises(
+        TableError, match="name the quality columns with quality: nothing in"
+    ):
         Columns(group="query", label="chosen").resolve(TEXT, is_untyped=True)
     columns = Columns(group="query", label="chosen", quality=("price_*", "length"))
     resolved = columns.resolve(TEXT, is_untyped=True)

@@ -97,7 +97,7 @@ def test_all_problems_and_a_command_that_works(variegate):
         variegate(*fit),
         "variegate: 6 problems:",
         "there is no column 'qurey' (did you mean 'query'?)",
-        "which rows were chosen? Name the label column: --label",
+        "which rows were chosen? Name the label column with --label",
         "column 'score' has no value in row 11: correct it, or say what an empty cell",
         "(--empty-groups drop)",
         "or say that its values are names of kinds: --categorical colour",
@@ -130,7 +130,7 @@ def test_what_cannot_be_solved_by_an_option_has_no_command(variegate):
 def test_quality_is_found_where_nothing_says_what_numbers_are(variegate):
     write_rows("t.csv", messy_rows())
     fit = ["fit", "t.csv", "--group", "query", *QUICK, "-o", "model.json"]
-    lines = refused(variegate(*fit), "name the quality columns: --quality")
+    lines = refused(variegate(*fit), "name the quality columns with --quality: nothing")
     *_, line = lines
     assert "--label clicked" in line
     assert "--quality score,price" in line

@@ -305,7 +305,10 @@ def test_a_bad_estimator_is_refused(table, estimator, message):
         ({"target_recall": 0.8, "target_precision": 0.8}, "target_precision"),
         ({"tune": True, "lams": ()}, "lams"),
         ({"group": "querry"}, r"no column 'querry' \(did you mean 'query'\?\)"),
-        ({"label": None}, "which rows were chosen. Name the label column, or give y"),
+        (
+            {"label": None},
+            "which rows were chosen. Name the label column with label, or",
+        ),
     ],
 )
 def test_bad_parameters_are_refused_by_fit(table, parameters, message):

@@ -170,9 +170,9 @@ class Columns:
         if not spelt["quality"]:
             if is_untyped:
                 raise TableError(
-                    "name the quality columns: ",
+                    "name the quality columns with ",
                     Setting("quality"),
-                    ", as nothing in this file says which columns are numbers. It has "
+                    ": nothing in this file says which columns are numbers. It has "
                     f"{_listed(names)}",
                 )
             others = {*self.taken(), *spelt["similarity"], *spelt["categorical"]}
@@ -252,7 +252,7 @@ def no_label() -> TableError:
     """Return what to raise where nothing says which rows were chosen."""
     label = Setting("label")
     return TableError(
-        "which rows were chosen? Name the label column: ",
+        "which rows were chosen? Name the label column with ",
         label,
         InPython(", or give y to fit"),
     )

@@ -204,7 +204,9 @@ class FittedSelector(Application):
             relevance=relevance,
         )
         if use_costs and columns.cost is None:
-            raise TableError("a budget needs a column of costs: ", Setting("cost"))
+            raise TableError(
+                "a budget needs a column of costs: name it with ", Setting("cost")
+            )
         try:
             made = _fitting(table, columns)
             found = survey(made, columns, labels, progress)

@@ -60,7 +60,7 @@ def select_untrained(
     if k is None and budget is None:
         raise TableError("say how many rows to choose: k or budget")
     if budget is not None and columns.cost is None:
-        raise TableError("a budget needs a column of costs: ", Setting("cost"))
+        raise TableError("a budget needs ", Setting("cost"), ", the column of costs")
     table, output = as_table(X), Output(keep_all, drop, out)
     output.check(table, has_probability=False)
     progress = progress or ignore
@@ -91,7 +91,7 @@ def untrained_groups(
         )
     if columns.relevance is None and method == "top":
         raise TableError(
-            "method 'top' needs a column that says how good a row is: ",
+            "method 'top' needs a column that says how good a row is: name it as ",
             Setting("relevance"),
         )
     wanted = replace(columns, quality=(), label=None, item=None)
