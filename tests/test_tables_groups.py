@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from variegate.application.table_defaults import MEMORY
 from variegate.tables import Columns, TableError
 from variegate.tables import groups as module
-from variegate.tables.groups import Groups
+from variegate.tables.groups import Groups, in_rows
 from variegate.tables.splitting import only, split, usable_groups
 from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import MemoryTable
@@ -417,3 +417,16 @@ def test_a_relevance_is_filled_as_the_quality_that_it_is(missing):
         grouped(table, **parts, relevance="r")
     with pytest.raises(TableError, match="'x', the relevance, has no value in row 2"):
         grouped(table, **parts | {"missing": "error"}, relevance="x")
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        ("item 0 is in the subset, but", "its row 1 was chosen, but"),
+        ("a ground set needs at least one item", "a group needs at least one row"),
+        ("12 items of two ground sets", "12 rows of two groups"),
+        ("its itemised bill", "its itemised bill"),
+    ],
+)
+def test_ground_sets_are_called_groups(problem, words):
+    assert in_rows(problem) == words

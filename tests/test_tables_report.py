@@ -195,7 +195,7 @@ def test_the_page_has_all_sections_and_nothing_from_outside(judged_page):
         "Using the model",
     ]
     figures = [attrs for tag, attrs in page.tags if tag == "svg"]
-    assert len(figures) == 4
+    assert len(figures) == 5
     assert all(attrs["aria-label"] and attrs["viewbox"] for attrs in figures)
 
 
@@ -376,8 +376,8 @@ def test_a_stream_shows_what_was_seen():
     selector = fitted(table, memory=2**16, n_epochs=2, validation_fraction=0.25)
     history = selector.training_["history"]
     assert history["n_seen"][-1] > 0
-    figure = pictures.learning_figure(selector.training_)
-    first, second = figure.axes
+    drawn = pictures.learning_figures(selector.training_)
+    first, second = (drawn[name].axes[0] for name in ("learning", "f-score"))
     assert first.get_xlabel() == second.get_xlabel() == "groups seen"
     assert list(first.lines[0].get_xdata()) == history["n_seen"]
     assert list(second.lines[0].get_ydata()) == [
@@ -469,7 +469,8 @@ def check_links(folder):
 
 def test_markdown_shows_its_pictures(judged, judged_markdown, tmp_path):
     words, files = judged_markdown
-    assert set(files) == {"weights.png", "learning.png", "path.png", "kernel.png"}
+    names = {"weights", "learning", "path", "omega", "kernel"}
+    assert set(files) == {f"{name}.png" for name in names}
     write_markdown(judged, tmp_path / "new" / "folder")
     assert check_links(tmp_path / "new" / "folder") == words
     mean, low, high = judged.selector.training_["validation"]["f"]
@@ -633,3 +634,37 @@ def test_text_needs_no_matplotlib():
         "sys.exit('matplotlib' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# Words and widths -------------------------------------------------------------------
+
+
+def test_paths_are_about_rows_and_groups(table):
+    selector = fitted(table, omega=[0.5, 2.0], validation_fraction=0.5)
+    told = str(selector.path_)
+    assert told.splitlines()[1].split()[-1] == "rows"
+    assert "item" not in told
+    labels = [
+        label
+        for axes in selector.plot().axes
+        for label in (axes.get_xlabel(), axes.get_ylabel())
+    ]
+    assert "mean over held-out groups" in labels
+    assert "ω: what a missed row costs against a wrong one" in labels
+    assert not any("item" in label or "ground set" in label for label in labels)
+
+
+def test_figures_of_a_page_are_narrow(judged):
+    # What is wider scrolls on a phone, so that its right side is not seen.
+    figures = pictures.all_figures(judged.selector)
+    assert {"path", "omega", "learning"} <= set(figures)
+    assert all(figure.get_figwidth() < 7.0 for figure in figures.values())
+    assert 'class="scroll broad"' not in html_page(judged)
+
+
+def test_what_is_drawn_beside_numbers_has_a_class_of_its_own(judged):
+    # The style sheet leaves such columns out where there is no room.
+    page = html_page(judged)
+    n_heads = page.count('<th scope="col" class="drawn"')
+    assert n_heads == 2
+    assert page.count('<td class="drawn"') >= n_heads

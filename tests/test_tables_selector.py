@@ -907,7 +907,7 @@ def test_what_cannot_be_learned_is_said_with_the_name_of_the_group(
     table, parameters, number
 ):
     zeros = with_a_group_of_zeros(table, f"q{number:04d}")
-    message = rf"^group 'q{number:04d}': item .* similarity to itself"
+    message = rf"^group 'q{number:04d}': its row .* similarity to itself"
     with pytest.raises(TableError, match=message):
         TableSelector(**QUICK | parameters).fit(zeros)
 
@@ -919,7 +919,7 @@ def test_groups_that_a_stream_is_watched_by_are_named():
     watched = np.random.default_rng(selector.seed_).permutation(220)[:11]
     for number in [*watched[:3], *np.setdiff1d(np.arange(220), watched)[::90]]:
         name = f"q{number + 1:04d}"
-        with pytest.raises(TableError, match=f"^group '{name}': item"):
+        with pytest.raises(TableError, match=f"^group '{name}': its row"):
             clone(selector).fit(with_a_group_of_zeros(table, name))
 
 

@@ -413,7 +413,8 @@ def test_defaults_in_the_docstring_are_those_of_the_code():
             re.MULTILINE,
         )
     )
-    assert set(documented) == {"lams", "cv", "scoring", "n_samples", "refit"}
+    names = {"lams", "cv", "scoring", "n_samples", "refit", "verbose"}
+    assert set(documented) == names
     for name, value in documented.items():
         default = inspect.signature(LargeMarginDPPCV.__init__).parameters[name].default
         assert eval(value) == default, name

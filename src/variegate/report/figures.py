@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
+
+from variegate.report.fonts import figure_class
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,16 +27,16 @@ def new_figure(
     With several heights, the axes are below each other.
     """
     try:
-        from matplotlib.figure import Figure
+        new = figure_class()
     except ImportError as error:
         raise ImportError(
             "figures need matplotlib: pip install 'variegate[plot]'"
         ) from error
     if isinstance(height, Sequence):
-        figure = Figure(figsize=(width, sum(height)), layout="constrained")
+        figure = new(figsize=(width, sum(height)), layout="constrained")
         grid = figure.add_gridspec(panels, 1, height_ratios=height)
     else:
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = new(figsize=(width, height), layout="constrained")
         grid = figure.add_gridspec(1, panels)
     row = [figure.add_subplot(grid[k]) for k in range(panels)]
     for axes in row:
@@ -49,8 +49,7 @@ def new_figure(
 def to_png(figure: Figure) -> bytes:
     """Return the figure as the bytes of a PNG file."""
     buffer = io.BytesIO()
-    with _without_glyph_warnings():
-        figure.savefig(buffer, format="png", dpi=160)
+    figure.savefig(buffer, format="png", dpi=160)
     return buffer.getvalue()
 
 
@@ -66,10 +65,7 @@ def as_svg(figure: Figure, name: str, about: str) -> str:
 
     buffer = io.BytesIO()
     no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with (
-        mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}),
-        _without_glyph_warnings(),
-    ):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata=no_metadata, transparent=True)
     root = ElementTree.fromstring(buffer.getvalue())
     for element in root.iter():
@@ -90,12 +86,3 @@ def as_svg(figure: Figure, name: str, about: str) -> str:
         "aria-label": about,
     }
     return ElementTree.tostring(root, encoding="unicode")
-
-
-@contextmanager
-def _without_glyph_warnings() -> Iterator[None]:
-    # Names may be in scripts that matplotlib's own font lacks.
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not sup")
-        yield

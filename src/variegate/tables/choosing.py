@@ -20,7 +20,7 @@ from variegate.decoding.ranking import ranked
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.selection import Selection
-from variegate.tables.groups import Group
+from variegate.tables.groups import Group, in_rows
 from variegate.tables.table import TableError
 
 __all__ = [
@@ -234,4 +234,4 @@ def _named(work: Callable[[Group], Any], group: Group) -> Any:
     except ValueError as error:
         # The model is given one ground set, whose position says nothing.
         problem = error.problem if isinstance(error, GroundSetError) else error
-        raise TableError(f"group {group.name!r}: {problem}") from error
+        raise TableError(f"group {group.name!r}: {in_rows(str(problem))}") from error

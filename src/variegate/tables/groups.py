@@ -10,6 +10,7 @@ than a shard.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import weakref
@@ -31,7 +32,7 @@ from variegate.tables.encoding import Encoding
 from variegate.tables.survey import Survey, flags_of
 from variegate.tables.table import Progress, Table, TableError, ignore
 
-__all__ = ["Group", "Groups", "costs_of", "repeated_item"]
+__all__ = ["Group", "Groups", "costs_of", "in_rows", "repeated_item"]
 
 #: Bytes of records in a shard.
 _SHARD = 32 * 2**20
@@ -135,7 +136,7 @@ class Groups:
             if isinstance(error, ValidationError) and validation is not None:
                 numbers = validation
             name = self.survey.index.names[numbers[error.position]]
-            raise TableError(f"group {name!r}: {error.problem}") from error
+            raise TableError(f"group {name!r}: {in_rows(error.problem)}") from error
 
     def unknown_levels(self) -> dict[str, int]:
         """Return how many rows of which columns have categories never seen before."""
@@ -209,6 +210,20 @@ class Groups:
             records["cost"].copy() if columns.cost is not None else None,
             records["relevance"].copy() if columns.relevance is not None else None,
         )
+
+
+def in_rows(problem: str) -> str:
+    """Return what is wrong with a ground set in the words of tables.
+
+    Its items are the rows of a group, which are counted from 1.
+    """
+    problem = re.sub(
+        r"\bitem (\d+)\b", lambda found: f"its row {int(found[1]) + 1}", problem
+    )
+    problem = problem.replace("is in the subset", "was chosen")
+    for word, meant in (("ground set", "group"), ("item", "row")):
+        problem = re.sub(rf"\b{word}(s?)\b", rf"{meant}\1", problem)
+    return problem
 
 
 def _field(block: str) -> str:

@@ -17,7 +17,10 @@ from variegate.tables.training import Learned
 from variegate.tuning.path import OmegaPath, PathPoint
 from variegate.tuning.race import Standing
 
-__all__ = ["RECORD", "path_of_record", "training_record", "validation_path"]
+__all__ = ["NOUNS", "RECORD", "path_of_record", "training_record", "validation_path"]
+
+#: What paths call what is chosen, and from what.
+NOUNS = ("row", "group")
 
 #: Points of the learning curve that are kept.
 _MAX_STEPS = 200
@@ -92,7 +95,7 @@ def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | 
         if len(rows) > 1:
             errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
         points.append(PathPoint(float(omega), *means.tolist(), *errors.tolist()))
-    return OmegaPath(learned.lam, tuple(points), chosen=learned.omega)
+    return OmegaPath(learned.lam, tuple(points), learned.omega, nouns=NOUNS)
 
 
 def training_record(
@@ -198,4 +201,5 @@ def path_of_record(record: dict[str, Any]) -> OmegaPath | None:
         tuple(points),
         section.get("chosen"),
         None if target is None else tuple(target),
+        NOUNS,
     )

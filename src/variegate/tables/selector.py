@@ -23,7 +23,12 @@ from variegate.tables.groups import Groups
 from variegate.tables.inspection import Inspection
 from variegate.tables.judged import JudgedSelector
 from variegate.tables.kinds import kinds_record
-from variegate.tables.record import path_of_record, training_record, validation_path
+from variegate.tables.record import (
+    NOUNS,
+    path_of_record,
+    training_record,
+    validation_path,
+)
 from variegate.tables.settings import (
     check_parameters,
     columns_wanted,
@@ -302,7 +307,8 @@ class TableSelector(JudgedSelector):
                 self.n_jobs,
                 lambda done: progress("judging", done, len(held_out)),
             )
-        self.path_ = learned.path or validation_path(judged, learned)
+        path = learned.path or validation_path(judged, learned)
+        self.path_ = path and replace(path, nouns=NOUNS)
         self.training_ = training_record(
             found, learned, self.path_, judged, learned_from, held_out
         ) | kinds_record(self.model_, table, groups, learned_from, self.seed_)

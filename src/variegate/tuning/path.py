@@ -77,12 +77,15 @@ class OmegaPath:
         The omega that was chosen.
     target : pair of a name and a number, or None
         What was asked for, such as ``("recall", 0.85)``.
+    nouns : pair of str
+        What is chosen and what it is chosen from, in tables and pictures.
     """
 
     lam: float
     points: tuple[PathPoint, ...]
     chosen: float | None = None
     target: tuple[str, float] | None = None
+    nouns: tuple[str, str] = ("item", "ground set")
 
     def __len__(self) -> int:
         return len(self.points)
@@ -143,7 +146,8 @@ class OmegaPath:
     def __str__(self) -> str:
         lines = [
             f"held-out scores at lambda = {self.lam:g} (± standard error)",
-            f"{'omega':>10}  {'precision':<13}  {'recall':<13}  {'F':<13}  items",
+            f"{'omega':>10}  {'precision':<13}  {'recall':<13}  {'F':<13}  "
+            f"{self.nouns[0]}s",
         ]
         for point in self.points:
             scores = "  ".join(
@@ -176,8 +180,8 @@ class OmegaPath:
         from variegate.report.figures import new_figure
 
         figure, (left, right) = new_figure(width=9.4, height=4.0, panels=2)
-        _draw_curve(left, self, list((others or {}).values()))
-        _draw_against_omega(right, self)
+        draw_curve(left, self, list((others or {}).values()))
+        draw_against_omega(right, self)
         return figure
 
 
@@ -189,7 +193,8 @@ def omega_name(omega: float) -> str:
     return f"{omega:.3g}"
 
 
-def _draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath]) -> None:
+def draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath] = ()) -> None:
+    """Draw precision against recall, other paths in grey behind it."""
     from variegate.report.figures import COLOURS
 
     colour = COLOURS["lme"]
@@ -278,7 +283,8 @@ def _mark_target(axes: Axes, path: OmegaPath, along: str | None) -> None:
     line(value, color=_CHOSEN, lw=1.0, ls="--", zorder=2)
 
 
-def _draw_against_omega(axes: Axes, path: OmegaPath) -> None:
+def draw_against_omega(axes: Axes, path: OmegaPath) -> None:
+    """Draw precision, recall and F against omega."""
     from variegate.report.figures import COLOURS
 
     looks = {
@@ -306,7 +312,7 @@ def _draw_against_omega(axes: Axes, path: OmegaPath) -> None:
     ticks = 2.0 ** np.arange(powers[0], powers[1] + 1, step)
     axes.set_xticks(ticks, [omega_name(tick) for tick in ticks])
     axes.minorticks_off()
-    axes.set_ylabel("mean over held-out ground sets")
-    axes.set_xlabel("ω: what a missed item costs against a wrong one")
+    axes.set_ylabel(f"mean over held-out {path.nouns[1]}s")
+    axes.set_xlabel(f"ω: what a missed {path.nouns[0]} costs against a wrong one")
     axes.legend(frameon=False, fontsize=9, ncols=3, loc="lower center",
                 bbox_to_anchor=(0.5, 1.0))  # fmt: skip
