@@ -29,6 +29,7 @@ from variegate.video import (
 )
 from variegate.video.evaluation import score_against_user
 from variegate.video.screening import Decision
+from variegate.video.times import time_label
 
 SIZE = (96, 64)
 
@@ -124,7 +125,7 @@ def pretend(monkeypatch):
         decisions = [Decision(0, 0.0, True), Decision(999, 99.9, True)]
 
         def pick(self, path, **options):
-            return VideoSummary(str(path), frames, candidates, decisions, 1.0)
+            return VideoSummary(str(path), frames, candidates, decisions, 1.0, 100.0)
 
         monkeypatch.setattr(KeyframePicker, "pick", pick)
 
@@ -241,6 +242,85 @@ def test_the_knob_and_the_limit(variegate):
     assert len(many[1].splitlines()) > 1
     _, limited, _ = variegate("keyframes", "a.mp4", "-o", "o", "--max", "1")
     assert len(limited.splitlines()) == 1
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_exactly_so_many(variegate, tmp_path, count):
+    how = ("--count", count, "--omega", "0.5")
+    status, output, _ = variegate("keyframes", "a.mp4", "-o", "out", *how)
+    assert (status, len(output.splitlines())) == (0, count)
+    assert len(rows_of(tmp_path / "out")) == count
+
+
+def test_one_name_will_do_for_one_picture(variegate, tmp_path):
+    how = ("--count", "1", "--template", "still.png")
+    assert variegate("keyframes", "a.mp4", "-o", "out", *how)[0] == 0
+    assert (tmp_path / "out" / "still.png").is_file()
+
+
+def test_one_for_each_shot(variegate):
+    status, output, _ = variegate(
+        "keyframes", "b.avi", "-o", "out", "--per-shot", "--json"
+    )
+    assert status == 0
+    (result,) = json.loads(output)
+    shots, times = result["shots"], [k["time"] for k in result["keyframes"]]
+    assert result["shots_shown"] == len(shots) == len(times)
+    for shot, time in zip(shots, times, strict=True):
+        assert shot["start"] <= time < shot["end"]
+
+
+def test_json_and_page_say_why_a_likelier_frame_was_refused(variegate, tmp_path):
+    status, output, _ = variegate(
+        "keyframes", "a.mp4", "-o", "out", "--max", "2", "--json"
+    )
+    assert status == 0
+    (result,) = json.loads(output)
+    chosen = {k["frame"]: k for k in result["keyframes"]}
+    least = min(k["probability"] for k in chosen.values())
+    page = (tmp_path / "out" / "keyframes.html").read_text(encoding="utf-8")
+    likelier = 0
+    for candidate in result["candidates"]:
+        if candidate["chosen"] or candidate["probability"] <= least:
+            assert "why_not" not in candidate
+            continue
+        likelier += 1
+        label = time_label(chosen[candidate["like"]]["time"])
+        assert candidate["why_not"].endswith(f" frame {candidate['like']} at {label}")
+        assert 0.0 <= candidate["similarity"] <= 1.0
+        assert candidate["why_not"] in page
+    assert ("likelier frame" in page) == (likelier > 0)
+
+
+def test_a_folder_of_videos(variegate, tmp_path):
+    """Sorted, those in its folders too; what is hidden or no video is left out."""
+    films = tmp_path / "films"
+    (films / "more").mkdir(parents=True)
+    for name in ("b.avi", ".c.avi", "more/a.MP4", "x.txt", "w.srt", "y.txt", "z.txt"):
+        shutil.copy("a.mp4" if name.endswith("MP4") else "b.avi", films / name)
+    status, output, messages = variegate("keyframes", "films", "-o", "out", "--json")
+    assert status == 0
+    sources = [entry["source"] for entry in json.loads(output)]
+    assert sources == ["films/b.avi", "films/more/a.MP4"]
+    assert names_in(tmp_path / "out") == ["a", "b"]
+    note, *written = messages.splitlines()
+    assert note == (
+        "variegate: note: films: left out what is no video by its name: w.srt, x.txt, "
+        "y.txt and 1 more"
+    )
+    assert len(written) == 2
+
+
+@pytest.mark.parametrize("files", [(), ("notes.txt", ".hidden.mp4")])
+def test_a_folder_without_videos(variegate, tmp_path, files):
+    (tmp_path / "films").mkdir()
+    for name in files:
+        (tmp_path / "films" / name).write_text("no video")
+    result = variegate("keyframes", "films", "-o", "out")
+    assert fails(
+        result, "there are no videos in the folder films: files must end in .3"
+    )
+    assert not (tmp_path / "out").exists()
 
 
 def test_several_videos(variegate, tmp_path):
@@ -383,7 +463,19 @@ def test_no_video_is_overwritten(variegate, tmp_path, pretend):
     [
         (["gone.mp4"], "there is no file gone.mp4; check the path"),
         (["a.mp4", "gone.mp4"], "there is no file gone.mp4; check the path"),
-        (["."], ". is a folder; name the videos in it"),
+        (["a.mp4", "--count", "0"], "0 is not in the range x>=1"),
+        (
+            ["a.mp4", "--count", "900"],
+            "a.mp4: 900 frames were asked for, but there are only ",
+        ),
+        (
+            ["a.mp4", "--count", "3", "--max", "4"],
+            "--max and --count each say how many frames to choose; give one of them",
+        ),
+        (
+            ["a.mp4", "--max", "4", "--per-shot", "--count", "3"],
+            "--max and --count and --per-shot each say how many",
+        ),
         (["text.mp4"], "text.mp4 cannot be opened as a video"),
         (["empty.mp4"], "empty.mp4 cannot be opened as a video"),
         (["cut.mp4"], "its start or index is lost"),

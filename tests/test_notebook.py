@@ -122,6 +122,7 @@ def test_video_summary_prints_no_pixels():
         [Candidate(3, 1.5, 0.75, True), Candidate(9, 4.5, 0.25, False)],
         [Decision(9, 4.5, kept=True)],
         1.0,
+        5.0,
     )
     assert repr(summary) == f"<VideoSummary: 1 of 2 frames of {BAD}>"
     assert "array" not in repr(summary.keyframes[0])

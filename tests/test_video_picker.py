@@ -10,10 +10,13 @@ from sklearn.exceptions import NotFittedError
 
 import variegate as vg
 from variegate.persistence import ModelFileError
+from variegate.selection import Selection
 from variegate.video import KeyframePicker, PickedVideo, load_default
+from variegate.video.amount import fill_up
 from variegate.video.candidates import read_candidates
 from variegate.video.description import describe
-from variegate.video.shots import merge_shots
+from variegate.video.shots import shot_at
+from variegate.video.stretches import merge_stretches
 from variegate.video.training import TrainingVideo
 from variegate.video.view import FEATURE_SETS, VideoView
 
@@ -109,10 +112,13 @@ def test_steps_of_a_fade_are_no_candidates(tmp_path):
 
 def test_merging_cuts_where_neighbours_differ_most():
     looks = [np.full(96, v) for v in (0.0, 0.1, 5.0, 5.2, 5.3, 9.0)]
-    groups = merge_shots(looks, 3)
+    groups = merge_stretches(looks, 3)
     assert [(g.start, g.stop) for g in groups] == [(0, 2), (2, 5), (5, 6)]
-    assert [(g.start, g.stop) for g in merge_shots(looks[:2], 3)] == [(0, 1), (1, 2)]
-    assert [(g.start, g.stop) for g in merge_shots(looks, 1)] == [(0, 6)]
+    assert [(g.start, g.stop) for g in merge_stretches(looks[:2], 3)] == [
+        (0, 1),
+        (1, 2),
+    ]
+    assert [(g.start, g.stop) for g in merge_stretches(looks, 1)] == [(0, 6)]
 
 
 # Views ----------------------------------------------------------------------------
@@ -195,6 +201,133 @@ def test_at_most_so_many_frames(picker, videos):
         assert 1 <= len(summary.keyframes) <= most
 
 
+def test_exactly_so_many_frames(picker, videos):
+    path = videos[0][0].path
+    n_candidates = len(read_candidates(path).view)
+    free = {k.number for k in picker.pick(path).keyframes}
+    for count in (1, 2, len(free) + 1, n_candidates):
+        summary = picker.pick(path, count=count)
+        numbers = {k.number for k in summary.keyframes}
+        assert len(numbers) == len(summary.keyframes) == count
+        if count >= len(free):
+            assert numbers >= free
+    fewer = picker.pick(path, max_frames=2)
+    assert picker.pick(path, count=2).as_dict() == fewer.as_dict()
+
+
+def test_what_is_added_raises_the_probability_most():
+    rng = np.random.default_rng(3)
+    B = rng.normal(size=(7, 7))
+    ensemble = vg.LEnsemble(B @ B.T)
+    start = Selection(np.array([2, 5]), 0.0, "so far")
+    filled = fill_up(ensemble, start, 5)
+    chosen = [2, 5]
+    for _ in range(3):
+        others = [k for k in range(7) if k not in chosen]
+        chosen.append(max(others, key=lambda k: ensemble.log_prob([*chosen, k])))
+    assert filled.indices.tolist() == sorted(chosen)
+    assert fill_up(ensemble, start, 2) is start
+    assert "to 5 frames" in filled.stop_reason
+
+
+def test_so_many_where_the_rank_is_less():
+    B = np.repeat(np.eye(2), [3, 2], axis=0) * np.array([3.0, 2.0])
+    ensemble = vg.LEnsemble(B @ B.T)
+    filled = fill_up(ensemble, Selection(np.array([0]), 0.0, "so far"), 4)
+    # One of the other kind, then the likeliest: of three alike, each is in a set with
+    # probability 27 / 28 / 3, and of two with 8 / 9 / 2.
+    assert filled.indices.tolist() == [0, 1, 3, 4]
+
+
+def test_one_frame_for_each_shot(picker, videos):
+    for video, scenes in videos:
+        summary = picker.pick(video.path, per_shot=True)
+        filmed = [scene for scene in scenes if scene.kind == "scene"]
+        assert len(summary.keyframes) == len(summary.shots) == len(filmed)
+        for keyframe, scene in zip(summary.keyframes, filmed, strict=True):
+            assert scene.start - 1e-3 <= keyframe.time < scene.end - 1e-3
+        assert summary.shots_shown == len(filmed)
+        for place, candidate in enumerate(summary.candidates):
+            beside = [
+                c
+                for c in summary.candidates
+                if c.chosen
+                and shot_at(summary.shots, c.time)
+                == shot_at(summary.shots, candidate.time)
+            ]
+            assert len(beside) == 1
+            assert beside[0].probability >= candidate.probability, place
+            if candidate.why_not is not None:
+                assert candidate.why_not.startswith("is of the shot of frame ")
+                assert candidate.like == beside[0].number
+
+
+def test_every_shot_of_a_film_of_two_colours_is_chosen(tmp_path):
+    """By their hues one would stand for the other."""
+    y, x = np.mgrid[:96, :128]
+    masks = [x < 64, y < 48, x // 4 % 2 == 0, y // 8 % 2 == 0]
+    masks.append((x - 64) ** 2 + (y - 48) ** 2 < 45**2)
+    red, blue = np.uint8([230, 90, 60]), np.uint8([60, 90, 230])
+    pictures = [np.where(mask[..., None], red, blue) for mask in masks]
+    path = write_video(tmp_path / "same.avi", [p for p in pictures for _ in range(12)])
+    view = read_candidates(path).view
+    assert view.alike.all()
+    model = load_default()
+    summary = model.pick(path, omega=64.0)
+    assert summary.shots_shown == len(summary.shots) == 5
+    # Where shots are not known, colours alone decide.
+    blind = VideoView(view.descriptions, view.duration)
+    assert len(model.choose(blind, 64.0)[1]) < 5
+
+
+def test_the_sharpest_frame_is_taken(tmp_path):
+    sharp = textured((250, 120, 60), height=96, width=128)
+    blurred = [cv2.blur(sharp, (k, k)) for k in (5, 4, 3, 1, 3, 4, 5, 6)]
+    path = write_video(tmp_path / "focus.avi", blurred)
+    (keyframe,) = load_default().pick(path, omega=64.0).keyframes
+    assert keyframe.number == 3
+
+
+def test_why_a_likelier_frame_is_refused(picker, videos):
+    found = 0
+    for video, _ in videos:
+        read = read_candidates(video.path)
+        ensemble, chosen = picker.choose(read.view, 1.0, max_frames=2)
+        summary = picker.pick(video.path, omega=1.0, max_frames=2)
+        probability = ensemble.marginals()
+        keyframes = dict(zip(chosen.tolist(), summary.keyframes, strict=True))
+        for place, candidate in enumerate(summary.candidates):
+            refused = place not in chosen and probability[place] > min(
+                probability[chosen]
+            )
+            assert (candidate.why_not is not None) == refused
+            if not refused:
+                continue
+            found += 1
+            # What each chosen frame alone takes from the gain of this one.
+            alone = ensemble.log_prob([place]) - ensemble.log_prob([])
+            lost = {
+                number: alone - (ensemble.log_prob([place, c]) - ensemble.log_prob([c]))
+                for c, number in zip(
+                    keyframes, [k.number for k in keyframes.values()], strict=True
+                )
+            }
+            told = lost[candidate.like]
+            assert told == pytest.approx(-np.log(1 - candidate.similarity**2))
+            if candidate.why_not.startswith("adds too little beside"):
+                assert told == max(lost.values())
+            else:
+                assert candidate.why_not.startswith("too like frame ")
+    assert found
+
+
+def test_the_duration_is_that_of_the_film(picker, videos, tmp_path):
+    assert picker.pick(videos[0][0].path).duration == pytest.approx(40.0)
+    pictures = [textured((250, 120, 60), k) for k in range(7)]
+    path = write_video(tmp_path / "short.avi", pictures, rate=5.0)
+    assert picker.pick(path).duration == pytest.approx(1.4)
+
+
 def test_no_two_frames_above_a_similarity(picker, videos):
     view = read_candidates(videos[0][0].path).view
     generous = clone(picker).set_params(beta=5.0, max_similarity=0.8)
@@ -233,6 +366,32 @@ def test_settings_of_an_estimator():
     assert clone(model).get_params() == model.get_params()
     with pytest.raises(NotFittedError):
         model.pick("x.mp4")
+
+
+def test_verbose_tells_how_far_it_is(videos, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("variegate.report.telling._PAUSE", 0.0)
+    seen = []
+    model = KeyframePicker(verbose=True, max_iter=5, n_samples=20)
+    model.fit([videos[0][0]], progress=lambda *step: seen.append(step))
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(" (")[0] for line in told[-2:]] == [
+        "KeyframePicker: 1 of 2 steps",
+        "KeyframePicker: 2 of 2 steps",
+    ]
+    assert seen[-1] == (2, 2)
+    frames = []
+    model.pick(videos[0][0].path, progress=lambda *frame: frames.append(frame))
+    told = capsys.readouterr().err
+    assert "KeyframePicker: frame 5 at 0:01.0" in told
+    assert len(told.splitlines()) == len(frames)
+    model.save(tmp_path / "model.json")
+    assert (
+        "verbose" not in json.loads((tmp_path / "model.json").read_text())["settings"]
+    )
+    assert KeyframePicker.load(tmp_path / "model.json").verbose is False
+    quiet = clone(model).set_params(verbose=False).fit([videos[0][0]])
+    quiet.pick(videos[0][0].path)
+    assert capsys.readouterr().err == ""
 
 
 # Files ----------------------------------------------------------------------------
@@ -349,6 +508,7 @@ def test_what_one_user_sets_another_does_not_get():
         ({"beta": 0.0}, "beta must be a finite number > 0"),
         ({"max_similarity": 0.0}, "max_similarity must be a finite number > 0"),
         ({"n_samples": 0}, "n_samples must be a whole number"),
+        ({"verbose": 1}, "verbose must be True or False"),
     ],
 )
 def test_bad_settings(settings, message, videos):
@@ -360,7 +520,9 @@ def test_bad_training_data(videos):
     with pytest.raises(ValueError, match="no videos to learn from"):
         KeyframePicker().fit([])
     late = PickedVideo(videos[0][0].path, [[500.0]])
-    with pytest.raises(ValueError, match=r"no picked time is within 2 s .* ends at 39"):
+    with pytest.raises(
+        ValueError, match=r"no picked time is within 2 s .* ends at 40.0 s"
+    ):
         KeyframePicker().fit([late])
 
 
@@ -377,6 +539,19 @@ def test_bad_choices(picker, videos):
         picker.pick(path, omega=9.0)
     with pytest.raises(ValueError, match="max_frames must be a whole number"):
         picker.pick(path, max_frames=0)
+    with pytest.raises(ValueError, match="count must be a whole number"):
+        picker.pick(path, count=1.5)
+    with pytest.raises(ValueError, match="per_shot must be True or False"):
+        picker.pick(path, per_shot=1)
+    with pytest.raises(ValueError, match="max_frames and count each say how many"):
+        picker.pick(path, max_frames=3, count=3)
+    with pytest.raises(ValueError, match="count and per_shot each say how many"):
+        picker.pick(path, count=3, per_shot=True)
+    n_candidates = len(read_candidates(path).view)
+    with pytest.raises(
+        ValueError, match=f"but there are only {n_candidates} to choose"
+    ):
+        picker.pick(path, count=n_candidates + 1)
 
 
 @pytest.mark.parametrize("n_frames", [1, 12])

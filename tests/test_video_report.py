@@ -10,8 +10,8 @@ import pytest
 
 from variegate.video.report import html_report
 from variegate.video.screening import BEST, Decision
-from variegate.video.storyboard import time_label
 from variegate.video.summary import Candidate, Keyframe, VideoSummary
+from variegate.video.times import time_label
 
 REPEATS = "repeats the frame before"
 
@@ -94,7 +94,9 @@ def summary(reasons, chosen=(0,), source="a.mp4", probability=0.5, every=1.0):
         for c in candidates
         if c.chosen
     ]
-    return VideoSummary(source, keyframes, candidates, looked_at, 0.25)
+    return VideoSummary(
+        source, keyframes, candidates, looked_at, 0.25, looked_at[-1].time
+    )
 
 
 MIXED = [
@@ -159,7 +161,7 @@ def test_pictures_are_those_of_the_key_frames_in_their_order():
 def test_large_pictures_are_shrunk(height, width, shown):
     made = summary([None])
     keyframe = Keyframe(0, 0.0, 0.5, picture(0, height, width))
-    made = VideoSummary("a", [keyframe], made.candidates, made.decisions, 1.0)
+    made = VideoSummary("a", [keyframe], made.candidates, made.decisions, 1.0, 0.0)
     (attrs,) = Page(html_report(made)).all("img")
     assert (int(attrs["width"]), int(attrs["height"])) == shown
 
@@ -243,7 +245,7 @@ def test_every_candidate_has_a_bar_as_high_as_its_probability():
         for d, p in zip(looked_at, probabilities, strict=True)
     ]
     keyframe = Keyframe(looked_at[3].number, 3.0, 0.4, picture(0))
-    made = VideoSummary("a", [keyframe], candidates, looked_at, 1.0)
+    made = VideoSummary("a", [keyframe], candidates, looked_at, 1.0, looked_at[-1].time)
     page = Page(html_report(made))
     # the scale ends at the next of 100, 50, 20, 10, ... percent
     assert "full height: 50 %" in page.text
@@ -291,7 +293,8 @@ def test_one_frame_only():
     looked_at = [Decision(0, 0.0, True, reason)]
     keyframe = Keyframe(0, 0.0, 1.0, picture(0))
     candidate = Candidate(0, 0.0, 1.0, True)
-    page = Page(html_report(VideoSummary("a", [keyframe], [candidate], looked_at, 1.0)))
+    made = VideoSummary("a", [keyframe], [candidate], looked_at, 1.0, 0.0)
+    page = Page(html_report(made))
     assert page.open == []
     assert page.all("circle")[0]["cx"] == "50%"
     assert "No frame passed the checks" in page.text
@@ -316,7 +319,7 @@ def test_a_long_video_stays_small(reasons):
     looked_at = decisions(reasons)
     kept = [d for d in looked_at if d.kept][::4][:1000]
     candidates = [Candidate(d.number, d.time, 0.3, False) for d in kept]
-    made = VideoSummary("a", [], candidates, looked_at, 1.0)
+    made = VideoSummary("a", [], candidates, looked_at, 1.0, looked_at[-1].time)
     assert len(html_report(made)) < 250_000
 
 
@@ -325,6 +328,8 @@ def test_a_long_video_with_long_stretches_is_smaller_still():
     looked_at = decisions(reasons)
     kept = [d for d in looked_at if d.kept][:1000]
     candidates = [Candidate(d.number, d.time, 0.3, False) for d in kept]
-    text = html_report(VideoSummary("a", [], candidates, looked_at, 1.0))
+    text = html_report(
+        VideoSummary("a", [], candidates, looked_at, 1.0, looked_at[-1].time)
+    )
     assert len(Page(text).shades(0)) == 60
     assert len(text) < 40_000

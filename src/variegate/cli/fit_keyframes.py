@@ -47,9 +47,9 @@ def fit_keyframes(
     its rows are corrected.
     """
     need_opencv()
-    refuse_existing(force, out)
     videos = read_picks(picks, folder)
     refuse_to_replace(out, "-o", [picks, *(video.path for video in videos)])
+    refuse_existing(force, out)
     for video in videos:
         promised_duration(video.path)  # refuses what is no video before the work
     picker = KeyframePicker(**parameters)

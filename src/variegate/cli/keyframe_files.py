@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from variegate.cli.notes import note
 from variegate.cli.paths import refuse_to_replace
+from variegate.video.reading import VIDEO_SUFFIXES
 
 if TYPE_CHECKING:
     from variegate.video.summary import VideoSummary
@@ -29,6 +31,9 @@ _PICTURES = (".jpg", ".jpeg", ".png")
 
 #: What a template can say, with values to try it.
 _FIELDS: Mapping[str, Any] = {"name": "clip", "n": 1, "frame": 0, "time": 0.0}
+
+#: Files that are named where they are left out.
+_NAMED = 3
 
 #: Bytes of a video's name that go into the names of files and folders.
 _LONGEST_NAME = 100
@@ -49,16 +54,19 @@ class Job:
 
 
 def as_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
-    """Return what is to be done, or refuse all if a file is missing."""
+    """Return what is to be done, or refuse all if a file is missing.
+
+    A folder stands for the videos in it and in its folders.
+    """
     distinct: dict[Path, Path] = {}
-    for video in videos:
-        if video.is_dir():
-            raise click.UsageError(f"{video} is a folder; name the videos in it")
-        if not video.exists():
-            raise click.UsageError(f"there is no file {video}; check the path")
-        distinct.setdefault(video.resolve(), video)
+    for path in videos:
+        if not path.exists():
+            raise click.UsageError(f"there is no file {path}; check the path")
+        for video in _videos_in(path) if path.is_dir() else [path]:
+            distinct.setdefault(video.resolve(), video)
     if len(distinct) == 1:
-        return [Job(videos[0], _plain_name(videos[0]), out)]
+        (video,) = distinct.values()
+        return [Job(video, _plain_name(video), out)]
     jobs = []
     taken: set[str] = set()
     for video in distinct.values():
@@ -71,6 +79,28 @@ def as_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
         taken.add(folder.casefold())
         jobs.append(Job(video, name, out / folder))
     return jobs
+
+
+def _videos_in(folder: Path) -> list[Path]:
+    """Return the videos of a folder in order, and say what else is in it."""
+    files = sorted(
+        file
+        for file in folder.rglob("*")
+        if file.is_file()
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    )
+    videos = [file for file in files if file.suffix.lower() in VIDEO_SUFFIXES]
+    if not videos:
+        raise click.UsageError(
+            f"there are no videos in the folder {folder}: files must end in "
+            f"{', '.join(VIDEO_SUFFIXES)}"
+        )
+    if len(videos) < len(files):
+        others = [file.name for file in files if file not in videos]
+        names = ", ".join(others[:_NAMED])
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        note(f"{folder}: left out what is no video by its name: {names}{more}")
+    return videos
 
 
 def _plain_name(video: Path) -> str:
@@ -148,10 +178,10 @@ def check_template(
     return value
 
 
-def check_distinct(template: str, max_frames: int | None) -> None:
+def check_distinct(template: str, most: int | None) -> None:
     """Refuse a template that has one name for all pictures."""
     fields = {field for _, field, _, _ in string.Formatter().parse(template)}
-    if max_frames != 1 and not fields & {"n", "frame", "time"}:
+    if most != 1 and not fields & {"n", "frame", "time"}:
         raise click.UsageError(
             f"--template {template!r} gives all pictures one name; add {{n}}, "
             "{frame} or {time}"

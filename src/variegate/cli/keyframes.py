@@ -37,19 +37,16 @@ from variegate.video.reading import (
     promised_duration,
 )
 from variegate.video.report import html_report
-from variegate.video.storyboard import (
-    encode_jpeg,
-    encode_png,
-    storyboard,
-    time_label,
-)
+from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
+from variegate.video.times import time_label
 
 _JPEG_QUALITY = 92
 
 
 @click.command(
     epilog="\b\nvariegate keyframes holiday.mp4 -o frames\n"
-    "variegate keyframes *.mp4 -o frames --max 10 --omega 0.5"
+    "variegate keyframes clips -o frames --max 10 --omega 0.5\n"
+    "variegate keyframes talk.mp4 -o frames --per-shot"
 )
 @click.argument("videos", nargs=-1, required=True, type=PATH, metavar="VIDEO...")
 @click.option(
@@ -73,6 +70,18 @@ _JPEG_QUALITY = 92
     show_default="the model decides",
     metavar="N",
     help="The most frames to choose.",
+)
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Choose exactly so many frames, however like each other they are.",
+)
+@click.option(
+    "--per-shot",
+    is_flag=True,
+    help="Choose the likeliest frame of each shot, and no other.  Of --max, --count "
+    "and --per-shot only one can be given; --omega goes with all.",
 )
 @every_option(show_default="as the model was learned")
 @click.option("--model", type=MODEL, help="As fit-keyframes writes it.")
@@ -105,19 +114,22 @@ def keyframes(
     out: Path,
     omega: float | None,
     max_frames: int | None,
+    count: int | None,
+    per_shot: bool,
     every: float | None,
     model: Path | None,
     **how: Any,
 ) -> None:
     """Choose the frames that tell what is in a video.
 
-    Writes a picture of each, keyframes.csv with their times, a storyboard and a page,
-    and prints a line for each: file, time, and the probability that the model
-    includes the frame.
+    A folder stands for the videos in it and in its folders.  Writes a picture of each
+    frame, keyframes.csv with their times, a storyboard and a page, and prints a line
+    for each: file, time, and the probability that the model includes the frame.
     """
     need_opencv()
+    _check_amount({"--max": max_frames, "--count": count, "--per-shot": per_shot})
     run = _Run(as_jobs(videos, out), **how)
-    check_distinct(run.template, max_frames)
+    check_distinct(run.template, count or max_frames)
     folders = [job.folder for job in run.jobs]
     if not run.force:
         refuse_results(folders)
@@ -125,12 +137,28 @@ def keyframes(
         picker = video.load_default() if model is None else KeyframePicker.load(model)
         # Said once, what every video would fail by.
         picker.family_.resolve(omega, picker.default_omega)
-        pick = partial(picker.pick, omega=omega, max_frames=max_frames, every=every)
+        pick = partial(
+            picker.pick,
+            omega=omega,
+            max_frames=max_frames,
+            count=count,
+            per_shot=per_shot,
+            every=every,
+        )
         reports = run.all_videos(pick)
     if run.as_json and reports:
         echo_json(reports)
     if len(reports) < len(run.jobs):
         context.exit(2)
+
+
+def _check_amount(options: Mapping[str, object]) -> None:
+    given = [name for name, value in options.items() if value]
+    if len(given) > 1:
+        raise click.UsageError(
+            f"{' and '.join(given)} each say how many frames to choose; give one of "
+            "them"
+        )
 
 
 @dataclass(frozen=True)

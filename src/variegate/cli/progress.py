@@ -56,7 +56,7 @@ def video_progress(label: str, video: Path) -> Iterator[Position | None]:
             yield None
             return
         from variegate.video.reading import promised_duration
-        from variegate.video.storyboard import time_label
+        from variegate.video.times import time_label
 
         duration = promised_duration(video)
         end = "" if duration is None else f" of {time_label(duration)}"

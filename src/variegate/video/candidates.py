@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 
 import numpy as np
 
 from variegate.video.description import Description, describe
-from variegate.video.reading import Frame, read_frames
+from variegate.video.reading import Frame
 from variegate.video.screening import Decision, Screening, screen
-from variegate.video.shots import Shot, merge_shots, split_into_shots
+from variegate.video.shots import Reel, Shot, shot_at
+from variegate.video.stretches import (
+    Stretch,
+    merge_stretches,
+    split_into_stretches,
+)
 from variegate.video.view import VideoView
 
 __all__ = ["EVERY", "MAX_CANDIDATES", "ReadVideo", "read_candidates"]
@@ -27,7 +32,10 @@ MAX_CANDIDATES = 1000
 _SHORTEST = 1.0
 _FADED = 0.75
 
-_Stretch = Shot[Description]
+#: Seconds before and after a candidate that it stands for, at most.
+_AROUND = 4.0
+
+_Stretch = Stretch[Description]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +44,13 @@ class ReadVideo:
 
     The view has one frame for each stretch in which the picture stays much the same,
     ``spans`` the times of these stretches; decisions are on every frame looked at.
+    Shots that are dark from end to end are left out.
     """
 
     view: VideoView
     spans: list[tuple[float, float]]
     decisions: list[Decision]
+    shots: list[Shot]
 
     def candidate_at(self, time: float, reach: float = 0.0) -> int | None:
         """Return the candidate whose stretch a time is in, or within reach of."""
@@ -48,6 +58,24 @@ class ReadVideo:
         distance = np.maximum(np.maximum(starts - time, time - ends), 0.0)
         nearest = int(np.argmin(distance))
         return nearest if distance[nearest] <= reach else None
+
+    def around(self, place: int) -> tuple[float, float]:
+        """Return the times around a candidate that it stands for.
+
+        They end where its shot does, half way to the stretches beside its own, and four
+        seconds away.
+        """
+        time = self.view.descriptions[place].time
+        shots = self.view.shots
+        shot = self.shots[shots[place]]
+        edges = [(time - _AROUND, time + _AROUND), (shot.start, shot.end)]
+        for beside in (place - 1, place + 1):
+            if 0 <= beside < len(shots) and shots[beside] == shots[place]:
+                one, other = sorted((place, beside))
+                half_way = (self.spans[one][1] + self.spans[other][0]) / 2.0
+                edges.append((half_way, np.inf) if beside < place else (0.0, half_way))
+        starts, ends = zip(*edges, strict=True)
+        return max(starts), min(ends)
 
 
 def read_candidates(
@@ -58,6 +86,8 @@ def read_candidates(
 ) -> ReadVideo:
     """Read a video once, whatever its length, and describe one frame a stretch.
 
+    No stretch goes on beyond a cut, and every shot has a frame that is looked at.
+
     Parameters
     ----------
     path, every : as for :func:`variegate.video.read_frames`
@@ -67,15 +97,24 @@ def read_candidates(
         Called with the number and the time of each frame that is looked at.
     """
     decisions: list[Decision] = []
-    frames = _watched(read_frames(path, every), progress)
+    reel = Reel(path, every)
+    kept = _worth_choosing(_watched(reel, progress), screening, decisions)
     stretches: list[_Stretch] = []
-    for shot in split_into_shots(_worth_choosing(frames, screening, decisions)):
-        stretches.append(_described(shot))
+    for stretch in split_into_stretches(kept, reel.cuts):
+        stretches.append(_described(stretch))
         if len(stretches) == 2 * MAX_CANDIDATES:
             stretches = _merged(stretches)
-    stretches = _lasting(_merged(stretches))
-    view = VideoView([s.frame for s in stretches], decisions[-1].time)
-    return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions)
+    shots = _not_dark(reel.shots, decisions)
+    stretches = _lasting(_merged(stretches), shots)
+    places = [shot_at(shots, s.frame.time) for s in stretches]
+    view = VideoView([s.frame for s in stretches], reel.duration, places)
+    return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions, shots)
+
+
+def _not_dark(shots: list[Shot], decisions: Sequence[Decision]) -> list[Shot]:
+    """Return the shots of which a frame was looked at that is not dark."""
+    lit = {shot_at(shots, d.time) for d in decisions if d.kept or d.reason != "dark"}
+    return [shot for place, shot in enumerate(shots) if place in lit]
 
 
 def _watched(
@@ -96,17 +135,20 @@ def _worth_choosing(
             yield frame
 
 
-def _described(shot: Shot[Frame]) -> _Stretch:
-    frame = describe(shot.frame.number, shot.frame.time, shot.frame.image)
-    return Shot(shot.start, shot.end, frame, shot.look, shot.detail)
+def _described(stretch: Stretch[Frame]) -> _Stretch:
+    seen = stretch.frame
+    frame = describe(seen.number, seen.time, seen.image)
+    return Stretch(stretch.start, stretch.end, frame, stretch.look, stretch.detail)
 
 
-def _lasting(stretches: list[_Stretch]) -> list[_Stretch]:
+def _lasting(stretches: list[_Stretch], shots: list[Shot]) -> list[_Stretch]:
     """Leave out what only passes: steps of a fade, between a black frame and a scene.
 
-    These are short, and have less detail than what comes before or after.
+    These are short, and have less detail than what comes before or after; the only
+    stretch of a shot stays.
     """
     kept = []
+    places = [shot_at(shots, stretch.frame.time) for stretch in stretches]
     for place, stretch in enumerate(stretches):
         after = stretches[place + 1 : place + 2]
         neighbours = stretches[max(place - 1, 0) : place] + after
@@ -114,7 +156,7 @@ def _lasting(stretches: list[_Stretch]) -> list[_Stretch]:
         passes = end - stretch.start < _SHORTEST and any(
             stretch.detail < _FADED * other.detail for other in neighbours
         )
-        if not passes:
+        if not passes or places.count(places[place]) == 1:
             kept.append(stretch)
     return kept
 
@@ -122,7 +164,7 @@ def _lasting(stretches: list[_Stretch]) -> list[_Stretch]:
 def _merged(stretches: list[_Stretch]) -> list[_Stretch]:
     """Return at most as many stretches as there may be candidates."""
     merged = []
-    for group in merge_shots([s.look for s in stretches], MAX_CANDIDATES):
+    for group in merge_stretches([s.look for s in stretches], MAX_CANDIDATES):
         members = stretches[group]
         best = max(members, key=lambda s: s.detail)
         merged.append(replace(best, start=members[0].start, end=members[-1].end))

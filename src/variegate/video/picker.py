@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._random import check_random_state, generator
+from variegate._random import generator
 from variegate._typing import IntArray, RandomState
-from variegate._validation import check_choice, check_count, check_number
 from variegate.application.base import Application
 from variegate.application.names import by_name
 from variegate.application.packaged import packaged_model
 from variegate.application.progress import Progress, part_of
-from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.model_format import POSITIVE
 from variegate.schema import Anything, MapOf, Shape
-from variegate.selection import Selection
 from variegate.tuning.family import OmegaFamily, as_omegas
+from variegate.video.amount import Amount
 from variegate.video.candidates import EVERY, read_candidates
-from variegate.video.decoding import (
-    CONSENSUS,
-    OLD_DECODERS,
-    SEARCHES,
-    VIDEO_DECODERS,
-    too_similar,
-    video_decoder,
-)
+from variegate.video.choosing import Choice, choose_frames
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
-from variegate.video.reading import frames_numbered
 from variegate.video.screening import Screening
+from variegate.video.settings import check_settings, choosing_settings
+from variegate.video.sharpest import sharpest_frames
 from variegate.video.summary import VideoSummary
+from variegate.video.telling import Position, told_frames, told_steps
 from variegate.video.training import (
     REACH,
-    TARGETS,
     TRAINING,
     TrainingVideo,
     describe_training,
@@ -100,6 +92,8 @@ class KeyframePicker(Application):
     consensus : {"matched", "equal"}
         What the agreement of "mbr" is the F-score of: frames that look alike and can be
         matched, or the same frames.
+    verbose : bool, default=False
+        Whether to say on standard error how far :meth:`fit` and :meth:`pick` have come.
 
     Attributes
     ----------
@@ -115,6 +109,7 @@ class KeyframePicker(Application):
 
     _type = "keyframe-picker"
     _noun = "key frames"
+    _not_stored = ("verbose",)
     _sections: ClassVar[Mapping[str, Shape]] = {
         "patterns": MapOf(Anything()),
         "training": TRAINING,
@@ -140,6 +135,7 @@ class KeyframePicker(Application):
         random_state: RandomState = 0,
         search: str = "greedy",
         consensus: str = "matched",
+        verbose: bool = False,
     ) -> None:
         self.lam = lam
         self.omega = omega
@@ -157,6 +153,7 @@ class KeyframePicker(Application):
         self.random_state = random_state
         self.search = search
         self.consensus = consensus
+        self.verbose = verbose
 
     # Learning ---------------------------------------------------------------------
 
@@ -183,6 +180,8 @@ class KeyframePicker(Application):
         if not videos:
             raise ValueError("there are no videos to learn from")
         n_steps = len(videos) + len(as_omegas(self.omega))
+        if self.verbose:
+            progress = told_steps(type(self).__name__, progress)
         advance = part_of(progress, 0, n_steps)
         training = []
         for done, video in enumerate(videos, 1):
@@ -252,32 +251,7 @@ class KeyframePicker(Application):
         )
 
     def _check_parameters(self) -> None:
-        check_choice("features", self.features, FEATURE_SETS)
-        check_choice("targets", self.targets, TARGETS)
-        choosing = self._choosing()
-        check_choice("decoder", choosing["decoder"], VIDEO_DECODERS)
-        check_choice("search", choosing["search"], SEARCHES)
-        check_choice("consensus", choosing["consensus"], CONSENSUS)
-        if isinstance(self.blocks, str) or not len(self.blocks):
-            raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
-        for block in self.blocks:
-            check_choice("block", block, BLOCKS)
-        for name in ("lam", "l2"):
-            check_number(name, getattr(self, name))
-        for name in ("max_iter", "n_samples"):
-            check_count(name, getattr(self, name))
-        check_random_state(self.random_state)
-        check_number("beta", self.beta, positive=True)
-        check_number("max_similarity", self.max_similarity, positive=True)
-        check_number("default_omega", self.default_omega, positive=True)
-        as_omegas(self.omega)
-
-    def _choosing(self) -> dict[str, Any]:
-        """Return how frames are chosen, by the names of today."""
-        names = ("decoder", "search", "consensus", "beta", "n_samples")
-        return {name: getattr(self, name) for name in names} | OLD_DECODERS.get(
-            self.decoder, {}
-        )
+        check_settings(self.get_params(deep=False))
 
     @property
     def feature_names_(self) -> list[str]:
@@ -304,15 +278,19 @@ class KeyframePicker(Application):
         *,
         omega: float | None = None,
         max_frames: int | None = None,
+        count: int | None = None,
+        per_shot: bool = False,
         every: float | None = None,
         screening: Screening | None = None,
-        progress: Callable[[int, float], None] | None = None,
+        progress: Position | None = None,
         random_state: RandomState = None,
     ) -> VideoSummary:
         """Choose the frames that tell what is in a video.
 
         The file is read twice: once to describe it, once for the pictures of what was
-        chosen, so that memory does not grow with its length.
+        chosen, so that memory does not grow with its length.  Of the frames that a
+        chosen one stands for, in its shot and half way to the candidates beside it, the
+        sharpest is taken.
 
         Parameters
         ----------
@@ -322,6 +300,13 @@ class KeyframePicker(Application):
             were learned.  By default ``default_omega``.
         max_frames : int, optional
             The most frames to choose; by default the model decides.
+        count : int, optional
+            So many frames are chosen, no more and no fewer: as with ``max_frames``,
+            and if these are too few, those are added one by one that raise the
+            probability of the set most, however like others they are.
+        per_shot : bool
+            Choose the likeliest frame of each shot, and no other.  Of ``max_frames``,
+            ``count`` and ``per_shot`` only one can be given; ``omega`` goes with all.
         every : float, optional
             Seconds between the frames that are looked at; by default as many as the
             model was learned with.
@@ -333,17 +318,16 @@ class KeyframePicker(Application):
             By default that of the model.
         """
         check_is_fitted(self, "family_")
-        if max_frames is not None:
-            check_count("max_frames", max_frames)
+        amount = Amount(max_frames, count, per_shot)
         every = self.every_ if every is None else every
         omega = self.family_.resolve(omega, self.default_omega)
+        if self.verbose:
+            progress = told_frames(type(self).__name__, progress)
         video = read_candidates(path, every, screening, progress)
-        ensemble, selection = self._select(video.view, omega, max_frames, random_state)
-        numbers = [video.view.descriptions[i].number for i in selection.indices]
-        frames = frames_numbered(path, every, numbers)
-        return VideoSummary.of(
-            path, video, ensemble.marginals(), selection, frames, omega
-        )
+        choice = self._choose(video.view, omega, amount, random_state)
+        chosen = choice.selection.indices.tolist()
+        frames = sharpest_frames(path, [video.around(i) for i in chosen])
+        return VideoSummary.of(path, video, choice, frames, omega)
 
     def choose(
         self,
@@ -353,26 +337,25 @@ class KeyframePicker(Application):
         random_state: RandomState = None,
     ) -> tuple[LEnsemble, IntArray]:
         """Choose among the candidates of a view; also return the ensemble over them."""
-        ensemble, selection = self._select(view, omega, max_frames, random_state)
-        return ensemble, selection.indices
+        choice = self._choose(view, omega, Amount(max_frames), random_state)
+        return choice.ensemble, choice.selection.indices
 
-    def _select(
+    def _choose(
         self,
         view: VideoView,
         omega: float | None,
-        max_frames: int | None,
+        amount: Amount,
         random_state: RandomState,
-    ) -> tuple[LEnsemble, Selection]:
+    ) -> Choice:
         check_is_fitted(self, "family_")
         self._check_parameters()
         model = self.family_.at(self.family_.resolve(omega, self.default_omega))
         ensemble = model.ensemble(self.ground_set(view))
-        seed = self.random_state if random_state is None else random_state
-        same = too_similar(ensemble, self.max_similarity)
-        decode = video_decoder(**self._choosing(), alike=view.alike, same=same)
-        limit = min(len(view), max_frames or len(view))
-        constraint = Constraint(None, limit, np.ones(len(view)))
-        return ensemble, decode(ensemble, constraint, generator(seed))
+        seed = generator(self.random_state if random_state is None else random_state)
+        choosing = choosing_settings(self.get_params(deep=False))
+        return choose_frames(
+            ensemble, view, choosing, self.max_similarity, amount, seed
+        )
 
     # Keeping ----------------------------------------------------------------------
 

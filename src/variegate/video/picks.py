@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variegate.video.reading import Frame, read_frames, require_cv2
+from variegate.video.reading import (
+    VIDEO_SUFFIXES,
+    Frame,
+    read_frames,
+    require_cv2,
+)
 
 __all__ = [
     "PickedVideo",
@@ -25,12 +30,6 @@ __all__ = [
     "read_picks",
     "read_pictures",
 ]
-
-#: Suffixes by which a video is told from other files of the same name.
-_VIDEOS = (
-    *(".3gp", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg"),
-    *(".mpg", ".mts", ".ogv", ".ts", ".vob", ".webm", ".wmv"),
-)
 
 #: Suffixes of the pictures that are read of a folder.
 _PICTURES = (".jpg", ".jpeg", ".png")
@@ -244,7 +243,9 @@ def _video(name: str, folder: Path, where: str) -> Path:
     files = sorted(path for path in folder.iterdir() if path.is_file())
     found = [path for path in files if path.stem == name]
     if len(found) > 1:
-        found = [path for path in found if path.suffix.lower() in _VIDEOS] or found
+        found = [
+            path for path in found if path.suffix.lower() in VIDEO_SUFFIXES
+        ] or found
     if len(found) > 1:
         names = " and ".join(path.name for path in found)
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,19 +17,29 @@ if TYPE_CHECKING:
     import cv2
 
 __all__ = [
+    "EVERY_FRAME",
+    "VIDEO_SUFFIXES",
     "Frame",
     "TruncatedVideoWarning",
     "VideoError",
-    "frames_numbered",
+    "check_every",
+    "frames_within",
     "promised_duration",
     "read_frames",
+    "step_of",
 ]
+
+#: Suffixes by which a video is told from other files.
+VIDEO_SUFFIXES = (
+    *(".3gp", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg"),
+    *(".mpg", ".mts", ".ogv", ".ts", ".vob", ".webm", ".wmv"),
+)
 
 #: Seconds by which a time may miss a multiple: containers round to milliseconds.
 _ROUNDING = 0.0005
 
 #: The shortest step in seconds; it already takes every frame of an ordinary video.
-_SHORTEST = 0.001
+EVERY_FRAME = 0.001
 
 #: Frames a second where the container does not say.
 _USUAL_RATE = 25.0
@@ -100,28 +110,46 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
     TruncatedVideoWarning
         After the last frame, if the file promises clearly more frames.
     """
-    if not (math.isfinite(every) and every >= _SHORTEST):
-        raise ValueError(
-            f"every is the seconds between frames, at least {_SHORTEST}, got {every}"
-        )
+    check_every(every)
     file = Path(path)
     return _sampled(_open(file), file, every)
 
 
-def frames_numbered(
-    path: str | PathLike[str], every: float, numbers: Collection[int]
-) -> list[Frame]:
-    """Read some of the frames that ``read_frames`` gave again."""
-    wanted = set(numbers)
-    found: list[Frame] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whatever is wrong was said the first time
-        for frame in read_frames(path, every):
-            if frame.number in wanted:
-                found.append(frame)
-                if len(found) == len(wanted):
-                    break
-    return found
+def check_every(every: float) -> None:
+    """Refuse what is no time between frames."""
+    if not (math.isfinite(every) and every >= EVERY_FRAME):
+        raise ValueError(
+            f"every is the seconds between frames, at least {EVERY_FRAME}, got {every}"
+        )
+
+
+def step_of(time: float, every: float) -> int:
+    """Return the step of time that a frame is in."""
+    return math.floor((time + _ROUNDING) / every)
+
+
+def frames_within(
+    path: str | PathLike[str], spans: Sequence[tuple[float, float]]
+) -> Iterator[tuple[int, Frame]]:
+    """Yield every frame within spans of time, each with the number of its span.
+
+    Spans are in order and do not overlap; a frame at the end of one is not in it.
+    Whatever is wrong with the file was said when it was first read.
+    """
+    capture = _open(Path(path))
+    try:
+        place = 0
+        for number, time in _grabbed(capture):
+            while place < len(spans) and spans[place][1] <= time:
+                place += 1
+            if place == len(spans):
+                return
+            if time >= spans[place][0]:
+                frame = _retrieved(capture, number, time)
+                if frame is not None:
+                    yield place, frame
+    finally:
+        capture.release()
 
 
 def promised_duration(path: str | PathLike[str]) -> float | None:
@@ -159,25 +187,39 @@ def _sampled(capture: cv2.VideoCapture, file: Path, every: float) -> Iterator[Fr
     import cv2
 
     try:
-        n_frames, n_yielded, time, last_step = 0, 0, -math.inf, -1
-        rate = _frame_rate(capture.get(cv2.CAP_PROP_FPS))
-        while capture.grab():
-            reported = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
-            time = _frame_time(reported, n_frames, rate, time)
-            step = math.floor((time + _ROUNDING) / every)
+        number, time, last_step = -1, -math.inf, -1
+        for number, time in _grabbed(capture):
+            step = step_of(time, every)
             if step > last_step:
-                decoded, image = capture.retrieve()
+                frame = _retrieved(capture, number, time)
                 # A damaged frame leaves its step to the next one.
-                if decoded:
+                if frame is not None:
                     last_step = step
-                    n_yielded += 1
-                    yield Frame(n_frames, time, _red_green_blue(image))
-            n_frames += 1
-        if not n_yielded:
+                    yield frame
+        if last_step < 0:
             raise VideoError(f"{file} is a video without frames that can be read")
-        _warn_if_truncated(file, capture.get(cv2.CAP_PROP_FRAME_COUNT), n_frames, time)
+        promised = capture.get(cv2.CAP_PROP_FRAME_COUNT)
+        _warn_if_truncated(file, promised, number + 1, time)
     finally:
         capture.release()
+
+
+def _grabbed(capture: cv2.VideoCapture) -> Iterator[tuple[int, float]]:
+    """Yield the number and the time of each frame, which can then be retrieved."""
+    import cv2
+
+    number, time = 0, -math.inf
+    rate = _frame_rate(capture.get(cv2.CAP_PROP_FPS))
+    while capture.grab():
+        reported = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
+        time = _frame_time(reported, number, rate, time)
+        yield number, time
+        number += 1
+
+
+def _retrieved(capture: cv2.VideoCapture, number: int, time: float) -> Frame | None:
+    decoded, image = capture.retrieve()
+    return Frame(number, time, _red_green_blue(image)) if decoded else None
 
 
 def _red_green_blue(image: cv2.typing.MatLike) -> NDArray[np.uint8]:

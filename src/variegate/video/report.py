@@ -14,8 +14,9 @@ from variegate.report.page import render
 from variegate.report.words import count, percent
 from variegate.video.reading import require_cv2
 from variegate.video.screening import BEST, Decision
-from variegate.video.storyboard import encode_jpeg, fitted, time_label, usual_aspect
+from variegate.video.storyboard import encode_jpeg, fitted, usual_aspect
 from variegate.video.summary import Keyframe, VideoSummary
+from variegate.video.times import time_label
 
 __all__ = ["html_report"]
 
@@ -28,6 +29,9 @@ _UNITS = 20_000
 #: Seconds between two times on the axis, of which the first is taken that gives few.
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
 _MOST_TICKS = 8
+
+#: Cuts that are shown on the timeline, at most.
+_MOST_CUTS = 100
 
 #: Reasons in the order of the legend; any other comes after them.
 _REASONS = ("dark", "flat", "blurred", "repeats the frame before")
@@ -49,12 +53,13 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
     """Return a page with the key frames and, above them, where they come from.
 
     A timeline shows with which probability a set drawn from the model holds each
-    candidate, which were chosen, and where frames were dropped before, by reason.
+    candidate, which were chosen, and where frames were dropped before, by reason; a
+    table says why likelier candidates were not chosen.
     Pictures are shrunk to at most 480 pixels and held in the page; nothing is loaded
     from elsewhere.  The page is to be written as UTF-8.
     """
     require_cv2()
-    stretches = _stretches(summary.decisions)
+    stretches = _stretches(summary.decisions, summary.duration)
     axis = _Axis(summary.duration)
     kept_for = (d.reason or "" for d in summary.decisions if d.kept)
     return render(
@@ -67,6 +72,7 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
         timeline=_timeline(summary, stretches, axis),
         frames=[_frame(keyframe, axis) for keyframe in summary.keyframes],
         shape=f"{usual_aspect(summary.keyframes):.4f}" if summary.keyframes else "",
+        refused=_refused(summary),
         n_dropped=sum(stretch.frames for stretch in stretches),
         dropped=_dropped(len(summary.decisions), stretches),
     )
@@ -75,6 +81,7 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
 def _facts(summary: VideoSummary) -> dict[str, str]:
     return {
         "Duration": time_label(summary.duration),
+        **_shots(summary),
         "Looked at": count(len(summary.decisions), "frame"),
         "Candidates": count(len(summary.candidates), "frame"),
         "Chosen": count(len(summary.keyframes), "frame"),
@@ -82,10 +89,28 @@ def _facts(summary: VideoSummary) -> dict[str, str]:
     }
 
 
-def _stretches(decisions: Sequence[Decision]) -> list[_Stretch]:
+def _shots(summary: VideoSummary) -> dict[str, str]:
+    """Return how many shots there are and are shown, if they are known."""
+    n_shots, shown = len(summary.shots), summary.shots_shown
+    if not n_shots:
+        return {}
+    left_out = f", {shown:,} shown" if shown < n_shots else ", all shown"
+    return {"Shots": f"{n_shots:,}{left_out if n_shots > 1 else ''}"}
+
+
+def _refused(summary: VideoSummary) -> list[Row]:
+    """Return the candidates that were not chosen though likelier than a chosen one."""
+    return [
+        Row([time_label(c.time), f"{c.number}", percent(c.probability), c.why_not])
+        for c in summary.candidates
+        if c.why_not is not None
+    ]
+
+
+def _stretches(decisions: Sequence[Decision], duration: float) -> list[_Stretch]:
     """Merge frames next to each other that were dropped for the same reason."""
     times = [decision.time for decision in decisions]
-    edges = [*times[:1], *((a + b) / 2 for a, b in pairwise(times)), *times[-1:]]
+    edges = [*times[:1], *((a + b) / 2 for a, b in pairwise(times)), duration]
     stretches, place = [], 0
     for (kept, reason), members in groupby(decisions, lambda d: (d.kept, d.reason)):
         first, place = place, place + len(list(members))
@@ -149,6 +174,7 @@ def _timeline(
         f"{count(len(summary.keyframes), 'chosen frame')}",
         "units": _UNITS,
         "shades": _shades(axis, stretches),
+        "cuts": _cuts(summary, axis),
         "bars": {
             "bars": _bars(summary, axis, highest, chosen=False),
             "bars chosen": _bars(summary, axis, highest, chosen=True),
@@ -169,6 +195,13 @@ def _shades(axis: _Axis, stretches: Sequence[_Stretch]) -> list[dict[str, str]]:
         {"reason": reason, "style": style, "lines": "".join(lines[reason])}
         for reason, style in _reasons(stretches)
     ]
+
+
+def _cuts(summary: VideoSummary, axis: _Axis) -> str:
+    """Return the cuts in one path, if they are few enough to be told apart."""
+    if len(summary.shots) > _MOST_CUTS:
+        return ""
+    return "".join(f"M{axis.unit(shot.start)} 0V1000" for shot in summary.shots[1:])
 
 
 def _bars(summary: VideoSummary, axis: _Axis, highest: float, chosen: bool) -> str:

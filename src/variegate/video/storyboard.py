@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from variegate.video.colour import check_image
 from variegate.video.reading import require_cv2
 from variegate.video.summary import Keyframe
+from variegate.video.times import time_label
 
 __all__ = [
     "encode_jpeg",
     "encode_png",
     "storyboard",
     "storyboard_rows",
-    "time_label",
 ]
 
 #: Red, green and blue of the ground, of what is written on it, of less important
@@ -49,20 +49,6 @@ _LETTERS = 18
 #: Rows of pictures are compared at this many columns or more, so that a strip of one
 #: picture is still a strip.
 _FEWEST_COLUMNS = 4
-
-
-def time_label(seconds: float) -> str:
-    """Return a time as minutes, seconds and tenths, or from an hour on without tenths.
-
-    Rounded, not cut off: 59.96 is "1:00.0", and 3599.99 is "1:00:00".
-    """
-    if not (math.isfinite(seconds) and seconds >= 0.0):
-        raise ValueError(f"a time is a number of seconds from 0 on, got {seconds}")
-    tenths = round(10.0 * seconds)
-    if tenths >= 36_000:
-        whole = round(seconds)
-        return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
-    return f"{tenths // 600}:{tenths // 10 % 60:02d}.{tenths % 10}"
 
 
 def encode_png(image: NDArray[np.uint8]) -> bytes:

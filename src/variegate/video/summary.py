@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variegate._typing import FloatArray
 from variegate.selection import Selection
 from variegate.video.candidates import ReadVideo
+from variegate.video.choosing import Choice, Refusal
 from variegate.video.reading import Frame
 from variegate.video.screening import Decision
+from variegate.video.shots import Shot, shot_at
+from variegate.video.times import time_label
 
 __all__ = ["Candidate", "Keyframe", "VideoSummary"]
 
@@ -32,12 +34,23 @@ class Candidate:
     probability : float
         With which a set drawn from the model holds it.
     chosen : bool
+        Then number and time are those of the key frame.
+    why_not : str or None
+        If it is likelier than a frame that was chosen, why it was not: "too like frame
+        12 at 0:08.0".
+    like : int or None
+        The number of that key frame, the most like it.
+    similarity : float or None
+        Of the two, as learned: from 0 to 1.
     """
 
     number: int
     time: float
     probability: float
     chosen: bool
+    why_not: str | None = None
+    like: int | None = None
+    similarity: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +78,10 @@ class VideoSummary:
         Every frame that was looked at, and why those were dropped that were.
     omega : float
         The knob from precise to complete.
+    duration : float
+        Of the video, in seconds.
+    shots : sequence of Shot
+        Where the video is cut; those that are dark from end to end are left out.
     selection : Selection
         Which of ``candidates`` were chosen, and why the search ended: its
         ``stop_reason``, ``gap`` and ``is_optimal``.
@@ -75,6 +92,8 @@ class VideoSummary:
     candidates: Sequence[Candidate]
     decisions: Sequence[Decision]
     omega: float
+    duration: float
+    shots: Sequence[Shot] = ()
     selection: Selection | None = None
 
     @classmethod
@@ -82,35 +101,41 @@ class VideoSummary:
         cls,
         source: str | PathLike[str],
         video: ReadVideo,
-        probabilities: FloatArray,
-        selection: Selection,
+        choice: Choice,
         frames: Sequence[Frame],
         omega: float,
     ) -> VideoSummary:
         """Put together candidates, the choice among them, and its frames."""
-        descriptions = video.view.descriptions
         # What is kept of the choice is no longer tied to the model.
-        selection = selection.among(np.arange(len(descriptions)))
-        taken = set(selection.indices.tolist())
+        places = np.arange(len(video.view))
+        selection = choice.selection.among(places)
+        chosen = dict(zip(selection.indices.tolist(), frames, strict=True))
         candidates = [
-            Candidate(d.number, d.time, float(probability), place in taken)
-            for place, (d, probability) in enumerate(
-                zip(descriptions, probabilities, strict=True)
-            )
+            _candidate(place, video, float(probability), chosen, choice.refusals)
+            for place, probability in enumerate(choice.ensemble.marginals())
         ]
-        chosen = [candidate for candidate in candidates if candidate.chosen]
         keyframes = [
-            Keyframe(frame.number, frame.time, candidate.probability, frame.image)
-            for candidate, frame in zip(chosen, frames, strict=True)
+            Keyframe(
+                frame.number, frame.time, candidates[place].probability, frame.image
+            )
+            for place, frame in chosen.items()
         ]
         return cls(
-            str(source), keyframes, candidates, video.decisions, omega, selection
+            str(source),
+            keyframes,
+            candidates,
+            video.decisions,
+            omega,
+            video.view.duration,
+            video.shots,
+            selection,
         )
 
     @property
-    def duration(self) -> float:
-        """The time of the last frame that was looked at, in seconds."""
-        return self.decisions[-1].time
+    def shots_shown(self) -> int:
+        """The number of shots of which there is a key frame."""
+        shots = list(self.shots)
+        return len({shot_at(shots, k.time) for k in self.keyframes}) if shots else 0
 
     def __repr__(self) -> str:
         return (
@@ -124,7 +149,7 @@ class VideoSummary:
         from variegate.report.notebook import card
         from variegate.report.words import percent
         from variegate.video.colour import shrunk
-        from variegate.video.storyboard import encode_jpeg, time_label
+        from variegate.video.storyboard import encode_jpeg
 
         pictures = []
         for keyframe in self.keyframes:
@@ -147,12 +172,19 @@ class VideoSummary:
             "omega": self.omega,
             "duration": round(self.duration, 3),
             **(self.selection.ending() if self.selection else {}),
+            "shots": [
+                {"start": round(shot.start, 3), "end": round(shot.end, 3)}
+                for shot in self.shots
+            ],
+            "shots_shown": self.shots_shown,
             "keyframes": [
                 _place(k) | {"probability": round(k.probability, 6)}
                 for k in self.keyframes
             ],
             "candidates": [
-                _place(c) | {"probability": round(c.probability, 6), "chosen": c.chosen}
+                _place(c)
+                | {"probability": round(c.probability, 6), "chosen": c.chosen}
+                | _reason(c)
                 for c in self.candidates
             ],
             "dropped": [
@@ -163,3 +195,34 @@ class VideoSummary:
 
 def _place(frame: Keyframe | Candidate | Decision) -> dict[str, Any]:
     return {"frame": frame.number, "time": round(frame.time, 3)}
+
+
+def _reason(candidate: Candidate) -> dict[str, Any]:
+    if candidate.why_not is None:
+        return {}
+    similarity = candidate.similarity
+    return {
+        "why_not": candidate.why_not,
+        "like": candidate.like,
+        "similarity": None if similarity is None else round(similarity, 3),
+    }
+
+
+def _candidate(
+    place: int,
+    video: ReadVideo,
+    probability: float,
+    chosen: Mapping[int, Frame],
+    refusals: Mapping[int, Refusal],
+) -> Candidate:
+    if place in chosen:
+        frame = chosen[place]
+        return Candidate(frame.number, frame.time, probability, True)
+    seen = video.view.descriptions[place]
+    if place not in refusals:
+        return Candidate(seen.number, seen.time, probability, False)
+    refusal = refusals[place]
+    beside = chosen[refusal.beside]
+    why = f"{refusal.why} frame {beside.number} at {time_label(beside.time)}"
+    like = beside.number, refusal.similarity
+    return Candidate(seen.number, seen.time, probability, False, why, *like)

@@ -53,10 +53,14 @@ _CONSTANT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class VideoView:
-    """Candidates for key frames of one video, in its order; its duration in seconds."""
+    """Candidates for key frames of one video, in its order; its duration in seconds.
+
+    ``shots`` are the numbers of the shots that they are of, if these are known.
+    """
 
     descriptions: Sequence[Description]
     duration: float
+    shots: Sequence[int] = ()
 
     def __len__(self) -> int:
         return len(self.descriptions)
@@ -73,6 +77,12 @@ class VideoView:
             (self._hue_distances < THRESHOLD)
             & (frame_distances(values, values) < _VALUE_THRESHOLD)
         )
+
+    @cached_property
+    def same_shot(self) -> BoolArray:
+        """Which frames are of one shot, (N, N); where shots are not known, all are."""
+        shots = np.array(self.shots if len(self.shots) else [0] * len(self))
+        return np.asarray(shots[:, None] == shots)
 
     def quality(self, features: str) -> FloatArray:
         """Return the features of a set, each with mean 0 and deviation 1."""
