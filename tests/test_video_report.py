@@ -2,6 +2,7 @@
 
 import base64
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import cv2
@@ -10,6 +11,7 @@ import pytest
 
 from variegate.video.report import html_report
 from variegate.video.screening import BEST, Decision
+from variegate.video.shots import Shot
 from variegate.video.summary import Candidate, Keyframe, VideoSummary
 from variegate.video.times import time_label
 
@@ -171,6 +173,41 @@ def test_facts():
     for fact in ("0:10.0", "11 frames", "5 frames", "2 frames", "0.25", "a b.mp4"):
         assert fact in page.text
     assert page.all("bdi")[0]["title"] == "/films/a b.mp4"
+
+
+def test_the_page_says_why_likelier_frames_were_not_chosen():
+    made = summary([None] * 4, chosen=(1,))
+    why = "too like frame 30 at 0:01.0 <b>"
+    refused = replace(made.candidates[3], why_not=why, like=30, similarity=0.9)
+    with_one = replace(made, candidates=[*made.candidates[:3], refused])
+    page = Page(html_report(with_one))
+    assert page.open == []
+    assert "1 likelier frame not chosen" in page.text
+    assert why in page.text
+    assert "likelier" not in html_report(made)
+
+
+def test_shots_and_cuts():
+    made = summary([None] * 11, chosen=(0, 3, 9))
+    shots = [Shot(0.0, 2.0), Shot(2.0, 5.0), Shot(5.0, 10.0)]
+    page = Page(html_report(replace(made, shots=shots)))
+    assert "3, all shown" in page.text
+    (cuts,) = page.all("path", "cuts")
+    assert cuts["d"] == "M4000 0V1000M10000 0V1000"
+    fewer = [*shots[:2], Shot(5.0, 8.0), Shot(8.0, 8.5), Shot(8.5, 10.0)]
+    assert "5, 3 shown" in Page(html_report(replace(made, shots=fewer))).text
+    one = Page(html_report(replace(made, shots=[Shot(0.0, 10.0)])))
+    assert one.all("path", "cuts") == []
+    many = [Shot(0.1 * k, 0.1 * (k + 1)) for k in range(101)]
+    assert Page(html_report(replace(made, shots=many))).all("path", "cuts") == []
+    assert "Shots" not in html_report(made)
+
+
+def test_what_is_dropped_last_is_dropped_to_the_end():
+    made = replace(summary([None, None, "dark"]), duration=4.0)
+    page = Page(html_report(made))
+    assert "0:04.0" in page.text
+    assert page.shades(0) == [(1.5 / 4.0, 1.0)]
 
 
 def test_nothing_becomes_markup():

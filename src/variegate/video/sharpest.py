@@ -34,7 +34,7 @@ class _Measured:
 
     @property
     def merit(self) -> float:
-        return sharpness(self.picture) / (1.0 + self.unrest) ** _STILLNESS
+        return sharpness(self.picture) / float((1.0 + self.unrest) ** _STILLNESS)
 
 
 def sharpest_frames(

@@ -129,8 +129,10 @@ class Reel:
         for count, frame in enumerate(self._frames):
             self._start = self._start if count else frame.time
             passed = frame.time - self._start
-            # The last frame is shown as long as others are on average.
-            self.duration = frame.time + (passed / count if count else _ONE_FRAME)
+            # The last frame is shown as long as others are on average; containers round
+            # to milliseconds.
+            lasts = passed / count if count else _ONE_FRAME
+            self.duration = round(frame.time + lasts, 3)
             yield frame
 
     def _missed(self, held: _Step | None, end: float) -> Iterator[Frame]:
