@@ -113,18 +113,40 @@ def test_all_problems_and_a_command_that_works(variegate):
     assert "age:published" in told
 
 
-def test_what_cannot_be_solved_by_an_option_has_no_command(variegate):
+def test_repeated_items_may_be_left_out(variegate, tmp_path):
     write_rows("t.csv", messy_rows(repeated=True))
     fit = [
-        "fit", "t.csv", "--group", "query", "--label", "clicked", "--item", "item",
-        "--quality", "score", "-o", "model.json",
+        "fit", "t.csv", "--group", "query", "--label", "clicked", "--quality",
+        "score,price", *QUICK, "-o", "model.json",
+    ]  # fmt: skip
+    lines = refused(
+        variegate(*fit, "--item", "item"),
+        "variegate: 3 problems:",
+        "rows 20 and 21 of group 'q2' have the same 'item': items of a group must",
+        "unless you leave out --item",
+    )
+    assert "--item" not in lines[-1]
+    succeeds(variegate(*shlex.split(lines[-1])[1:]))
+    # What is in a file cannot be left out by an option.
+    (tmp_path / "columns.toml").write_text("item = 'item'\n")
+    lines = refused(variegate(*fit, "--columns", "columns.toml", "--force"))
+    assert len(lines) == 4
+
+
+def test_what_cannot_be_solved_by_an_option_has_no_command(variegate):
+    rows = messy_rows()
+    rows[30][6] = "2"
+    write_rows("t.csv", rows)
+    fit = [
+        "fit", "t.csv", "--group", "query", "--label", "clicked", "--quality", "score",
+        "-o", "model.json",
     ]  # fmt: skip
     lines = refused(
         variegate(*fit),
-        "variegate: 3 problems:",
-        "rows 20 and 21 of group 'q2' have the same 'item': items of a group must",
+        "variegate: 2 problems:",
+        "column 'clicked' holds '2' in row 31: labels must be 1",
     )
-    assert len(lines) == 4
+    assert len(lines) == 3
 
 
 def test_quality_is_found_where_nothing_says_what_numbers_are(variegate):

@@ -16,12 +16,18 @@ __all__ = ["InPython", "RefusalError", "Setting"]
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter, perhaps with a value to give it: names of columns are a tuple."""
+    """A parameter, perhaps with a value to give it: names of columns are a tuple.
+
+    One that is ``left_out`` is not to be given at all.
+    """
 
     name: str
     value: str | float | tuple[str, ...] | None = None
+    left_out: bool = False
 
     def __str__(self) -> str:
+        if self.left_out:
+            return f"{self.name}=None"
         if self.value is None:
             return self.name
         value = list(self.value) if isinstance(self.value, tuple) else self.value

@@ -34,7 +34,11 @@ def refused(
         return " ".join(error.written(write).split())
     lines = [f"{len(error.problems)} problems:"]
     lines += [f"  - {' '.join(p.written(write).split())}" for p in error.problems]
-    if error.fixes and all(_option(setting) in known for setting in error.fixes):
+    left_out = {_option(setting) for setting in error.fixes if setting.left_out}
+    # What a file of columns says cannot be left out here.
+    can_be_left_out = left_out <= {word.partition("=")[0] for word in arguments}
+    can_be_given = {_option(setting) for setting in error.fixes} <= known
+    if error.fixes and can_be_given and can_be_left_out:
         line = _with_options(arguments, error.fixes)
         lines += ["this would work:", f"  {shlex.join(['variegate', *line])}"]
     return "\n".join(lines)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
+from variegate.application.refusal import Setting
 from variegate.application.table_defaults import MEMORY
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.learning.streamed_problem import ValidationError
@@ -282,7 +283,9 @@ def repeated_item(first: int, second: int, group: Any, item: str) -> TableError:
     """Return what to raise where two rows of a group have the same item."""
     return TableError(
         f"rows {first} and {second} of group {group!r} have the same {item!r}: "
-        "items of a group must differ"
+        "items of a group must differ, unless you leave out ",
+        Setting("item"),
+        fixes=[Setting("item", left_out=True)],
     )
 
 

@@ -76,14 +76,14 @@ class Inspection:
         for part in (*_SINGLE, *_LISTS, "missing"):
             value = getattr(self.mended, part)
             if value != getattr(self.given, part):
-                found.append(Setting(part, value))
+                found.append(Setting(part, value, left_out=value is None))
         if self.mended_groups != self.empty_groups:
             found.append(Setting("empty_groups", self.mended_groups))
         return found
 
     def mend(self, error: TableError, **parts: Any) -> None:
         """Note a problem, and what the columns would be without it."""
-        fixes = [Setting(name, value) for name, value in parts.items()]
+        fixes = [Setting(n, v, left_out=v is None) for n, v in parts.items()]
         self.problems.append(TableError(*error.parts, fixes=fixes))
         self.mended = replace(self.mended, **parts)
 
