@@ -68,7 +68,7 @@ class RefusalError(ValueError):
 
     @property
     def problems(self) -> tuple[RefusalError, ...]:
-        """The reasons: this one, unless it is of several."""
+        """One for each reason, this one itself if there is no other."""
         return self._problems or (self,)
 
     @classmethod
