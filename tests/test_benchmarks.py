@@ -201,6 +201,12 @@ def test_kinds_of_a_large_set():
     assert row["case"].startswith("Kinds by 16 columns, ")
 
 
+def test_sampling_is_measured():
+    rows = load_benchmark("sampling")(True)
+    assert rows
+    assert all(row["variegate_s"] > 0 for row in rows)
+
+
 def test_the_quick_benchmark_is_reported():
     assert "learning" in BENCHMARKS
     rows = load_benchmark("learning")(True)
