@@ -28,7 +28,22 @@ def place(page):
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=place)
+#: Pages whose examples take more than ten seconds; ``make docs`` runs them too.
+LONG = (
+    "docs/tuning.md",
+    "docs/guides/digits.md",
+    "docs/guides/labelling.md",
+    "docs/guides/recommendation.md",
+)
+
+
+def with_examples():
+    for page in PAGES:
+        marks = pytest.mark.slow if place(page) in LONG else ()
+        yield pytest.param(page, marks=marks, id=place(page))
+
+
+@pytest.mark.parametrize("page", list(with_examples()))
 def test_examples_run(page, tmp_path):
     pages.run(page, tmp_path)
     if page in pages.illustrated_pages():

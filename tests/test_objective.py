@@ -54,14 +54,16 @@ def relative_error(actual, expected):
 @pytest.mark.parametrize("case", KERNELS, ids=str)
 @pytest.mark.parametrize("lam", LAMBDAS)
 @pytest.mark.parametrize("omega", OMEGAS)
-@pytest.mark.parametrize("subset", SUBSETS.values(), ids=SUBSETS)
-def test_gradient_equals_central_differences(case, lam, omega, subset):
-    problem, point = problem_of(case, subset, lam, omega, hinge=False, l2=0.1)
-    _, gradient = problem.value_and_gradient(point)
-    expected = reference.central_differences(
-        lambda p: problem.value_and_gradient(p)[0], point
-    )
-    assert relative_error(gradient, expected) < 1e-6
+def test_gradient_equals_central_differences(case, lam, omega):
+    for subset in SUBSETS.values():
+        problem, point = problem_of(case, subset, lam, omega, hinge=False, l2=0.1)
+        _, gradient = problem.value_and_gradient(point)
+
+        def objective(parameters, problem=problem):
+            return problem.value_and_gradient(parameters)[0]
+
+        expected = reference.central_differences(objective, point)
+        assert relative_error(gradient, expected) < 1e-6, subset
 
 
 @pytest.mark.parametrize("case", KERNELS, ids=str)
