@@ -311,7 +311,7 @@ class TableFile:
 
     def _arrow_schema(self) -> pa.Schema:
         reader = _open_arrow(self._mapping())
-        if isinstance(reader, arrow_ipc.RecordBatchFileReader):
+        if hasattr(reader, "count_rows"):  # of files, in newer versions of Arrow
             self.n_rows = reader.count_rows()
         return reader.schema
 
