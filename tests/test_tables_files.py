@@ -53,6 +53,9 @@ BYTES = {
     "map": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int8())),
 }
 
+#: Whether this version of Arrow says how many rows a file has.
+COUNTS_ROWS = hasattr(ipc.RecordBatchFileReader, "count_rows")
+
 
 def as_table(columns):
     fields = [
@@ -89,7 +92,7 @@ def test_typed_formats_keep_everything(tmp_path, suffix):
     table = as_table(CELLS | NESTED | BYTES)
     path = write(tmp_path / f"table{suffix}", table)
     file = TableFile(path)
-    assert file.n_rows == 3
+    assert file.n_rows == (3 if suffix in (".parquet", ".pq") or COUNTS_ROWS else None)
     assert not file.is_untyped
     assert file.schema.equals(table.schema)
     assert file.schema.metadata == {b"made by": b"hand"}
@@ -297,7 +300,8 @@ def test_batches_are_bounded_and_in_order(tmp_path, kind):
     assert first == table.num_rows
     assert 3 <= len(sizes) <= 12
     assert max(sizes) < 32e6
-    assert file.n_rows == (None if kind == "stream" else table.num_rows)
+    says_it = kind == "parquet" or (kind != "stream" and COUNTS_ROWS)
+    assert file.n_rows == (table.num_rows if says_it else None)
     assert sum(b.nbytes for b in file.batches(["id"])) < 9 * table.num_rows
     assert read(path).equals(table)
 
