@@ -10,7 +10,7 @@ OUT    ?= out
 
 .PHONY: demo test test-slow test-versions test-integrations which lint format bench docs pictures wheel clean
 
-demo: $(READY)  ## the paper's synthetic experiment in about a minute: table and figures
+demo: $(READY)  ## the paper's synthetic experiment in about three minutes: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
 
 # One BLAS thread a test process: more only fight over the cores.
