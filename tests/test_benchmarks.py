@@ -73,7 +73,7 @@ def test_the_transcription_stops_at_the_hinge():
 
 @pytest.mark.parametrize("learned", [True, False])
 def test_autograd_equals_the_problem(learned):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="a peer of 5 GB, to compare with")
     instance = instances.one_large(40, learned)
     value, gradient = instance.problem().value_and_gradient(instance.point)
     their_value, their_gradient = competitors.autograd(torch, instance)()

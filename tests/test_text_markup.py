@@ -72,7 +72,6 @@ def test_the_built_in_reader_takes_main_content_only():
 
 
 def test_the_extractor_takes_main_content_only():
-    pytest.importorskip("trafilatura")
     document = page_document(BOOK)
     assert document.reader.startswith("trafilatura ")
     assert sentences(document) == BODY
@@ -92,8 +91,7 @@ def test_without_the_extractor_the_reader_names_itself(monkeypatch):
 
 
 def test_where_the_extractor_finds_nothing_the_reader_names_itself(monkeypatch):
-    extractor = pytest.importorskip("trafilatura")
-    monkeypatch.setattr(extractor, "extract", lambda *_, **__: None)
+    monkeypatch.setattr("trafilatura.extract", lambda *_, **__: None)
     document = page_document("<ul><li>Rain</li></ul>")
     assert document.text == "Rain"
     assert document.reader == f"{HTML_READER} (trafilatura found no text)"

@@ -4,6 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
+from films import write_film
 from variegate.video.reading import frames_within, read_frames
 from variegate.video.sharpest import sharpest_frames
 
@@ -17,13 +18,7 @@ def scene(seed=0):
 
 
 def write(path, frames, rate=10.0):
-    code = cv2.VideoWriter.fourcc(*"MJPG")
-    writer = cv2.VideoWriter(str(path), code, rate, (WIDTH, HEIGHT))
-    assert writer.isOpened()
-    for frame in frames:
-        writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
-    writer.release()
-    return path
+    return write_film(path, frames, rate)
 
 
 def blurred(picture, width):

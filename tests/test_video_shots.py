@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from films import write_film
 from variegate.video.candidates import read_candidates
 from variegate.video.shots import Reel, Shot, shot_at
 
@@ -29,13 +30,7 @@ def filmed(seed, n_frames, speed=1):
 
 
 def write(path, frames, rate=25.0):
-    code = cv2.VideoWriter.fourcc(*"MJPG")
-    writer = cv2.VideoWriter(str(path), code, rate, (WIDTH, HEIGHT))
-    assert writer.isOpened()
-    for frame in frames:
-        writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
-    writer.release()
-    return path
+    return write_film(path, frames, rate)
 
 
 def read(path, every=0.5):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -98,6 +98,11 @@ class ContextSelector:
     omega: float | None = None
     relevance: str = RELEVANCES[0]
     count_tokens: TokenCounter | None = None
+
+    @classmethod
+    def of(cls, settings: Any) -> Self:
+        """Return one with the settings that an object has, by their names."""
+        return cls(**{f.name: getattr(settings, f.name) for f in fields(cls)})
 
     def __post_init__(self) -> None:
         check_count("fetch_k", self.fetch_k)

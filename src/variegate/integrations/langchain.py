@@ -78,17 +78,7 @@ class VariegateCompressor(BaseDocumentCompressor):
     @cached_property
     def selector(self) -> ContextSelector:
         """What chooses."""
-        return ContextSelector(
-            self.fetch_k,
-            self.k,
-            self.budget,
-            self.method,
-            self.model,
-            self.diversity,
-            self.omega,
-            self.relevance,
-            self.count_tokens,
-        )
+        return ContextSelector.of(self)
 
     def compress_documents(
         self,

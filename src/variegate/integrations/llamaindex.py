@@ -113,17 +113,7 @@ class VariegatePostprocessor(BaseNodePostprocessor):
     @cached_property
     def selector(self) -> ContextSelector:
         """What chooses."""
-        return ContextSelector(
-            self.fetch_k,
-            self.k,
-            self.budget,
-            self.method,
-            self.model,
-            self.diversity,
-            self.omega,
-            self.relevance,
-            self.count_tokens,
-        )
+        return ContextSelector.of(self)
 
     def candidates(self, nodes: list[NodeWithScore]) -> Candidates:
         """Return the nodes that are chosen among as numbers, to learn from."""

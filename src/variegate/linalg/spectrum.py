@@ -114,8 +114,6 @@ def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
 
     The matrix is overwritten.
     """
-    if len(A) == 1:  # for which SciPy 1.13 asks for too little memory
-        return A[0].copy(), Eigenvectors(np.ones((1, 1)))
     if len(A) <= _SMALL:
         values, vectors = eigh(A, driver="evd", check_finite=False)
         rows = np.ascontiguousarray(vectors.T)
