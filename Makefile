@@ -6,9 +6,13 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 # Frameworks of retrieval are large, and what they need need not go with the rest.
 FRAMEWORKS := .venv-integrations
+# PyTorch brings gigabytes of CUDA libraries, unless its index of CPU builds is asked:
+# make test-torch PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
+PYTORCH := .venv-torch
+TORCH   ?= torch==2.13.0
 OUT    ?= out
 
-.PHONY: demo test test-slow test-versions test-integrations which lint format bench docs pictures wheel clean
+.PHONY: demo test test-slow test-versions test-integrations test-torch test-gpu which lint format bench docs pictures wheel clean
 
 demo: $(READY)  ## the paper's synthetic experiment in about three minutes: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
@@ -25,6 +29,14 @@ test-versions: $(READY)  ## the tests on every Python, with the least and the ne
 
 test-integrations: $(FRAMEWORKS)/.ready  ## pipelines of Haystack, LangChain and LlamaIndex
 	OPENBLAS_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest tests/test_integrations*.py
+
+test-torch: $(PYTORCH)/.ready  ## what is made with PyTorch, on the CPU
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PYTORCH)/bin/python -m pytest -n auto \
+	    -m "not slow" tests/pytorch
+
+# On a machine with a GPU, by a Python that has PyTorch for it.
+test-gpu:  ## the same on a GPU
+	VARIEGATE_DEVICE=cuda PYTHONPATH=src $(PYTHON) -m pytest -m "not slow" tests/pytorch
 
 which: $(READY)
 	@$(BIN)/python -c 'import sys; print("Python", sys.version.split()[0], "in $(VENV)")'
@@ -65,6 +77,13 @@ $(FRAMEWORKS)/.ready: pyproject.toml
 	    --editable '.[haystack,langchain,llamaindex,tables]' 'hypothesis>=6.100' 'pytest>=8.0'
 	touch $@
 
+$(PYTORCH)/.ready: pyproject.toml
+	test -x $(PYTORCH)/bin/python || $(PYTHON) -m venv $(PYTORCH)
+	$(PYTORCH)/bin/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
+	$(PYTORCH)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --editable '.[torch,cli,tables]' 'hypothesis>=6.100' 'pytest>=8.0' 'pytest-xdist>=3.5'
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(FRAMEWORKS) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FRAMEWORKS) $(PYTORCH) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

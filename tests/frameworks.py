@@ -12,6 +12,10 @@ FRAMEWORKS = {
 }
 
 
+#: Rooms in which every module needs PyTorch.
+PYTORCH = ("variegate.tensors", "variegate.torch")
+
+
 def is_installed(module):
     return importlib.util.find_spec(FRAMEWORKS[module][0]) is not None
 
@@ -21,3 +25,5 @@ def need_framework_of(module):
     if module in FRAMEWORKS and not is_installed(module):
         extra = FRAMEWORKS[module][1]
         pytest.skip(f"needs 'variegate[{extra}]': make test-integrations has it")
+    if module.startswith(PYTORCH) and importlib.util.find_spec("torch") is None:
+        pytest.skip("needs 'variegate[torch]': make test-torch has it")

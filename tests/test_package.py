@@ -20,6 +20,8 @@ OPTIONAL = (
     "pyarrow",
     "dask",
     "torch",
+    "triton",
+    "safetensors",
     "numba",
     "pandas",
     "syntok",
@@ -107,6 +109,7 @@ _version _typing
 _validation _random _files _processes schema subsets
 compiled report
 linalg
+tensors
 ground_set selection metrics
 decoding sampling
 ensemble
@@ -119,6 +122,7 @@ estimator baselines datasets
 tuning
 application
 text video tables
+torch
 experiments benchmarks integrations
 cli
 __main__
