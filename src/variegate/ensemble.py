@@ -59,8 +59,7 @@ class LEnsemble:
 
     def __init__(self, L: Any) -> None:
         L = check_symmetric(L, "L")
-        check_semidefinite(L, "L")
-        self._set(settled(Dense(L)))
+        self._set(_held(Dense(L), L, "L"))
 
     @classmethod
     def from_quality(cls, S: Any, log_quality: Any) -> LEnsemble:
@@ -74,12 +73,11 @@ class LEnsemble:
             ``u``; any finite numbers.
         """
         S = check_symmetric(S, "S")
-        check_semidefinite(S, "S")
         check_real("log_quality", log_quality)
         u = np.asarray(log_quality, dtype=np.float64)
         if u.shape != (len(S),) or not np.isfinite(u).all():
             raise ValueError(f"log_quality must hold {len(S)} finite numbers")
-        return cls._of(settled(Dense(S, u)))
+        return cls._of(_held(Dense(S, u), S, "S"))
 
     @classmethod
     def from_factor(cls, B: Any) -> LEnsemble:
@@ -282,3 +280,10 @@ class LEnsemble:
         decoder = as_decoder(method)
         constraint = Constraint.of(len(self), k, budget, costs)
         return decoder(self, constraint, generator(random_state))
+
+
+def _held(dense: Dense, matrix: FloatArray, name: str) -> Representation:
+    """Return how a matrix is held, refusing one that is not semidefinite."""
+    if not dense.smallest_pivot > 0.0:  # what has a factor is definite
+        check_semidefinite(matrix, name)
+    return settled(dense)

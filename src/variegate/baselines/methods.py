@@ -41,7 +41,7 @@ from typing import Protocol
 
 import numpy as np
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.baselines.medoids import k_medoids
 from variegate.linalg.cosine import rounded
 from variegate.linalg.determinants import RANK_TOLERANCE
@@ -83,7 +83,13 @@ class Candidates:
     def others(self) -> IntArray:
         """Return the items that are not chosen already, the most relevant first."""
         ranked = np.argsort(-self.z, kind="stable")
-        return ranked[~np.isin(ranked, self.included)]
+        return ranked[self.is_open()[ranked]]
+
+    def is_open(self) -> BoolArray:
+        """Return which items are not chosen already."""
+        is_open = np.ones(len(self), dtype=bool)
+        is_open[self.included] = False
+        return is_open
 
 
 class Method(Protocol):
@@ -148,16 +154,18 @@ def _dpp(
 ) -> IntArray:
     if trade_off == 0.0:
         return _top(items, k, trade_off, rng)
-    others = items.others()
     F, squared = _without(items.F, items.included)
     # A trade-off so small that the weight overflows is one of relevance alone.
     weight = min((1.0 - trade_off) / trade_off, 1e100)
-    log_squared_quality = weight * (items.z - items.z[others[0]])
+    log_squared_quality = weight * (items.z - items.z[items.is_open()].max())
     count = min(k, F.shape[1])
     if log_squared_quality.min() > -_WIDEST_QUALITY:
         chosen = _greedy_lazily(F, log_squared_quality, squared, count)
     else:
         chosen = _greedy_in_logarithms(F, log_squared_quality, squared, count)
+    if len(chosen) == k:
+        return chosen
+    others = items.others()
     rest = others[~np.isin(others, chosen)]
     is_zero = ~items.F[rest].any(axis=1)
     rest = rest[np.argsort(is_zero, kind="stable")]

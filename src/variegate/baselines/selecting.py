@@ -123,7 +123,7 @@ def select(
         allowed &= _room(limit, included)
     places = np.flatnonzero(allowed)
     items = Candidates(
-        F[places],
+        F if len(places) == len(F) else F[places],
         _standardized(relevant[places]),
         np.searchsorted(places, included),
     )
@@ -135,7 +135,7 @@ def select(
         chosen = METHODS[method](items, wanted, float(trade_off), rng)
         return np.concatenate([included, places[chosen]])
 
-    others = np.setdiff1d(places, included)
+    others = places[items.is_open()]
     if limit is None:
         chosen = more(min(count - len(included), len(others)))
     else:

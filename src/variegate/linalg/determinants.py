@@ -315,10 +315,11 @@ def conditioning_of_correlation(S: FloatArray) -> tuple[float, float]:
     """
     if len(S) == 0:
         return 1.0, 1.0
-    factor, info = lapack.dpotrf(S, lower=1)
+    # The transpose is in LAPACK's order already.
+    factor, info = lapack.dpotrf(S.T, lower=1, clean=0)
     if info != 0:
         return 0.0, 0.0
-    reciprocal, _ = lapack.dpocon(factor, np.abs(S).sum(axis=0).max(), uplo="L")
+    reciprocal, _ = lapack.dpocon(factor, lapack.dlange("1", S.T), uplo="L")
     return float(factor.diagonal().min()) ** 2, float(reciprocal)
 
 

@@ -42,7 +42,10 @@ class Dense(Representation):
 
     @property
     def smallest_pivot(self) -> float:
-        """The least that is left of an item without those before it, squared."""
+        """The least that is left of an item without those before it, squared.
+
+        Zero where there is no factor, because the matrix is singular or worse.
+        """
         return self._conditioning[0]
 
     @property
