@@ -85,7 +85,7 @@ def register(kind: str | None, reader: Reader) -> None:
 
 def save(model: Any, path: str | Path) -> None:
     """Write a fitted model."""
-    write_document(encode(model), path)
+    write_document(model.encode(), path)
 
 
 def write_document(content: Mapping[str, Any], path: str | Path) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.estimator import LargeMarginDPP
-from variegate.learning.quality import log_quality
+from variegate.estimator import DPPEstimator
 
 __all__ = ["best_by_quality"]
 
 
 def best_by_quality(
-    model: LargeMarginDPP,
+    model: DPPEstimator,
     features: FloatArray,
     most: int,
     allowed: BoolArray | None = None,
@@ -23,7 +22,7 @@ def best_by_quality(
     """
     if len(features) <= most:
         return np.arange(len(features))
-    u = log_quality(features, model.theta_, model.intercept_)
+    u = model.log_quality(features)
     if allowed is not None:
         u = np.where(allowed, u, -np.inf)
     return np.sort(np.argsort(-u, kind="stable")[:most])

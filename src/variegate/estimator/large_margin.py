@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from variegate import metrics, persistence
-from variegate._random import generator
-from variegate._typing import FloatArray, IntArray, RandomState
+from variegate import persistence
+from variegate._typing import FloatArray, RandomState
 from variegate._validation import check_count
-from variegate.decoding import Decoder, as_decoder
-from variegate.decoding.ranking import ranked
+from variegate.decoding import Decoder
 from variegate.ensemble import LEnsemble
 from variegate.estimator.alike import warn_if_all_alike
+from variegate.estimator.base import DPPEstimator
 from variegate.estimator.display import LearnedDisplay, weights_html
 from variegate.estimator.learner import Learner
 from variegate.estimator.settings import check_settings
-from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
+from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.ensembles import learned_ensemble
 from variegate.learning.quality import log_quality
-from variegate.selection import Subsets
 from variegate.solvers import Callback, SolverResult, Step
 from variegate.solvers.adam import Adam
 from variegate.streaming import ListedExamples, as_examples
@@ -34,7 +30,7 @@ from variegate.streaming import ListedExamples, as_examples
 __all__ = ["LargeMarginDPP"]
 
 
-class LargeMarginDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
+class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     r"""Determinantal point process learned with the large-margin principle.
 
     Each ground set has the kernel ``L_ij = q_i q_j S_ij`` with quality
@@ -120,6 +116,8 @@ class LargeMarginDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     >>> model.score(data.ground_sets[40:], data.subsets[40:]) > 0.8
     True
     """
+
+    _fitted = "theta_"
 
     def __init__(
         self,
@@ -237,7 +235,7 @@ class LargeMarginDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         examples = ListedExamples.of(ground_sets, subsets, self.omega)
         learner = Learner(self, is_stream=False, warm=True)
         if hasattr(self, "theta_"):
-            self._check_n_features(examples.examples[0].ground_set)
+            self._check_n_features(examples.examples[0].ground_set.n_features)
         learned, optimizer = learner.take_steps(
             examples, n_steps, getattr(self, "_optimizer", None)
         )
@@ -298,87 +296,25 @@ class LargeMarginDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         features, or an approximation), it is held as a factor, which leaves out the
         ``jitter``: no more items can be chosen than the factor has columns.
         """
-        check_is_fitted(self, "theta_")
-        return self._ensemble(check_ground_sets([ground_set])[0])
-
-    def predict(
-        self,
-        ground_sets: Sequence[GroundSet],
-        k: int | None = None,
-        budget: float | None = None,
-        order: Literal["number", "importance"] = "number",
-    ) -> list[IntArray]:
-        """Choose a subset of every ground set.
-
-        Parameters
-        ----------
-        ground_sets : list of GroundSet
-        k : int, optional
-            Choose exactly ``k`` items of each; with the greedy decoder fewer, with a
-            warning, where the rank of the kernel is less.
-        budget : float, optional
-            Choose items whose ``costs`` sum to at most this.
-        order : {"number", "importance"}, default="number"
-            Items sorted by number, or the one of the highest quality first, next the
-            one that adds most to it, and so on.
-
-        Returns
-        -------
-        list of arrays of item numbers
-        """
-        check_is_fitted(self, "theta_")
-        if order not in ("number", "importance"):
-            raise ValueError(f"order must be 'number' or 'importance', got {order!r}")
-        ground_sets = check_ground_sets(ground_sets)
-        decoder = as_decoder(self.decoder)
-        # The same numbers for every ground set: what is chosen from one does not
-        # depend on which others are in the list.
-        seed = int(generator(self.random_state).integers(2**63))
-        chosen = Subsets()
-        for position, ground_set in enumerate(ground_sets):
-            costs = ground_set.costs if budget is not None else None
-            with naming(position):
-                ensemble = self._ensemble(ground_set)
-                selection = ensemble.decode(decoder, k, budget, costs, seed)
-            if k is not None and len(selection) < k:
-                warnings.warn(
-                    f"ground set {position}: {selection.stop_reason}",
-                    UserWarning,
-                    stacklevel=2,
-                )
-            members = selection.indices
-            chosen.append(members if order == "number" else ranked(ensemble, members))
-        return chosen
-
-    def score(self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any]) -> float:
-        """Return the mean F-score of the predictions."""
-        ground_sets = check_ground_sets(ground_sets)
-        wanted = check_subsets(subsets, ground_sets)
-        return metrics.mean_scores(self.predict(ground_sets), wanted)["f"]
-
-    def _check_n_features(self, ground_set: GroundSet) -> None:
-        if ground_set.n_features != self.n_features_in_:
-            raise ValueError(
-                f"{ground_set.n_features} quality features, but the model was fitted "
-                f"with {self.n_features_in_}"
-            )
+        return super().ensemble(ground_set)
 
     def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
-        self._check_n_features(ground_set)
         return learned_ensemble(
             ground_set,
             self.kernel_,
             self.kernel_parameters_,
-            log_quality(ground_set.quality, self.theta_, self.intercept_),
+            self._log_quality(ground_set.quality),
             self.jitter,
         )
 
+    def _log_quality(self, features: FloatArray) -> FloatArray:
+        return log_quality(features, self.theta_, self.intercept_)
+
     # Keeping ----------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
-        check_is_fitted(self, "theta_")
-        persistence.save(self, path)
+    def encode(self) -> dict[str, Any]:
+        """Return the fitted model as plain values, as a file holds it."""
+        return persistence.encode(self)
 
 
 persistence.register(None, partial(persistence.read_plain, LargeMarginDPP))

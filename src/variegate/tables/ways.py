@@ -11,7 +11,6 @@ from variegate.baselines.ordering import Ordering
 from variegate.decoding import as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
-from variegate.learning.quality import log_quality
 from variegate.model_format import MODELS, POSITIVE
 from variegate.persistence import ModelFileError
 from variegate.schema import Maybe, Number, Record, Shape, Text
@@ -97,15 +96,14 @@ class ByRelevance:
 
     def __call__(self, group: Group) -> Choice:
         """Choose from one group."""
-        model = self.model
-        relevance = log_quality(group.quality, model.theta_, model.intercept_)
+        relevance = self.model.log_quality(group.quality)
         chosen = self.method(replace(group, relevance=relevance))
         ending = {
             "stop_reason": f"rows of learned relevance, chosen by {self.method.method}",
             "gap": None,
             "is_optimal": False,
         }
-        return Choice(chosen.order, inclusion(model, group), ending)
+        return Choice(chosen.order, inclusion(self.model, group), ending)
 
 
 @dataclass(frozen=True, eq=False)

@@ -206,7 +206,7 @@ class OmegaFamily:
     def encode(self) -> list[dict[str, Any]]:
         """Return the models as plain values."""
         return [
-            {"omega": omega, **persistence.encode(model)}
+            {"omega": omega, **model.encode()}
             for omega, model in zip(self.omegas, self.models, strict=True)
         ]
 

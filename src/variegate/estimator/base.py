@@ -1,0 +1,140 @@
+"""What estimators that have learned a determinantal point process share: choosing."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from variegate import metrics, persistence
+from variegate._random import generator
+from variegate._typing import FloatArray, IntArray, RandomState
+from variegate.decoding import Decoder, as_decoder
+from variegate.decoding.ranking import ranked
+from variegate.ensemble import LEnsemble
+from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
+from variegate.selection import Subsets
+from variegate.solvers import SolverResult
+
+__all__ = ["DPPEstimator"]
+
+
+class DPPEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator that makes a determinantal point process of each ground set.
+
+    A subclass says how (``_ensemble``, ``_log_quality``), which attribute tells that it
+    is fitted, and what a file holds of it (``encode``).
+    """
+
+    #: The attribute that a fitted estimator has.
+    _fitted: ClassVar[str]
+
+    lam: float
+    omega: float
+    decoder: str | Decoder
+    random_state: RandomState
+    solver_result_: SolverResult
+    n_features_in_: int
+
+    @abstractmethod
+    def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
+        """Return the process of a ground set whose features are those of training."""
+
+    @abstractmethod
+    def _log_quality(self, features: FloatArray) -> FloatArray:
+        """Return ``u``, one number for every row of quality features."""
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse settings that cannot be."""
+
+    @abstractmethod
+    def encode(self) -> dict[str, Any]:
+        """Return the fitted model as plain values, as a file holds it."""
+
+    def ensemble(self, ground_set: GroundSet) -> LEnsemble:
+        """Return the determinantal point process of one ground set."""
+        check_is_fitted(self, self._fitted)
+        return self._checked_ensemble(check_ground_sets([ground_set])[0])
+
+    def log_quality(self, features: FloatArray) -> FloatArray:
+        """Return ``log q``, one number for every row of quality features."""
+        check_is_fitted(self, self._fitted)
+        self._check_n_features(features.shape[1])
+        return self._log_quality(features)
+
+    def predict(
+        self,
+        ground_sets: Sequence[GroundSet],
+        k: int | None = None,
+        budget: float | None = None,
+        order: Literal["number", "importance"] = "number",
+    ) -> list[IntArray]:
+        """Choose a subset of every ground set.
+
+        Parameters
+        ----------
+        ground_sets : list of GroundSet
+        k : int, optional
+            Choose exactly ``k`` items of each; with the greedy decoder fewer, with a
+            warning, where the rank of the kernel is less.
+        budget : float, optional
+            Choose items whose ``costs`` sum to at most this.
+        order : {"number", "importance"}, default="number"
+            Items sorted by number, or the one of the highest quality first, next the
+            one that adds most to it, and so on.
+
+        Returns
+        -------
+        list of arrays of item numbers
+        """
+        check_is_fitted(self, self._fitted)
+        if order not in ("number", "importance"):
+            raise ValueError(f"order must be 'number' or 'importance', got {order!r}")
+        ground_sets = check_ground_sets(ground_sets)
+        decoder = as_decoder(self.decoder)
+        # The same numbers for every ground set: what is chosen from one does not
+        # depend on which others are in the list.
+        seed = int(generator(self.random_state).integers(2**63))
+        chosen = Subsets()
+        for position, ground_set in enumerate(ground_sets):
+            costs = ground_set.costs if budget is not None else None
+            with naming(position):
+                ensemble = self._checked_ensemble(ground_set)
+                selection = ensemble.decode(decoder, k, budget, costs, seed)
+            if k is not None and len(selection) < k:
+                warnings.warn(
+                    f"ground set {position}: {selection.stop_reason}",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            members = selection.indices
+            chosen.append(members if order == "number" else ranked(ensemble, members))
+        return chosen
+
+    def score(self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any]) -> float:
+        """Return the mean F-score of the predictions."""
+        ground_sets = check_ground_sets(ground_sets)
+        wanted = check_subsets(subsets, ground_sets)
+        return metrics.mean_scores(self.predict(ground_sets), wanted)["f"]
+
+    def _check_n_features(self, n_features: int) -> None:
+        if n_features != self.n_features_in_:
+            raise ValueError(
+                f"{n_features} quality features, but the model was fitted with "
+                f"{self.n_features_in_}"
+            )
+
+    def _checked_ensemble(self, ground_set: GroundSet) -> LEnsemble:
+        self._check_n_features(ground_set.n_features)
+        return self._ensemble(ground_set)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
+        check_is_fitted(self, self._fitted)
+        persistence.save(self, path)
