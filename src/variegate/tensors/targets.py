@@ -66,12 +66,13 @@ class Targets:
         if mask is not None:
             wrong = wrong | (indicator & ~mask).any(dim=1)
             indicator = indicator & mask
-        like = {"dtype": dtype, "device": subsets.device}
-        cost = torch.where(
-            indicator,
-            torch.as_tensor(false_negative, **like),
-            torch.as_tensor(false_positive, **like),
+        missing, wrongly = (
+            given.to(dtype)
+            if isinstance(given, Tensor)
+            else torch.full((), given, dtype=dtype, device=indicator.device)
+            for given in (false_negative, false_positive)
         )
+        cost = torch.where(indicator, missing, wrongly)
         if mask is not None:
             cost = cost.masked_fill(~mask, 0.0)
         return cls(indicator, cost, wrong, numbers)

@@ -1,0 +1,93 @@
+"""Cholesky factors and inverses of batches, in place, without waiting for a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from variegate.linalg.determinants import DOUBTFUL_PIVOT, RANK_TOLERANCE
+
+__all__ = ["doubtful_pivot", "factor", "full_precision", "invert", "rank_tolerance"]
+
+
+def doubtful_pivot(dtype: torch.dtype) -> float:
+    """Return the share of its diagonal below which a squared pivot is in doubt.
+
+    About the root of rounding; what depends on a lesser one is refused.
+    """
+    return DOUBTFUL_PIVOT if dtype == torch.float64 else 2e-4
+
+
+def rank_tolerance(dtype: torch.dtype) -> float:
+    """Return the share of its diagonal below which a squared pivot is rounding."""
+    return RANK_TOLERANCE if dtype == torch.float64 else 1e-6
+
+
+def factor(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
+    """Put Cholesky factors into ``M``; return ``log det M`` and whether it is definite.
+
+    The transpose of ``M`` holds the factor, lower: so it lies in memory as LAPACK
+    wants it.  Logarithms are summed in double precision.
+
+    Parameters
+    ----------
+    M : contiguous (B, N, N)
+        Only one triangle of it is read.
+    tolerance : float
+        A matrix is not definite when a squared pivot is no more than this share of the
+        diagonal entry.
+    """
+    smallest = tolerance * M.diagonal(dim1=-2, dim2=-1)
+    info = torch.empty(M.shape[:-2], dtype=torch.int32, device=M.device)
+    torch.linalg.cholesky_ex(M.mT, out=(M.mT, info))
+    pivots = M.diagonal(dim1=-2, dim2=-1)
+    definite = (info == 0) & (pivots**2 > smallest).all(dim=-1)
+    # Of a matrix that is not, something is inverted that nobody uses.
+    pivots.masked_fill_(~(pivots > 0.0), 1.0)
+    return 2.0 * torch.log(pivots).sum(dim=-1, dtype=torch.float64), definite
+
+
+def invert(M: Tensor, spare: Tensor) -> None:
+    """Turn what :func:`factor` left into the inverse, in its place.
+
+    On a GPU by a product of triangular inverses: ``cholesky_inverse`` would wait there
+    to see whether it failed.
+
+    Parameters
+    ----------
+    M, spare : contiguous (B, N, N)
+        What is in ``spare`` is lost.
+    """
+    if M.numel() == 0:
+        return
+    if M.device.type == "cpu":
+        torch.cholesky_inverse(M.mT, out=M.mT)
+    else:
+        _invert_by_product(M, spare)
+
+
+def _invert_by_product(M: Tensor, spare: Tensor) -> None:
+    spare.zero_().diagonal(dim1=-2, dim2=-1).fill_(1.0)
+    torch.linalg.solve_triangular(M.mT, spare.mT, upper=False, out=spare.mT)
+    torch.bmm(spare, spare.mT, out=M)
+
+
+@contextmanager
+def full_precision(X: Tensor) -> Iterator[None]:
+    """Keep all digits in products of single precision on a GPU.
+
+    Networks are often trained with fewer (``torch.set_float32_matmul_precision``);
+    inverses are not to be had from them.
+    """
+    before = torch.get_float32_matmul_precision()
+    if X.device.type == "cpu" or X.dtype != torch.float32 or before == "highest":
+        yield
+        return
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
