@@ -113,9 +113,7 @@ class Resolvent:
                 G = torch.bmm(self.spare, self.M)
         return G.mul_(r[:, :, None]).mul_(r[:, None, :])
 
-    def quality_gradient(
-        self, W: Tensor, included: Tensor, excluded: Tensor
-    ) -> Tensor:
+    def quality_gradient(self, W: Tensor, included: Tensor, excluded: Tensor) -> Tensor:
         """Return half the gradient of ``Σ_i W_i K_ii`` in ``u``."""
         c_squared = self.scales.c**2
         torch.mul(self.M, self.M, out=self.spare)

@@ -1,0 +1,279 @@
+r"""The resolvent ``(L + I)⁻¹`` of features, ``S = F Fᵀ``, by Woodbury's identity.
+
+The formulas are those of :mod:`variegate.learning.dual` with one factor of weight one.
+With a ridge of ``ε`` times the diagonal, ``s_i = ‖φ_i‖²``, ``p = min(e^u, 1)``,
+``c = min(e^{-u}, 1)`` and ``E = c² + ε p² s``, write per item ``share = p² / E`` and
+``kept = c² / E``.  For a diagonal matrix ``W``,
+
+.. math::
+
+    \Gamma = F^T \mathrm{share} F, \quad A = (I + \Gamma)^{-1}, \quad
+    \Delta = F^T \mathrm{share}\,\mathrm{kept}\,W F, \quad
+    h_i = \mathrm{share}_i\,\phi_i^T A \phi_i, \quad
+    g_i = \mathrm{share}_i\,\phi_i^T A \Delta A \phi_i .
+
+- ``log det(L + I) = Σ_i (log E_i + 2 max(u_i, 0)) + log det(I + Γ)``,
+- ``K_ii = ε p_i² s_i / E_i + kept_i h_i`` and ``1 - K_ii = kept_i (1 - h_i)``,
+- with ``G`` the gradient of ``log det(L + I) + Σ_i W_i K_ii`` in ``S + ε diag S``,
+  ``G F = share ((1 + kept W) F A - F A Δ A)`` and ``G_ii = share_i (1 - h_i +
+  kept_i W_i ((1 - h_i)² - h_i²) + g_i)``; in ``F`` it is ``2 (G + ε diag G) F``.
+
+Time is ``O(N D²)``.  Whatever has the size of ``F``, but for the gradient itself, is a
+chunk of rows at a time; sums over items and ``D x D`` matrices are in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from variegate.tensors.factorisation import factor
+
+__all__ = ["DualResolvent"]
+
+#: Numbers of features that are worked on at a time.
+_ENTRIES_CPU, _ENTRIES_GPU = 2**18, 2**24
+
+#: Rows of one product of a sum over many: a GPU makes such products side by side.
+_SUMMED_ROWS = 4096
+
+
+def longest_row(dtype: torch.dtype) -> float:
+    """Return the largest ``share_i s_i``; rounding is below 1e-3 of the identity."""
+    return 1e12 if dtype == torch.float64 else 1e4
+
+
+@dataclass(eq=False)
+class DualResolvent:
+    """What the module docstring names.
+
+    Attributes
+    ----------
+    jitter : float
+        ``ε``.
+    share, kept : (B, N)
+    ridge : (B, N)
+        ``ε p² s / E``, the part of ``K_ii`` that comes from the ridge.
+    log_det : double (B,)
+        ``log det(L + I)``.
+    definite : boolean (B,)
+        Whether the factorisation can be trusted.
+    root : double (B, D, D)
+        ``A = root rootᵀ``.
+    leverage : (B, N)
+        ``h``, once :meth:`marginals` were asked for.
+    """
+
+    jitter: float
+    share: Tensor
+    kept: Tensor
+    ridge: Tensor
+    log_det: Tensor
+    definite: Tensor
+    root: Tensor
+    leverage: Tensor | None = None
+
+    @classmethod
+    def of(
+        cls,
+        F: Tensor,
+        log_quality: Tensor | None,
+        mask: Tensor | None,
+        jitter: float,
+        W: Tensor | None = None,
+    ) -> tuple[DualResolvent, Tensor | None]:
+        """Factor ``I + Γ``; return ``Δ`` too, if there is a ``W``."""
+        squared = torch.linalg.vector_norm(F, dim=-1) ** 2
+        u = torch.zeros_like(squared) if log_quality is None else log_quality
+        if mask is not None:
+            u = u.masked_fill(~mask, 0.0)
+        above = u.clamp(min=0.0)
+        p_squared = torch.exp(2.0 * u.clamp(max=0.0))
+        c_squared = torch.exp(-2.0 * above)
+        ridge = jitter * p_squared * squared
+        E = c_squared + ridge
+        short = p_squared * squared <= longest_row(F.dtype) * E
+        share, kept = p_squared / E, c_squared / E
+        gamma, delta = _grams(F, share, None if W is None else kept * W)
+        root, log_det = _root(gamma)
+        # Where the quality is at most one, c = 1 and small ridges keep their digits.
+        log_E = torch.where(above > 0.0, torch.log(E) + 2.0 * above, torch.log1p(ridge))
+        log_det = log_det + log_E.sum(dim=-1, dtype=torch.float64)
+        definite = ((E > 0.0) & short).all(dim=-1) & torch.isfinite(log_det)
+        made = cls(jitter, share, kept, ridge / E, log_det, definite, root)
+        return made, delta
+
+    def marginals(self, F: Tensor) -> tuple[Tensor, Tensor]:
+        """Return ``K_ii`` and ``1 - K_ii``, neither by cancellation."""
+        if self.leverage is None:
+            root = self.root.to(F.dtype)
+            h = torch.empty_like(self.share)
+            for sets, rows in _chunks(F):
+                h[sets, rows] = torch.linalg.vector_norm(
+                    F[sets, rows] @ root[sets], dim=-1
+                )
+            self.leverage = (self.share * h**2).clamp_(0.0, 1.0)
+        included = (self.ridge + self.kept * self.leverage).clamp_(0.0, 1.0)
+        return included, self.kept * (1.0 - self.leverage)
+
+    def delta(self, F: Tensor, W: Tensor) -> Tensor:
+        """Return ``Δ``."""
+        return _gram(F, self.share * self.kept * W)
+
+    def gradients(
+        self,
+        F: Tensor,
+        W: Tensor | None,
+        delta: Tensor | None,
+        scale: Tensor,
+        *,
+        wanted: Tensor | None,
+        minus_diagonal: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Return gradients in ``F`` (B, N, D) and in ``u`` (B, N), times ``scale``.
+
+        Of ``Σ_i W_i K_ii`` and, if there are ``wanted`` items, of ``log det(L + I)``
+        less their ``2 u_i``.  Sets whose ``scale`` is zero have gradients of zero,
+        whatever their features are.
+
+        Parameters
+        ----------
+        F : what the resolvent was made of
+        W : (B, N) or None
+        delta : (B, D, D) or None
+            ``Δ`` of this ``W``.
+        scale : (B, 1)
+        wanted : boolean (B, N) or None
+        minus_diagonal : (B, N), optional
+            Subtracted from ``diag G``, for the ridge.
+        """
+        included, excluded = self.marginals(F)
+        A = self.root @ self.root.mT
+        Q = None if delta is None else (A @ delta @ A).to(F.dtype)
+        work = _Work(F, A.to(F.dtype), Q, self, W, scale, wanted is not None)
+        slope = torch.zeros_like(self.share)
+        if wanted is not None:
+            slope = torch.where(wanted, -excluded, included)
+        own = torch.zeros_like(slope) if minus_diagonal is None else minus_diagonal
+        in_F, g = work.run(own)
+        if W is not None:
+            assert self.leverage is not None
+            others = self.kept * (g - W * self.kept * self.leverage**2)
+            slope = slope + (W * included * excluded - others)
+        return in_F, (2.0 * scale * slope).masked_fill_(scale == 0.0, 0.0)
+
+
+@dataclass(eq=False)
+class _Work:
+    """The gradient in ``F``, chunk by chunk."""
+
+    F: Tensor
+    A: Tensor
+    Q: Tensor | None
+    at: DualResolvent
+    W: Tensor | None
+    scale: Tensor
+    of_log_det: bool
+
+    def run(self, own: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gradient and ``g``; ``own`` is subtracted from ``diag G``."""
+        in_F = torch.empty(self.F.shape, dtype=self.F.dtype, device=self.F.device)
+        g = torch.zeros_like(own)
+        factor = torch.full_like(own, float(self.of_log_det))
+        if self.W is not None:
+            factor = factor + self.at.kept * self.W
+        by_row = 2.0 * self.scale * self.at.share
+        flat = (self.scale == 0.0)[:, :, None]
+        for sets, rows in _chunks(self.F):
+            part, out = self.F[sets, rows], in_F[sets, rows]
+            torch.matmul(part, self.A[sets], out=out)
+            out *= factor[sets, rows, None]
+            if self.Q is not None:
+                other = part @ self.Q[sets]
+                out -= other
+                other *= part
+                g[sets, rows] = self.at.share[sets, rows] * other.sum(dim=-1)
+            out *= by_row[sets, rows, None]
+            if self.at.jitter:
+                diagonal = self._diagonal(g, sets, rows) - own[sets, rows]
+                diagonal *= 2.0 * self.at.jitter * self.scale[sets]
+                out.addcmul_(part, diagonal[..., None])
+            out.masked_fill_(flat[sets], 0.0)
+        return in_F, g
+
+    def _diagonal(self, g: Tensor, sets: slice, rows: slice) -> Tensor:
+        """Return ``diag G``, but for the wanted items' own matrix."""
+        assert self.at.leverage is not None
+        h, share = self.at.leverage[sets, rows], self.at.share[sets, rows]
+        diagonal = float(self.of_log_det) * (1.0 - h)
+        if self.W is not None:
+            W = self.W[sets, rows] * self.at.kept[sets, rows]
+            diagonal = diagonal + W * (1.0 - 2.0 * h) + g[sets, rows]
+        return share * diagonal
+
+
+def _chunks(F: Tensor) -> Iterator[tuple[slice, slice]]:
+    """Yield sets and rows: many whole sets, or part of the rows of one."""
+    n_sets, n_items, n_columns = F.shape
+    entries = _ENTRIES_CPU if F.device.type == "cpu" else _ENTRIES_GPU
+    whole = max(n_items * n_columns, 1)
+    if whole <= entries:
+        step = entries // whole
+        for start in range(0, n_sets, step):
+            yield slice(start, start + step), slice(None)
+        return
+    n_rows = max(entries // n_columns, 1)
+    for position in range(n_sets):
+        for start in range(0, n_items, n_rows):
+            yield slice(position, position + 1), slice(start, start + n_rows)
+
+
+def _grams(
+    F: Tensor, weight: Tensor, more: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """Return ``Fᵀ weight F`` and ``Fᵀ weight more F``, reading ``F`` once."""
+    n_sets, _, n_columns = F.shape
+    first = torch.zeros(
+        n_sets, n_columns, n_columns, dtype=torch.float64, device=F.device
+    )
+    second = None if more is None else torch.zeros_like(first)
+    for sets, rows in _chunks(F):
+        part = F[sets, rows]
+        weighted = part * weight[sets, rows, None]
+        first[sets] += _products(weighted, part)
+        if more is not None and second is not None:
+            weighted *= more[sets, rows, None]
+            second[sets] += _products(weighted, part)
+    return first, second
+
+
+def _gram(F: Tensor, weight: Tensor) -> Tensor:
+    return _grams(F, weight, None)[0]
+
+
+def _products(left: Tensor, right: Tensor) -> Tensor:
+    """Return ``leftᵀ right`` of (b, n, D) in double precision."""
+    n_sets, n_items, n_columns = left.shape
+    n_parts = n_items // _SUMMED_ROWS
+    if left.device.type == "cpu" or n_sets > 1 or n_parts < 2:
+        return (left.mT @ right).double()
+    cut = n_parts * _SUMMED_ROWS
+    shape = (n_parts, _SUMMED_ROWS, n_columns)
+    parts = left[0, :cut].reshape(shape).mT @ right[0, :cut].reshape(shape)
+    rest = left[0, cut:].mT @ right[0, cut:]
+    return (parts.sum(dim=0, dtype=torch.float64) + rest)[None]
+
+
+def _root(gamma: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a root of ``(I + Γ)⁻¹``, and ``log det(I + Γ)``, NaN where it has none."""
+    gamma.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    log_det, definite = factor(gamma, 0.0)
+    root = torch.zeros_like(gamma)
+    root.diagonal(dim1=-2, dim2=-1).fill_(1.0)
+    if gamma.numel():
+        # The factor is lower in the transpose: gamma itself is its transpose.
+        root = torch.linalg.solve_triangular(gamma.triu(), root, upper=True)
+    return root, log_det.masked_fill(~definite, torch.nan)
