@@ -33,9 +33,13 @@ __all__ = [
     "NOT_DEFINITE",
     "ZERO_PROBABILITY",
     "LossTerms",
+    "expected_error",
+    "failures",
+    "inverse_of_present",
     "judged",
     "loss_terms",
     "smallest_error",
+    "wanted_sum",
 ]
 
 #: What a set can fail by: its subset has probability zero, or ``M`` no Cholesky factor.
@@ -126,12 +130,12 @@ def _loss_terms(
     if log_quality is not None:
         value = value - 2.0 * wanted_sum(log_quality, targets)
     if lam == 0.0 and not gradient:
-        value, _ = judged(value, failed, hinge, X.dtype)
+        value, _, failed = judged(value, failed, hinge, X.dtype)
         return LossTerms(value, None, None, failed)
     included, excluded = resolvent.invert()
     error = expected_error(targets, included, excluded)
     value = value + lam * torch.log(error)
-    value, active = judged(value, failed, hinge, X.dtype)
+    value, active, failed = judged(value, failed, hinge, X.dtype)
     if not gradient:
         return LossTerms(value, None, None, failed)
     W = (lam / error)[:, None].to(X.dtype) * targets.signs if lam else None
@@ -169,15 +173,21 @@ def expected_error(targets: Targets, included: Tensor, excluded: Tensor) -> Tens
 
 def judged(
     value: Tensor, failed: Tensor, hinge: bool, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
-    """Return the losses, of failed sets too, and which sets have a gradient."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the losses, which sets have a gradient, and what each failed by.
+
+    A loss that is not finite for another reason, as log-qualities that are not, counts
+    as failed.
+    """
+    failed = failed.masked_fill(torch.isposinf(value) & (failed == 0), ZERO_PROBABILITY)
+    failed = failed.masked_fill_(~torch.isfinite(value) & (failed == 0), NOT_DEFINITE)
     active = failed == 0
     if hinge:
         active = active & (value > 0.0)
         value = value.clamp(min=0.0)
     value = value.masked_fill(failed == ZERO_PROBABILITY, torch.inf)
-    value = value.masked_fill(failed == NOT_DEFINITE, torch.nan)
-    return value.to(dtype), active
+    value = value.masked_fill_(failed == NOT_DEFINITE, torch.nan)
+    return value.to(dtype), active, failed
 
 
 class _Target(NamedTuple):

@@ -141,7 +141,7 @@ def dual_value(
             value = value + lam * torch.log(error)
             weights = (lam / error)[:, None].to(F.dtype) * signs
             delta = delta * (lam / error)[:, None, None]
-    value, active = judged(value, failed, hinge, F.dtype)
+    value, active, failed = judged(value, failed, hinge, F.dtype)
     return DualPoint(value, failed, active, resolvent, weights, delta, targets, inverse)
 
 

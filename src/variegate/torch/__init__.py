@@ -1,7 +1,15 @@
 """Determinantal point processes for PyTorch."""
 
 import variegate.tensors  # noqa: F401  (says in words where PyTorch is missing)
+from variegate.tensors.low_rank import LowRank
 from variegate.torch.loss import large_margin_loss
+from variegate.torch.module import LargeMarginLoss
+from variegate.torch.probabilities import (
+    expected_size,
+    log_normalizer,
+    log_prob,
+    marginals,
+)
 from variegate.torch.similarities import (
     GaussianSimilarity,
     KindsSimilarity,
@@ -12,7 +20,13 @@ from variegate.torch.similarities import (
 __all__ = [
     "GaussianSimilarity",
     "KindsSimilarity",
+    "LargeMarginLoss",
     "LinearSimilarity",
+    "LowRank",
     "MetricSimilarity",
+    "expected_size",
     "large_margin_loss",
+    "log_normalizer",
+    "log_prob",
+    "marginals",
 ]

@@ -2,100 +2,230 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["Batch", "as_batch", "check_subsets"]
+from variegate.tensors.low_rank import LowRank
+from variegate.tensors.ragged import Layout
+
+__all__ = ["Batch", "Collection", "as_collection"]
 
 
-class Batch(NamedTuple):
-    """Kernels of a batch of ground sets.
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Ground sets of equal size, padding included.
 
     Attributes
     ----------
-    matrix : (B, N, N)
+    kernel : (B, N, N), or features (B, N, D)
         Similarities if there are log-qualities, else ``L``.
+    is_low_rank : bool
+        Whether they are features.
     log_quality : (B, N) or None
     mask : boolean (B, N) or None
-    is_single : bool
-        Whether one set was given, without a batch axis.
+    subsets : boolean (B, N), item numbers (B, k), or None
+    false_positive, false_negative : (B, N) or None
     """
 
-    matrix: Tensor
-    log_quality: Tensor | None
-    mask: Tensor | None
-    is_single: bool
+    kernel: Tensor
+    is_low_rank: bool
+    log_quality: Tensor | None = None
+    mask: Tensor | None = None
+    subsets: Tensor | None = None
+    false_positive: Tensor | None = None
+    false_negative: Tensor | None = None
 
     @property
     def n_sets(self) -> int:
         """``B``."""
-        return int(self.matrix.shape[0])
+        return int(self.kernel.shape[0])
 
     @property
     def n_items(self) -> int:
         """``N``."""
-        return int(self.matrix.shape[-1])
+        return int(self.kernel.shape[1])
+
+    def with_subsets(self, subsets: Tensor) -> Batch:
+        """Return the same sets with these subsets."""
+        return replace(self, subsets=subsets)
 
 
-def as_batch(
-    kernel: Tensor,
-    log_quality: Tensor | None,
-    mask: Tensor | None,
-    others: tuple[Tensor | None, ...] = (),
-) -> Batch:
-    """Return kernels as a batch in single or double precision.
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """All ground sets of a call, in one batch or in some.
 
-    ``others`` have a batch axis if they have two axes.  What has none is shared by all
-    sets.
+    Attributes
+    ----------
+    batches : list of Batch
+    dtype : torch.dtype
+        What is computed in.
+    is_single : bool
+        Whether one set was given, without a batch axis.
+    layout : Layout or None
+        How sets given one after the other were put into batches.
     """
-    _check_kernel(kernel)
-    n_items = kernel.shape[-1]
-    _check_items("log_quality", log_quality, n_items)
-    _check_items("mask", mask, n_items)
+
+    batches: list[Batch]
+    dtype: torch.dtype
+    is_single: bool = False
+    layout: Layout | None = None
+
+    def with_batches(self, batches: list[Batch]) -> Collection:
+        """Return the same collection with other batches."""
+        return replace(self, batches=batches)
+
+    def per_set(self, values: list[Tensor]) -> Tensor:
+        """Put numbers of sets, a tensor for each batch, into the order of the sets."""
+        if self.layout is None:
+            return values[0]
+        return self.layout.per_set(values)
+
+    def per_item(self, values: list[Tensor]) -> Tensor:
+        """Put numbers of items, a tensor for each batch, into the form of the input."""
+        if self.layout is not None:
+            return self.layout.per_item(values)
+        return values[0][0] if self.is_single else values[0]
+
+
+def as_collection(
+    kernel: Tensor | LowRank,
+    log_quality: Tensor | None = None,
+    mask: Tensor | None = None,
+    offsets: Sequence[int] | Tensor | None = None,
+    subsets: Tensor | None = None,
+    name: str = "targets",
+    **costs: Tensor | None,
+) -> Collection:
+    """Return what was given in batches, in single or double precision.
+
+    ``name`` is what the subsets are called; ``costs`` are ``false_positive`` and
+    ``false_negative``.
+    """
+    is_low_rank = isinstance(kernel, LowRank)
+    matrix: Any = kernel.features if isinstance(kernel, LowRank) else kernel
+    _check_real("kernel", matrix)
+    per_item = {"log_quality": log_quality, "mask": mask, **costs}
+    for title, given in per_item.items():
+        if given is not None and not isinstance(given, Tensor):
+            raise ValueError(f"{title} must be a tensor, got {type(given).__name__}")
     if mask is not None and mask.dtype != torch.bool:
         raise ValueError(
             f"mask must be boolean, True where there is an item; got {mask.dtype}"
         )
-    sizes = [len(kernel)] if kernel.ndim == 3 else []
-    per_item = (log_quality, mask, *others)
-    sizes += [len(given) for given in per_item if given is not None and given.ndim == 2]
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            "kernel, targets and what goes with them differ in the number of sets: "
-            f"{', '.join(map(str, sorted(set(sizes))))}"
-        )
-    n_sets = sizes[0] if sizes else 1
-    dtype = _precision(kernel, log_quality)
+    if subsets is not None:
+        _check_subsets(name, subsets)
+    for title, given in {**per_item, name: subsets}.items():
+        if given is not None and given.device != matrix.device:
+            raise ValueError(
+                f"{title} is on {given.device}, but the kernel on {matrix.device}"
+            )
+    matrix = matrix.to(_precision(matrix, log_quality))
     if log_quality is not None:
-        log_quality = log_quality.to(dtype).expand(n_sets, n_items)
-    if mask is not None:
-        mask = mask.expand(n_sets, n_items)
-    matrix = kernel.to(dtype).expand(n_sets, n_items, n_items)
-    return Batch(matrix, log_quality, mask, is_single=not sizes)
+        _check_real("log_quality", log_quality)
+        log_quality = log_quality.to(matrix.dtype)
+    given_all = Batch(matrix, is_low_rank, log_quality, mask, subsets, **costs)
+    if offsets is not None:
+        return _ragged(given_all, offsets, name)
+    return _padded(given_all, name)
 
 
-def _check_kernel(kernel: Tensor) -> None:
-    if not isinstance(kernel, Tensor) or not kernel.is_floating_point():
-        found = getattr(kernel, "dtype", type(kernel).__name__)
-        raise ValueError(f"kernel must be a tensor of real numbers, got {found}")
-    if kernel.ndim not in (2, 3) or kernel.shape[-1] != kernel.shape[-2]:
+def _padded(given: Batch, name: str) -> Collection:
+    """Give everything a batch axis; what has none is shared by all sets."""
+    kernel, subsets = given.kernel, given.subsets
+    if kernel.ndim not in (2, 3) or not (
+        given.is_low_rank or kernel.shape[-1] == kernel.shape[-2]
+    ):
+        what, last = ("features", "D") if given.is_low_rank else ("kernel", "N")
         raise ValueError(
-            f"kernel has shape {tuple(kernel.shape)}, expected (N, N) or (B, N, N)"
+            f"{what} has shape {tuple(kernel.shape)}, expected (N, {last}) or "
+            f"(B, N, {last})"
         )
-
-
-def _check_items(name: str, given: Tensor | None, n_items: int) -> None:
-    if given is None:
-        return
-    if not isinstance(given, Tensor):
-        raise ValueError(f"{name} must be a tensor, got {type(given).__name__}")
-    if given.ndim not in (1, 2) or given.shape[-1] != n_items:
+    n_items = kernel.shape[-2]
+    per_item = {title: getattr(given, title) for title in _PER_ITEM}
+    if subsets is not None and subsets.dtype == torch.bool:
+        per_item[name] = subsets
+    for title, values in per_item.items():
+        if values is not None and (
+            values.ndim not in (1, 2) or values.shape[-1] != n_items
+        ):
+            raise ValueError(
+                f"{title} has shape {tuple(values.shape)}, expected ({n_items},) or "
+                f"(B, {n_items}): one entry for each item of the kernel"
+            )
+    sizes = {len(kernel)} if kernel.ndim == 3 else set()
+    rows = (subsets, *per_item.values())
+    sizes |= {len(given) for given in rows if given is not None and given.ndim == 2}
+    if len(sizes) > 1:
         raise ValueError(
-            f"{name} has shape {tuple(given.shape)}, expected ({n_items},) or "
-            f"(B, {n_items}), one number for each item of the kernel"
+            f"kernel, {name} and what goes with them differ in the number of sets: "
+            f"{', '.join(map(str, sorted(sizes)))}"
         )
+    n_sets = next(iter(sizes), 1)
+    expanded: dict[str, Any] = {
+        title: None if values is None else values.expand(n_sets, values.shape[-1])
+        for title in (*_PER_ITEM, "subsets")
+        for values in [getattr(given, title)]
+    }
+    kernel = kernel.expand(n_sets, *kernel.shape[-2:])
+    batch = replace(given, kernel=kernel, **expanded)
+    return Collection([batch], kernel.dtype, is_single=not sizes)
+
+
+_PER_ITEM = ("log_quality", "mask", "false_positive", "false_negative")
+
+
+def _ragged(given: Batch, offsets: Sequence[int] | Tensor, name: str) -> Collection:
+    """Put sets that lie one after the other into batches of like sizes."""
+    if given.mask is not None:
+        raise ValueError("with offsets there is no padding, and no mask")
+    layout = Layout.of(offsets, given.kernel.device)
+    kernel, subsets = given.kernel, given.subsets
+    n_axes, n_rows = (2, layout.n_items) if given.is_low_rank else (1, layout.n_pairs)
+    if kernel.ndim != n_axes or len(kernel) != n_rows:
+        expected = f"({n_rows}, D)" if given.is_low_rank else f"({n_rows},)"
+        raise ValueError(
+            f"with these offsets the kernel has shape {tuple(kernel.shape)}, expected "
+            f"{expected}"
+        )
+    flat = {title: getattr(given, title) for title in _PER_ITEM if title != "mask"}
+    if subsets is not None and (subsets.ndim == 1 or subsets.dtype == torch.bool):
+        if subsets.dtype != torch.bool:
+            raise ValueError(
+                f"with offsets, item numbers in {name} need one row for each set"
+            )
+        flat["subsets"] = subsets
+    elif subsets is not None and len(subsets) != layout.n_sets:
+        raise ValueError(
+            f"{name} has {len(subsets)} rows, but there are {layout.n_sets} sets"
+        )
+    for title, values in flat.items():
+        if values is not None and values.shape != (layout.n_items,):
+            title = name if title == "subsets" else title
+            raise ValueError(
+                f"with these offsets {title} has shape {tuple(values.shape)}, expected "
+                f"({layout.n_items},)"
+            )
+    batches = []
+    for group in layout.groups:
+        parts: dict[str, Any] = {
+            title: None if values is None else group.items(values)
+            for title, values in flat.items()
+        }
+        if subsets is not None and "subsets" not in flat:
+            parts["subsets"] = subsets[group.positions]
+        values = group.items(kernel) if given.is_low_rank else group.pairs(kernel)
+        batches.append(replace(given, kernel=values, mask=group.mask, **parts))
+    return Collection(batches, kernel.dtype, layout=layout)
+
+
+def _check_real(title: str, values: Any) -> None:
+    if not isinstance(values, Tensor) or not values.is_floating_point():
+        found = getattr(values, "dtype", type(values).__name__)
+        raise ValueError(f"{title} must be a tensor of real numbers, got {found}")
 
 
 def _precision(kernel: Tensor, log_quality: Tensor | None) -> torch.dtype:
@@ -106,7 +236,7 @@ def _precision(kernel: Tensor, log_quality: Tensor | None) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-def check_subsets(name: str, subsets: Tensor, n_items: int) -> None:
+def _check_subsets(name: str, subsets: Any) -> None:
     """Refuse what is neither boolean nor item numbers."""
     if not isinstance(subsets, Tensor):
         raise ValueError(f"{name} must be a tensor, got {type(subsets).__name__}")
@@ -119,5 +249,3 @@ def check_subsets(name: str, subsets: Tensor, n_items: int) -> None:
         raise ValueError(
             f"{name} has shape {tuple(subsets.shape)}, expected one row of items a set"
         )
-    if subsets.dtype == torch.bool:
-        _check_items(name, subsets, n_items)

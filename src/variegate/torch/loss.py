@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from variegate._validation import check_choice, check_flag, check_number
-from variegate.tensors.dense import NOT_DEFINITE, ZERO_PROBABILITY, loss_terms
+from variegate.tensors.dense import NOT_DEFINITE, ZERO_PROBABILITY
+from variegate.tensors.low_rank import LowRank
 from variegate.tensors.targets import Targets
-from variegate.torch.inputs import Batch, as_batch, check_subsets
+from variegate.torch.functions import WRONG_TARGET, LossSettings, batch_loss
+from variegate.torch.inputs import Batch, Collection, as_collection
 
-__all__ = ["large_margin_loss"]
-
-#: What a set can fail by, beside what the mathematics does.
-WRONG_TARGET = 3
-
-REDUCTIONS = ("none", "sum", "mean")
+__all__ = ["Losses", "large_margin_loss", "losses", "raise_problem", "targets_of"]
 
 _PROBLEMS = {
     ZERO_PROBABILITY: "its subset has probability zero: the kernel restricted to it is "
     "singular, or is so to rounding (a jitter helps)",
-    NOT_DEFINITE: "its kernel is not positive semidefinite, or is singular with "
-    "entries so large that L + I is singular to rounding: add a jitter, or rescale it",
+    NOT_DEFINITE: "its kernel is not positive semidefinite, holds NaN or infinite "
+    "numbers, or is singular with entries so large that L + I is singular to rounding: "
+    "add a jitter, or rescale it",
     WRONG_TARGET: "its subset names an item twice, or one that is not there",
 }
 
 
 def large_margin_loss(
-    kernel: Tensor,
+    kernel: Tensor | LowRank,
     targets: Tensor,
     *,
     log_quality: Tensor | None = None,
     mask: Tensor | None = None,
+    offsets: Sequence[int] | Tensor | None = None,
     lam: float = 1.0,
     omega: float = 1.0,
     hinge: bool = True,
@@ -44,19 +43,42 @@ def large_margin_loss(
     reduction: str = "mean",
     check: bool | None = None,
 ) -> Tensor:
-    """Return the large-margin loss of a batch of kernels (eq. 13-14).
+    r"""Return the large-margin loss of a batch of kernels (eq. 13-14).
+
+    For each set, with ``K = L (L + I)⁻¹``, wanted subset ``y`` and costs ``a``, ``b``,
+
+    .. math::
+
+        \Bigl[ \log\det(L + I) - \log\det L_y + \lambda \log \Bigl(
+            \sum_{i \notin y} a_i K_{ii} + \sum_{i \in y} b_i (1 - K_{ii})
+        \Bigr) \Bigr]_+ .
+
+    The gradient is a closed form, computed with the loss: about the cost of one
+    Cholesky factorisation, one inverse and one product of ``N x N`` matrices, and three
+    of them in memory.  It cannot be differentiated again.
 
     Parameters
     ----------
-    kernel : tensor of shape (B, N, N) or (N, N)
+    kernel : tensor of shape (B, N, N) or (N, N), or LowRank
         Symmetric, positive semidefinite: the similarities ``S`` if there are
-        log-qualities, else ``L``.
+        log-qualities, else ``L``.  One without a batch axis is shared by all sets.
+        ``LowRank(features)`` stands for ``F Fᵀ``, which is never formed: time and
+        memory are linear in ``N``.
     targets : boolean tensor of shape (B, N), or item numbers (B, k)
-        The wanted subsets; rows of item numbers are padded with -1.
+        The wanted subsets; rows of item numbers are padded with -1.  On a GPU, boolean
+        targets of large sets are waited for once, to learn the size of the largest
+        subset; item numbers are not.
     log_quality : tensor of shape (B, N), optional
-        ``u`` in ``L = diag(exp u) S diag(exp u)``.
+        ``u`` in ``L = diag(exp u) S diag(exp u)``.  Values of hundreds are fine in
+        double precision.
     mask : boolean tensor of shape (B, N), optional
-        True where there is an item; what stands elsewhere is never used.
+        True where there is an item; what stands elsewhere, NaN included, is never
+        used, and its gradient is zero.
+    offsets : list of B + 1 whole numbers, optional
+        For sets that lie one after the other, without padding: where each begins, and
+        the last ends.  Then boolean targets, log-qualities and costs have shape
+        (total,), features (total, D), and a matrix kernel is all entries of all
+        matrices, one after the other.  A tensor must be on the CPU.
     lam : float, default=1.0
         Weight ``λ`` of the margin term; 0 is the negative log-likelihood.
     omega : float, default=1.0
@@ -66,123 +88,150 @@ def large_margin_loss(
     false_positive, false_negative : tensor of shape (B, N), optional
         Costs of wrongly choosing and of missing each item, in place of 1 and ``omega``.
     jitter : float, default=0.0
-        Ridge on the kernel, relative to its diagonal.
+        Ridge on the kernel (on ``S``, if there are log-qualities), relative to its
+        diagonal.
     reduction : {"mean", "sum", "none"}
         Over the sets; "none" keeps one loss a set.
     check : bool, optional
-        Whether a loss that is not finite is refused in words.  By default it is on the
-        CPU, and on a GPU, where it means to wait for the result, it is not.
+        Whether sets without a loss are refused in words.  By default they are on the
+        CPU; on a GPU that would mean to wait for the result, so the loss of such a set
+        is infinite or NaN there, and its gradient zero.
 
     Returns
     -------
     tensor
         Of no axes, or (B,) without reduction.
+
+    Notes
+    -----
+    Computed in double precision if the kernel or the log-qualities are, else in single
+    precision, never in half, autocast or not.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import variegate.torch as vt
+    >>> L = torch.eye(2, dtype=torch.float64, requires_grad=True)
+    >>> loss = vt.large_margin_loss(L, torch.tensor([True, False]), lam=0.0)
+    >>> round(loss.item(), 4)  # P({0}) = 1 / det(2 I) = 1/4
+    1.3863
+    >>> loss.backward()
+    >>> L.grad.round(decimals=4).tolist()
+    [[-0.5, 0.0], [0.0, 0.5]]
     """
-    _check_settings(lam, omega, hinge, jitter, reduction)
-    batch, wanted = _prepared(
-        kernel, targets, log_quality, mask, omega, false_positive, false_negative
+    check_choice("reduction", reduction, REDUCTIONS)
+    found = losses(
+        kernel,
+        targets,
+        log_quality=log_quality,
+        mask=mask,
+        offsets=offsets,
+        lam=lam,
+        omega=omega,
+        hinge=hinge,
+        false_positive=false_positive,
+        false_negative=false_negative,
+        jitter=jitter,
     )
-    with torch.autocast(batch.matrix.device.type, enabled=False):
-        value, failed = _DenseLoss.apply(
-            batch.matrix, batch.log_quality, wanted, batch.mask, lam, hinge, jitter
-        )
-    if check is None:
-        check = value.device.type == "cpu"
-    if check:
-        raise_problems(failed)
-    return reduced(value, reduction, batch.is_single)
+    if check or (check is None and found.failed.device.type == "cpu"):
+        raise_problem(found.failed)
+    return found.reduced(reduction)
 
 
-def _check_settings(
-    lam: float, omega: float, hinge: bool, jitter: float, reduction: str
-) -> None:
+REDUCTIONS = ("none", "sum", "mean")
+
+
+class Losses(NamedTuple):
+    """Losses (B,), what each set failed by, and whether one set was given alone."""
+
+    value: Tensor
+    failed: Tensor
+    is_single: bool
+
+    def reduced(self, reduction: str) -> Tensor:
+        """Return the sum or mean of the losses, or the losses themselves."""
+        if reduction == "sum":
+            return self.value.sum()
+        if reduction == "mean":
+            return self.value.mean()
+        return self.value[0] if self.is_single else self.value
+
+
+def losses(
+    kernel: Tensor | LowRank,
+    targets: Tensor,
+    *,
+    log_quality: Tensor | None,
+    mask: Tensor | None,
+    offsets: Sequence[int] | Tensor | None,
+    lam: float,
+    omega: float,
+    hinge: bool,
+    false_positive: Tensor | None,
+    false_negative: Tensor | None,
+    jitter: float,
+) -> Losses:
+    """Return the losses of all sets; see :func:`large_margin_loss`."""
     check_number("lam", lam)
     check_number("omega", omega)
     check_flag("hinge", hinge)
     check_number("jitter", jitter)
-    check_choice("reduction", reduction, REDUCTIONS)
-
-
-def _prepared(
-    kernel: Tensor,
-    targets: Tensor,
-    log_quality: Tensor | None,
-    mask: Tensor | None,
-    omega: float,
-    false_positive: Tensor | None,
-    false_negative: Tensor | None,
-) -> tuple[Batch, Targets]:
-    others = (targets, false_positive, false_negative)
-    batch = as_batch(kernel, log_quality, mask, others)
-    check_subsets("targets", targets, batch.n_items)
-    wanted = Targets.of(
-        targets.expand(batch.n_sets, targets.shape[-1]),
-        batch.n_items,
-        false_positive=1.0 if false_positive is None else false_positive,
-        false_negative=omega if false_negative is None else false_negative,
-        mask=batch.mask,
-        dtype=batch.matrix.dtype,
+    collection = as_collection(
+        kernel,
+        log_quality,
+        mask,
+        offsets,
+        targets,
+        false_positive=_checked_costs("false_positive", false_positive),
+        false_negative=_checked_costs("false_negative", false_negative),
     )
-    return batch, wanted
+    return losses_of(collection, LossSettings(lam, hinge, jitter), omega)
 
 
-def raise_problems(failed: Tensor) -> None:
+def losses_of(
+    collection: Collection, settings: LossSettings, omega: float = 1.0
+) -> Losses:
+    """Return the losses of all sets of a collection with subsets."""
+    parts = [
+        batch_loss(batch, targets_of(batch, omega), settings)
+        for batch in collection.batches
+    ]
+    return Losses(
+        collection.per_set([value for value, _ in parts]),
+        collection.per_set([failed for _, failed in parts]),
+        collection.is_single,
+    )
+
+
+def targets_of(batch: Batch, omega: float = 1.0) -> Targets:
+    """Return the subsets of a batch and the costs of errors."""
+    positive, negative = batch.false_positive, batch.false_negative
+    assert batch.subsets is not None
+    return Targets.of(
+        batch.subsets,
+        batch.n_items,
+        false_positive=1.0 if positive is None else positive,
+        false_negative=omega if negative is None else negative,
+        mask=batch.mask,
+        dtype=batch.kernel.dtype,
+    )
+
+
+def _checked_costs(name: str, costs: Tensor | None) -> Tensor | None:
+    """Refuse costs that are none, where that needs no waiting."""
+    if isinstance(costs, Tensor):
+        if costs.device.type == "cpu" and not (
+            (torch.isfinite(costs) & (costs >= 0)).all()
+        ):
+            raise ValueError(f"{name} must be finite and not negative")
+        return costs.detach()
+    return costs
+
+
+def raise_problem(failed: Tensor, prefix: str = "") -> None:
     """Say what is wrong with the first set that failed, if one did."""
     places = failed.nonzero()
     if len(places):
         position = int(places[0])
-        raise ValueError(f"set {position}: {_PROBLEMS[int(failed[position])]}")
-
-
-def reduced(value: Tensor, reduction: str, is_single: bool) -> Tensor:
-    """Return the sum or mean of losses (B,), or the losses themselves."""
-    if reduction == "sum":
-        return value.sum()
-    if reduction == "mean":
-        return value.mean()
-    return value[0] if is_single else value
-
-
-class _DenseLoss(torch.autograd.Function):
-    """Losses (B,) with the gradient that came with them, and what failed."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        matrix: Tensor,
-        log_quality: Tensor | None,
-        targets: Targets,
-        mask: Tensor | None,
-        lam: float,
-        hinge: bool,
-        jitter: float,
-    ) -> tuple[Tensor, Tensor]:
-        """Compute the losses, and the gradient if it will be asked for."""
-        gradient = any(ctx.needs_input_grad)
-        terms = loss_terms(
-            matrix,
-            log_quality,
-            targets,
-            mask,
-            lam,
-            hinge,
-            gradient=gradient,
-            jitter=jitter,
-        )
-        ctx.save_for_backward(terms.similarity_gradient, terms.quality_gradient)
-        failed = torch.where(targets.wrong, WRONG_TARGET, terms.failed)
-        value = terms.value.masked_fill(targets.wrong, torch.nan)
-        ctx.mark_non_differentiable(failed)
-        return value, failed
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, of_value: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        """Scale the gradient that was kept."""
-        G, slope = ctx.saved_tensors
-        of_matrix = of_quality = None
-        if ctx.needs_input_grad[0]:
-            of_matrix = G * of_value[:, None, None]
-        if ctx.needs_input_grad[1]:
-            of_quality = slope * of_value[:, None]
-        return of_matrix, of_quality, None, None, None, None, None
+        problem = _PROBLEMS[int(failed[position])]
+        raise ValueError(f"{prefix}set {position}: {problem}")

@@ -1,0 +1,213 @@
+"""Ground sets of different sizes, one after the other in memory, put into batches.
+
+Sets of like sizes go together, padded to the largest of them: at most an eighth of a
+row is padding, or seven items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from variegate._typing import IntArray
+
+__all__ = ["Group", "Layout"]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Sets of like sizes.
+
+    Attributes
+    ----------
+    positions : (b,)
+        Their places among all sets.
+    width : int
+        Items of the largest.
+    starts, pair_starts : (b,)
+        Where the items of each begin, and the entries of its matrix.
+    sizes : (b,)
+    mask : boolean (b, width) or None
+        True where there is an item; None if there is no padding.
+    is_together : bool
+        Whether they lie one after the other without padding.
+    first, first_pair : int
+        Where the first begins.
+    """
+
+    positions: Tensor
+    width: int
+    starts: Tensor
+    pair_starts: Tensor
+    sizes: Tensor
+    mask: Tensor | None
+    is_together: bool
+    first: int
+    first_pair: int
+
+    @classmethod
+    def of(
+        cls,
+        positions: IntArray,
+        starts: IntArray,
+        pair_starts: IntArray,
+        sizes: IntArray,
+        device: torch.device,
+    ) -> Group:
+        """Collect the sets at ``positions``."""
+        own = sizes[positions]
+        width = int(own.max())
+        is_equal = bool((own == width).all())
+        is_together = is_equal and bool((np.diff(positions) == 1).all())
+        place, start, pair_start, size = (
+            torch.from_numpy(numbers).to(device, non_blocking=True)
+            for numbers in (positions, starts[positions], pair_starts[positions], own)
+        )
+        mask = None
+        if not is_equal:
+            mask = torch.arange(width, device=device) < size[:, None]
+        return cls(
+            place,
+            width,
+            start,
+            pair_start,
+            size,
+            mask,
+            is_together,
+            int(starts[positions[0]]),
+            int(pair_starts[positions[0]]),
+        )
+
+    def items(self, values: Tensor) -> Tensor:
+        """Return values (total, ...) of items as (b, width, ...)."""
+        shape = (len(self.positions), self.width, *values.shape[1:])
+        if self.is_together:
+            return values[self.first : self.first + shape[0] * shape[1]].view(shape)
+        item = torch.arange(self.width, device=values.device)
+        return _taken(values, self.starts[:, None] + item).view(shape)
+
+    def pairs(self, values: Tensor) -> Tensor:
+        """Return entries (total,) of matrices as (b, width, width)."""
+        shape = (len(self.positions), self.width, self.width)
+        if self.is_together:
+            return values[
+                self.first_pair : self.first_pair + shape[0] * self.width**2
+            ].view(shape)
+        item = torch.arange(self.width, device=values.device)
+        entry = item[:, None] * self.sizes[:, None, None] + item
+        return _taken(values, self.pair_starts[:, None, None] + entry).view(shape)
+
+
+def _taken(values: Tensor, index: Tensor) -> Tensor:
+    """Take rows; for padding, whatever comes next, so that no row is taken often."""
+    return values.index_select(0, index.reshape(-1).clamp_(max=len(values) - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How sets that lie one after the other are put into groups.
+
+    Attributes
+    ----------
+    sizes : (B,)
+    groups : list of Group
+    order : (B,)
+        The set at each place, groups one after the other.
+    device : torch.device
+    """
+
+    sizes: IntArray
+    groups: list[Group]
+    order: IntArray
+    device: torch.device
+
+    @classmethod
+    def of(cls, offsets: Sequence[int] | Tensor, device: torch.device) -> Layout:
+        """Group the sets between ``offsets`` (B + 1)."""
+        ends = _checked(offsets)
+        sizes = np.diff(ends)
+        pair_ends = np.concatenate([[0], np.cumsum(sizes**2)])
+        classes = _widths(sizes)
+        order = np.argsort(classes, kind="stable")
+        cuts = np.flatnonzero(np.diff(classes[order])) + 1
+        groups = [
+            Group.of(positions, ends[:-1], pair_ends[:-1], sizes, device)
+            for positions in np.split(order, cuts)
+            if len(positions)
+        ]
+        return cls(sizes, groups, order, device)
+
+    @property
+    def n_sets(self) -> int:
+        """``B``."""
+        return len(self.sizes)
+
+    @property
+    def n_items(self) -> int:
+        """Items of all sets."""
+        return int(self.sizes.sum())
+
+    @property
+    def n_pairs(self) -> int:
+        """Entries of all matrices."""
+        return int((self.sizes**2).sum())
+
+    def per_set(self, values: list[Tensor]) -> Tensor:
+        """Put values of the sets, a tensor (b,) for each group, in their order."""
+        if not values:
+            return torch.zeros(0, device=self.device)
+        back = np.empty_like(self.order)
+        back[self.order] = np.arange(len(self.order))
+        return torch.cat(values).index_select(0, self._on_device(back))
+
+    def per_item(self, values: list[Tensor]) -> Tensor:
+        """Put values of items, (b, width) for each group, one after the other."""
+        if not values:
+            return torch.zeros(0, device=self.device)
+        widths = np.repeat(
+            [group.width for group in self.groups],
+            [len(group.positions) for group in self.groups],
+        )
+        starts = np.empty_like(self.order)
+        starts[self.order] = np.cumsum(widths) - widths
+        within = np.arange(self.n_items) - np.repeat(
+            np.cumsum(self.sizes) - self.sizes, self.sizes
+        )
+        place = np.repeat(starts, self.sizes) + within
+        flat = torch.cat([part.reshape(-1) for part in values])
+        return flat.index_select(0, self._on_device(place))
+
+    def _on_device(self, numbers: IntArray) -> Tensor:
+        return torch.from_numpy(numbers).to(self.device, non_blocking=True)
+
+
+def _widths(sizes: IntArray) -> IntArray:
+    """Return what sizes are padded to, at most: multiples of an eighth, or of eight."""
+    exponents = np.frexp(sizes.astype(np.float64))[1]
+    steps = np.maximum(8, 2 ** (np.maximum(exponents, 4) - 4))
+    return np.asarray(-(-sizes // steps) * steps, dtype=np.int64)
+
+
+def _checked(offsets: Any) -> IntArray:
+    """Return offsets as numbers on the host."""
+    if isinstance(offsets, Tensor):
+        if offsets.device.type != "cpu":
+            raise ValueError(
+                "offsets must be a list or a tensor on the CPU: the sizes of the sets "
+                "decide what is computed, and a tensor on a GPU must be waited for"
+            )
+        offsets = offsets.numpy()
+    ends = np.asarray(offsets)
+    if ends.ndim != 1 or len(ends) == 0 or ends.dtype.kind not in "iu":
+        raise ValueError(
+            "offsets must be whole numbers: where each set begins, and the last ends"
+        )
+    ends = ends.astype(np.int64)
+    if ends[0] != 0 or (np.diff(ends) < 0).any():
+        raise ValueError("offsets must begin with 0 and never decrease")
+    return ends

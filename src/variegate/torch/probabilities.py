@@ -1,0 +1,173 @@
+"""Probabilities of a batch of determinantal point processes, differentiable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from variegate._validation import check_number
+from variegate.tensors.dense import NOT_DEFINITE, ZERO_PROBABILITY
+from variegate.tensors.factorisation import rank_tolerance
+from variegate.tensors.low_rank import LowRank
+from variegate.torch.functions import LossSettings, batch_marginals
+from variegate.torch.inputs import Collection, as_collection
+from variegate.torch.loss import losses_of, raise_problem
+
+__all__ = ["expected_size", "log_normalizer", "log_prob", "marginals"]
+
+
+def log_prob(
+    kernel: Tensor | LowRank,
+    subsets: Tensor,
+    *,
+    log_quality: Tensor | None = None,
+    mask: Tensor | None = None,
+    offsets: Sequence[int] | Tensor | None = None,
+    jitter: float = 0.0,
+) -> Tensor:
+    """Return the log-probability of one subset of each set.
+
+    Parameters
+    ----------
+    kernel, log_quality, mask, offsets, jitter :
+        As in :func:`large_margin_loss`.
+    subsets : boolean tensor of shape (B, N), or item numbers (B, k)
+        Rows of item numbers are padded with -1.
+
+    Returns
+    -------
+    tensor of shape (B,)
+        ``log det L_y - log det(L + I)``; minus infinity, with a gradient of zero,
+        where ``L_y`` is singular.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import variegate.torch as vt
+    >>> L = 3.0 * torch.eye(2, dtype=torch.float64)
+    >>> vt.log_prob(L, torch.tensor([0])).exp()  # 3/4 * 1/4
+    tensor(0.1875, dtype=torch.float64)
+    """
+    collection = as_collection(kernel, log_quality, mask, offsets, subsets, "subsets")
+    return -_negative(collection, jitter)
+
+
+def log_normalizer(
+    kernel: Tensor | LowRank,
+    *,
+    log_quality: Tensor | None = None,
+    mask: Tensor | None = None,
+    offsets: Sequence[int] | Tensor | None = None,
+    jitter: float = 0.0,
+) -> Tensor:
+    """Return ``log det(L + I)`` of each set.
+
+    Parameters
+    ----------
+    kernel, log_quality, mask, offsets, jitter :
+        As in :func:`large_margin_loss`.
+
+    Returns
+    -------
+    tensor of shape (B,)
+
+    Examples
+    --------
+    >>> import torch
+    >>> import variegate.torch as vt
+    >>> vt.log_normalizer(3.0 * torch.eye(2, dtype=torch.float64)).exp().round()
+    tensor(16., dtype=torch.float64)
+    """
+    collection = as_collection(kernel, log_quality, mask, offsets)
+    # The probability of the empty set is one over the normalizer.
+    batches = [
+        batch.with_subsets(batch.kernel.new_zeros(batch.n_sets, 0, dtype=torch.long))
+        for batch in collection.batches
+    ]
+    return _negative(collection.with_batches(batches), jitter)
+
+
+def marginals(
+    kernel: Tensor | LowRank,
+    *,
+    log_quality: Tensor | None = None,
+    mask: Tensor | None = None,
+    offsets: Sequence[int] | Tensor | None = None,
+    jitter: float = 0.0,
+) -> Tensor:
+    """Return ``K_ii``, the probability of each item to be chosen.
+
+    Parameters
+    ----------
+    kernel, log_quality, mask, offsets, jitter :
+        As in :func:`large_margin_loss`.
+
+    Returns
+    -------
+    tensor of shape (B, N), or (total,) with offsets
+        0 at padding.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import variegate.torch as vt
+    >>> vt.marginals(torch.diag(torch.tensor([1.0, 3.0])))
+    tensor([0.5000, 0.7500])
+    """
+    collection = as_collection(kernel, log_quality, mask, offsets)
+    return collection.per_item(_marginals(collection, jitter))
+
+
+def expected_size(
+    kernel: Tensor | LowRank,
+    *,
+    log_quality: Tensor | None = None,
+    mask: Tensor | None = None,
+    offsets: Sequence[int] | Tensor | None = None,
+    jitter: float = 0.0,
+) -> Tensor:
+    """Return the expected number of chosen items of each set, ``Σ_i K_ii``.
+
+    Parameters
+    ----------
+    kernel, log_quality, mask, offsets, jitter :
+        As in :func:`large_margin_loss`.
+
+    Returns
+    -------
+    tensor of shape (B,)
+
+    Examples
+    --------
+    >>> import torch
+    >>> import variegate.torch as vt
+    >>> vt.expected_size(torch.diag(torch.tensor([1.0, 3.0])))
+    tensor(1.2500)
+    """
+    collection = as_collection(kernel, log_quality, mask, offsets)
+    sizes = [included.sum(dim=-1) for included in _marginals(collection, jitter)]
+    total = collection.per_set(sizes)
+    return total[0] if collection.is_single else total
+
+
+def _negative(collection: Collection, jitter: float) -> Tensor:
+    """Return the negative log-probabilities of the subsets."""
+    check_number("jitter", jitter)
+    dtype = collection.dtype
+    found = losses_of(
+        collection, LossSettings(0.0, False, jitter, rank_tolerance(dtype))
+    )
+    if found.failed.device.type == "cpu":
+        raise_problem(found.failed.masked_fill(found.failed == ZERO_PROBABILITY, 0))
+    return found.reduced("none")
+
+
+def _marginals(collection: Collection, jitter: float) -> list[Tensor]:
+    check_number("jitter", jitter)
+    parts = [batch_marginals(batch, jitter) for batch in collection.batches]
+    definite = collection.per_set([found for _, found in parts])
+    if definite.device.type == "cpu":
+        raise_problem(torch.where(definite.bool(), 0, NOT_DEFINITE))
+    return [included for included, _ in parts]
