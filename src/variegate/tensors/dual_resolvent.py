@@ -256,15 +256,19 @@ def _gram(F: Tensor, weight: Tensor) -> Tensor:
 
 def _products(left: Tensor, right: Tensor) -> Tensor:
     """Return ``leftᵀ right`` of (b, n, D) in double precision."""
-    n_sets, n_items, n_columns = left.shape
-    n_parts = n_items // _SUMMED_ROWS
-    if left.device.type == "cpu" or n_sets > 1 or n_parts < 2:
+    n_sets, n_items, _ = left.shape
+    if left.device.type == "cpu" or n_sets > 1 or n_items < 2 * _SUMMED_ROWS:
         return (left.mT @ right).double()
+    return _summed_products(left[0], right[0])[None]
+
+
+def _summed_products(left: Tensor, right: Tensor) -> Tensor:
+    """Return ``leftᵀ right`` of many rows (n, D), by products side by side."""
+    n_parts = len(left) // _SUMMED_ROWS
     cut = n_parts * _SUMMED_ROWS
-    shape = (n_parts, _SUMMED_ROWS, n_columns)
-    parts = left[0, :cut].reshape(shape).mT @ right[0, :cut].reshape(shape)
-    rest = left[0, cut:].mT @ right[0, cut:]
-    return (parts.sum(dim=0, dtype=torch.float64) + rest)[None]
+    shape = (n_parts, _SUMMED_ROWS, left.shape[1])
+    parts = left[:cut].reshape(shape).mT @ right[:cut].reshape(shape)
+    return parts.sum(dim=0, dtype=torch.float64) + left[cut:].mT @ right[cut:]
 
 
 def _root(gamma: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from variegate.tensors.dense import loss_terms
 from variegate.tensors.dual import (
@@ -60,6 +61,24 @@ def batch_marginals(batch: Batch, jitter: float) -> tuple[Tensor, Tensor]:
     return included, definite
 
 
+def _once(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse to be part of a graph that is to be differentiated again.
+
+    The gradient would count as a constant there, and second derivatives be wrong.
+    """
+
+    @wraps(backward)
+    def checked(ctx: Any, *slopes: Tensor) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "this gradient is a closed form that cannot be differentiated again: "
+                "ask for it without create_graph=True"
+            )
+        return backward(ctx, *slopes)
+
+    return checked
+
+
 def _flagged(
     ctx: Any, value: Tensor, failed: Tensor, targets: Targets
 ) -> tuple[Tensor, Tensor]:
@@ -96,7 +115,7 @@ class _DenseLoss(torch.autograd.Function):
         return _flagged(ctx, terms.value, terms.failed, targets)
 
     @staticmethod
-    @once_differentiable
+    @_once
     def backward(ctx: Any, of_value: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         G, slope = ctx.saved_tensors
         in_matrix = in_quality = None
@@ -130,7 +149,7 @@ class _DualLoss(torch.autograd.Function):
         return value, failed
 
     @staticmethod
-    @once_differentiable
+    @_once
     def backward(ctx: Any, of_value: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         features, mask = ctx.saved_tensors
         in_features, in_quality = dual_gradients(ctx.at, features, of_value, mask)
@@ -161,7 +180,7 @@ class _DenseMarginals(torch.autograd.Function):
         return included.masked_fill(~definite[:, None], torch.nan), definite
 
     @staticmethod
-    @once_differentiable
+    @_once
     def backward(ctx: Any, W: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         resolvent = ctx.resolvent
         included, excluded = ctx.saved_tensors
@@ -200,7 +219,7 @@ class _DualMarginals(torch.autograd.Function):
         return included.masked_fill(~definite[:, None], torch.nan), definite
 
     @staticmethod
-    @once_differentiable
+    @_once
     def backward(ctx: Any, W: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         features, mask = ctx.saved_tensors
         F = without_padding(features, mask)

@@ -217,6 +217,8 @@ def _ragged(given: Batch, offsets: Sequence[int] | Tensor, name: str) -> Collect
         }
         if subsets is not None and "subsets" not in flat:
             parts["subsets"] = subsets[group.positions]
+        elif subsets is not None and group.mask is not None:
+            parts["subsets"] = parts["subsets"] & group.mask
         values = group.items(kernel) if given.is_low_rank else group.pairs(kernel)
         batches.append(replace(given, kernel=values, mask=group.mask, **parts))
     return Collection(batches, kernel.dtype, layout=layout)

@@ -105,7 +105,13 @@ def large_margin_loss(
     Notes
     -----
     Computed in double precision if the kernel or the log-qualities are, else in single
-    precision, never in half, autocast or not.
+    precision, never in half, autocast or not.  In double precision values and gradients
+    are those of :func:`variegate.large_margin_loss` to ten digits.  In single precision
+    six digits of the loss are right; of the gradient five or more for random features
+    and for sets of up to 50 items, and three for 1000 items with a smooth (Gaussian)
+    similarity and a jitter of 1e-3.  There, a subset is refused whose squared pivots
+    are below 2e-4 of the diagonal (1e-8 in double precision), and expected errors count
+    as at least 1e-36, which log-qualities beyond 40 would make smaller.
 
     Examples
     --------

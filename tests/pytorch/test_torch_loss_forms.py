@@ -1,0 +1,427 @@
+"""Features, sets one after the other, precision, and what is refused."""
+
+import copy
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch_cases import (
+    as_numbers,
+    assert_close_by_set,
+    leaves,
+    random_kernels,
+)
+
+import variegate.torch as vt
+from variegate.tensors import dual_resolvent, factorisation
+
+
+@pytest.mark.parametrize("entries", [2**18, 60])
+@pytest.mark.parametrize("jitter", [0.0, 0.02])
+@pytest.mark.parametrize("lam", [0.0, 1.3])
+def test_features_are_as_their_matrix(device, monkeypatch, lam, jitter, entries):
+    monkeypatch.setattr(dual_resolvent, "_ENTRIES_CPU", entries)
+    monkeypatch.setattr(dual_resolvent, "_ENTRIES_GPU", entries)
+    rng = np.random.default_rng(0)
+    features, u = rng.normal(size=(8, 30, 5)), 2.0 * rng.normal(size=(8, 30))
+    mask = rng.random((8, 30)) < 0.8
+    targets = mask & (rng.random((8, 30)) < 0.3)
+    targets[:, 6:] = False
+    features[~mask] = u[~mask] = np.nan
+    results = []
+    for low_rank in (True, False):
+        F, quality = leaves(device, features, u)
+        clean = F.masked_fill(~torch.tensor(mask, device=device)[:, :, None], 0.0)
+        value = vt.large_margin_loss(
+            vt.LowRank(F) if low_rank else clean @ clean.mT,
+            torch.tensor(as_numbers(targets), device=device),
+            log_quality=quality,
+            mask=torch.tensor(mask, device=device),
+            lam=lam,
+            omega=2.0,
+            hinge=False,
+            jitter=jitter,
+            reduction="none",
+        )
+        value.sum().backward()
+        results.append((value, F.grad, quality.grad))
+    for found, expected in zip(*results, strict=True):
+        assert_close_by_set(found, expected.detach().cpu().numpy(), 1e-9)
+
+
+def test_features_alone_are_a_kernel(device):
+    rng = np.random.default_rng(1)
+    F = torch.tensor(rng.normal(size=(20, 4)), device=device)
+    subset = torch.tensor([3, 7, 11], device=device)
+    by_features = vt.large_margin_loss(vt.LowRank(F), subset)
+    torch.testing.assert_close(by_features, vt.large_margin_loss(F @ F.mT, subset))
+
+
+def test_sums_side_by_side(device, monkeypatch):
+    monkeypatch.setattr(dual_resolvent, "_SUMMED_ROWS", 8)
+    rng = np.random.default_rng(2)
+    left, right = torch.tensor(rng.normal(size=(2, 1, 37, 3)), device=device)
+    found = dual_resolvent._summed_products(left[0], right[0])
+    torch.testing.assert_close(found, left[0].mT @ right[0])
+
+
+def test_inverse_by_a_product(device):
+    rng = np.random.default_rng(3)
+    M = torch.tensor(random_kernels(rng, 4, 6), device=device)
+    expected = torch.linalg.inv(M)
+    log_det, definite = factorisation.factor(M, 0.0)
+    factorisation._invert_by_product(M, torch.empty_like(M))
+    assert definite.all()
+    torch.testing.assert_close(log_det, -torch.logdet(expected))
+    torch.testing.assert_close(M, expected)
+
+
+RAGGED = [
+    [0, 3, 3, 10, 12, 40, 43, 50],
+    [0, 4, 8, 12],
+    [0, 5, 14, 19, 24, 33],
+    [0, 70, 150, 152],
+    [0],
+    [0, 0, 0],
+]
+
+
+@pytest.mark.parametrize("offsets", RAGGED, ids=str)
+@pytest.mark.parametrize("low_rank", [False, True])
+def test_sets_one_after_the_other(device, offsets, low_rank):
+    rng = np.random.default_rng(4)
+    total = offsets[-1]
+    features, u = leaves(
+        device, rng.normal(size=(total, 80)) / 9, rng.normal(size=total)
+    )
+    wanted = torch.tensor(rng.random(total) < 0.4, device=device)
+    costs = torch.tensor(rng.exponential(size=total), device=device)
+    spans = [slice(a, b) for a, b in itertools.pairwise(offsets)]
+    expected = [
+        vt.large_margin_loss(
+            features[span] @ features[span].mT,
+            wanted[span],
+            log_quality=u[span],
+            false_negative=costs[span],
+        )
+        for span in spans
+    ]
+    slopes = [torch.zeros_like(features), torch.zeros_like(u)]
+    if expected:
+        slopes = torch.autograd.grad(sum(expected), (features, u))
+    if low_rank:
+        kernel = vt.LowRank(features)
+    else:
+        entries = [(features[span] @ features[span].mT).reshape(-1) for span in spans]
+        kernel = torch.cat([*entries, features.new_zeros(0)])
+    found = vt.large_margin_loss(
+        kernel,
+        wanted,
+        log_quality=u,
+        offsets=torch.tensor(offsets),
+        false_negative=costs,
+        reduction="none",
+    )
+    assert found.shape == (len(spans),)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+    if expected:
+        more = torch.autograd.grad(found.sum(), (features, u))
+        for one, other in zip(more, slopes, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
+
+
+def test_item_numbers_of_sets_one_after_the_other(device):
+    rng = np.random.default_rng(5)
+    F = torch.tensor(rng.normal(size=(9, 12)), device=device)
+    flat = torch.zeros(9, dtype=torch.bool, device=device)
+    flat[[1, 4, 5]] = True
+    numbers = torch.tensor([[1, -1], [0, 1]], device=device)
+    first, second = (
+        vt.large_margin_loss(vt.LowRank(F), targets, offsets=[0, 4, 9])
+        for targets in (flat, numbers)
+    )
+    assert first.item() == second.item()
+
+
+def relative_error(found, expected):
+    return float((found.double() - expected).norm() / expected.norm())
+
+
+@pytest.mark.parametrize("low_rank", [False, True])
+def test_single_precision_keeps_the_digits_that_are_promised(device, low_rank):
+    rng = np.random.default_rng(6)
+    F = rng.normal(size=(20, 50, 80 if not low_rank else 10))
+    F /= np.linalg.norm(F, axis=-1, keepdims=True)
+    u = 2.0 * rng.normal(size=(20, 50))
+    targets = torch.tensor(np.argsort(rng.random((20, 50)))[:, :5], device=device)
+    results = []
+    for dtype in (torch.float64, torch.float32):
+        features, quality = leaves(device, F, u, dtype=dtype)
+        kernel = vt.LowRank(features) if low_rank else features @ features.mT
+        value = vt.large_margin_loss(
+            kernel, targets, log_quality=quality, jitter=1e-3, reduction="none"
+        )
+        value.sum().backward()
+        assert value.dtype == dtype
+        results.append((value.detach(), features.grad, quality.grad))
+    (value, *slopes), (rough, *rough_slopes) = results
+    assert relative_error(rough, value) < 1e-6
+    for found, expected in zip(rough_slopes, slopes, strict=True):
+        assert relative_error(found, expected) < 1e-4
+
+
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+def test_never_in_half_precision(device, half):
+    rng = np.random.default_rng(7)
+    F = torch.tensor(rng.normal(size=(3, 6, 9)), device=device, dtype=half)
+    S = torch.eye(6, device=device, dtype=half) + 0.1 * (F @ F.mT)
+    targets = torch.tensor([[0, 1]] * 3, device=device)
+    S = ((S + S.mT) / 2).requires_grad_()
+    expected = vt.large_margin_loss(S.detach().float(), targets)
+    with torch.autocast(torch.device(device).type, dtype=torch.bfloat16):
+        inside = vt.large_margin_loss(S, targets)
+    inside.backward()
+    assert inside.dtype == torch.float32
+    assert S.grad.dtype == half
+    torch.testing.assert_close(inside, expected, rtol=1e-6, atol=0.0)
+    outside = vt.large_margin_loss(S, targets)
+    assert outside.item() == inside.item()
+
+
+def test_fewer_digits_in_products_are_no_matter(device):
+    rng = np.random.default_rng(8)
+    L = torch.tensor(random_kernels(rng, 4, 100, 300) / 300, device=device).float()
+    targets = torch.tensor([[0, 5]] * 4, device=device)
+    expected = vt.large_margin_loss(L, targets)
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        found = vt.large_margin_loss(L, targets)
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert found.item() == expected.item()
+
+
+@pytest.mark.parametrize("low_rank", [False, True])
+def test_the_gradient_cannot_be_differentiated(device, low_rank):
+    rng = np.random.default_rng(9)
+    (F,) = leaves(device, rng.normal(size=(4, 6)))
+    kernel = vt.LowRank(F) if low_rank else F @ F.mT
+    loss = vt.large_margin_loss(kernel, torch.tensor([0], device=device))
+    with pytest.raises(RuntimeError, match="closed form that cannot be differentiated"):
+        torch.autograd.grad(loss, F, create_graph=True)
+    size = vt.expected_size(kernel)
+    with pytest.raises(RuntimeError, match="closed form that cannot be differentiated"):
+        torch.autograd.grad(size, F, create_graph=True)
+
+
+def test_gradients_may_be_asked_for_again(device):
+    rng = np.random.default_rng(10)
+    (F,) = leaves(device, rng.normal(size=(4, 6)))
+    subset = torch.tensor([0], device=device)
+    for value in (
+        vt.large_margin_loss(F @ F.mT, subset),
+        vt.large_margin_loss(vt.LowRank(F), subset),
+        vt.expected_size(F @ F.mT),
+        vt.expected_size(vt.LowRank(F)),
+    ):
+        (first,) = torch.autograd.grad(value, F, retain_graph=True)
+        (second,) = torch.autograd.grad(2.0 * value, F)
+        torch.testing.assert_close(2.0 * first, second)
+
+
+BAD = [
+    ({"kernel": "no"}, "kernel must be a tensor of real numbers, got str"),
+    ({"kernel": torch.eye(4, dtype=torch.long)}, "real numbers, got torch.int64"),
+    ({"kernel": torch.zeros(4, 5)}, r"kernel has shape \(4, 5\), expected \(N, N\)"),
+    ({"kernel": vt.LowRank(torch.zeros(4))}, r"features has shape \(4,\)"),
+    ({"targets": [0]}, "targets must be a tensor, got list"),
+    ({"targets": torch.zeros(4)}, "targets must be boolean, or item numbers"),
+    ({"targets": torch.zeros(3, dtype=torch.bool)}, r"targets has shape \(3,\)"),
+    ({"targets": torch.zeros(1, 1, 1, dtype=torch.long)}, "one row of items a set"),
+    ({"targets": torch.zeros(3, 1, dtype=torch.long)}, "number of sets: 2, 3"),
+    ({"log_quality": torch.zeros(2, 3)}, r"log_quality has shape \(2, 3\)"),
+    ({"log_quality": torch.zeros(2, 4).long()}, "log_quality must be a tensor of real"),
+    ({"log_quality": 1.0}, "log_quality must be a tensor, got float"),
+    ({"mask": torch.ones(2, 4)}, "mask must be boolean"),
+    ({"false_positive": -torch.ones(4)}, "false_positive must be finite and not neg"),
+    ({"lam": -1.0}, "lam must be a finite number >= 0"),
+    ({"omega": float("nan")}, "omega must be a finite number"),
+    ({"hinge": 1}, "hinge must be True or False"),
+    ({"jitter": -1.0}, "jitter must be a finite number"),
+    ({"reduction": "max"}, "unknown reduction 'max'; there are none, sum, mean"),
+    ({"offsets": [0, 4, 8]}, r"with these offsets the kernel has shape \(2, 4, 4\)"),
+    ({"offsets": [0, 2.5]}, "offsets must be whole numbers"),
+    ({"offsets": [1, 4]}, "offsets must begin with 0 and never decrease"),
+    ({"offsets": [0, 4, 3]}, "offsets must begin with 0 and never decrease"),
+    (
+        {"offsets": [0, 4], "mask": torch.ones(2, 4, dtype=torch.bool)},
+        "with offsets there is no padding",
+    ),
+    (
+        {"offsets": [0, 1, 2], "kernel": torch.ones(2), "targets": torch.tensor([0])},
+        "item numbers in targets need one row for each set",
+    ),
+    (
+        {"offsets": [0, 1], "kernel": torch.ones(1)},
+        "targets has 2 rows, but there are 1 sets",
+    ),
+    (
+        {
+            "offsets": [0, 1],
+            "kernel": torch.ones(1),
+            "targets": torch.zeros(2, dtype=torch.bool),
+        },
+        r"targets has shape \(2,\), expected \(1,\)",
+    ),
+    ({"targets": torch.tensor([[0], [4]])}, "set 1: its subset names an item twice"),
+    ({"targets": torch.tensor([[0, 1], [2, 2]])}, "set 1: its subset names an item"),
+    (
+        {"mask": torch.tensor([[True] * 4, [False] * 4])},
+        "set 1: its subset names an item twice, or one that is not there",
+    ),
+    ({"kernel": torch.ones(2, 4, 4), "targets": torch.tensor([[0], [0]])}, None),
+    (
+        {"kernel": torch.ones(2, 4, 4), "targets": torch.tensor([[0, -1], [0, 1]])},
+        "set 1: its subset has probability zero",
+    ),
+    ({"kernel": -5.0 * torch.eye(4)}, "set 0: its subset has probability zero"),
+    (
+        {"kernel": torch.diag(torch.tensor([1.0, 1.0, 1.0, -0.5]))},
+        "set 0: its kernel is not positive semidefinite",
+    ),
+    ({"log_quality": torch.full((4,), torch.nan)}, "set 0: its kernel .* holds NaN"),
+    (
+        {"log_quality": torch.full((4,), -torch.inf)},
+        "set 0: its subset has probability zero",
+    ),
+    ({"kernel": torch.full((4, 4), 1e30) + torch.eye(4)}, "add a jitter"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD, ids=str)
+def test_what_is_refused(device, changes, message):
+    given = {"kernel": torch.eye(4).repeat(2, 1, 1), "targets": torch.tensor([[0]] * 2)}
+    given |= changes
+    for name, value in given.items():
+        if isinstance(value, torch.Tensor):
+            given[name] = value.to(device)
+        elif isinstance(value, vt.LowRank):
+            given[name] = vt.LowRank(value.features.to(device))
+    if device != "cpu" and "not neg" in (message or ""):
+        message = None  # would have to be waited for
+    if message is None:
+        vt.large_margin_loss(**given, check=True)
+        return
+    with pytest.raises(ValueError, match=message):
+        vt.large_margin_loss(**given, check=True)
+
+
+def test_offsets_on_another_device_are_refused():
+    offsets = torch.zeros(2, dtype=torch.long, device="meta")
+    with pytest.raises(ValueError, match="offsets must be a list or a tensor on the C"):
+        vt.large_margin_loss(torch.ones(1), torch.ones(1).bool(), offsets=offsets)
+
+
+def test_everything_is_on_one_device():
+    with pytest.raises(ValueError, match="targets is on meta, but the kernel on cpu"):
+        vt.large_margin_loss(torch.eye(2), torch.zeros(2, device="meta").bool())
+
+
+@pytest.mark.parametrize("low_rank", [False, True])
+def test_without_a_check_the_rest_goes_on(device, low_rank):
+    rng = np.random.default_rng(11)
+    factor = rng.normal(size=(4, 5, 7))
+    factor[1, 0] = factor[1, 1]
+    factor[2] = np.nan
+    (F,) = leaves(device, factor)
+    targets = torch.tensor([[0, 1], [0, 1], [0, 1], [2, 2]], device=device)
+    kernel = vt.LowRank(F) if low_rank else (F @ F.mT)
+    value = vt.large_margin_loss(kernel, targets, reduction="none", check=False)
+    (slope,) = torch.autograd.grad(value.sum(), F if low_rank else kernel)
+    assert torch.isfinite(value).tolist() == [True, False, False, False]
+    assert value[1].item() == np.inf
+    assert (slope[1:3] == 0.0).all()
+    alone = vt.large_margin_loss(F[0] @ F[0].mT, targets[0])
+    torch.testing.assert_close(value[0], alone)
+    assert (slope[0] != 0.0).any()
+
+
+def test_nothing_waits_for_a_gpu(device):
+    rng = np.random.default_rng(12)
+    F, u = leaves(device, rng.normal(size=(3, 90, 100)), rng.normal(size=(3, 90)))
+    targets = torch.tensor([[0, 5, -1], [3, 4, 8], [2, -1, -1]], device=device)
+    mask = torch.ones(3, 90, dtype=torch.bool, device=device)
+    loss = vt.LargeMarginLoss(jitter=1e-3, omega=0.3)
+    if device != "cpu":
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        for given in (None, mask):
+            for kernel in (vt.LowRank(F), F @ F.mT):
+                loss(kernel, targets, log_quality=u, mask=given).backward()
+        vt.expected_size(F @ F.mT, log_quality=u).sum().backward()
+    finally:
+        if device != "cpu":
+            torch.cuda.set_sync_debug_mode("default")
+    loss.check()
+    assert torch.isfinite(F.grad).all()
+
+
+def test_a_module_says_what_is_wrong_with_a_set(device):
+    loss = vt.LargeMarginLoss(lam=0.5)
+    fine, singular = torch.eye(3, device=device), torch.ones(3, 3, device=device)
+    subset = torch.tensor([0, 1], device=device)
+    expected = vt.large_margin_loss(fine, subset, lam=0.5)
+    assert loss(fine, subset).item() == expected.item()
+
+    def later():
+        loss(singular, subset)
+        loss.check()
+
+    with pytest.raises(ValueError, match="set 0: its subset has probability zero"):
+        later()
+    loss.check()  # said once
+    assert vt.LargeMarginLoss(check=False)(singular, subset).item() == np.inf
+
+
+class Arrival:
+    """What tells whether flags are here, as an event of a GPU does."""
+
+    def __init__(self):
+        self.is_here = False
+
+    def query(self):
+        return self.is_here
+
+    def synchronize(self):
+        self.is_here = True
+
+
+def test_flags_that_arrive_late(monkeypatch):
+    from variegate.torch import module
+
+    loss = vt.LargeMarginLoss(check=False)
+    call = (torch.eye(3), torch.tensor([0]))
+    loss(*call)
+    arrival = Arrival()
+    flags = torch.tensor([0, 0, 1], dtype=torch.uint8)
+    loss._late.append(module._Late(1, flags, arrival))
+    loss(*call)
+    arrival.is_here = True
+    with pytest.raises(ValueError, match="call 1, set 2: its subset has probability"):
+        loss(*call)
+    loss._late.append(module._Late(3, flags, Arrival()))
+    assert not copy.deepcopy(loss)._late
+    with pytest.raises(ValueError, match="call 3, set 2"):
+        loss.check()
+
+
+def test_a_module_shows_its_settings():
+    assert repr(vt.LargeMarginLoss(2.0, omega=3.0)) == (
+        "LargeMarginLoss(lam=2.0, omega=3.0, hinge=True, jitter=0.0, reduction='mean')"
+    )
+    with pytest.raises(ValueError, match="lam must be"):
+        vt.LargeMarginLoss(-1.0)

@@ -1,0 +1,138 @@
+"""Probabilities on tensors against the NumPy library and finite differences."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch_cases import as_numbers, leaves, random_kernels, random_targets
+
+import variegate as vg
+import variegate.torch as vt
+
+
+@pytest.mark.parametrize("as_given", [np.asarray, as_numbers])
+def test_probabilities_as_by_numpy(device, as_given):
+    rng = np.random.default_rng(0)
+    L, subsets = random_kernels(rng, 6, 8), random_targets(rng, 6, 8)
+    kernel = torch.tensor(L, device=device)
+    found = vt.log_prob(kernel, torch.tensor(as_given(subsets), device=device))
+    normalizer = vt.log_normalizer(kernel)
+    marginals, size = vt.marginals(kernel), vt.expected_size(kernel)
+    for position in range(6):
+        ensemble = vg.LEnsemble(L[position])
+        expected = ensemble.log_prob(np.flatnonzero(subsets[position]))
+        assert found[position].item() == pytest.approx(expected, rel=1e-10)
+        assert normalizer[position].item() == pytest.approx(
+            np.linalg.slogdet(L[position] + np.eye(8))[1], rel=1e-12
+        )
+        expected = ensemble.marginals()
+        np.testing.assert_allclose(marginals[position].cpu(), expected, rtol=1e-10)
+        assert size[position].item() == pytest.approx(expected.sum(), rel=1e-10)
+
+
+def test_probabilities_sum_to_one(device):
+    rng = np.random.default_rng(1)
+    L = torch.tensor(random_kernels(rng, 1, 5, rank=3)[0], device=device)
+    everything = torch.tensor(
+        [[bool(number >> item & 1) for item in range(5)] for number in range(32)],
+        device=device,
+    )
+    probabilities = vt.log_prob(L, everything).exp()
+    # Of rank three, so more than three items are never chosen.
+    assert (probabilities[everything.sum(dim=1) > 3] == 0.0).all()
+    assert probabilities.sum().item() == pytest.approx(1.0, abs=1e-12)
+    chosen = (probabilities[:, None] * everything).sum(dim=0)
+    torch.testing.assert_close(vt.marginals(L), chosen)
+
+
+@pytest.mark.parametrize("low_rank", [False, True])
+@pytest.mark.parametrize("jitter", [0.0, 0.1])
+def test_gradients_against_finite_differences(device, low_rank, jitter):
+    rng = np.random.default_rng(2)
+    F, u = leaves(device, rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 5)))
+    mask = torch.ones(2, 5, dtype=torch.bool, device=device)
+    mask[1, 3] = False
+    subsets = torch.tensor([[0, 1], [2, -1]], device=device)
+
+    def call(function, *given):
+        def of(F, u):
+            kernel = vt.LowRank(F) if low_rank else F @ F.mT
+            return function(kernel, *given, log_quality=u, mask=mask, jitter=jitter)
+
+        return of
+
+    for function, *given in (
+        (vt.log_prob, subsets),
+        (vt.log_normalizer,),
+        (vt.marginals,),
+        (vt.expected_size,),
+    ):
+        assert torch.autograd.gradcheck(call(function, *given), (F, u))
+
+
+def test_gradients_of_marginals_of_a_kernel(device):
+    rng = np.random.default_rng(3)
+    (F,) = leaves(device, 3.0 * rng.normal(size=(2, 4, 6)))
+    assert torch.autograd.gradcheck(lambda F: vt.marginals(F @ F.mT), (F,))
+
+
+@pytest.mark.parametrize("low_rank", [False, True])
+def test_sets_one_after_the_other(device, low_rank):
+    rng = np.random.default_rng(4)
+    offsets = [0, 3, 3, 11, 13, 30]
+    F = torch.tensor(rng.normal(size=(30, 20)), device=device)
+    u = torch.tensor(rng.normal(size=30), device=device)
+    parts = [slice(a, b) for a, b in itertools.pairwise(offsets)]
+    matrices = [F[part] @ F[part].mT for part in parts]
+    flat = torch.cat([matrix.reshape(-1) for matrix in matrices])
+    given = {"log_quality": u, "offsets": offsets}
+    kernel = vt.LowRank(F) if low_rank else flat
+    marginals = vt.marginals(kernel, **given)
+    size, normalizer = (
+        vt.expected_size(kernel, **given),
+        vt.log_normalizer(kernel, **given),
+    )
+    for position, part in enumerate(parts):
+        one = {"log_quality": u[part]}
+        matrix = matrices[position]
+        torch.testing.assert_close(marginals[part], vt.marginals(matrix, **one))
+        torch.testing.assert_close(size[position], vt.expected_size(matrix, **one))
+        torch.testing.assert_close(
+            normalizer[position], vt.log_normalizer(matrix, **one)
+        )
+
+
+def test_items_at_padding_are_never_chosen(device):
+    L = torch.full((1, 3, 3), torch.nan, device=device)
+    L[:, :2, :2] = torch.eye(2, device=device)
+    mask = torch.tensor([[True, True, False]], device=device)
+    assert vt.marginals(L, mask=mask).tolist() == [pytest.approx([0.5, 0.5, 0.0])]
+    assert vt.log_normalizer(L, mask=mask).item() == pytest.approx(np.log(4.0))
+
+
+def test_a_subset_without_probability(device):
+    (L,) = leaves(device, np.ones((2, 3, 3)) + np.diag([1.0, 0.0, 0.0]))
+    found = vt.log_prob(L, torch.tensor([[0, 1], [1, 2]], device=device))
+    assert found[1].item() == -np.inf
+    assert found[0].item() == pytest.approx(np.log(1.0 / 7.0))
+    found[0].backward()
+    assert (L.grad[1] == 0.0).all()
+
+
+def test_what_is_refused():
+    bad = torch.diag(torch.tensor([1.0, -2.0]))
+    for call in (
+        lambda: vt.marginals(bad),
+        lambda: vt.expected_size(bad),
+        lambda: vt.log_normalizer(bad),
+        lambda: vt.log_prob(bad, torch.tensor([0])),
+    ):
+        with pytest.raises(ValueError, match="set 0: its kernel is not positive semid"):
+            call()
+    with pytest.raises(ValueError, match="subsets must be boolean, or item numbers"):
+        vt.log_prob(torch.eye(2), torch.zeros(2))
+    with pytest.raises(ValueError, match=r"subsets has shape \(3,\)"):
+        vt.log_prob(torch.eye(2), torch.zeros(3, dtype=torch.bool))
+    with pytest.raises(ValueError, match="jitter must be a finite number"):
+        vt.marginals(torch.eye(2), jitter=-1.0)
