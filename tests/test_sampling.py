@@ -4,15 +4,11 @@ With fixed seeds a test either always passes or always fails; at the threshold o
 a correct sampler fails for one seed in ten thousand.
 """
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
-import reference
 import variegate as vg
-from instances import random_kernel_matrix
+from laws import KERNELS, P_VALUE, SIZE, factor, p_value
 from variegate.compiled.elementary import sample_elementary
 from variegate.compiled.symmetric import choose_eigenvectors, fill_log_polynomials
 from variegate.linalg.spectrum import Eigenvectors
@@ -20,67 +16,6 @@ from variegate.sampling import sample_spectral, sequential
 from variegate.sampling.chain import effective_sample_size, sample_chain
 
 DRAWS = 20_000
-P_VALUE = 1e-4
-SIZE = 6
-
-
-def exact_probabilities(L):
-    """Brute force with exact rational numbers, since ``L`` may be widely graded."""
-    F = [[Fraction(float(entry)) for entry in row] for row in L]
-
-    def det(y):
-        return reference.exact_determinant([[F[i][j] for j in y] for i in y])
-
-    weights = {y: det(y) for y in reference.all_subsets(len(F))}
-    total = sum(weights.values())
-    return {y: float(weight / total) for y, weight in weights.items()}
-
-
-def p_value(samples, L, k=None):
-    """Chi-square of counts over all subsets, rare ones (expected < 5) pooled.
-
-    With ``k``, over those of ``k`` items, their probabilities taken given ``k``.
-    """
-    probabilities = exact_probabilities(L)
-    if k is not None:
-        probabilities = {y: p for y, p in probabilities.items() if len(y) == k}
-        total = sum(probabilities.values())
-        probabilities = {y: p / total for y, p in probabilities.items()}
-    expected = np.zeros(2**SIZE)
-    for y, p in probabilities.items():
-        expected[sum(1 << i for i in y)] = max(p, 0.0) * len(samples)
-    counts = np.bincount(samples @ (1 << np.arange(SIZE)), minlength=2**SIZE)
-    assert not counts[expected < 1e-6].any(), "an impossible subset was drawn"
-    rare = expected < 5
-    counts = np.append(counts[~rare], counts[rare].sum())
-    expected = np.append(expected[~rare], expected[rare].sum())
-    if expected[-1] < 5:
-        counts, expected = counts[:-1], expected[:-1]
-        expected = expected * counts.sum() / expected.sum()
-    if len(counts) == 1:
-        return 1.0  # one subset has all the probability, and it was drawn every time
-    return chisquare(counts, expected).pvalue
-
-
-KERNELS = {
-    "full rank": random_kernel_matrix(np.random.default_rng(0), SIZE) / 3,
-    "rank 3": random_kernel_matrix(np.random.default_rng(1), SIZE, rank=3),
-    # Next to these large entries the small eigenvalues of L are lost to rounding.
-    "graded": np.outer(*2 * [np.exp([0.0, 0.3, 18.0, -0.5, 25.0, 0.2])])
-    * np.exp(-0.3 * np.abs(np.subtract.outer(np.arange(6), np.arange(6)))),
-    "twins": np.kron(np.ones((2, 2)), np.eye(3)) * 1.5,
-}
-
-
-def factor(L):
-    """A factor of L by exact pivots, good for graded and singular kernels."""
-    A, columns = L.copy(), []
-    while A.diagonal().max() > 1e-12 * L.diagonal()[A.diagonal().argmax()]:
-        pivot = int(A.diagonal().argmax())
-        columns.append(A[:, pivot] / np.sqrt(A[pivot, pivot]))
-        A = A - np.outer(columns[-1], columns[-1])
-        A[pivot] = A[:, pivot] = 0.0
-    return np.stack(columns, axis=1)
 
 
 REPRESENTATIONS = {

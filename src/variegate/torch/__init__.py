@@ -2,6 +2,7 @@
 
 import variegate.tensors  # noqa: F401  (says in words where PyTorch is missing)
 from variegate.tensors.low_rank import LowRank
+from variegate.torch.choosing import Subsets, greedy, sample
 from variegate.torch.loss import large_margin_loss
 from variegate.torch.module import LargeMarginLoss
 from variegate.torch.probabilities import (
@@ -24,9 +25,12 @@ __all__ = [
     "LinearSimilarity",
     "LowRank",
     "MetricSimilarity",
+    "Subsets",
     "expected_size",
+    "greedy",
     "large_margin_loss",
     "log_normalizer",
     "log_prob",
     "marginals",
+    "sample",
 ]

@@ -1,0 +1,222 @@
+"""What each item adds to those taken, for a batch of kernels at once.
+
+The kernel of a set is ``L = diag(exp u) S diag(exp u)`` and ``S`` has a unit diagonal.
+The residual of an item is what is left of its one on the diagonal of ``S`` when the
+items taken so far have explained what they can: the next squared pivot of a Cholesky
+factorisation, which grows by a column an item (Chen et al., 2018).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from variegate.linalg.determinants import RANK_TOLERANCE
+
+__all__ = ["DenseResiduals", "FactoredResiduals", "Residuals"]
+
+#: A residual up to this is rounding: the item lies in the span of those taken.
+TOLERANCE = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-5}
+
+#: No kernel without negative eigenvalues leaves less than this of an item.
+LEAST = {torch.float64: -1e-6, torch.float32: -1e-3}
+
+#: Columns that there is room for at first, where nobody says how many there will be.
+FIRST_COLUMNS = 16
+
+
+class Residuals(ABC):
+    """Residuals of ``B`` sets of ``N`` items.
+
+    Parameters
+    ----------
+    squared_lengths : tensor of shape (B, N)
+        The diagonal before it was scaled to one.
+    log_quality : tensor of shape (B, N), optional
+    mask : boolean tensor of shape (B, N), optional
+        Which items there are.
+
+    Attributes
+    ----------
+    residual : tensor of shape (B, N)
+        Zero where there is no item, or it was taken.
+    twice_log_scale : tensor of shape (B, N)
+        ``2 u``, the logarithm of the diagonal of ``L``.
+    """
+
+    def __init__(
+        self, squared_lengths: Tensor, log_quality: Tensor | None, mask: Tensor | None
+    ) -> None:
+        present = squared_lengths > 0
+        sound = torch.isfinite(squared_lengths) & (squared_lengths >= 0)
+        if log_quality is not None:
+            sound = sound & torch.isfinite(log_quality)
+        self._sound = (sound if mask is None else sound | ~mask).all(dim=1)
+        if mask is not None:
+            present = present & mask
+        if log_quality is not None:
+            shape = torch.broadcast_shapes(present.shape, log_quality.shape)
+            present = present.expand(shape)
+        safe = torch.where(present, squared_lengths, 1.0)
+        self._over_length = torch.where(present, safe.rsqrt(), 0.0)
+        self.twice_log_scale = safe.log()
+        if log_quality is not None:
+            self.twice_log_scale += 2.0 * torch.where(present, log_quality, 0.0)
+        self.residual = present.to(safe.dtype, copy=True)
+        self.tolerance = TOLERANCE[self.residual.dtype]
+        self._sets = torch.arange(len(self.residual), device=self.residual.device)
+        self.count = 0
+
+    def is_sound(self) -> Tensor:
+        """Return which sets have shown nothing that a kernel cannot have, (B,)."""
+        least = LEAST[self.residual.dtype]
+        # False for what is not a number, too.
+        return self._sound & (self.residual > least).all(dim=1)
+
+    def gain(self) -> Tensor:
+        """Return the rise in log-probability by each item; -inf where impossible."""
+        gain = self.residual.log().add_(self.twice_log_scale)
+        return gain.masked_fill_(~(self.residual > self.tolerance), -torch.inf)
+
+    def take(self, item: Tensor, active: Tensor) -> None:
+        """Take one item of each set that is active, and update the others.
+
+        Parameters
+        ----------
+        item : tensor of shape (B,)
+        active : boolean tensor of shape (B,)
+        """
+        usable = (self.residual > self.tolerance) & active[:, None]
+        pivot = self.residual.gather(1, item[:, None])
+        column = self._column(item, torch.where(active[:, None], pivot, 1.0))
+        # What is in the span already keeps out of the way, rounding and all.
+        column = torch.where(usable, column, 0.0)
+        self._keep(column, active)
+        self.residual.addcmul_(column, column, value=-1.0)
+        left = torch.where(active[:, None], 0.0, pivot)
+        self.residual.scatter_(1, item[:, None], left)
+        self.count += 1
+
+    @abstractmethod
+    def _column(self, item: Tensor, pivot: Tensor) -> Tensor:
+        """Return the new column of the factor of ``S``, (B, N)."""
+
+    @abstractmethod
+    def _keep(self, column: Tensor, active: Tensor) -> None:
+        """Keep what later columns, or the caller, need."""
+
+
+def _with_room(kept: Tensor, count: int) -> Tensor:
+    """Return the kept rows (B, capacity, ...) with room for one more than ``count``."""
+    if count < kept.shape[1]:
+        return kept
+    larger = kept.new_empty(kept.shape[0], 2 * kept.shape[1], kept.shape[2])
+    larger[:, :count] = kept
+    return larger
+
+
+class DenseResiduals(Residuals):
+    """Residuals from matrices.
+
+    Parameters
+    ----------
+    matrix : tensor of shape (B, N, N) or (1, N, N)
+        Symmetric and positive semidefinite; one for all where there is one.
+    log_quality, mask
+        See :class:`Residuals`; there are as many sets as these have rows.
+    n_columns : int, optional
+        How many items will be taken at most, for memory to be set aside.
+    """
+
+    def __init__(
+        self,
+        matrix: Tensor,
+        log_quality: Tensor | None,
+        mask: Tensor | None,
+        n_columns: int | None = None,
+    ) -> None:
+        super().__init__(torch.diagonal(matrix, dim1=1, dim2=2), log_quality, mask)
+        n_sets, n_items = self.residual.shape
+        self._matrix = matrix.expand(n_sets, n_items, n_items)
+        capacity = FIRST_COLUMNS if n_columns is None else max(n_columns, 1)
+        self._columns = self.residual.new_empty(n_sets, capacity, n_items)
+
+    @property
+    def columns(self) -> Tensor:
+        """The columns of the factor of ``S``, in rows: (B, count, N)."""
+        return self._columns[:, : self.count]
+
+    def _column(self, item: Tensor, pivot: Tensor) -> Tensor:
+        own = self._over_length.gather(1, item[:, None])
+        column = self._matrix[self._sets, item] * self._over_length * own
+        if self.count:
+            weights = self.columns[self._sets, :, item]
+            column = torch.baddbmm(
+                column.unsqueeze(1), weights.unsqueeze(1), self.columns, alpha=-1.0
+            ).squeeze(1)
+        return column * pivot.rsqrt()
+
+    def _keep(self, column: Tensor, active: Tensor) -> None:
+        self._columns = _with_room(self._columns, self.count)
+        self._columns[:, self.count] = column
+
+
+class FactoredResiduals(Residuals):
+    """Residuals from features ``F`` with ``S = F Fᵀ``, which is never formed.
+
+    Parameters
+    ----------
+    features : tensor of shape (B, N, D) or (1, N, D)
+        One for all where there is one.
+    log_quality, mask
+        See :class:`Residuals`.
+    n_columns : int, optional
+        How many items will be taken at most.
+    keep_columns : bool
+        Whether the columns of the factor are wanted.
+    """
+
+    def __init__(
+        self,
+        features: Tensor,
+        log_quality: Tensor | None,
+        mask: Tensor | None,
+        n_columns: int | None = None,
+        keep_columns: bool = False,
+    ) -> None:
+        super().__init__(features.square().sum(dim=2), log_quality, mask)
+        n_sets, n_items = self.residual.shape
+        self._features = features
+        capacity = FIRST_COLUMNS if n_columns is None else max(n_columns, 1)
+        self._directions = features.new_empty(n_sets, capacity, features.shape[2])
+        self._columns = features.new_empty(
+            n_sets, capacity if keep_columns else 0, n_items
+        )
+
+    @property
+    def columns(self) -> Tensor:
+        """The columns of the factor of ``S``, in rows: (B, count, N)."""
+        return self._columns[:, : self.count]
+
+    def _column(self, item: Tensor, pivot: Tensor) -> Tensor:
+        shared = len(self._features) == 1
+        new = self._features[0, item] if shared else self._features[self._sets, item]
+        directions = self._directions[:, : self.count]
+        for _ in range(2):  # once more, to be orthogonal to rounding
+            inner = torch.bmm(directions, new.unsqueeze(2))
+            new = new - torch.bmm(inner.mT, directions).squeeze(1)
+        new = torch.nn.functional.normalize(new, dim=1)
+        self._directions = _with_room(self._directions, self.count)
+        self._directions[:, self.count] = new
+        if shared:
+            along = new @ self._features[0].mT
+        else:
+            along = torch.bmm(self._features, new.unsqueeze(2)).squeeze(2)
+        return along * self._over_length
+
+    def _keep(self, column: Tensor, active: Tensor) -> None:
+        if self._columns.shape[1]:
+            self._columns = _with_room(self._columns, self.count)
+            self._columns[:, self.count] = column
