@@ -117,6 +117,7 @@ kernels streaming
 learning
 solvers
 model_format
+stored_kernels
 persistence
 estimator baselines datasets
 tuning

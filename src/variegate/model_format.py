@@ -20,6 +20,7 @@ from variegate.schema import (
     Null,
     Number,
     Record,
+    Section,
     Shape,
     Text,
 )
@@ -27,17 +28,26 @@ from variegate.solvers import Stop
 
 __all__ = [
     "COUNT",
+    "ENDED",
     "FORMAT",
+    "HEAD",
     "MODELS",
     "PLAIN",
     "POSITIVE",
     "TOOLS",
     "VERSION",
+    "ModelFileError",
     "application",
+    "section_of",
 ]
 
 FORMAT = "variegate-model"
 VERSION = 1
+
+
+class ModelFileError(ValueError):
+    """A file is not a model that this version can load."""
+
 
 COUNT = Number(least=0, is_whole=True)
 POSITIVE = Number(least=0, is_above=True)
@@ -112,8 +122,26 @@ TOOLS = {name: Record({}, shapes) for name, shapes in _PARAMETERS.items()}
 
 #: A file with one model and nothing else.
 PLAIN = Record(_HEAD | _MODEL, _ABOUT | _ENDED)
+
+
+class _OneModel(Section):
+    """A model for an omega; of one that has a type, the rest is its reader's."""
+
+    def check(self, value: Any, place: str = "") -> None:
+        """Refuse what is no model."""
+        super().check(value, place)
+        shape = Record({"omega": POSITIVE} | _MODEL, _ENDED)
+        if "type" in value:
+            shape = Record({"omega": POSITIVE, "type": Text()})
+            value = {name: value[name] for name in ("omega", "type") if name in value}
+        shape.check(value, place)
+
+
 #: The models of an application, one for each omega.
-MODELS = ListOf(Record({"omega": POSITIVE} | _MODEL, _ENDED), least=1)
+MODELS = ListOf(_OneModel(), least=1)
+#: A file with one model of a type of its own: what every such file has.
+HEAD = _HEAD | _ABOUT
+ENDED = _ENDED
 
 
 def application(sections: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Record:
@@ -128,6 +156,14 @@ def application(sections: Mapping[str, Shape], optional: Mapping[str, Shape]) ->
         | dict(sections),
         _ABOUT | dict(optional),
     )
+
+
+def section_of(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a section of a file, or say that it is missing."""
+    section = document.get(name)
+    if not isinstance(section, dict):
+        raise ModelFileError(f'the section "{name}" is missing')
+    return section
 
 
 def parse(text: str | bytes) -> Any:

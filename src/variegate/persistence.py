@@ -32,47 +32,65 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from variegate import kernels as builtin_kernels
 from variegate._files import plain, write_atomic
+from variegate._typing import FloatArray
 from variegate._version import __version__
 from variegate.decoding import DECODERS
 from variegate.kernels import Kernel
-from variegate.model_format import FORMAT, PLAIN, TOOLS, VERSION, parse
+from variegate.model_format import (
+    FORMAT,
+    PLAIN,
+    TOOLS,
+    VERSION,
+    ModelFileError,
+    parse,
+    section_of,
+)
 from variegate.schema import SchemaError
 from variegate.solvers import SOLVERS, SolverResult, Stop
+from variegate.stored_kernels import decode_kernel, encode_kernel
 
 __all__ = ["ModelFileError", "load", "save"]
 
 _Model = TypeVar("_Model")
 
-_KERNELS: dict[str, type[Kernel]] = {
-    name: getattr(builtin_kernels, name)
-    for name in builtin_kernels.__all__
-    if name not in ("FixedKernel", "Kernel")
-}
 _TOOLS: dict[str, type[Any]] = {
     cls.__name__: cls for cls in (*DECODERS.values(), *SOLVERS.values())
 }
-#: From a document and kernels of the user's own to a model.
-Reader = Callable[[Mapping[str, Any], Sequence[type[Kernel]]], Any]
+
+
+@dataclass(frozen=True)
+class Own:
+    """What a user gives back where a file names code that it cannot hold.
+
+    Attributes
+    ----------
+    kernels : sequence of kernel classes
+    modules : dict
+        Modules of PyTorch, by what they are for.
+    """
+
+    kernels: Sequence[type[Kernel]] = ()
+    modules: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: Where a file needs nothing.
+NOTHING = Own()
+#: From a document, and what is the user's own, to a model.
+Reader = Callable[[Mapping[str, Any], Own], Any]
 #: What reads each type of model; plain models have none.
 _readers: dict[str | None, Reader] = {}
 #: The entry points by which applications register readers of their types of models.
 _APPLICATIONS = "variegate.applications"
-#: Marks a kernel among the parameters of another.
-_NESTED = "$kernel"
 #: Settings that are code or live state, and so are not stored.
 _NOT_STORED = ("kernel", "callback", "verbose")
-
-
-class ModelFileError(ValueError):
-    """A file is not a model that this version can load."""
 
 
 def register(kind: str | None, reader: Reader) -> None:
@@ -109,28 +127,36 @@ def write_document(content: Mapping[str, Any], path: str | Path) -> None:
 def encode(model: Any) -> dict[str, Any]:
     """Return a fitted :class:`~variegate.LargeMarginDPP` as plain values."""
     model._check_parameters()
-    settings = {
-        name: _encode_setting(name, value)
-        for name, value in model.get_params(deep=False).items()
-        if name not in _NOT_STORED
-    }
-    result = model.solver_result_
     return {
-        "settings": settings,
-        "kernel": _encode_kernel(model.kernel_) | {"given": model.kernel is not None},
+        "settings": encode_settings(model, _NOT_STORED),
+        "kernel": encode_kernel(model.kernel_) | {"given": model.kernel is not None},
         "fitted": {
             "theta": model.theta_.tolist(),
             "intercept": model.intercept_,
             "kernel_parameters": model.kernel_parameters_.tolist(),
         },
-        "training": {
-            "stop": result.stop.value,
-            "status": result.status,
-            "remedy": result.remedy,
-            "objective": result.objective,
-            "n_iterations": result.n_iterations,
-            "n_evaluations": result.n_evaluations,
-        },
+        "training": encode_ending(model.solver_result_),
+    }
+
+
+def encode_ending(result: SolverResult) -> dict[str, Any]:
+    """Return how learning ended as plain values."""
+    return {
+        "stop": result.stop.value,
+        "status": result.status,
+        "remedy": result.remedy,
+        "objective": result.objective,
+        "n_iterations": result.n_iterations,
+        "n_evaluations": result.n_evaluations,
+    }
+
+
+def encode_settings(model: Any, not_stored: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of a model as plain values, less some."""
+    return {
+        name: _encode_setting(name, value)
+        for name, value in model.get_params(deep=False).items()
+        if name not in not_stored
     }
 
 
@@ -154,34 +180,6 @@ def _encode_setting(name: str, value: Any) -> Any:
     return _plain(value)
 
 
-def _encode_kernel(kernel: Kernel) -> dict[str, Any]:
-    name = type(kernel).__name__
-    if _KERNELS.get(name, type(kernel)) is not type(kernel):
-        raise ValueError(
-            f"your kernel is called {name}, as one of variegate's own is: a file could "
-            "not tell them apart. Give it another name"
-        )
-    parameters = {
-        name: _encode_kernel_parameter(value)
-        for name, value in kernel.get_params(deep=False).items()
-    }
-    return {
-        "type": type(kernel).__name__,
-        "parameters": parameters,
-        "state": kernel.get_state(),
-    }
-
-
-def _encode_kernel_parameter(value: Any) -> Any:
-    if isinstance(value, Kernel):
-        return {_NESTED: _encode_kernel(value)}
-    if isinstance(value, list | tuple):
-        return [_encode_kernel_parameter(entry) for entry in value]
-    if isinstance(value, Mapping):
-        return {key: _encode_kernel_parameter(entry) for key, entry in value.items()}
-    return _plain(value)
-
-
 def _plain(value: Any) -> Any:
     """Return NumPy numbers and arrays as Python's own."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
@@ -190,7 +188,11 @@ def _plain(value: Any) -> Any:
 # Reading --------------------------------------------------------------------------
 
 
-def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> Any:
+def load(
+    path: str | Path,
+    kernels: Sequence[type[Kernel]] = (),
+    modules: Mapping[str, Any] | None = None,
+) -> Any:
     """Read a model that ``save`` wrote.
 
     Parameters
@@ -198,10 +200,14 @@ def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> Any:
     path : str or Path
     kernels : sequence of kernel classes, optional
         Your own kernels that the file may name.
+    modules : dict of torch.nn.Module, optional
+        Your own modules of a ``variegate.torch.NeuralDPP``, as ``{"encoder": ...}``:
+        of the shape that was saved, with any weights.
 
     Returns
     -------
-    LargeMarginDPP, or what an application made of some: a ``variegate.text.Summarizer``
+    LargeMarginDPP, NeuralDPP, or what an application made of some: a
+    ``variegate.text.Summarizer``
 
     Raises
     ------
@@ -218,7 +224,8 @@ def load(path: str | Path, kernels: Sequence[type[Kernel]] = ()) -> Any:
         ) from None
     try:
         _check_head(document)
-        return _reader(document.get("type"))(document, kernels)
+        own = Own(kernels, {} if modules is None else modules)
+        return _reader(document.get("type"))(document, own)
     except (ModelFileError, SchemaError) as error:
         raise ModelFileError(f"{path}: {error}") from None
     except (
@@ -259,29 +266,38 @@ def _reader(kind: Any) -> Reader:
     return _readers[kind]
 
 
+def read_one(
+    plain: Callable[..., Any], entry: Mapping[str, Any], own: Own = NOTHING
+) -> Any:
+    """Return one of the models of an application, a ``plain`` one if it has no type."""
+    if "type" in entry:
+        return _reader(entry["type"])(entry, own)
+    return decode(plain, entry, own)
+
+
 def read_plain(
     cls: Callable[..., _Model],
     document: Mapping[str, Any],
-    kernels: Sequence[type[Kernel]] = (),
+    own: Own = NOTHING,
 ) -> _Model:
     """Return the model of a file that holds one and nothing else."""
     PLAIN.check(document)
-    return decode(cls, document, kernels)
+    return decode(cls, document, own)
 
 
 def decode(
     cls: Callable[..., _Model],
     document: Mapping[str, Any],
-    kernels: Sequence[type[Kernel]] = (),
+    own: Own = NOTHING,
 ) -> _Model:
     """Return the ``LargeMarginDPP`` that :func:`encode` turned into plain values.
 
     They have been checked against the schema of the format.
     """
     section = document["kernel"]
-    kernel = _decode_kernel(section, {k.__name__: k for k in kernels} | _KERNELS)
+    kernel = decode_kernel(section, own.kernels)
     model: Any = cls(
-        **_decode_settings(cls(), document),
+        **decode_settings(document, cls(), _NOT_STORED),
         kernel=kernel if section.get("given", True) else None,
     )
     model._check_parameters()
@@ -294,31 +310,15 @@ def decode(
         )
     if not np.allclose(kernel.domain.project(parameters), parameters, atol=1e-9):
         raise ModelFileError("a kernel parameter is outside its domain")
-    training = document.get("training", {})
     parts = {
         "theta": np.array(fitted["theta"], dtype=np.float64),
         "intercept": np.full(int(model.fit_intercept), float(fitted["intercept"])),
         "kernel": parameters,
     }
-    result = SolverResult(
-        np.concatenate(list(parts.values())),
-        float(training.get("objective", np.nan)),
-        Stop(training.get("stop", Stop.CONVERGED.value)),
-        training.get("status", ""),
-        training.get("remedy", ""),
-        training.get("n_iterations", 0),
-        training.get("n_evaluations", 0),
-    )
-    model._set_fitted(kernel, parts, result)
+    flat = np.concatenate(list(parts.values()))
+    model._set_fitted(kernel, parts, decode_ending(document, flat))
     fitted_model: _Model = model
     return fitted_model
-
-
-def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
-    section = document.get(name)
-    if not isinstance(section, dict):
-        raise ModelFileError(f'the section "{name}" is missing')
-    return section
 
 
 def read_settings(
@@ -332,44 +332,34 @@ def read_settings(
     return settings
 
 
-def _decode_settings(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+def decode_settings(
+    document: Mapping[str, Any], model: Any, not_stored: Sequence[str]
+) -> dict[str, Any]:
+    """Return the settings of a file, with decoders and solvers as objects."""
     return {
         name: _decode_tool(name, value) if isinstance(value, dict) else value
-        for name, value in read_settings(document, model, _NOT_STORED).items()
+        for name, value in read_settings(document, model, not_stored).items()
     }
+
+
+def decode_ending(document: Mapping[str, Any], flat: FloatArray) -> SolverResult:
+    """Return how learning ended, at some parameters; the first files say less."""
+    training = document.get("training", {})
+    return SolverResult(
+        flat,
+        float(training.get("objective", np.nan)),
+        Stop(training.get("stop", Stop.CONVERGED.value)),
+        training.get("status", ""),
+        training.get("remedy", ""),
+        training.get("n_iterations", 0),
+        training.get("n_evaluations", 0),
+    )
 
 
 def _decode_tool(setting: str, value: Mapping[str, Any]) -> Any:
     name = value.get("type")
     if name not in _TOOLS:
         raise ModelFileError(f"unknown type {name!r}; known are {', '.join(_TOOLS)}")
-    parameters = _section(value, "parameters")
+    parameters = section_of(value, "parameters")
     TOOLS[str(name)].check(parameters, f"settings.{setting}.parameters")
     return _TOOLS[str(name)](**parameters)
-
-
-def _decode_kernel(
-    section: Mapping[str, Any], known: Mapping[str, type[Kernel]]
-) -> Kernel:
-    name = section.get("type")
-    if name not in known:
-        raise ModelFileError(
-            f"unknown kernel {name!r}; known are {', '.join(sorted(known))}. For a "
-            "kernel of your own, pass its class: vg.load(path, kernels=[YourKernel])"
-        )
-    parameters = {
-        key: _decode_kernel_parameter(value, known)
-        for key, value in _section(section, "parameters").items()
-    }
-    kernel = known[str(name)](**parameters)
-    kernel.set_state(_section(section, "state"))
-    kernel.check()
-    return kernel
-
-
-def _decode_kernel_parameter(value: Any, known: Mapping[str, type[Kernel]]) -> Any:
-    if isinstance(value, dict) and value.keys() == {_NESTED}:
-        return _decode_kernel(_section(value, _NESTED), known)
-    if isinstance(value, list):
-        return [_decode_kernel_parameter(entry, known) for entry in value]
-    return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,9 +15,8 @@ from variegate import persistence
 from variegate.application.description.model import Description, described
 from variegate.estimator import LargeMarginDPP
 from variegate.estimator.display import LearnedDisplay
-from variegate.kernels import Kernel
 from variegate.model_format import application
-from variegate.persistence import ModelFileError
+from variegate.persistence import NOTHING, ModelFileError, Own
 from variegate.report.notebook import preformatted
 from variegate.schema import Shape
 from variegate.tuning import OmegaFamily
@@ -130,9 +129,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return model
 
     @classmethod
-    def decode(
-        cls, document: Mapping[str, Any], kernels: Sequence[type[Kernel]] = ()
-    ) -> Self:
+    def decode(cls, document: Mapping[str, Any], own: Own = NOTHING) -> Self:
         """Return the model that a file describes."""
         application(cls._sections, cls._newer_sections).check(document)
         settings = persistence.read_settings(document, cls(), cls._not_stored)
@@ -140,7 +137,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         model._decode_rest(document)
         model._check_parameters()
         model.family_ = OmegaFamily.decode(
-            document, kernels, model._feature_set, len(model.feature_names_)
+            document, own, model._feature_set, len(model.feature_names_)
         )
         model.training_ = dict(document.get("training", {}))
         return model

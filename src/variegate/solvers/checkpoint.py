@@ -38,11 +38,7 @@ def read_checkpoint(path: str | Path, run: Mapping[str, Any]) -> dict[str, Any] 
         If the file is something else, or of a run with other settings or data.
     """
     path = Path(path)
-    if not path.parent.is_dir():
-        # Said now rather than when the first one is to be written.
-        raise FileNotFoundError(
-            f"cannot write the checkpoint {path}: there is no folder {path.parent}"
-        )
+    check_folder(path)
     if not path.exists():
         return None
     try:
@@ -58,12 +54,26 @@ def read_checkpoint(path: str | Path, run: Mapping[str, Any]) -> dict[str, Any] 
             f"{path} has format version {document.get('version')!r}, but this "
             f"variegate reads {VERSION}"
         )
-    # Through JSON, so that tuples and lists, and numbers of any kind, compare equal.
-    here = json.loads(json.dumps(run, default=plain))
     there = document.get("run")
     state = document.get("state")
     if not isinstance(there, dict) or not isinstance(state, dict):
         raise CheckpointError(f'{path} is damaged: "run" or "state" is missing')
+    check_run(path, there, run)
+    return state
+
+
+def check_folder(path: Path) -> None:
+    """Say now, rather than when the first one is to be written, that it cannot be."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"cannot write the checkpoint {path}: there is no folder {path.parent}"
+        )
+
+
+def check_run(path: Path, there: Mapping[str, Any], run: Mapping[str, Any]) -> None:
+    """Refuse the checkpoint of another run than this."""
+    # Through JSON, so that tuples and lists, and numbers of any kind, compare equal.
+    here = json.loads(json.dumps(run, default=plain))
     differences = [
         f"{name} was {there.get(name)!r} and is {here.get(name)!r}"
         for name in sorted(there.keys() | here.keys())
@@ -75,4 +85,3 @@ def read_checkpoint(path: str | Path, run: Mapping[str, Any]) -> dict[str, Any] 
             "give the same arguments and data to go on with that one, or delete the "
             "file, or name another, to begin a new one"
         )
-    return state

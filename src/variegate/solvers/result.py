@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from variegate._typing import FloatArray
 from variegate.learning.parameters import ParameterSpace
@@ -162,7 +162,7 @@ def at_the_wall(gradient_norm: float) -> Verdict:
     )
 
 
-def wants_to_stop(callback: Callback | None, step: Step) -> bool:
+def wants_to_stop(callback: Callable[[Any], object] | None, step: Any) -> bool:
     """Ask the callback; raising StopIteration, as in SciPy, is a yes too."""
     if callback is None:
         return False

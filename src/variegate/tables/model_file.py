@@ -5,16 +5,15 @@ The format is that of :mod:`variegate.persistence`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from variegate.ground_set import GroundSet
-from variegate.kernels import Kernel
 from variegate.model_format import COUNT, POSITIVE
-from variegate.persistence import ModelFileError
+from variegate.persistence import ModelFileError, Own
 from variegate.schema import (
     Anything,
     Flag,
@@ -119,13 +118,13 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
 def decode_ways(
     selector: TableSelector,
     document: Mapping[str, Any],
-    kernels: Sequence[type[Kernel]],
+    own: Own,
 ) -> None:
     """Give a selector with models the ways to choose that a file holds."""
     selector.omega_ = selector.family_.resolve(document["omega"])
     selector.k_, selector.ordering_ = decode_rule(document)
     selector.elsewhere_ = decode_elsewhere(
-        document.get("elsewhere"), selector.models_[0], kernels
+        document.get("elsewhere"), selector.models_[0], own
     )
     _check_models(selector)
 

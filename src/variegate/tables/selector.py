@@ -14,6 +14,7 @@ from variegate._typing import BoolArray, IntArray, RandomState
 from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY, MISSING
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kernel
+from variegate.persistence import NOTHING, Own
 from variegate.tables import model_file
 from variegate.tables.cells import as_labels, check_relevance
 from variegate.tables.columns import Columns, no_label
@@ -349,12 +350,10 @@ class TableSelector(JudgedSelector):
     _decode_rest = model_file.decode_rest
 
     @classmethod
-    def decode(
-        cls, document: Mapping[str, Any], kernels: Sequence[type[Kernel]] = ()
-    ) -> Self:
+    def decode(cls, document: Mapping[str, Any], own: Own = NOTHING) -> Self:
         """Return the selector that a file describes."""
-        selector = super().decode(document, kernels)
+        selector = super().decode(document, own)
         selector.estimator = clone(selector.models_[0])
-        model_file.decode_ways(selector, document, kernels)
+        model_file.decode_ways(selector, document, own)
         selector.path_ = path_of_record(selector.training_)
         return selector

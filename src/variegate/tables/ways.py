@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +10,8 @@ from variegate.baselines.learned import METHODS
 from variegate.baselines.ordering import Ordering
 from variegate.decoding import as_decoder
 from variegate.estimator import LargeMarginDPP
-from variegate.kernels import Kernel
 from variegate.model_format import MODELS, POSITIVE
-from variegate.persistence import ModelFileError
+from variegate.persistence import ModelFileError, Own
 from variegate.schema import Maybe, Number, Record, Shape, Text
 from variegate.tables.choosing import ByMethod, ByModel, Choice, inclusion
 from variegate.tables.groups import Group
@@ -154,7 +153,7 @@ def encode_elsewhere(elsewhere: Elsewhere | None) -> dict[str, Any] | None:
 def decode_elsewhere(
     section: Mapping[str, Any] | None,
     model: LargeMarginDPP,
-    kernels: Sequence[type[Kernel]],
+    own: Own,
 ) -> Elsewhere | None:
     """Return what :func:`encode_elsewhere` has put into a file, beside a model."""
     if section is None:
@@ -162,7 +161,7 @@ def decode_elsewhere(
     if not kinds_of(model.kernel_):
         raise ModelFileError('"elsewhere" needs a model with kinds')
     n_features = len(model.theta_)
-    family = OmegaFamily.decode(section, kernels, "elsewhere", n_features)
+    family = OmegaFamily.decode(section, own, "elsewhere", n_features)
     omega = family.resolve(section["omega"])
     way = Way(family, omega, *decode_rule(section))
     return Elsewhere(way, Familiarity(model.kernel_, float(section["least"])))

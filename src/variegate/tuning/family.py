@@ -6,7 +6,6 @@ import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from variegate import persistence
-from variegate.estimator import AllAlikeWarning, LargeMarginDPP
+from variegate.estimator import AllAlikeWarning, DPPEstimator, LargeMarginDPP
 from variegate.kernels import Kernel
 from variegate.model_format import MODELS
-from variegate.persistence import ModelFileError
+from variegate.persistence import ModelFileError, Own
 
 __all__ = ["OmegaFamily", "as_omegas", "fit_next", "outwards"]
 
@@ -214,24 +213,34 @@ class OmegaFamily:
     def decode(
         cls,
         document: Mapping[str, Any],
-        kernels: Sequence[type[Kernel]],
+        own: Own,
         features: str,
         n_features: int,
     ) -> OmegaFamily:
         """Return the models of a file; ``features`` says what their weights are of."""
         MODELS.check(document.get("models"), "models")
         entries = sorted(document["models"], key=lambda entry: float(entry["omega"]))
-        decode = partial(persistence.decode, LargeMarginDPP, kernels=kernels)
-        models = tuple(map(decode, entries))
+        models = tuple(
+            persistence.read_one(LargeMarginDPP, entry, own) for entry in entries
+        )
         for model in models:
-            if len(model.theta_) != n_features:
+            if not isinstance(model, DPPEstimator):
+                raise ModelFileError(f"a {type(model).__name__} among the models")
+            if model.n_features_in_ != n_features:
                 raise ModelFileError(
-                    f"{len(model.theta_)} weights for the {n_features} features of "
+                    f"{model.n_features_in_} weights for the {n_features} features of "
                     f"{features!r}"
                 )
         omegas = tuple(float(entry["omega"]) for entry in entries)
         if len(set(omegas)) < len(omegas):
             raise ModelFileError("there are two models for one omega")
-        if len({(type(m.kernel_), m.kernel_.domain.size) for m in models}) > 1:
+        if len(models) > 1 and not all(isinstance(m, LargeMarginDPP) for m in models):
+            raise ModelFileError("a model without a kernel is the only one in a file")
+        if len(models) > 1 and len({_kernel_of(model) for model in models}) > 1:
             raise ModelFileError("the models have different kernels")
         return cls(omegas, models)
+
+
+def _kernel_of(model: LargeMarginDPP) -> tuple[type[Kernel], int]:
+    """Return what models must share, to be mixed."""
+    return type(model.kernel_), model.kernel_.domain.size
