@@ -66,15 +66,31 @@ def test_sums_side_by_side(device, monkeypatch):
     torch.testing.assert_close(found, left[0].mT @ right[0])
 
 
-def test_inverse_by_a_product(device):
+@pytest.mark.parametrize("n_items", [6, 19, 600])
+def test_inverse_by_a_product(device, monkeypatch, n_items):
+    monkeypatch.setattr(factorisation, "_LARGE", 17)
     rng = np.random.default_rng(3)
-    M = torch.tensor(random_kernels(rng, 4, 6), device=device)
-    expected = torch.linalg.inv(M)
-    log_det, definite = factorisation.factor(M, 0.0)
+    M = random_kernels(rng, 9, n_items) + np.eye(n_items)
+    M = torch.tensor(M if n_items < 500 else M[:1].repeat(9, axis=0), device=device)
+    expected, log_det = torch.linalg.inv(M), torch.logdet(M)
+    found, definite = factorisation.factor(M, 0.0)
     factorisation._invert_by_product(M, torch.empty_like(M))
     assert definite.all()
-    torch.testing.assert_close(log_det, -torch.logdet(expected))
+    torch.testing.assert_close(found, log_det)
     torch.testing.assert_close(M, expected)
+
+
+def test_large_sets_are_as_small_ones(device, monkeypatch):
+    rng = np.random.default_rng(13)
+    (L,) = leaves(device, random_kernels(rng, 3, 21))
+    targets = torch.tensor([[0, 5], [20, 3], [7, -1]], device=device)
+    value = vt.large_margin_loss(L, targets, hinge=False)
+    (expected,) = torch.autograd.grad(value, L)
+    monkeypatch.setattr(factorisation, "_LARGE", 17)
+    other = vt.large_margin_loss(L, targets, hinge=False)
+    (found,) = torch.autograd.grad(other, L)
+    torch.testing.assert_close(other, value)
+    torch.testing.assert_close(found, expected)
 
 
 RAGGED = [

@@ -38,7 +38,7 @@ __all__ = ["DualResolvent"]
 _ENTRIES_CPU, _ENTRIES_GPU = 2**18, 2**24
 
 #: Rows of one product of a sum over many: a GPU makes such products side by side.
-_SUMMED_ROWS = 4096
+_SUMMED_ROWS = 1024
 
 
 def longest_row(dtype: torch.dtype) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,17 @@ from torch import Tensor
 
 from variegate.linalg.determinants import DOUBTFUL_PIVOT, RANK_TOLERANCE
 
-__all__ = ["doubtful_pivot", "factor", "full_precision", "invert", "rank_tolerance"]
+__all__ = [
+    "doubtful_pivot",
+    "factor",
+    "full_precision",
+    "invert",
+    "rank_tolerance",
+    "symmetric_product",
+]
+
+#: From so many rows on, products of matrices are cut into so many parts.
+_LARGE, _PARTS = 500, 8
 
 
 def doubtful_pivot(dtype: torch.dtype) -> float:
@@ -42,7 +53,8 @@ def factor(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
     """
     smallest = tolerance * M.diagonal(dim1=-2, dim2=-1)
     info = torch.empty(M.shape[:-2], dtype=torch.int32, device=M.device)
-    torch.linalg.cholesky_ex(M.mT, out=(M.mT, info))
+    turned = M.mT
+    torch.linalg.cholesky_ex(turned, out=(turned, info))
     pivots = M.diagonal(dim1=-2, dim2=-1)
     definite = (info == 0) & (pivots**2 > smallest).all(dim=-1)
     # Of a matrix that is not, something is inverted that nobody uses.
@@ -64,15 +76,53 @@ def invert(M: Tensor, spare: Tensor) -> None:
     if M.numel() == 0:
         return
     if M.device.type == "cpu":
-        torch.cholesky_inverse(M.mT, out=M.mT)
+        turned = M.mT
+        torch.cholesky_inverse(turned, out=turned)
     else:
         _invert_by_product(M, spare)
 
 
 def _invert_by_product(M: Tensor, spare: Tensor) -> None:
     spare.zero_().diagonal(dim1=-2, dim2=-1).fill_(1.0)
-    torch.linalg.solve_triangular(M.mT, spare.mT, upper=False, out=spare.mT)
-    torch.bmm(spare, spare.mT, out=M)
+    # Many large ones at a time are not solved by cuBLAS, and may be waited for.
+    some = 8 if M.shape[-1] > 512 else len(M)
+    for lower, turned in zip(M.mT.split(some), spare.mT.split(some), strict=True):
+        torch.linalg.solve_triangular(lower, turned, upper=False, out=turned)
+    # M⁻¹ = U Uᵀ with U upper: rows and columns up to the end of a block need only what
+    # of U lies right of them.
+    blocks = _blocks(M.shape[-1])
+    if len(blocks) == 1:
+        torch.bmm(spare, spare.mT, out=M)
+        return
+    M.zero_()
+    for start, end in blocks:
+        part = spare[:, :end, start:end]
+        M[:, :end, :end].baddbmm_(part, part.mT)
+
+
+def symmetric_product(added: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Return ``added + left right``, which is known to be symmetric.
+
+    Of large matrices only the blocks at and below the diagonal are computed.
+    """
+    blocks = _blocks(left.shape[-1])
+    if len(blocks) == 1:
+        return torch.baddbmm(added, left, right)
+    out = torch.empty_like(added)
+    for start, end in blocks:
+        below = out[:, start:end, :end]
+        below.copy_(added[:, start:end, :end])
+        below.baddbmm_(left[:, start:end], right[:, :, :end])
+        out[:, :start, start:end] = below[:, :, :start].mT
+    return out
+
+
+def _blocks(size: int) -> list[tuple[int, int]]:
+    """Cut the rows of a matrix where that pays: where products take the time."""
+    if size < _LARGE:
+        return [(0, size)]
+    ends = [size * part // _PARTS for part in range(_PARTS + 1)]
+    return list(itertools.pairwise(ends))
 
 
 @contextmanager

@@ -38,7 +38,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from variegate.tensors.factorisation import doubtful_pivot, factor, invert
+from variegate.tensors.factorisation import (
+    doubtful_pivot,
+    factor,
+    invert,
+    symmetric_product,
+)
 
 __all__ = ["Resolvent", "raise_diagonal"]
 
@@ -108,7 +113,7 @@ class Resolvent:
         if W is not None:
             torch.mul(self.M, (c**2 * W)[:, None, :], out=self.spare)
             if of_log_det:
-                G = torch.baddbmm(self.M, self.spare, self.M)
+                G = symmetric_product(self.M, self.spare, self.M)
             else:
                 G = torch.bmm(self.spare, self.M)
         return G.mul_(r[:, :, None]).mul_(r[:, None, :])
