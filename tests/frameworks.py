@@ -13,7 +13,7 @@ FRAMEWORKS = {
 
 
 #: Rooms in which every module needs PyTorch.
-PYTORCH = ("variegate.tensors", "variegate.torch")
+PYTORCH = ("variegate.tensors", "variegate.torch", "variegate.learning.device.")
 
 
 def is_installed(module):

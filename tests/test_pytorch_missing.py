@@ -14,3 +14,21 @@ def test_without_pytorch_the_message_says_how_to_get_it(module):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "pip install 'variegate[torch]'" in done.stderr
+
+
+def fit_without_pytorch(device):
+    code = (
+        "import sys, numpy as np, variegate as vg; sys.modules['torch'] = None; "
+        f"model = vg.LargeMarginDPP(kernel=vg.Linear(), device={device!r}, l2=0.1); "
+        "model.fit([np.eye(3)], [[0]]); print('learned')"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_learning_on_a_device_says_how_to_get_pytorch(device):
+    assert "pip install 'variegate[torch]'" in fit_without_pytorch(device).stderr
+
+
+def test_auto_is_numpy_without_pytorch():
+    assert fit_without_pytorch("auto").stdout == "learned\n"

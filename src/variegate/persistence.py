@@ -89,8 +89,8 @@ Reader = Callable[[Mapping[str, Any], Own], Any]
 _readers: dict[str | None, Reader] = {}
 #: The entry points by which applications register readers of their types of models.
 _APPLICATIONS = "variegate.applications"
-#: Settings that are code or live state, and so are not stored.
-_NOT_STORED = ("kernel", "callback", "verbose")
+#: Settings that are code, live state or about a machine, and so are not stored.
+_NOT_STORED = ("kernel", "callback", "verbose", "device")
 
 
 def register(kind: str | None, reader: Reader) -> None:

@@ -56,11 +56,12 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
             f"item {array[outside][0]} is out of range: there are {n_items} items, "
             f"numbered 0 to {n_items - 1}"
         )
-    members, counts = np.unique(array, return_counts=True)
-    if (counts > 1).any():
+    members = np.sort(array)
+    repeated = members[1:] == members[:-1]
+    if repeated.any():
         is_mask = len(array) == n_items and int(members[-1]) <= 1
         raise ValueError(
-            f"item {members[counts > 1][0]} is repeated in the subset"
+            f"item {members[1:][repeated][0]} is repeated in the subset"
             + is_mask * ": if 1 marks the chosen items, give it as mask.astype(bool)"
         )
     return members.astype(np.intp)

@@ -145,6 +145,11 @@ _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
 )  # fmt: skip
 @MEMORY
 @JOBS
+@click.option(
+    "--device", metavar="NAME",
+    help="Where models are learned: cuda for a GPU, cuda:1 for the second, auto for a "
+    "GPU where there is one, cpu for PyTorch there. All but auto need the extra torch.",
+)  # fmt: skip
 @output_option("--html", help="Write a report, as one page.")
 @click.option(
     "--report", type=FOLDER, metavar="DIR",

@@ -91,6 +91,14 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         rounding.  One thread by default.
     verbose : bool, default=False
         Whether to say on standard error how far learning has come.
+    device : None, "auto", "cpu", "cuda" or "cuda:1", default=None
+        Where learning computes.  None: the CPU, by NumPy and compiled code.  Anything
+        else needs PyTorch (``pip install 'variegate[torch]'``): a GPU, the first or by
+        its number, or PyTorch on the CPU; "auto" is a GPU where there is one and None
+        otherwise.  What is learned does not depend on it but for rounding, and is not
+        tied to it: a model file holds no device, and ``predict`` does not use one.
+        Worth it from thousands of ground sets, or sets of a thousand items, on; kernels
+        with parameters other than the library's own are refused.
 
     Attributes
     ----------
@@ -137,6 +145,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: bool = False,
+        device: str | None = None,
     ) -> None:
         self.lam = lam
         self.omega = omega
@@ -154,6 +163,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.device = device
 
     # Learning ---------------------------------------------------------------------
 

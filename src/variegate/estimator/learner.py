@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,8 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from variegate._random import generator
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel, MultipleKernel
+from variegate.learning.device_name import device_named
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problem import TrainingProblem
+from variegate.learning.parameters import ParameterSpace
+from variegate.learning.problems import problem_of
 from variegate.learning.streamed_problem import StreamedProblem
 from variegate.report.telling import Teller
 from variegate.solvers import (
@@ -36,6 +38,14 @@ if TYPE_CHECKING:
 __all__ = ["Learned", "Learner"]
 
 
+class _Problem(Protocol):
+    """What a model is read from, and starts are put together for."""
+
+    space: ParameterSpace
+    center: FloatArray
+    kernel: Kernel
+
+
 class Learned(NamedTuple):
     """What a solver found: a fitted kernel, ``theta``, ``intercept`` and ``kernel``.
 
@@ -47,9 +57,7 @@ class Learned(NamedTuple):
     result: SolverResult
 
     @classmethod
-    def of(
-        cls, problem: TrainingProblem | StreamedProblem, result: SolverResult
-    ) -> Learned:
+    def of(cls, problem: _Problem, result: SolverResult) -> Learned:
         """Read the solution of a problem."""
         parts = problem.space.unpack(result.parameters)
         parts["intercept"] = parts["intercept"] - problem.center @ parts["theta"]
@@ -85,7 +93,8 @@ class Learner:
     def _settings(self) -> dict[str, Any]:
         """Return what problems of lists and of streams are both told."""
         names = ("fit_intercept", "l2", "jitter")
-        return {name: getattr(self.model, name) for name in names}
+        given = {name: getattr(self.model, name) for name in names}
+        return given | {"device": device_named(self.model.device)}
 
     def learn(
         self,
@@ -111,7 +120,7 @@ class Learner:
         """Learn from all examples at once, from every start; keep the best."""
         listed = examples.examples
         kernel = self._kernel().fit([example.ground_set for example in listed])
-        problem = TrainingProblem.of(
+        problem = problem_of(
             listed,
             kernel,
             self.loss,
@@ -235,7 +244,7 @@ class Learner:
         kept = (adam, problem.center, problem.scale)
         return Learned.of(problem, adam.result(value)), kept
 
-    def _first_start(self, problem: TrainingProblem | StreamedProblem) -> FloatArray:
+    def _first_start(self, problem: _Problem) -> FloatArray:
         space = problem.space
         parts = space.unpack(space.center())
         if self.known is not None:
@@ -245,7 +254,7 @@ class Learner:
             parts["intercept"] = parts["intercept"] + problem.center @ parts["theta"]
         return space.pack(parts)
 
-    def _starts(self, problem: TrainingProblem) -> Iterator[FloatArray]:
+    def _starts(self, problem: _Problem) -> Iterator[FloatArray]:
         """Yield the first start, then others with kernel parameters at random."""
         first = self._first_start(problem)
         yield first

@@ -8,6 +8,7 @@ from variegate._random import check_random_state
 from variegate._validation import check_count, check_flag, check_number
 from variegate.decoding import as_decoder
 from variegate.kernels import Kernel
+from variegate.learning.device_name import device_named
 from variegate.solvers import as_solver
 
 if TYPE_CHECKING:
@@ -33,5 +34,6 @@ def check_settings(model: LargeMarginDPP) -> None:
     check_random_state(model.random_state)
     if model.n_jobs not in (None, -1):
         check_count("n_jobs", model.n_jobs)
+    device_named(model.device)
     as_solver(model.solver, model.max_iter, model.tol)
     as_decoder(model.decoder)

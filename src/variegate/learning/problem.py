@@ -31,13 +31,14 @@ from variegate.learning.coordinates import (
 )
 from variegate.learning.dual_stack import DualStack, EmbeddedStack
 from variegate.learning.factors import low_rank_factors, prepared_embedding
+from variegate.learning.infeasible import not_definite, zero_probability
 from variegate.learning.objective import (
     LargeMarginLoss,
     Targets,
     ZeroProbabilityError,
     impossible_item,
 )
-from variegate.learning.parameters import InfeasibleError
+from variegate.learning.penalty import penalized
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
     Resolvent,
@@ -193,13 +194,7 @@ class TrainingProblem:
         for stack_value, stack_gradient in self._each_stack(parts):
             value += stack_value
             gradient += stack_gradient
-        theta = parts["theta"]
-        gradient /= self.n_sets
-        penalty, slope = self.kernel.penalty_and_gradient(parts["kernel"])
-        self.space.unpack(gradient)["theta"][:] += self.l2 * theta
-        self.space.unpack(gradient)["kernel"][:] += slope
-        penalty += 0.5 * self.l2 * float(theta @ theta)
-        return value / self.n_sets + penalty, gradient
+        return penalized(self, parts, value, gradient)
 
     def expected_f(self, flat: FloatArray) -> float:
         r"""Return the mean of the expected F-scores at a point of ``space``.
@@ -267,20 +262,9 @@ class TrainingProblem:
         try:
             return compute()
         except ZeroProbabilityError as error:
-            raise InfeasibleError(
-                positions[error.index],
-                "its subset has probability zero, because the similarity of its items "
-                "is singular (more items than the similarity has rank, or an item "
-                f"twice). Raise jitter (now {self.jitter:g}), a ridge on the "
-                "similarity, or drop items from the subset",
-            ) from None
+            raise zero_probability(positions[error.index], self.jitter) from None
         except NotPositiveDefiniteError as error:
-            raise InfeasibleError(
-                positions[error.index],
-                "L + I is not positive definite. The similarity is singular or not "
-                "positive semidefinite, or the qualities are extreme; raise jitter "
-                f"(now {self.jitter:g})",
-            ) from None
+            raise not_definite(positions[error.index], self.jitter) from None
 
 
 def _groups_of_equal_size(

@@ -2,7 +2,7 @@
 
 :class:`StreamedProblem` is to :class:`~variegate.solvers.MiniBatch` what a
 :class:`~variegate.learning.problem.TrainingProblem` is to the other solvers; it makes
-one of those for every batch.
+one of those for every batch, or one for a device.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +26,11 @@ from variegate.learning.coordinates import (
 )
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
+from variegate.learning.problems import problem_of
 from variegate.streaming import Example, Examples, ListedExamples
+
+if TYPE_CHECKING:
+    from variegate.learning.device.problem import DeviceProblem
 
 __all__ = ["StreamedProblem", "ValidationError"]
 
@@ -79,6 +83,8 @@ class StreamedProblem:
         and ``center``: if not given, 1000, or as many as fit into 64 MiB.
     settle : bool
         Whether to call the kernel's ``fit``.
+    device : str, optional
+        A device of PyTorch that batches are brought to.
     """
 
     def __init__(
@@ -94,6 +100,7 @@ class StreamedProblem:
         jitter: float = 1e-6,
         n_sample: int | None = None,
         settle: bool = True,
+        device: str | None = None,
     ) -> None:
         self.examples = examples
         self.kernel = kernel
@@ -101,6 +108,7 @@ class StreamedProblem:
         self.fit_intercept = fit_intercept
         self.l2 = l2
         self.jitter = jitter
+        self.device = device
         self.n_held_out = n_held_out
         stream = examples.starting_at(0)
         held_out = list(islice(stream, n_held_out))
@@ -130,9 +138,9 @@ class StreamedProblem:
             with self._judging():
                 self._held_out = self.batch([*validation, *held_out])
 
-    def batch(self, examples: Sequence[Example]) -> TrainingProblem:
+    def batch(self, examples: Sequence[Example]) -> TrainingProblem | DeviceProblem:
         """Return the objective of some examples."""
-        return TrainingProblem.of(
+        return problem_of(
             examples,
             self.kernel,
             self.loss,
@@ -141,6 +149,7 @@ class StreamedProblem:
             jitter=self.jitter,
             center=self.center,
             scale=self.scale,
+            device=self.device,
         )
 
     def blocks(self, size: int, first: int = 0) -> Iterator[list[Example]]:

@@ -44,7 +44,7 @@ class FittedSelector(Application):
     _feature_set = "the table"
     #: The estimator is stored as the models, and the rest is about the machine.
     _not_stored = (
-        "estimator", "kernel", "decoder", "n_jobs", "memory", "verbose",
+        "estimator", "kernel", "decoder", "n_jobs", "device", "memory", "verbose",
     )  # fmt: skip
 
     columns_: Columns

@@ -138,12 +138,16 @@ class TableSelector(JudgedSelector):
         What is learned with.  By default one that suits most tables:
         ``LargeMarginDPP(lam=4.0, l2=1e-4, decoder="greedy", max_iter=200, tol=1e-2)``.
         Its ``omega``, ``random_state`` and ``warm_start`` do not matter: the selector
-        has its own.  Of ``lam``, ``kernel``, ``l2``, ``decoder``, ``max_iter``, ``tol``
-        and ``n_jobs``, those that are given to the selector, and not None, count in
-        place of the estimator's.
+        has its own.  Of ``lam``, ``kernel``, ``l2``, ``decoder``, ``max_iter``,
+        ``tol``, ``n_jobs`` and ``device``, those that are given to the selector, and
+        not None, count in place of the estimator's.
     verbose : bool, default=False
         Whether to say on standard error how far the work has come, about once a second,
         where no ``progress`` is given.
+    device : str, optional
+        Where models are learned, for example "cuda" or "auto": see
+        :class:`variegate.LargeMarginDPP`.  What is compared on few groups before, and
+        all that follows, is done on the CPU.
 
     Attributes
     ----------
@@ -220,6 +224,7 @@ class TableSelector(JudgedSelector):
         estimator: LargeMarginDPP | None = None,
         relevance: str | None = None,
         verbose: bool = False,
+        device: str | None = None,
     ) -> None:
         self.group = group
         self.label = label
@@ -249,6 +254,7 @@ class TableSelector(JudgedSelector):
         self.estimator = estimator
         self.relevance = relevance
         self.verbose = verbose
+        self.device = device
 
     # Learning ---------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 #: Parameters that count in place of those of the estimator.
-_SHORT = ("lam", "l2", "decoder", "max_iter", "tol", "n_jobs")
+_SHORT = ("lam", "l2", "decoder", "max_iter", "tol", "n_jobs", "device")
 
 #: Parameters that say what columns are.
 _COLUMNS = (

@@ -202,7 +202,7 @@ class Lesson:
         decoder = estimator.decoder if winner.rule.k else winner.rule.how
         search = clone(self.search).set_params(
             estimator=clone(estimator).set_params(
-                callback=None, n_jobs=None, decoder=decoder
+                callback=None, n_jobs=None, device=None, decoder=decoder
             ),
             omegas=self.omegas or TUNING_OMEGAS,
             cv=min(3, len(numbers)),
@@ -290,7 +290,7 @@ class Lesson:
             family = way.family(omegas, *data, progress=fitted, **others)
         for model in family.models:
             # How the models were made, less what is about this machine and this table.
-            model.set_params(n_jobs=None, solver=self.estimator.solver)
+            model.set_params(n_jobs=None, device=None, solver=self.estimator.solver)
         how = winner.rule.how
         ordering = how if isinstance(how, Ordering) else None
         return Way(family, omega, winner.rule.k, ordering)

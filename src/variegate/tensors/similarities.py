@@ -19,6 +19,7 @@ from torch import Tensor
 __all__ = [
     "anchored_gaussian",
     "gaussian",
+    "kind_roots",
     "kinds",
     "linear",
     "metric",
@@ -163,11 +164,16 @@ def kinds(features: Tensor, weight: Tensor, bias: Tensor, apart: Tensor) -> Tens
     apart : tensor of one number
         ``ε``, between 0 and 1.
     """
-    # The roots of probabilities, of which small ones keep a finite slope.
-    roots = torch.exp(0.5 * torch.log_softmax(features @ weight.T + bias, dim=-1))
+    roots = kind_roots(features, weight, bias)
     S = (1.0 - apart) * (roots @ roots.mT)
     same = torch.eye(S.shape[-1], dtype=torch.bool, device=S.device)
     return S.masked_fill(same, 1.0)
+
+
+def kind_roots(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return the roots (..., N, n_kinds) of the probabilities to be of each kind."""
+    # By the logarithm, so that small ones keep a finite slope.
+    return torch.exp(0.5 * torch.log_softmax(features @ weight.T + bias, dim=-1))
 
 
 def metric(features: Tensor, weight: Tensor) -> Tensor:

@@ -132,12 +132,14 @@ class KernelSearch:
         """Return a model that is fitted well enough to be compared."""
         model: LargeMarginDPP = clone(self.estimator)
         most = min(model.max_iter, MAX_ITER)
-        model.set_params(kernel=kernel, max_iter=most, callback=None, n_jobs=None)
+        # Of few ground sets: a device would be longer in starting.
+        here = {"callback": None, "n_jobs": None, "device": None}
+        model.set_params(kernel=kernel, max_iter=most, **here)
         return model
 
     def _in_full(self, contender: Any) -> Any:
         """Return a contender that is fitted to the end."""
-        names = ("max_iter", "callback", "n_jobs")
+        names = ("max_iter", "callback", "n_jobs", "device")
         model = clone(contender.model)
         model.set_params(**{name: getattr(self.estimator, name) for name in names})
         return replace(contender, model=model)

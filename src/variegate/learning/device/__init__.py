@@ -1,0 +1,1 @@
+"""Learning on a device, by PyTorch: imported only where one is asked for."""

@@ -1,0 +1,58 @@
+"""The device that a model learns on, by name."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["device_named"]
+
+
+def device_named(device: Any) -> str | None:
+    """Return the name by which PyTorch knows a device; None for NumPy on the CPU.
+
+    "auto" is the first GPU if there is one that PyTorch can use, and None otherwise.
+
+    Raises
+    ------
+    ValueError
+        If there is no such device.
+    ImportError
+        If PyTorch is not installed.
+    """
+    if device is None:
+        return None
+    if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        raise ValueError(
+            "device must be None, 'auto', 'cpu', 'cuda', or a GPU by its number such "
+            f"as 'cuda:1', got {device!r}"
+        )
+    if device == "auto":
+        return "cuda" if _n_gpus(needed=False) else None
+    if device == "cpu":
+        _n_gpus()
+        return device
+    n_gpus = _n_gpus()
+    if not n_gpus:
+        raise ValueError(
+            f"device={device!r}, but PyTorch finds no GPU on this machine that it can "
+            "use: leave device out, or say device='auto', which takes one where there "
+            "is one"
+        )
+    if int(device.partition(":")[2] or 0) >= n_gpus:
+        last = "cuda:0" if n_gpus == 1 else f"cuda:0 to cuda:{n_gpus - 1}"
+        raise ValueError(f"device={device!r}, but this machine has {last}")
+    return device
+
+
+def _n_gpus(needed: bool = True) -> int:
+    """Return how many GPUs PyTorch can use."""
+    try:
+        import variegate.tensors  # noqa: F401  (says in words where PyTorch is missing)
+    except ImportError:
+        if needed:
+            raise
+        return 0
+    import torch
+
+    return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0
