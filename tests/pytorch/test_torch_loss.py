@@ -54,6 +54,32 @@ def test_a_hundred_random_kernels_as_by_numpy(device, n_items):
     assert_close_by_set(gradient, np.array([slope for _, slope in expected]))
 
 
+@pytest.mark.parametrize("n_items", [100, 520])
+def test_large_kernels_as_by_numpy(device, n_items):
+    rng = np.random.default_rng(n_items)
+    L = random_kernels(rng, 2, n_items) / n_items
+    targets = np.arange(n_items) < np.array([[3], [30]])
+    value, gradient = evaluate(device, L, targets)
+    for position in range(2):
+        expected = vg.large_margin_loss(L[position], targets[position])
+        assert value[position].item() == pytest.approx(expected[0], rel=1e-10)
+        assert_close_by_set(gradient[position][None], expected[1][None], 1e-9)
+
+
+@pytest.mark.slow
+def test_many_random_kernels_as_by_numpy(device):
+    rng = np.random.default_rng(99)
+    for _ in range(200):
+        n_items = int(rng.integers(1, 120))
+        L, targets = random_kernels(rng, 50, n_items), random_targets(rng, 50, n_items)
+        u = rng.normal(size=(50, n_items))
+        value, in_S, in_u = evaluate(device, L, targets, u, jitter=1e-3)
+        expected = numpy_loss(L, u, targets, jitter=1e-3)
+        assert_close_by_set(value, expected[0])
+        assert_close_by_set(in_S, expected[1], 1e-9)
+        assert_close_by_set(in_u, expected[2], 1e-9)
+
+
 @pytest.mark.parametrize("n_items", [1, 4, 9, 17, 40])
 def test_similarities_and_qualities_with_costs_as_by_numpy(device, n_items):
     rng = np.random.default_rng(n_items)

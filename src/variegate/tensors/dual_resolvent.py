@@ -152,7 +152,7 @@ class DualResolvent:
         """
         included, excluded = self.marginals(F)
         A = self.root @ self.root.mT
-        Q = None if delta is None else (A @ delta @ A).to(F.dtype)
+        Q = None if delta is None else (A @ delta @ A).neg_().to(F.dtype)
         work = _Work(F, A.to(F.dtype), Q, self, W, scale, wanted is not None)
         slope = torch.zeros_like(self.share)
         if wanted is not None:
@@ -168,7 +168,7 @@ class DualResolvent:
 
 @dataclass(eq=False)
 class _Work:
-    """The gradient in ``F``, chunk by chunk."""
+    """The gradient in ``F``, chunk by chunk; ``Q`` is ``-A Δ A``."""
 
     F: Tensor
     A: Tensor
@@ -190,12 +190,11 @@ class _Work:
         for sets, rows in _chunks(self.F):
             part, out = self.F[sets, rows], in_F[sets, rows]
             torch.matmul(part, self.A[sets], out=out)
-            out *= factor[sets, rows, None]
             if self.Q is not None:
                 other = part @ self.Q[sets]
-                out -= other
+                torch.addcmul(other, out, factor[sets, rows, None], out=out)
                 other *= part
-                g[sets, rows] = self.at.share[sets, rows] * other.sum(dim=-1)
+                g[sets, rows] = -self.at.share[sets, rows] * other.sum(dim=-1)
             out *= by_row[sets, rows, None]
             if self.at.jitter:
                 diagonal = self._diagonal(g, sets, rows) - own[sets, rows]
