@@ -8,7 +8,18 @@ import torch
 from torch_cases import leaves
 
 import variegate.torch as vt
+from variegate.tensors import small_sets
 from variegate.torch import module
+
+
+@pytest.fixture(autouse=True, scope="module", params=["small", "any"])
+def path(request):
+    """The path that small sets take, and the one that is there for all."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "any":
+            patch.setattr(small_sets, "is_available", lambda X: False)
+        yield
+
 
 BAD = [
     ({"kernel": "no"}, "kernel must be a tensor of real numbers, got str"),

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from variegate.tensors import small_sets
 from variegate.tensors.factorisation import (
     doubtful_pivot,
     factor,
@@ -106,10 +107,40 @@ def loss_terms(
         of the diagonal; by default where it is in doubt.
     """
     # The place where a fused kernel for small sets takes over.
+    if tolerance is None and small_sets.is_available(X):
+        return _small_sets_terms(
+            X, log_quality, targets, mask, lam, hinge, gradient, jitter
+        )
     with full_precision(X):
         return _loss_terms(
             X, log_quality, targets, mask, lam, hinge, gradient, jitter, tolerance
         )
+
+
+def _small_sets_terms(
+    X: Tensor,
+    log_quality: Tensor | None,
+    targets: Targets,
+    mask: Tensor | None,
+    lam: float,
+    hinge: bool,
+    gradient: bool,
+    jitter: float,
+) -> LossTerms:
+    smallest = smallest_error(X.dtype)
+    value, G, slope, target_definite, definite = small_sets.evaluate(
+        X, log_quality, targets, mask, lam, smallest, jitter, gradient=gradient
+    )
+    failed = failures(target_definite, definite)
+    value, active, failed = judged(value, failed, hinge, X.dtype)
+    if G is None:
+        return LossTerms(value, None, None, failed)
+    raise_diagonal(G, jitter)
+    G.masked_fill_(~active[:, None, None], 0.0)
+    if log_quality is None:
+        return LossTerms(value, G.to(X.dtype), None, failed)
+    slope.masked_fill_(~active[:, None], 0.0)
+    return LossTerms(value, G.to(X.dtype), slope.to(X.dtype), failed)
 
 
 def _loss_terms(
