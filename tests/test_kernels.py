@@ -120,6 +120,12 @@ def test_default_bandwidths_surround_the_median_distance():
     np.testing.assert_allclose(kernel.bandwidths_[None], 2.0 * 2.0 ** np.arange(-3, 4))
 
 
+def test_default_bandwidths_of_very_many_ground_sets_follow_some_of_them():
+    near, far = (vg.GroundSet(np.array([[0.0], [gap]])) for gap in (1.0, 50.0))
+    kernel = vg.MultipleKernel().fit([near, far] * 6000)  # every other one counts
+    assert kernel.bandwidths_[None][3] == 1.0
+
+
 def test_sparse_and_dense_features_agree():
     rng = np.random.default_rng(0)
     dense = rng.standard_normal((6, 9)) * (rng.random((6, 9)) < 0.5)

@@ -108,6 +108,16 @@ def test_factors_of_no_weight_have_their_gradient(device):
     check_alike(here, there, point)
 
 
+def test_without_an_intercept(device):
+    examples = examples_of([5, 6, 30], eight)
+    kernel = vg.MultipleKernel([1.0, 2.0])
+    given = (examples, kernel, LargeMarginLoss())
+    here = TrainingProblem.of(*given, fit_intercept=False)
+    there = DeviceProblem(*given, device=device, fit_intercept=False)
+    assert there.space.size == 3 + 3
+    check_alike(here, there, a_point(here))
+
+
 def test_a_loss_below_the_hinge_is_nothing(device):
     # Costs so small that the margin takes the loss below zero.
     rng = np.random.default_rng(0)
@@ -234,6 +244,16 @@ def test_matrices_that_are_too_large_are_refused(device):
     message = "ground set 0: its similarity would be a matrix of 20,001 x 20,001"
     with pytest.raises(GroundSetError, match=message):
         DeviceProblem(examples, vg.Gaussian(1.0), LargeMarginLoss(), device=device)
+
+
+def test_a_device_with_too_little_memory_is_said(device, monkeypatch):
+    def too_much(*args, **kwargs):
+        raise torch.OutOfMemoryError("tried to allocate 100 GiB")
+
+    monkeypatch.setattr("variegate.learning.device.problem.loss_terms", too_much)
+    _, there = both(examples_of([5], eight), vg.Linear(), device)
+    with pytest.raises(MemoryError, match=f"memory of '{device}' is not enough.*batch"):
+        there.value_and_gradient(a_point(there))
 
 
 class Banded(vg.FixedKernel):

@@ -88,7 +88,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     n_jobs : int, optional
         Threads that ground sets are shared among while learning, with BLAS held to one
         each; -1 for one a core.  What is learned does not depend on it but for
-        rounding.  One thread by default.
+        rounding.  One thread by default; with a ``device``, nothing.
     verbose : bool, default=False
         Whether to say on standard error how far learning has come.
     device : None, "auto", "cpu", "cuda" or "cuda:1", default=None

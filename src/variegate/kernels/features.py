@@ -256,10 +256,13 @@ def pool_of_items(
     chosen = np.arange(ends[-1])
     if len(chosen) > POOLED_ITEMS:
         chosen = np.sort(generator.choice(len(chosen), POOLED_ITEMS, replace=False))
+    upto = np.searchsorted(chosen, ends)
+    first = np.concatenate([[0], upto[:-1]])
     parts = []
-    for ground_set, end in zip(ground_sets, ends, strict=True):
-        first = end - len(ground_set)
-        rows = chosen[(chosen >= first) & (chosen < end)] - first
+    for place in np.flatnonzero(first < upto):
+        ground_set = ground_sets[place]
+        before = ends[place] - len(ground_set)
+        rows = chosen[first[place] : upto[place]] - before
         part = ground_set.features(block)[rows]
         parts.append(part.toarray() if sparse.issparse(part) else part)
     return np.concatenate(parts)

@@ -31,6 +31,10 @@ FACTORED_SHARE = 3
 #: these are approximated: 4 million pairs, 32 MB, whatever the size of the set.
 MEDIAN_ITEMS = 2000
 
+#: Ground sets, evenly spaced, that this median is taken over where there are more: of
+#: so many of ten items, in a second.
+MEDIAN_SETS = 10_000
+
 #: Items, drawn at random, that landmarks of Nyström's method are chosen among:
 #: choosing takes time in proportion to them.
 POOLED_ITEMS = 20_000

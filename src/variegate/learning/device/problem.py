@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -97,10 +98,11 @@ class DeviceProblem:
         )
         self.scale = feature_scale(ground_sets, self.center) if scale is None else scale
         self.space = parameter_space(self.scale, fit_intercept, kernel)
-        self._stacks: list[Stack] = [
-            self._stack([examples[place] for place in places], factors)
-            for places, factors in _together(examples, kernel, device)
-        ]
+        with _room(device):
+            self._stacks: list[Stack] = [
+                self._stack([examples[place] for place in places], factors)
+                for places, factors in _together(examples, kernel, device)
+            ]
 
     def _stack(
         self, examples: list[Example], low_rank: Sequence[Factors] | int | None
@@ -115,6 +117,10 @@ class DeviceProblem:
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
+        with _room(self.device):
+            return self._value_and_gradient(flat)
+
+    def _value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         at = Point.of(flat, self.space, self.device)
         total = torch.zeros(
             self.space.size + 2, dtype=torch.float64, device=self.device
@@ -161,6 +167,19 @@ class DeviceProblem:
         position, reason = min(found)
         words = zero_probability if reason == ZERO_PROBABILITY else not_definite
         return words(position, self.jitter)
+
+
+@contextmanager
+def _room(device: str) -> Iterator[None]:
+    """Say in words that a device has too little memory."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise MemoryError(
+            f"the memory of {device!r} is not enough for these ground sets and what is "
+            'held of them: learn in batches (solver="minibatch"), with fewer '
+            "similarities, or leave device out"
+        ) from error
 
 
 def _together(
