@@ -259,7 +259,7 @@ def pool_of_items(
     upto = np.searchsorted(chosen, ends)
     first = np.concatenate([[0], upto[:-1]])
     parts = []
-    for place in np.flatnonzero(first < upto):
+    for place in np.flatnonzero(first < upto).tolist():
         ground_set = ground_sets[place]
         before = ends[place] - len(ground_set)
         rows = chosen[first[place] : upto[place]] - before
