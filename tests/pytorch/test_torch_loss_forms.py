@@ -248,6 +248,28 @@ def test_gradients_may_be_asked_for_again(device):
         torch.testing.assert_close(2.0 * first, second)
 
 
+@pytest.mark.parametrize("with_mask", [False, True])
+@pytest.mark.parametrize("low_rank", [False, True])
+def test_no_number_is_looked_at(low_rank, with_mask):
+    # Tensors of this device have no numbers: whoever asked for one would fail here,
+    # and wait on a GPU.
+    like = {"dtype": torch.float64, "device": "meta", "requires_grad": True}
+    F, u = torch.zeros(3, 600, 20, **like), torch.zeros(3, 600, **like)
+    targets = torch.zeros(3, 4, dtype=torch.long, device="meta")
+    mask = torch.ones(3, 600, dtype=torch.bool, device="meta") if with_mask else None
+    given = {"log_quality": u, "mask": mask, "jitter": 1e-3}
+    for function, *more in (
+        (vt.large_margin_loss, targets),
+        (vt.log_prob, targets),
+        (vt.log_normalizer,),
+        (vt.marginals,),
+        (vt.expected_size,),
+    ):
+        kernel = vt.LowRank(F) if low_rank else F @ F.mT
+        slopes = torch.autograd.grad(function(kernel, *more, **given).sum(), (F, u))
+        assert [slope.shape for slope in slopes] == [F.shape, u.shape]
+
+
 def test_nothing_waits_for_a_gpu(device):
     rng = np.random.default_rng(12)
     F, u = leaves(device, rng.normal(size=(3, 90, 100)), rng.normal(size=(3, 90)))

@@ -2,7 +2,8 @@
 
 LAPACK, called once a matrix, takes longer than the arithmetic of a small one.  Loss and
 gradient of 1000 sets of 10 items take a third of the time that they take by
-:mod:`variegate.tensors.dense`, of 32 sets of 50 items half.  Always in double precision.
+:mod:`variegate.tensors.dense`, of 32 sets of 50 items half.  Always in double
+precision.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ def batch_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return losses (B,) and what each set failed by."""
     function = _DualLoss if batch.is_low_rank else _DenseLoss
-    with torch.autocast(batch.kernel.device.type, enabled=False):
+    with _without_autocast(batch.kernel.device.type):
         value, failed = function.apply(
             batch.kernel, batch.log_quality, targets, batch.mask, settings
         )
@@ -54,11 +55,19 @@ def batch_loss(
 def batch_marginals(batch: Batch, jitter: float) -> tuple[Tensor, Tensor]:
     """Return ``K_ii`` (B, N), 0 at padding, and which sets have them."""
     function = _DualMarginals if batch.is_low_rank else _DenseMarginals
-    with torch.autocast(batch.kernel.device.type, enabled=False):
+    with _without_autocast(batch.kernel.device.type):
         included, definite = function.apply(
             batch.kernel, batch.log_quality, batch.mask, jitter
         )
     return included, definite
+
+
+def _without_autocast(device_type: str) -> AbstractContextManager[Any]:
+    """Return a context in which nothing is done in half precision."""
+    context: AbstractContextManager[Any] = nullcontext()
+    if torch.amp.is_autocast_available(device_type):
+        context = torch.autocast(device_type, enabled=False)
+    return context
 
 
 def _once(backward: Callable[..., Any]) -> Callable[..., Any]:
