@@ -81,7 +81,8 @@ $(PYTORCH)/.ready: pyproject.toml
 	test -x $(PYTORCH)/bin/python || $(PYTHON) -m venv $(PYTORCH)
 	$(PYTORCH)/bin/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
 	$(PYTORCH)/bin/python -m pip install --quiet --disable-pip-version-check \
-	    --editable '.[torch,cli,tables]' 'hypothesis>=6.100' 'pytest>=8.0' 'pytest-xdist>=3.5'
+	    --editable '.[torch,cli,tables]' 'hypothesis>=6.100' 'pytest>=8.0' 'pytest-xdist>=3.5' \
+	    'triton>=3.2'
 	touch $@
 
 clean:

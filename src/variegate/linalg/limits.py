@@ -39,6 +39,17 @@ MEDIAN_SETS = 10_000
 #: choosing takes time in proportion to them.
 POOLED_ITEMS = 20_000
 
+# On a GPU -------------------------------------------------------------------------
+
+#: Sets of up to so many items go through one kernel, a set a program; above it, one
+#: call of cuSOLVER or cuBLAS a step is faster.  Of an H200, where these are measured:
+#: see ``variegate bench torch``.
+FUSED_ITEMS = 64
+
+#: Up to so many items, that kernel makes the whole gradient; above it, cuBLAS
+#: multiplies two matrices that it makes.
+WHOLE_ITEMS = 32
+
 # Representations ------------------------------------------------------------------
 
 #: Up to so many items a learned ensemble is held as a matrix, with its jitter; beyond,

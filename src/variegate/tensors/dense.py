@@ -20,7 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from variegate.tensors import small_sets
+from variegate.tensors import fused, small_sets
 from variegate.tensors.factorisation import (
     doubtful_pivot,
     factor,
@@ -106,11 +106,23 @@ def loss_terms(
         A subset has probability zero where a squared pivot is no more than this share
         of the diagonal; by default where it is in doubt.
     """
-    # The place where a fused kernel for small sets takes over.
     if tolerance is None and small_sets.is_available(X):
         return _small_sets_terms(
             X, log_quality, targets, mask, lam, hinge, gradient, jitter
         )
+    if fused.is_for(X):
+        with full_precision(X):
+            return fused.loss_terms(
+                X,
+                log_quality,
+                targets,
+                mask,
+                lam,
+                hinge,
+                gradient=gradient,
+                jitter=jitter,
+                tolerance=tolerance,
+            )
     with full_precision(X):
         return _loss_terms(
             X, log_quality, targets, mask, lam, hinge, gradient, jitter, tolerance

@@ -1,0 +1,157 @@
+"""The kernel for small sets agrees with the closed forms that it stands for.
+
+Without a GPU, Triton interprets it.
+"""
+
+import importlib.util
+import os
+
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+if importlib.util.find_spec("triton") is None:
+    pytest.skip("needs Triton", allow_module_level=True)
+
+from variegate.tensors import fused
+from variegate.tensors.dense import _loss_terms
+from variegate.tensors.targets import Targets
+
+TOLERANCE = {torch.float64: 1e-11, torch.float32: 2e-3}
+
+
+def batch(device, dtype, n_sets, n_items, seed, spread=1.0):
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    F = normal(n_sets, n_items, n_items + 3)
+    S = F @ F.mT / n_items
+    u = spread * normal(n_sets, n_items)
+    wanted = torch.rand(n_sets, n_items, generator=generator) < 0.3
+    cost = torch.rand(n_sets, n_items, generator=generator, dtype=torch.float64)
+    return [
+        each.to(device, dtype if each.is_floating_point() else None)
+        for each in (S, u, wanted, cost)
+    ]
+
+
+def compare(X, u, targets, mask, *, lam=1.0, hinge=False, gradient=True, jitter=0.0):
+    ours = fused.loss_terms(
+        X, u, targets, mask, lam, hinge, gradient=gradient, jitter=jitter
+    )
+    theirs = _loss_terms(X, u, targets, mask, lam, hinge, gradient, jitter, None)
+    assert torch.equal(ours.failed, theirs.failed)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert (mine is None) == (other is None)
+        if mine is not None:
+            rtol = TOLERANCE[X.dtype]
+            most = other[other.isfinite()].abs().max() if other.numel() else 0.0
+            torch.testing.assert_close(
+                mine, other, rtol=rtol, atol=rtol * float(most), equal_nan=True
+            )
+    return ours
+
+
+def of(wanted, cost, mask=None):
+    return Targets.of(
+        wanted,
+        cost.shape[1],
+        false_positive=cost,
+        false_negative=2.0 * cost,
+        mask=mask,
+        dtype=cost.dtype,
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("n_items", [1, 2, 10, 17, 33])
+@pytest.mark.parametrize("with_quality", [True, False])
+def test_loss_and_gradient(device, dtype, n_items, with_quality):
+    S, u, wanted, cost = batch(device, dtype, 3, n_items, seed=n_items)
+    if not with_quality:
+        q = torch.exp(u)
+        S, u = q[:, :, None] * S * q[:, None, :], None
+    compare(S, u, of(wanted, cost), None)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"lam": 0.0},
+        {"lam": 2.5, "hinge": True},
+        {"jitter": 1e-3},
+        {"gradient": False},
+        {"gradient": False, "lam": 0.0},
+    ],
+)
+@pytest.mark.parametrize("n_items", [9, 40])
+def test_settings(device, setting, n_items):
+    S, u, wanted, cost = batch(device, torch.float64, 4, n_items, seed=5)
+    compare(S, u, of(wanted, cost), None, **setting)
+
+
+def test_hinge_makes_everything_zero(device):
+    S, u, wanted, cost = batch(device, torch.float64, 3, 6, seed=1)
+    u = torch.where(wanted, 12.0, -12.0).to(u)
+    terms = compare(S, u, of(wanted, cost), None, hinge=True)
+    assert (terms.value == 0.0).all()
+    assert (terms.similarity_gradient == 0.0).all()
+
+
+@pytest.mark.parametrize("n_items", [10, 40])
+def test_item_numbers(device, n_items):
+    S, u, _, cost = batch(device, torch.float64, 3, n_items, seed=2)
+    numbers = torch.tensor([[3, -1, 0], [-1, -1, -1], [9, 1, 5]], device=device)
+    compare(S, u, of(numbers, cost), None)
+    nothing = numbers[:, :0]
+    compare(S, u, of(nothing, cost), None)
+
+
+@pytest.mark.parametrize("n_items", [12, 35])
+def test_padding_of_any_content(device, n_items):
+    S, u, wanted, cost = batch(device, torch.float64, 3, n_items, seed=3)
+    mask = torch.ones_like(wanted)
+    mask[0, 4:7] = False
+    mask[2, 1:] = False
+    for each in (S.mT, S, u, cost):
+        each[~mask] = torch.nan
+    terms = compare(S, u, of(wanted & mask, cost, mask), mask)
+    assert (terms.quality_gradient[~mask] == 0.0).all()
+    assert (terms.similarity_gradient[~mask] == 0.0).all()
+
+
+def test_qualities_of_hundreds(device):
+    S, u, wanted, cost = batch(device, torch.float64, 6, 12, seed=4, spread=100.0)
+    terms = compare(S, u, of(wanted, cost), None)
+    assert terms.value.isfinite().all()
+    assert terms.similarity_gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("n_items", [8, 40])
+def test_failures_are_those_of_the_closed_form(device, n_items):
+    S, u, wanted, cost = batch(device, torch.float64, 5, n_items, seed=6)
+    wanted[:] = False
+    wanted[:, :2] = True
+    S[0, 1] = S[0, 0]  # an item twice, both wanted
+    S[0, :, 1] = S[0, :, 0]
+    S[1, 3, 3] = -1.0
+    u[2, 0] = torch.nan
+    S[3, 5, 6] = S[3, 6, 5] = torch.nan
+    terms = compare(S, u, of(wanted, cost), None)
+    assert terms.failed.tolist() == [1, 2, 2, 2, 0]
+
+
+def test_what_lies_anyhow_in_memory(device):
+    S, u, wanted, cost = batch(device, torch.float64, 2, 9, seed=7)
+    spread = torch.zeros(2, 9, 18, dtype=S.dtype, device=device)
+    spread[:, :, ::2] = S
+    compare(spread[:, :, ::2], u.T.contiguous().T, of(wanted, cost), None)
+    compare(
+        S[:1].expand(4, 9, 9),
+        u[:1].expand(4, 9),
+        of(wanted[:1].expand(4, 9), cost[:1].expand(4, 9)),
+        None,
+    )
