@@ -2,6 +2,7 @@
 
 import variegate.tensors  # noqa: F401  (says in words where PyTorch is missing)
 from variegate.tensors.low_rank import LowRank
+from variegate.torch.batch_sampler import DPPBatchSampler
 from variegate.torch.choosing import Subsets, greedy, sample
 from variegate.torch.loss import large_margin_loss
 from variegate.torch.module import LargeMarginLoss
@@ -19,6 +20,7 @@ from variegate.torch.similarities import (
 )
 
 __all__ = [
+    "DPPBatchSampler",
     "GaussianSimilarity",
     "KindsSimilarity",
     "LargeMarginLoss",
