@@ -28,7 +28,7 @@ _ROUNDING = 1e-12
 
 #: Numbers in the largest temporary of a block of samples: enough to fill a GPU, and for
 #: a processor few enough to stay near it.
-_BLOCK_ENTRIES = {"cuda": 2**26}
+_BLOCK_ENTRIES = {"cuda": 2**24}
 _BLOCK_ENTRIES_ELSEWHERE = 2**20
 
 
