@@ -18,6 +18,7 @@ import os
 import platform
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -28,10 +29,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
 from variegate.estimator import AllAlikeWarning
+from variegate.learning.device.point import Point
 from variegate.learning.device.problem import DeviceProblem
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.streaming import Example
+from variegate.tensors.dense import loss_terms
 
 N_ITEMS, N_QUALITY, N_SIMILARITY = 10, 8, 16
 #: Two items are about this far from each other.
@@ -105,8 +108,43 @@ def evaluations(ground_sets, subsets, share, device, jobs):
         "held_gb": 8e-9 * n_packed * kernel.n_weights,
         # Both passes over the similarities, if nothing else were done.
         "passes_gb_per_s": 2 * 8e-9 * n_packed * kernel.n_weights / on_device,
+        "parts_s": parts(there, point),
         **memory(device),
     }
+
+
+def parts(problem, point):
+    """Measure what an evaluation is made of, in seconds."""
+    at = Point.of(point, problem.space, problem.device)
+    found = dict.fromkeys(("qualities", "similarity", "loss", "pulling back"), 0.0)
+    for stack in problem._stacks:
+        for name, work in pieces(stack, at).items():
+            found[name] += seconds(partial(waited_for, work, problem.device), 5)
+    return found
+
+
+def pieces(stack, at):
+    """Return the work of an evaluation, piece by piece."""
+    batch, mask = stack.batch, stack.mask
+    u = at.log_quality(batch)
+    S, pull_back = stack.similarity(at.kernel)
+    loss = partial(
+        loss_terms, S, u, batch.targets, mask, 1.0, True, gradient=True, jitter=1e-6
+    )
+    G = loss().similarity_gradient
+    return {
+        "qualities": lambda: batch.quality.products(at.log_quality(batch).view(-1)),
+        "similarity": partial(stack.similarity, at.kernel),
+        "loss": loss,
+        "pulling back": partial(pull_back, G),
+    }
+
+
+def waited_for(work, device):
+    """Do some work, and wait until a GPU has done it."""
+    work()
+    if torch.device(device).type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def a_point(problem):
@@ -180,6 +218,8 @@ def main():
         f"{one['ratio']:.0f} times; prepared in {one['device_prepare_s']:.1f} s, on "
         f"the CPU in {one['cpu_prepare_s']:.0f} s (scaled up)"
     )
+    shares = [f"{name} {1e3 * s:.2f} ms" for name, s in one["parts_s"].items()]
+    print(f"of which, one after the other: {', '.join(shares)}")
     whole = fits(
         ground_sets[: given.n_fit], subsets[: given.n_fit], given.device, given.jobs
     )

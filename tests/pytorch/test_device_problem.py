@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import variegate as vg
 from instances import KERNELS, ScaledLinear
@@ -33,10 +35,10 @@ def examples_of(sizes, features, seed=0, costs=False):
         vg.GroundSet(rng.standard_normal((n, 3)), features(rng, n)) for n in sizes
     ]
     subsets = [np.sort(rng.permutation(n)[: max(1, min(n // 4, 7))]) for n in sizes]
-    given = [None, None]
+    both_costs = [None, None]
     if costs:
-        given = [[rng.uniform(0.5, 2.0, n) for n in sizes] for _ in range(2)]
-    return ListedExamples.of(ground_sets, subsets, 2.0, *given).examples
+        both_costs = [[rng.uniform(0.5, 2.0, n) for n in sizes] for _ in range(2)]
+    return ListedExamples.of(ground_sets, subsets, 2.0, *both_costs).examples
 
 
 def eight(rng, n):
@@ -45,11 +47,11 @@ def eight(rng, n):
 
 def both(examples, kernel, device, lam=2.0, jitter=1e-6):
     kernel = kernel.fit([example.ground_set for example in examples])
-    given = (examples, kernel, LargeMarginLoss(lam))
+    what = (examples, kernel, LargeMarginLoss(lam))
     options = {"l2": 0.1, "jitter": jitter}
     return (
-        TrainingProblem.of(*given, **options),
-        DeviceProblem(*given, device=device, **options),
+        TrainingProblem.of(*what, **options),
+        DeviceProblem(*what, device=device, **options),
     )
 
 
@@ -86,6 +88,30 @@ def test_every_kernel_has_the_same_objective(case, lam, device):
     assert there.expected_f(point) == pytest.approx(here.expected_f(point), rel=1e-9)
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 24), min_size=1, max_size=8),
+    share=st.sampled_from([0.0, 0.2, 0.5, 1.0]),
+    lam=st.sampled_from([0.0, 1.0, 4.0]),
+    scale=st.sampled_from([0.1, 1.0, 30.0]),
+    seed=st.integers(0, 1000),
+)
+def test_any_sizes_subsets_and_qualities(device, sizes, share, lam, scale, seed):
+    rng = np.random.default_rng(seed)
+    ground_sets = [
+        vg.GroundSet(rng.standard_normal((n, 2)), rng.standard_normal((n, 3)))
+        for n in sizes
+    ]
+    subsets = [rng.random(n) < share for n in sizes]  # all empty, or all that there is
+    examples = ListedExamples.of(ground_sets, subsets, 2.0).examples
+    kernel = vg.MultipleKernel([0.5, 2.0])
+    here, there = both(examples, kernel, device, lam)
+    point = a_point(here, seed)
+    here.space.unpack(point)["theta"][:] *= scale
+    check_alike(here, there, point)
+    assert there.expected_f(point) == pytest.approx(here.expected_f(point), rel=1e-9)
+
+
 @pytest.mark.parametrize("name", LOW_RANK)
 def test_large_sets_of_low_rank(name, device):
     sizes = [1, 5, 160, 80, 170, 300, 160]
@@ -111,9 +137,9 @@ def test_factors_of_no_weight_have_their_gradient(device):
 def test_without_an_intercept(device):
     examples = examples_of([5, 6, 30], eight)
     kernel = vg.MultipleKernel([1.0, 2.0])
-    given = (examples, kernel, LargeMarginLoss())
-    here = TrainingProblem.of(*given, fit_intercept=False)
-    there = DeviceProblem(*given, device=device, fit_intercept=False)
+    what = (examples, kernel, LargeMarginLoss())
+    here = TrainingProblem.of(*what, fit_intercept=False)
+    there = DeviceProblem(*what, device=device, fit_intercept=False)
     assert there.space.size == 3 + 3
     check_alike(here, there, a_point(here))
 

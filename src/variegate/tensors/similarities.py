@@ -11,6 +11,7 @@ ones in the rounding of large norms.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import torch
@@ -149,8 +150,8 @@ def multiple(
         As for :class:`variegate.MultipleKernel`.
     """
     parts = similarities(features, bandwidths, linear=linear, anchored=anchored)
-    terms = [weight * S for weight, S in zip(weights, parts, strict=True)]
-    return torch.stack(terms).sum(dim=0) if len(terms) > 1 else terms[0]
+    terms = (weight * S for weight, S in zip(weights, parts, strict=True))
+    return reduce(torch.add, terms)
 
 
 def kinds(features: Tensor, weight: Tensor, bias: Tensor, apart: Tensor) -> Tensor:

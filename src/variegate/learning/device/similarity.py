@@ -279,12 +279,9 @@ def _mixture(kernel: Mixture, batch: Batch) -> SimilarityOf:
     def similarity(parameters: Tensor) -> Similarity:
         weights, *own = parameters.split([len(parts), *sizes])
         found = [of(its) for of, its in zip(learned.values(), own, strict=True)]
-        terms = [
-            weights[place] * part.matrix
-            for place, part in zip(learned, found, strict=True)
-        ]
-        if packed is not None:
-            terms.append(packed.mixture(weights[places]))
+        S = 0.0 if packed is None else packed.mixture(weights[places])
+        for place, part in zip(learned, found, strict=True):
+            S = S + weights[place] * part.matrix
 
         def pull_back(G: Tensor) -> Tensor:
             slopes = torch.zeros_like(weights)
@@ -296,6 +293,6 @@ def _mixture(kernel: Mixture, batch: Batch) -> SimilarityOf:
                 gradients.append(weights[place] * part.pull_back(G))
             return torch.cat([slopes, *gradients])
 
-        return Similarity(torch.stack(terms).sum(dim=0), pull_back)
+        return Similarity(S, pull_back)
 
     return similarity
