@@ -61,7 +61,7 @@ class _Samples:
     items: Tensor
 
     def of(self, which: Tensor) -> _Samples:
-        """Return some of the samples."""
+        """Return some of the samples, by their places."""
         return _Samples(*(getattr(self, name)[which] for name in self.__dict__))
 
 
@@ -151,8 +151,8 @@ def _draw(
     while True:
         if rounds >= k:  # from here on some may have finished
             done = samples.counts >= samples.sizes
-            finished.append(samples.of(done))
-            samples = samples.of(~done)
+            finished.append(samples.of(done.nonzero().squeeze(1)))
+            samples = samples.of((~done).nonzero().squeeze(1))
             if len(samples.sizes) == 0:
                 return finished
         left = max(k - rounds, 1)
