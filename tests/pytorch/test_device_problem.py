@@ -134,6 +134,19 @@ def test_factors_of_no_weight_have_their_gradient(device):
     check_alike(here, there, point)
 
 
+@pytest.mark.parametrize("name", ["fourier", "kinds"])
+def test_what_is_too_much_at_once_is_taken_in_parts(name, device, monkeypatch):
+    sizes = [6, 5, 8, 7, 6, 160, 161, 175, 160]
+    examples = examples_of(sizes, eight)
+    entries = {"cpu": 130, "cuda": 130}
+    monkeypatch.setattr("variegate.learning.device.batch._ENTRIES", entries)
+    here, there = both(examples, LOW_RANK[name], device)
+    assert len(there._stacks) > 4
+    seen = [e.position for stack in there._stacks for e in stack.batch.examples]
+    assert sorted(seen) == list(range(len(sizes)))
+    check_alike(here, there, a_point(here))
+
+
 def test_without_an_intercept(device):
     examples = examples_of([5, 6, 30], eight)
     kernel = vg.MultipleKernel([1.0, 2.0])
