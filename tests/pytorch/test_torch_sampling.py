@@ -13,6 +13,8 @@ import variegate as vg
 import variegate.torch as vt
 from laws import KERNELS, P_VALUE, SIZE, exact_probabilities, factor, p_value
 from variegate.tensors import elementary, sampling
+from variegate.tensors.mixture import mixture_of, roots_of
+from variegate.tensors.residuals import DenseResiduals, FactoredResiduals
 
 torch.set_num_threads(1)
 
@@ -147,6 +149,26 @@ def test_the_law_of_widely_spread_qualities(spread, rank, device):
             share = as_array(samples, 20).mean(axis=0)
             deviation = np.sqrt(expected * (1.0 - expected) / 4000)
             assert (np.abs(share - expected) <= 5 * deviation + 1e-3).all()
+
+
+@pytest.mark.parametrize("rank", [10, 60, 80])
+@pytest.mark.parametrize("spread", [0.0, 5.0, 20.0, 100.0, 300.0])
+def test_marginal_kernels_whatever_the_qualities(spread, rank, device):
+    rng = np.random.default_rng(10)
+    F = rng.standard_normal((60, rank))
+    F /= np.linalg.norm(F, axis=1, keepdims=True)
+    u = rng.uniform(-spread, spread, 60)
+    expected = vg.LEnsemble.from_quality(F @ F.T, u).marginal_kernel()
+    features, log_quality = (torch.as_tensor(x, device=device)[None] for x in (F, u))
+    dense = DenseResiduals(features @ features.mT, log_quality, None, 60)
+    factored = FactoredResiduals(features, log_quality, None, rank, keep_columns=True)
+    for residuals in (dense, factored):
+        mixture = mixture_of(roots_of(residuals, min(rank, 60), None).Q)
+        V, kept = mixture.vectors[0].cpu().numpy(), mixture.kept[0].cpu().numpy()
+        np.testing.assert_allclose((V.T * kept) @ V, expected, rtol=0, atol=2e-13)
+        # Those that are kept with some probability are orthonormal.
+        V = V[kept > 1e-6]
+        np.testing.assert_allclose(V @ V.T, np.eye(len(V)), rtol=0, atol=1e-9)
 
 
 def test_marginals_and_sizes_of_many_items(device, blocks):

@@ -186,7 +186,8 @@ class FactoredResiduals(Residuals):
         n_columns: int | None = None,
         keep_columns: bool = False,
     ) -> None:
-        super().__init__(features.square().sum(dim=2), log_quality, mask)
+        lengths = torch.linalg.vector_norm(features, dim=2)
+        super().__init__(lengths.square(), log_quality, mask)
         n_sets, n_items = self.residual.shape
         self._features = features
         capacity = FIRST_COLUMNS if n_columns is None else max(n_columns, 1)
