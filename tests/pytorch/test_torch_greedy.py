@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 import variegate as vg
 import variegate.torch as vt
+from variegate.tensors.greedy import Room, choose
+from variegate.tensors.residuals import DenseResiduals, FactoredResiduals
 
 torch.set_num_threads(1)
 
@@ -172,6 +174,34 @@ def test_subsets_as_indicators(device):
         [True, False, True, False],
         [False, True, False, False],
     ]
+
+
+@pytest.mark.parametrize("with_budget", [False, True])
+def test_no_number_is_looked_at_in_the_rounds(with_budget):
+    # Tensors of this device have no numbers: whoever asked for one would fail here, and
+    # wait on a GPU.
+    F = torch.zeros((3, 40, 50), device="meta")
+    u, mask = (
+        torch.zeros((3, 40), device="meta"),
+        torch.ones((3, 40), device="meta") > 0,
+    )
+    for residuals in (
+        DenseResiduals(F @ F.mT, u, mask, 10),
+        FactoredResiduals(F, u, mask, 10),
+    ):
+        budget = torch.ones(3, device="meta")
+        room = Room(torch.ones_like(u), budget, mask, 10) if with_budget else None
+        assert choose(residuals, 10, room=room).items.shape == (3, 10)
+
+
+def test_half_precision_around_it_changes_nothing(device):
+    F, u, _ = random_batch(np.random.default_rng(7), 50, 20, 30)
+    u = torch.as_tensor(u, device=device).float()
+    for kernel in kernels_of(F.astype(np.float32), device).values():
+        expected = vt.greedy(kernel, 8, log_quality=u).items
+        with torch.autocast(torch.device(device).type, dtype=torch.bfloat16):
+            found = vt.greedy(kernel, 8, log_quality=u).items
+        assert torch.equal(found, expected)
 
 
 def test_nothing_to_choose_from(device):

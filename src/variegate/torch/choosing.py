@@ -15,6 +15,7 @@ from variegate.tensors.mixture import mixture_of, roots_of
 from variegate.tensors.residuals import DenseResiduals, FactoredResiduals
 from variegate.tensors.sampling import draw, draw_in_turn
 from variegate.torch.choosing_inputs import Kernels, as_kernels, check_k
+from variegate.torch.functions import without_autocast
 
 __all__ = ["Subsets", "greedy", "sample"]
 
@@ -104,9 +105,10 @@ def greedy(
     check_k(k, kernels.n_items)
     room = _room(kernels, k, budget, costs)
     most = min(kernels.largest_rank, kernels.n_items if k is None else k)
-    residuals = _residuals(kernels, None if k is None else most)
     above = 0.0 if k is None else -torch.inf
-    items, _ = choose(residuals, most, above=above, room=room, open_ended=k is None)
+    with without_autocast(kernels.device.type):
+        residuals = _residuals(kernels, None if k is None else most)
+        items, _ = choose(residuals, most, above=above, room=room, open_ended=k is None)
     _refuse(~residuals.is_sound(), _UNSOUND)
     sizes = (items >= 0).sum(dim=1)
     if k is None:

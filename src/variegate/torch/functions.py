@@ -45,7 +45,7 @@ def batch_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return losses (B,) and what each set failed by."""
     function = _DualLoss if batch.is_low_rank else _DenseLoss
-    with _without_autocast(batch.kernel.device.type):
+    with without_autocast(batch.kernel.device.type):
         value, failed = function.apply(
             batch.kernel, batch.log_quality, targets, batch.mask, settings
         )
@@ -55,14 +55,14 @@ def batch_loss(
 def batch_marginals(batch: Batch, jitter: float) -> tuple[Tensor, Tensor]:
     """Return ``K_ii`` (B, N), 0 at padding, and which sets have them."""
     function = _DualMarginals if batch.is_low_rank else _DenseMarginals
-    with _without_autocast(batch.kernel.device.type):
+    with without_autocast(batch.kernel.device.type):
         included, definite = function.apply(
             batch.kernel, batch.log_quality, batch.mask, jitter
         )
     return included, definite
 
 
-def _without_autocast(device_type: str) -> AbstractContextManager[Any]:
+def without_autocast(device_type: str) -> AbstractContextManager[Any]:
     """Return a context in which nothing is done in half precision."""
     context: AbstractContextManager[Any] = nullcontext()
     if torch.amp.is_autocast_available(device_type):
