@@ -56,7 +56,7 @@ def compare(X, u, targets, mask, *, lam=1.0, hinge=False, gradient=True, jitter=
 
 
 def of(wanted, cost, mask=None):
-    return Targets.of(
+    return Targets(
         wanted,
         cost.shape[1],
         false_positive=cost,

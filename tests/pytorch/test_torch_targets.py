@@ -11,7 +11,7 @@ from variegate.tensors.targets import Targets
 @pytest.mark.parametrize("as_given", [np.asarray, as_numbers])
 def test_both_ways_name_the_same_subsets(device, as_given):
     subsets = random_targets(np.random.default_rng(0), 30, 7)
-    targets = Targets.of(torch.tensor(as_given(subsets), device=device), 7)
+    targets = Targets(torch.tensor(as_given(subsets), device=device), 7)
     assert targets.indicator.tolist() == subsets.tolist()
     assert not targets.wrong.any()
     for one, members, present in zip(
@@ -22,7 +22,7 @@ def test_both_ways_name_the_same_subsets(device, as_given):
 
 
 def test_costs_are_those_of_the_errors_that_are_possible(device):
-    targets = Targets.of(
+    targets = Targets(
         torch.tensor([[True, False, False]], device=device),
         3,
         false_positive=torch.tensor([5.0, 6.0, 7.0], device=device),
@@ -37,7 +37,7 @@ def test_costs_are_those_of_the_errors_that_are_possible(device):
 def test_items_that_are_not_there(device):
     numbers = torch.tensor([[0, 1], [1, 1], [3, -1], [-2, 0], [2, -1]], device=device)
     mask = torch.tensor([[True, True, True]] * 4 + [[True, True, False]], device=device)
-    targets = Targets.of(numbers, 3, mask=mask)
+    targets = Targets(numbers, 3, mask=mask)
     assert targets.wrong.tolist() == [False, True, True, True, True]
     assert targets.members.max() < 3
 
@@ -47,6 +47,6 @@ def test_nothing_is_wanted(device):
         torch.zeros(2, 3, dtype=torch.bool, device=device),
         torch.zeros(2, 0, dtype=torch.long, device=device),
     ):
-        targets = Targets.of(given, 3)
+        targets = Targets(given, 3)
         assert targets.members.shape == (2, 0)
         assert not targets.indicator.any()

@@ -32,6 +32,7 @@ from variegate.tensors.targets import Targets
 
 __all__ = [
     "NOT_DEFINITE",
+    "WRONG_TARGET",
     "ZERO_PROBABILITY",
     "LossTerms",
     "expected_error",
@@ -43,8 +44,9 @@ __all__ = [
     "wanted_sum",
 ]
 
-#: What a set can fail by: its subset has probability zero, or ``M`` no Cholesky factor.
-ZERO_PROBABILITY, NOT_DEFINITE = 1, 2
+#: What a set can fail by: its subset has probability zero, ``M`` no Cholesky factor, or
+#: the subset names an item twice or one that is not there.
+ZERO_PROBABILITY, NOT_DEFINITE, WRONG_TARGET = 1, 2, 3
 
 
 def smallest_error(dtype: torch.dtype) -> float:
@@ -56,7 +58,7 @@ class LossTerms(NamedTuple):
     """The losses of a batch and their derivatives.
 
     A set that failed has a loss of infinity (its subset has probability zero) or NaN
-    (its kernel cannot be factored), and gradients of zero.
+    (its kernel cannot be factored, its subset is none), and gradients of zero.
 
     Attributes
     ----------
@@ -66,7 +68,7 @@ class LossTerms(NamedTuple):
     quality_gradient : (B, N) or None
         ``∂f/∂u``; None where it was not asked for, or there is no ``u``.
     failed : uint8 (B,)
-        0, ``ZERO_PROBABILITY`` or ``NOT_DEFINITE``.
+        0, ``ZERO_PROBABILITY``, ``NOT_DEFINITE`` or ``WRONG_TARGET``.
     """
 
     value: Tensor
@@ -143,7 +145,7 @@ def _small_sets_terms(
     value, G, slope, target_definite, definite = small_sets.evaluate(
         X, log_quality, targets, mask, lam, smallest, jitter, gradient=gradient
     )
-    failed = failures(target_definite, definite)
+    failed = failures(targets, target_definite, definite)
     value, active, failed = judged(value, failed, hinge, X.dtype)
     if G is None:
         return LossTerms(value, None, None, failed)
@@ -168,7 +170,7 @@ def _loss_terms(
 ) -> LossTerms:
     target = _Target.of(X, targets, jitter, tolerance)
     resolvent = Resolvent.of(X, log_quality, mask, jitter)
-    failed = failures(target.definite, resolvent.definite)
+    failed = failures(targets, target.definite, resolvent.definite)
     value = resolvent.log_det - target.log_det
     if log_quality is not None:
         value = value - 2.0 * wanted_sum(log_quality, targets)
@@ -195,10 +197,11 @@ def _loss_terms(
     return LossTerms(value, G, slope, failed)
 
 
-def failures(target_definite: Tensor, definite: Tensor) -> Tensor:
+def failures(targets: Targets, target_definite: Tensor, definite: Tensor) -> Tensor:
     """Return what each set fails by."""
     failed = (~definite).to(torch.uint8) * NOT_DEFINITE
-    return failed.masked_fill_(~target_definite, ZERO_PROBABILITY)
+    failed.masked_fill_(~target_definite, ZERO_PROBABILITY)
+    return failed.masked_fill_(targets.wrong, WRONG_TARGET)
 
 
 def wanted_sum(log_quality: Tensor, targets: Targets) -> Tensor:
@@ -229,7 +232,7 @@ def judged(
         active = active & (value > 0.0)
         value = value.clamp(min=0.0)
     value = value.masked_fill(failed == ZERO_PROBABILITY, torch.inf)
-    value = value.masked_fill_(failed == NOT_DEFINITE, torch.nan)
+    value = value.masked_fill_(failed >= NOT_DEFINITE, torch.nan)
     return value.to(dtype), active, failed
 
 

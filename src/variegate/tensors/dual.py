@@ -131,7 +131,7 @@ def dual_value(
         S_y = F_y @ F_y.mT
         raise_diagonal(S_y, jitter)
         log_det, inverse, _, definite = inverse_of_present(S_y, targets, tolerance)
-        failed = failures(definite, resolvent.definite)
+        failed = failures(targets, definite, resolvent.definite)
         value = resolvent.log_det - log_det
         if log_quality is not None:
             value = value - 2.0 * wanted_sum(log_quality, targets)

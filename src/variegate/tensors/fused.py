@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from variegate.linalg.limits import FUSED_ITEMS, WHOLE_ITEMS
 from variegate.tensors.factorisation import doubtful_pivot
+from variegate.tensors.resolvent import raise_diagonal
 
 if TYPE_CHECKING:
     from variegate.tensors.dense import LossTerms
@@ -47,99 +48,84 @@ def loss_terms(
     tolerance: float | None = None,
 ) -> LossTerms:
     """Do what :func:`variegate.tensors.dense.loss_terms` does."""
-    import triton
-
     from variegate.tensors.dense import LossTerms, smallest_error
     from variegate.tensors.fused_kernel import evaluate_sets
 
     n_sets, n_items = X.shape[:2]
     X = X.contiguous()
-    whole = n_items <= WHOLE_ITEMS
-    members, n_wanted = _members(targets)
-    n_members = members.shape[1]
-    size = max(triton.next_power_of_2(n_items), 16)
-    settings = X.new_empty(2, dtype=torch.float64)
-    settings[0], settings[1] = lam, 1.0 + jitter
+    by_number = targets.subsets.dtype != torch.bool
+    size = _size(n_items)
+    whole = n_items <= WHOLE_ITEMS or lam == 0.0
     value, failed = X.new_empty(n_sets), X.new_empty(n_sets, dtype=torch.uint8)
-    nothing = X.new_empty(0)
-    left = torch.empty_like(X) if gradient else nothing
-    right = torch.empty_like(X) if gradient and not whole else nothing
-    of_target = right.new_empty(n_sets, n_members, n_members) if len(right) else nothing
-    slope = X.new_empty(n_sets, n_items) if log_quality is not None else nothing
-    # The kernel is started on the current device.
+    G = torch.empty_like(X) if gradient else None
+    left, right = (torch.empty_like(X) if gradient and not whole else X for _ in "LR")
+    slope = None if log_quality is None else torch.empty_like(X[:, 0])
+    positive, negative = targets.false_positive, targets.false_negative
     with torch.cuda.device_of(X):
         evaluate_sets[(n_sets,)](
             X,
-            nothing if log_quality is None else log_quality.contiguous(),
-            members,
-            n_wanted,
-            targets.indicator.contiguous().view(torch.uint8),
-            targets.error_cost.contiguous(),
-            nothing if mask is None else mask.contiguous().view(torch.uint8),
-            settings,
+            X if log_quality is None else log_quality.contiguous(),
+            _bytes(targets.subsets),
+            _costs(positive, X),
+            _costs(negative, X),
+            X if mask is None else _bytes(mask),
+            _settings(lam, jitter, _number(positive), _number(negative), X.device),
             value,
             failed,
-            slope,
-            of_target,
+            X if slope is None else slope,
+            X if G is None else G,
             left,
             right,
             n_items,
-            n_members,
+            targets.subsets.shape[1],
             HAS_QUALITY=log_quality is not None,
+            BY_NUMBER=by_number,
+            HAS_POSITIVE=isinstance(positive, Tensor),
+            HAS_NEGATIVE=isinstance(negative, Tensor),
             HAS_MASK=mask is not None,
             HINGE=hinge,
             MARGIN=lam > 0.0,
             GRADIENT=gradient,
             WHOLE=whole,
             TOLERANCE=doubtful_pivot(X.dtype),
-            TARGET_TOLERANCE=doubtful_pivot(X.dtype)
-            if tolerance is None
-            else tolerance,
+            TARGET_TOLERANCE=tolerance or doubtful_pivot(X.dtype),
             SMALLEST_ERROR=smallest_error(X.dtype),
             SIZE=size,
-            TARGET_SIZE=max(triton.next_power_of_2(n_members), 2),
-            num_warps=_warps(size),
+            # Only from 32 rows on does a thread hold whole columns.
+            HALVINGS=size.bit_length() - 1 if size >= 32 else 0,
+            num_warps=max(size // 32, 1),
         )
-    if not gradient:
+    if G is None:
         return LossTerms(value, None, None, failed)
     if not whole:
-        left = torch.bmm(left, right)
-        _subtract(left, of_target, members)
-        if jitter:
-            left.diagonal(dim1=-2, dim2=-1).mul_(1.0 + jitter)
-    return LossTerms(value, left, slope if log_quality is not None else None, failed)
+        G.baddbmm_(left, right)
+        raise_diagonal(G, jitter)
+    return LossTerms(value, G, slope, failed)
 
 
-def _warps(size: int) -> int:
-    """Return how many threads, by 32, hold a matrix; measured on an H200."""
-    return 1 if size <= 32 else 2 if size <= 64 else 8
+def _size(n_items: int) -> int:
+    """Return the number of rows that a program holds: a power of two."""
+    return max(16, 1 << (n_items - 1).bit_length())
 
 
-def _members(targets: Targets) -> tuple[Tensor, Tensor]:
-    """Return the wanted items (B, k), -1 for padding, and how many places to look at.
-
-    Without waiting for the largest subset: of boolean targets there may be as many as
-    items.
-    """
-    if targets.numbers is not None:
-        numbers = targets.numbers.contiguous()
-        if numbers.shape[1] == 0:
-            numbers = numbers.new_full((len(numbers), 1), -1)
-        n_places = numbers.new_full((len(numbers),), numbers.shape[1])
-        return numbers, n_places
-    n_sets, n_items = targets.indicator.shape
-    counts = targets.indicator.cumsum(dim=1)
-    # What is not wanted goes to a column of its own, which is cut off.
-    place = (counts - 1).masked_fill(~targets.indicator, n_items)
-    items = torch.arange(n_items, device=place.device).expand(n_sets, n_items)
-    members = items.new_full((n_sets, n_items + 1), -1).scatter_(1, place, items)
-    return members[:, :n_items].contiguous(), counts[:, -1].contiguous()
+def _bytes(given: Tensor) -> Tensor:
+    """Return booleans as bytes, and numbers as they are."""
+    given = given.contiguous()
+    return given.view(torch.uint8) if given.dtype == torch.bool else given
 
 
-def _subtract(G: Tensor, of_target: Tensor, members: Tensor) -> None:
-    """Subtract what belongs to the wanted items, in its places."""
-    n_sets, n_items = G.shape[:2]
-    start = torch.arange(n_sets, device=G.device)[:, None, None] * n_items**2
-    kept = members.clamp(min=0)  # of padding, zeros are subtracted somewhere
-    place = start + kept[:, :, None] * n_items + kept[:, None, :]
-    G.view(-1).scatter_add_(0, place.view(-1), -of_target.view(-1))
+def _costs(given: Tensor | float, X: Tensor) -> Tensor:
+    return given.to(X.dtype).contiguous() if isinstance(given, Tensor) else X
+
+
+def _number(given: Tensor | float) -> float:
+    return 0.0 if isinstance(given, Tensor) else float(given)
+
+
+@lru_cache(maxsize=256)
+def _settings(
+    lam: float, jitter: float, positive: float, negative: float, device: torch.device
+) -> Tensor:
+    """Return numbers on the device, in all their digits: Triton would cut them."""
+    settings = [lam, 1.0 + jitter, positive, negative]
+    return torch.tensor(settings, dtype=torch.float64, device=device)

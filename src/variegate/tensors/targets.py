@@ -15,67 +15,71 @@ __all__ = ["Targets"]
 class Targets:
     """The wanted subsets of a batch of ground sets, with the costs of errors.
 
+    Nothing is computed before it is asked for: on a GPU, each step is a launch.
+
     Attributes
     ----------
-    indicator : boolean (B, N)
-        Which items are wanted; False at padding.
-    error_cost : (B, N)
-        The cost of an error at an item: of choosing it if it is not wanted, of
-        missing it if it is.  0 at padding.
-    wrong : boolean (B,)
-        Whether a subset names an item twice, or one that is not there.
-    numbers : (B, k) or None
-        Item numbers as they were given, -1 for padding, all others in range.
+    subsets : boolean (B, N), or item numbers (B, k) padded with -1
+        As they were given.
+    n_items : int
+        ``N``.
+    false_positive, false_negative : (B, N) or float
+        Costs of wrongly choosing and of missing each item.
+    mask : boolean (B, N) or None
+        True where there is an item.
+    dtype : torch.dtype
+        Of the costs.
     """
 
-    indicator: Tensor
-    error_cost: Tensor
-    wrong: Tensor
-    numbers: Tensor | None = None
+    subsets: Tensor
+    n_items: int
+    false_positive: Tensor | float = 1.0
+    false_negative: Tensor | float = 1.0
+    mask: Tensor | None = None
+    dtype: torch.dtype = torch.float64
 
-    @classmethod
-    def of(
-        cls,
-        subsets: Tensor,
-        n_items: int,
-        *,
-        false_positive: Tensor | float = 1.0,
-        false_negative: Tensor | float = 1.0,
-        mask: Tensor | None = None,
-        dtype: torch.dtype = torch.float64,
-    ) -> Targets:
-        """Collect subsets and costs.
+    @property
+    def indicator(self) -> Tensor:
+        """Which items (B, N) are wanted; False at padding."""
+        return self._marks[1]
 
-        Parameters
-        ----------
-        subsets : boolean (B, N), or item numbers (B, k) padded with -1
-        n_items : int
-            ``N``.
-        false_positive, false_negative : float, or tensor that broadcasts to (B, N)
-            Costs of wrongly choosing and of missing each item.
-        mask : boolean (B, N), optional
-            True where there is an item.
-        dtype : torch.dtype
-            Of the costs.
-        """
+    @property
+    def wrong(self) -> Tensor:
+        """Whether a subset (B,) names an item twice, or one that is not there."""
+        return self._marks[2]
+
+    @property
+    def numbers(self) -> Tensor | None:
+        """Item numbers (B, k) if such were given, -1 for all that is not in range."""
+        return self._marks[0]
+
+    @cached_property
+    def _marks(self) -> tuple[Tensor | None, Tensor, Tensor]:
         numbers = None
-        if subsets.dtype == torch.bool:
-            indicator, wrong = subsets, subsets.new_zeros(len(subsets))
+        if self.subsets.dtype == torch.bool:
+            indicator = self.subsets
+            wrong = indicator.new_zeros(len(indicator))
         else:
-            numbers, indicator, wrong = _of_numbers(subsets, n_items)
-        if mask is not None:
-            wrong = wrong | (indicator & ~mask).any(dim=1)
-            indicator = indicator & mask
+            numbers, indicator, wrong = _of_numbers(self.subsets, self.n_items)
+        if self.mask is not None:
+            wrong = wrong | (indicator & ~self.mask).any(dim=1)
+            indicator = indicator & self.mask
+        return numbers, indicator, wrong
+
+    @cached_property
+    def error_cost(self) -> Tensor:
+        """The cost (B, N) of an error at an item, 0 at padding.
+
+        Of choosing it if it is not wanted, of missing it if it is.
+        """
         missing, wrongly = (
-            given.to(dtype)
+            given.to(self.dtype)
             if isinstance(given, Tensor)
-            else torch.full((), given, dtype=dtype, device=indicator.device)
-            for given in (false_negative, false_positive)
+            else torch.full((), given, dtype=self.dtype, device=self.subsets.device)
+            for given in (self.false_negative, self.false_positive)
         )
-        cost = torch.where(indicator, missing, wrongly)
-        if mask is not None:
-            cost = cost.masked_fill(~mask, 0.0)
-        return cls(indicator, cost, wrong, numbers)
+        cost = torch.where(self.indicator, missing, wrongly)
+        return cost if self.mask is None else cost.masked_fill(~self.mask, 0.0)
 
     @property
     def signs(self) -> Tensor:

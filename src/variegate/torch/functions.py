@@ -22,10 +22,7 @@ from variegate.tensors.resolvent import Resolvent, raise_diagonal
 from variegate.tensors.targets import Targets
 from variegate.torch.inputs import Batch
 
-__all__ = ["WRONG_TARGET", "LossSettings", "batch_loss", "batch_marginals"]
-
-#: What a set can fail by, beside what the mathematics does.
-WRONG_TARGET = 3
+__all__ = ["LossSettings", "batch_loss", "batch_marginals"]
 
 
 class LossSettings(NamedTuple):
@@ -88,15 +85,6 @@ def _once(backward: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def _flagged(
-    ctx: Any, value: Tensor, failed: Tensor, targets: Targets
-) -> tuple[Tensor, Tensor]:
-    """Return losses and failures, with those of targets that name no subset."""
-    failed = failed.masked_fill(targets.wrong, WRONG_TARGET)
-    ctx.mark_non_differentiable(failed)
-    return value.masked_fill(targets.wrong, torch.nan), failed
-
-
 class _DenseLoss(torch.autograd.Function):
     """The loss by matrices; its gradient comes with it."""
 
@@ -121,11 +109,13 @@ class _DenseLoss(torch.autograd.Function):
             tolerance=settings.tolerance,
         )
         ctx.save_for_backward(terms.similarity_gradient, terms.quality_gradient)
-        return _flagged(ctx, terms.value, terms.failed, targets)
+        ctx.mark_non_differentiable(terms.failed)
+        ctx.set_materialize_grads(False)
+        return terms.value, terms.failed
 
     @staticmethod
     @_once
-    def backward(ctx: Any, of_value: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, of_value: Tensor, _: Any) -> tuple[Tensor | None, ...]:
         G, slope = ctx.saved_tensors
         in_matrix = in_quality = None
         if ctx.needs_input_grad[0]:
@@ -151,15 +141,16 @@ class _DualLoss(torch.autograd.Function):
         at = dual_value(
             features, log_quality, targets, mask, lam, hinge, jitter, tolerance
         )
-        value, failed = _flagged(ctx, at.value, at.failed, targets)
+        ctx.mark_non_differentiable(at.failed)
+        ctx.set_materialize_grads(False)
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(features, mask)
             ctx.at = at
-        return value, failed
+        return at.value, at.failed
 
     @staticmethod
     @_once
-    def backward(ctx: Any, of_value: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, of_value: Tensor, _: Any) -> tuple[Tensor | None, ...]:
         features, mask = ctx.saved_tensors
         in_features, in_quality = dual_gradients(ctx.at, features, of_value, mask)
         if not ctx.needs_input_grad[1]:

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from variegate._validation import check_choice, check_flag, check_number
-from variegate.tensors.dense import NOT_DEFINITE, ZERO_PROBABILITY
+from variegate.tensors.dense import NOT_DEFINITE, WRONG_TARGET, ZERO_PROBABILITY
 from variegate.tensors.low_rank import LowRank
 from variegate.tensors.targets import Targets
-from variegate.torch.functions import WRONG_TARGET, LossSettings, batch_loss
+from variegate.torch.functions import LossSettings, batch_loss
 from variegate.torch.inputs import Batch, Collection, as_collection
 
 __all__ = ["Losses", "large_margin_loss", "losses", "raise_problem", "targets_of"]
@@ -213,7 +213,7 @@ def targets_of(batch: Batch, omega: float = 1.0) -> Targets:
     """Return the subsets of a batch and the costs of errors."""
     positive, negative = batch.false_positive, batch.false_negative
     assert batch.subsets is not None
-    return Targets.of(
+    return Targets(
         batch.subsets,
         batch.n_items,
         false_positive=1.0 if positive is None else positive,

@@ -154,7 +154,7 @@ def _targets(examples: Sequence[Example], mask: BoolArray, device: str) -> Targe
         _costs([getattr(example, name) for example in examples], mask, device)
         for name in ("false_positive", "false_negative")
     )
-    return Targets.of(
+    return Targets(
         _sent(numbers, device),
         mask.shape[1],
         false_positive=positive,
