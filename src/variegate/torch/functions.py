@@ -110,7 +110,6 @@ class _DenseLoss(torch.autograd.Function):
         )
         ctx.save_for_backward(terms.similarity_gradient, terms.quality_gradient)
         ctx.mark_non_differentiable(terms.failed)
-        ctx.set_materialize_grads(False)
         return terms.value, terms.failed
 
     @staticmethod
@@ -142,7 +141,6 @@ class _DualLoss(torch.autograd.Function):
             features, log_quality, targets, mask, lam, hinge, jitter, tolerance
         )
         ctx.mark_non_differentiable(at.failed)
-        ctx.set_materialize_grads(False)
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(features, mask)
             ctx.at = at
