@@ -20,7 +20,7 @@ from variegate.tensors.symmetric import choose_eigenvectors, keep_probabilities
 
 __all__ = ["draw", "draw_in_turn"]
 
-#: Coins that are tossed at a time.
+#: Coins that are tossed at a time, or entries of matrices that are eliminated.
 _COINS = {"cuda": 2**26}
 _COINS_ELSEWHERE = 2**22
 
@@ -107,6 +107,14 @@ def draw_in_turn(K: Tensor, n_samples: int, generator: Generator | None) -> Tens
     -------
     boolean tensor of shape (B, n_samples, N)
     """
+    entries = _COINS.get(K.device.type, _COINS_ELSEWHERE)
+    at_once = max(1, entries // max(n_samples * K.shape[1] ** 2, 1))
+    parts = [_eliminate(part, n_samples, generator) for part in K.split(at_once)]
+    return torch.cat(parts)
+
+
+def _eliminate(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
+    """Decide about one item of all samples after another."""
     n_sets, n_items, _ = K.shape
     total = n_sets * n_samples
     own = torch.arange(n_sets, device=K.device).repeat_interleave(n_samples)
