@@ -207,6 +207,13 @@ def test_a_k_dpp_of_many_items(device):
     assert (np.abs(pairs_a - pairs_b) < 6 * deviation).all()
 
 
+@pytest.mark.parametrize("k", [None, 2])
+def test_eigenvalues_that_are_all_the_same(k, device):
+    L = 1.5 * np.eye(SIZE)
+    samples = vt.sample(torch.as_tensor(L, device=device), DRAWS, k, generator=8)
+    assert p_value(as_array(samples), L, k) > P_VALUE
+
+
 def test_in_turn_as_by_eigenvectors(device, monkeypatch):
     L = KERNELS["graded"]
     batch = torch.as_tensor(np.stack([L] * (DRAWS // 4)), device=device)

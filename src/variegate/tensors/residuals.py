@@ -90,21 +90,34 @@ class Residuals(ABC):
         """
         usable = (self.residual > self.tolerance) & active[:, None]
         pivot = self.residual.gather(1, item[:, None])
-        column = self._column(item, torch.where(active[:, None], pivot, 1.0))
+        column = self._column(item, torch.where(active[:, None], pivot, 1.0), active)
         # What is in the span already keeps out of the way, rounding and all.
         column = torch.where(usable, column, 0.0)
-        self._keep(column, active)
+        self._keep(column)
         self.residual.addcmul_(column, column, value=-1.0)
         left = torch.where(active[:, None], 0.0, pivot)
         self.residual.scatter_(1, item[:, None], left)
         self.count += 1
 
+    def take_all(self, items: Tensor) -> Tensor:
+        """Take items (B, m), padded with -1; return the sets in which all are possible.
+
+        Those are the sets whose items are there and have a positive probability.
+        """
+        possible = self.residual.new_ones(len(items), dtype=torch.bool)
+        for item in items.unbind(dim=1):
+            wanted, place = item >= 0, item.clamp(min=0)
+            left = self.residual.gather(1, place[:, None]).squeeze(1) > self.tolerance
+            possible &= left | ~wanted
+            self.take(place, wanted & left)
+        return possible
+
     @abstractmethod
-    def _column(self, item: Tensor, pivot: Tensor) -> Tensor:
+    def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         """Return the new column of the factor of ``S``, (B, N)."""
 
     @abstractmethod
-    def _keep(self, column: Tensor, active: Tensor) -> None:
+    def _keep(self, column: Tensor) -> None:
         """Keep what later columns, or the caller, need."""
 
 
@@ -148,7 +161,7 @@ class DenseResiduals(Residuals):
         """The columns of the factor of ``S``, in rows: (B, count, N)."""
         return self._columns[:, : self.count]
 
-    def _column(self, item: Tensor, pivot: Tensor) -> Tensor:
+    def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         own = self._over_length.gather(1, item[:, None])
         column = self._matrix[self._sets, item] * self._over_length * own
         if self.count:
@@ -158,7 +171,7 @@ class DenseResiduals(Residuals):
             ).squeeze(1)
         return column * pivot.rsqrt()
 
-    def _keep(self, column: Tensor, active: Tensor) -> None:
+    def _keep(self, column: Tensor) -> None:
         self._columns = _with_room(self._columns, self.count)
         self._columns[:, self.count] = column
 
@@ -201,14 +214,16 @@ class FactoredResiduals(Residuals):
         """The columns of the factor of ``S``, in rows: (B, count, N)."""
         return self._columns[:, : self.count]
 
-    def _column(self, item: Tensor, pivot: Tensor) -> Tensor:
+    def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         shared = len(self._features) == 1
         new = self._features[0, item] if shared else self._features[self._sets, item]
         directions = self._directions[:, : self.count]
         for _ in range(2):  # once more, to be orthogonal to rounding
             inner = torch.bmm(directions, new.unsqueeze(2))
             new = new - torch.bmm(inner.mT, directions).squeeze(1)
+        # A set that waits may go on: what it did not take must leave no trace.
         new = torch.nn.functional.normalize(new, dim=1)
+        new = torch.where(active[:, None], new, 0.0)
         self._directions = _with_room(self._directions, self.count)
         self._directions[:, self.count] = new
         if shared:
@@ -217,7 +232,7 @@ class FactoredResiduals(Residuals):
             along = torch.bmm(self._features, new.unsqueeze(2)).squeeze(2)
         return along * self._over_length
 
-    def _keep(self, column: Tensor, active: Tensor) -> None:
+    def _keep(self, column: Tensor) -> None:
         if self._columns.shape[1]:
             self._columns = _with_room(self._columns, self.count)
             self._columns[:, self.count] = column

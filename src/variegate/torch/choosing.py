@@ -14,7 +14,7 @@ from variegate.tensors.low_rank import LowRank
 from variegate.tensors.mixture import mixture_of, roots_of
 from variegate.tensors.residuals import DenseResiduals, FactoredResiduals
 from variegate.tensors.sampling import draw, draw_in_turn
-from variegate.torch.choosing_inputs import Kernels, as_kernels, check_k
+from variegate.torch.choosing_inputs import Kernels, as_included, as_kernels, check_k
 from variegate.torch.functions import without_autocast
 
 __all__ = ["Subsets", "greedy", "sample"]
@@ -56,6 +56,7 @@ def greedy(
     mask: Tensor | None = None,
     budget: float | Tensor | None = None,
     costs: Tensor | None = None,
+    include: Tensor | None = None,
 ) -> Subsets:
     """Choose a subset of every set greedily, as ``LEnsemble.decode("greedy")`` does.
 
@@ -82,6 +83,10 @@ def greedy(
         The largest sum of costs.  Items are then chosen by gain for their cost.
     costs : tensor of shape (B, N) or (N,), optional
         Positive; ones if there is a budget and no costs.
+    include : tensor of shape (B, m) or (m,), optional
+        Numbers of items that are chosen already, padded with -1, as those of
+        ``LEnsemble.condition``: others are chosen next to them.  They count neither for
+        ``k`` nor for the budget, and are not returned.
 
     Returns
     -------
@@ -103,11 +108,14 @@ def greedy(
     """
     kernels = as_kernels(kernel, log_quality, mask, costs)
     check_k(k, kernels.n_items)
-    room = _room(kernels, k, budget, costs)
+    included = as_included(include, kernels)
+    room = _room(kernels, k, budget, costs, included)
     most = min(kernels.largest_rank, kernels.n_items if k is None else k)
     above = 0.0 if k is None else -torch.inf
     with without_autocast(kernels.device.type):
-        residuals = _residuals(kernels, None if k is None else most)
+        n_columns = None if k is None else most + included.shape[1]
+        residuals = _residuals(kernels, n_columns)
+        _refuse(~residuals.take_all(included), _IMPOSSIBLE)
         items, _ = choose(residuals, most, above=above, room=room, open_ended=k is None)
     _refuse(~residuals.is_sound(), _UNSOUND)
     sizes = (items >= 0).sum(dim=1)
@@ -194,6 +202,11 @@ _UNSOUND = (
 )
 
 
+_IMPOSSIBLE = (
+    "the included items are not all there, are named twice, or have probability zero"
+)
+
+
 def _residuals(
     kernels: Kernels, n_columns: int | None, keep_columns: bool = False
 ) -> Any:
@@ -216,6 +229,7 @@ def _room(
     k: int | None,
     budget: float | Tensor | None,
     costs: Tensor | None,
+    included: Tensor,
 ) -> Room | None:
     if budget is None:
         if costs is not None:
@@ -234,7 +248,8 @@ def _room(
     _refuse(~(torch.isfinite(limits) & (limits > 0)), "its budget must be above zero")
     present = torch.ones(shape, dtype=torch.bool, device=kernels.device)
     if kernels.mask is not None:
-        present = kernels.mask
+        present = present & kernels.mask
+    present &= ~Subsets(included, included).indicator(kernels.n_items)
     if costs is None:
         costs = torch.ones(shape, dtype=torch.float64, device=kernels.device)
     costs = costs.expand(shape)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from variegate.tensors.low_rank import LowRank
 
-__all__ = ["Kernels", "as_kernels", "check_k"]
+__all__ = ["Kernels", "as_included", "as_kernels", "check_k"]
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,26 @@ def _check_per_item(name: str, given: Tensor | None, n_items: int) -> None:
             f"{name} has shape {tuple(given.shape)}, expected ({n_items},) or "
             f"(B, {n_items}), one number for each item of the kernel"
         )
+
+
+def as_included(include: Tensor | None, kernels: Kernels) -> Tensor:
+    """Return the numbers of included items as (B, m), after a check."""
+    n_sets, n_items = kernels.n_sets, kernels.n_items
+    if include is None:
+        return torch.empty((n_sets, 0), dtype=torch.long, device=kernels.device)
+    if not isinstance(include, Tensor) or include.dtype != torch.long:
+        found = getattr(include, "dtype", type(include).__name__)
+        raise ValueError(f"include must be a tensor of item numbers, got {found}")
+    if include.ndim not in (1, 2) or (include.ndim == 2 and len(include) != n_sets):
+        raise ValueError(
+            f"include has shape {tuple(include.shape)}, expected one row of item "
+            f"numbers for each of {n_sets} sets, or one for all"
+        )
+    if bool(((include < -1) | (include >= n_items)).any()):
+        raise ValueError(
+            f"include must name items from 0 to {n_items - 1}, padded with -1"
+        )
+    return include.to(kernels.device).expand(n_sets, -1)
 
 
 def check_k(k: Any, n_items: int) -> None:
