@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from variegate._typing import FloatArray, IntArray
 from variegate.decoding import Constraint
 from variegate.decoding.ranking import ranked
-from variegate.estimator import LargeMarginDPP
+from variegate.estimator import DPPEstimator
 from variegate.ground_set import GroundSet
 from variegate.integrations.candidates import Candidates
 from variegate.persistence import load
@@ -55,7 +55,7 @@ def as_chooser(model: Any) -> LearnedChooser:
         if not Path(model).is_file():
             raise ValueError(f"there is no model file {model}")
         model = load(model)
-    if isinstance(model, LargeMarginDPP):
+    if isinstance(model, DPPEstimator):
         return _ByEnsemble(model)
     # Who has one has loaded where it is from.
     tables = sys.modules.get("variegate.tables")
@@ -98,8 +98,8 @@ class _ByTable:
 class _ByEnsemble:
     """Choose by a model whose quality is the score and whose similarity embeddings."""
 
-    def __init__(self, model: LargeMarginDPP) -> None:
-        check_is_fitted(model, "theta_")
+    def __init__(self, model: DPPEstimator) -> None:
+        check_is_fitted(model, model._fitted)
         if model.n_features_in_ != 1:
             raise ValueError(
                 f"the model was learned with {model.n_features_in_} quality features, "

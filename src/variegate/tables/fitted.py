@@ -23,6 +23,7 @@ from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
 from variegate.tables.inspection import Inspection
 from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
+from variegate.tables.networks import is_network, no_weights, refuse_network
 from variegate.tables.output import Output
 from variegate.tables.settings import watched
 from variegate.tables.survey import survey
@@ -91,6 +92,8 @@ class FittedSelector(Application):
     @property
     def weights_(self) -> dict[str, float]:
         """The weight of every quality feature, by its name."""
+        if is_network(self.model_):
+            raise AttributeError(no_weights(self.model_, "weights_"))
         weights = self.model_.theta_.tolist()
         return dict(zip(self.feature_names_, weights, strict=True))
 
@@ -241,6 +244,7 @@ class FittedSelector(Application):
         """
         check_is_fitted(self, "family_")
         model = self._model_at(omega)
+        refuse_network(model, "kinds")
         return row_kinds(kinds_of(model, block), self._groups(as_table(X)))
 
     def select(

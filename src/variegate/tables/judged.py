@@ -13,6 +13,7 @@ from variegate.tables.comparison import compare, untrained_ways
 from variegate.tables.derived import AGE
 from variegate.tables.evaluation import SCORES, Evaluation, evaluate
 from variegate.tables.fitted import FittedSelector
+from variegate.tables.networks import is_network, refuse_network
 from variegate.tables.rivals import learn_rivals
 from variegate.tables.settings import watched
 from variegate.tables.splitting import only, usable_groups
@@ -171,6 +172,7 @@ class JudgedSelector(FittedSelector):
         from variegate.tables.report.gathering import make_report
 
         check_is_fitted(self, "family_")
+        refuse_network(self.model_, "report")
         progress = watched(progress, self.verbose)
         relevance = relevance or self.columns_.relevance
         return make_report(self, as_table(X), relevance, show, model, progress)
@@ -180,7 +182,14 @@ class JudgedSelector(FittedSelector):
         from variegate.tables.report.description import describe
 
         check_is_fitted(self, "family_")
+        refuse_network(self.model_, "describe")
         return describe(self)
+
+    def _learned_html(self) -> str:
+        check_is_fitted(self, "family_")
+        if is_network(self.model_):
+            return self.model_._learned_html()
+        return super()._learned_html()
 
     def plot(self) -> Figure:
         """Draw precision and recall by omega, or the weights where omega is one.

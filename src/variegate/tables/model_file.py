@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.model_format import COUNT, POSITIVE
 from variegate.persistence import ModelFileError, Own
@@ -141,10 +142,16 @@ def _check_models(selector: TableSelector) -> None:
     elsewhere = selector.elsewhere_
     for family in (selector.family_, *([elsewhere.way.family] if elsewhere else [])):
         for model in family.models:
-            kernel = model.kernel_
-            S = kernel.value(kernel.prepare(items), model.kernel_parameters_)
-            if not np.isfinite(S).all():
-                raise ModelFileError("the kernel gives no similarity")
+            _check_model(model, items)
+
+
+def _check_model(model: DPPEstimator, items: GroundSet) -> None:
+    if not isinstance(model, LargeMarginDPP):
+        model.ensemble(items)
+        return
+    S = model.kernel_.value(model.kernel_.prepare(items), model.kernel_parameters_)
+    if not np.isfinite(S).all():
+        raise ModelFileError("the kernel gives no similarity")
 
 
 def _encode_column(column: FeatureColumn) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from variegate._random import generator
 from variegate._typing import BoolArray, IntArray, RandomState
 from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY, MISSING
-from variegate.estimator import LargeMarginDPP
+from variegate.estimator import DPPEstimator
 from variegate.kernels import Kernel
 from variegate.persistence import NOTHING, Own
 from variegate.tables import model_file
@@ -134,13 +134,15 @@ class TableSelector(JudgedSelector):
     n_jobs : int, optional
         Threads or processes that work at a time; -1 for one a core.
     random_state : None, int or numpy.random.Generator, default=0
-    estimator : LargeMarginDPP, optional
+    estimator : LargeMarginDPP or variegate.torch.NeuralDPP, optional
         What is learned with.  By default one that suits most tables:
         ``LargeMarginDPP(lam=4.0, l2=1e-4, decoder="greedy", max_iter=200, tol=1e-2)``.
         Its ``omega``, ``random_state`` and ``warm_start`` do not matter: the selector
         has its own.  Of ``lam``, ``kernel``, ``l2``, ``decoder``, ``max_iter``,
         ``tol``, ``n_jobs`` and ``device``, those that are given to the selector, and
-        not None, count in place of the estimator's.
+        not None, count in place of the estimator's.  A ``NeuralDPP`` learns for one
+        ``omega``, its own if the selector has none, from tables in memory; there is
+        nothing to ``tune`` or compare, and no weights to describe.
     verbose : bool, default=False
         Whether to say on standard error how far the work has come, about once a second,
         where no ``progress`` is given.
@@ -221,7 +223,7 @@ class TableSelector(JudgedSelector):
         memory: int = MEMORY,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
-        estimator: LargeMarginDPP | None = None,
+        estimator: DPPEstimator | None = None,
         relevance: str | None = None,
         verbose: bool = False,
         device: str | None = None,

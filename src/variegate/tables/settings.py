@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
@@ -12,11 +12,16 @@ from variegate.application.table_defaults import (
     KERNELS,
     default_estimator,
 )
-from variegate.estimator import LargeMarginDPP
+from variegate.estimator import DPPEstimator
 from variegate.kernels import Kernel
 from variegate.report.telling import Teller
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding
+from variegate.tables.networks import (
+    NetworkLesson,
+    check_network_settings,
+    is_network,
+)
 from variegate.tables.similarities import has_target, kernel_for, search_for
 from variegate.tables.table import Progress, ignore
 from variegate.tables.training import Lesson
@@ -49,23 +54,29 @@ def columns_wanted(selector: TableSelector) -> Columns:
     return Columns.of(**{name: getattr(selector, name) for name in _COLUMNS})
 
 
-def estimator_of(selector: TableSelector) -> LargeMarginDPP:
+def estimator_of(selector: TableSelector) -> Any:
     """Return the estimator with what counts in place of its own settings."""
     if selector.estimator is None:
         estimator = default_estimator()
     else:
         estimator = clone(selector.estimator)
         estimator.set_params(callback=selector.estimator.callback)
-    given = {name: getattr(selector, name) for name in _SHORT}
+    known = estimator.get_params(deep=False)
+    given = {name: getattr(selector, name) for name in _SHORT if name in known}
     estimator.set_params(**{n: v for n, v in given.items() if v is not None})
     return estimator
 
 
 def lesson_of(
     selector: TableSelector, encoding: Encoding, progress: Progress
-) -> Lesson:
+) -> Lesson | NetworkLesson:
     """Return what learns as a selector says, from features of an encoding."""
     estimator = estimator_of(selector)
+    if is_network(estimator):
+        estimator.set_params(random_state=selector.seed_)
+        omega = estimator.omega if selector.omega is None else selector.omega
+        (omega,) = as_omegas(omega)
+        return NetworkLesson(estimator, omega, selector.memory, progress)
     kernel = estimator.kernel if selector.kernel is None else selector.kernel
     estimator.set_params(
         kernel=kernel_for(kernel, encoding), random_state=selector.seed_
@@ -119,9 +130,10 @@ def check_parameters(selector: TableSelector) -> None:
         check_count("n_epochs", selector.n_epochs)
     if selector.omega is not None:
         as_omegas(selector.omega)
-    if not isinstance(selector.estimator, LargeMarginDPP | None):
+    if not isinstance(selector.estimator, DPPEstimator | None):
         raise ValueError(
             f"estimator must be a LargeMarginDPP, got {selector.estimator!r}"
         )
+    check_network_settings(selector)
     estimator_of(selector)._check_parameters()
     columns_wanted(selector)

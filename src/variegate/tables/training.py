@@ -30,7 +30,7 @@ from variegate.tuning.family import outwards
 from variegate.tuning.kernel_search import KernelSearch, Winner
 from variegate.tuning.race import Rule
 
-__all__ = ["Learned", "Lesson"]
+__all__ = ["Learned", "Lesson", "features_width", "refuse_large_groups"]
 
 #: The omegas that are learned where none is named.
 OMEGAS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
@@ -122,31 +122,20 @@ class Lesson:
         # Threads of BLAS wait for each other longer than small matrices take.
         with threadpool_limits(1 if is_small else None, user_api="blas"):
             winner, n_compared = self._compared(groups, numbers)
-            self._refuse_large(groups, numbers, winner.way.model.kernel)
+            kernel = winner.way.model.kernel
+            has_rank = getattr(kernel, "approximation", None)
+            if not has_rank and not isinstance(kernel, Linear):
+                refuse_large_groups(groups, numbers)
             if self._bytes(groups, numbers) <= self.memory:
                 learned = self._learn_in_memory(groups, numbers, winner)
             else:
                 learned = self._learn_from_stream(groups, numbers, winner)
         return replace(learned, n_compared=n_compared)
 
-    def _refuse_large(self, groups: Groups, numbers: IntArray, kernel: Any) -> None:
-        """Refuse groups whose pairs of rows would not fit in memory."""
-        if getattr(kernel, "approximation", None) or isinstance(kernel, Linear):
-            return
-        sizes = groups.survey.index.sizes[numbers]
-        largest = int(np.argmax(sizes))
-        if sizes[largest] > MAX_ROWS:
-            raise TableError(
-                f"group {groups.survey.index.names[numbers[largest]]!r} has "
-                f"{sizes[largest]:,} rows, and learning compares all pairs of rows in "
-                f"a group: divide groups of more than {MAX_ROWS:,} rows, or use a "
-                "linear kernel"
-            )
-
     def _bytes(self, groups: Groups, numbers: IntArray) -> int:
         """Return about how much memory L-BFGS takes."""
         sizes = groups.survey.index.sizes[numbers].astype(np.float64)
-        features = sizes.sum() * _width(groups.encoding)
+        features = sizes.sum() * features_width(groups.encoding)
         # Squared distances, two chains of Gaussians, and the linear part: triangles.
         pairs = 2.0 * (sizes**2).sum()
         return int(8.0 * (features + pairs))
@@ -343,7 +332,7 @@ class Lesson:
             solver = self.estimator.solver
             return replace(solver, n_epochs=self.n_epochs or solver.n_epochs)
         sizes = groups.survey.index.sizes[numbers].astype(np.float64)
-        features = 8.0 * sizes.mean() * _width(groups.encoding)
+        features = 8.0 * sizes.mean() * features_width(groups.encoding)
         # Of the larger groups, as one batch may hold many of them.
         pairs = 8.0 * 4.0 * float(np.quantile(sizes, 0.95)) ** 2
         room = min(_BUFFER / (8.0 * features), self.memory / 4.0 / pairs)
@@ -367,7 +356,21 @@ class Lesson:
         return np.sort(some)
 
 
-def _width(encoding: Encoding) -> int:
+def refuse_large_groups(groups: Groups, numbers: IntArray) -> None:
+    """Refuse groups whose pairs of rows would not fit in memory."""
+    sizes = groups.survey.index.sizes[numbers]
+    largest = int(np.argmax(sizes))
+    if sizes[largest] > MAX_ROWS:
+        raise TableError(
+            f"group {groups.survey.index.names[numbers[largest]]!r} has "
+            f"{sizes[largest]:,} rows, and learning compares all pairs of rows in "
+            f"a group: divide groups of more than {MAX_ROWS:,} rows, or use a "
+            "linear kernel"
+        )
+
+
+def features_width(encoding: Encoding) -> int:
+    """Return the numbers in the features of a row."""
     return sum(column.size for column in encoding.columns())
 
 

@@ -6,6 +6,7 @@ from variegate.torch.batch_sampler import DPPBatchSampler
 from variegate.torch.choosing import Subsets, greedy, sample
 from variegate.torch.loss import large_margin_loss
 from variegate.torch.module import LargeMarginLoss
+from variegate.torch.neural import NeuralDPP
 from variegate.torch.probabilities import (
     expected_size,
     log_normalizer,
@@ -27,6 +28,7 @@ __all__ = [
     "LinearSimilarity",
     "LowRank",
     "MetricSimilarity",
+    "NeuralDPP",
     "Subsets",
     "expected_size",
     "greedy",

@@ -72,6 +72,8 @@ def learned_metrics(model: LargeMarginDPP) -> list[LearnedMetric]:
 
 
 def _parts(model: LargeMarginDPP) -> list[tuple[Kernel, FloatArray, float]]:
+    if not isinstance(model, LargeMarginDPP):
+        return []  # networks have no kernel
     return _parts_of(model.kernel_, model.kernel_parameters_, 1.0)
 
 

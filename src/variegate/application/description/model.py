@@ -17,7 +17,7 @@ from variegate.application.description.learned import (
 )
 from variegate.application.description.parts import Weight, kernel_parts, named_weights
 from variegate.application.description.terminal import kernel_lines, weight_lines
-from variegate.estimator import LargeMarginDPP
+from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.report.terminal import columns
 from variegate.report.words import percent, shortened
 
@@ -77,6 +77,11 @@ class Description:
 
 def describe(model: Any) -> Description:
     """Return what there is to say about any fitted model, an application's or not."""
+    if isinstance(model, DPPEstimator) and not isinstance(model, LargeMarginDPP):
+        raise ValueError(
+            f"a {type(model).__name__} has no weights of features to describe: its "
+            "networks are network_, and how learning went is history_"
+        )
     if not isinstance(model, LargeMarginDPP):
         description: Description = model.describe()
         return description

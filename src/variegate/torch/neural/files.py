@@ -1,0 +1,148 @@
+"""Neural models in files: JSON, with the weights as a safetensors file in one text.
+
+Nothing in a file is ever run.  A module of the user's own is not in it, only its
+weights and the name of its class: whoever loads the file gives such a module back.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from variegate.model_format import ENDED, HEAD, ModelFileError
+from variegate.persistence import (
+    NOTHING,
+    Own,
+    decode_ending,
+    decode_settings,
+    encode_ending,
+    encode_settings,
+    register,
+)
+from variegate.schema import Anything, MapOf, Maybe, Number, Record, Text
+from variegate.torch.neural.networks import ROLES, DPPNetwork, Features, make_network
+from variegate.torch.neural.training import reproducible
+
+if TYPE_CHECKING:
+    from variegate.torch.neural.estimator import NeuralDPP
+
+__all__ = ["TYPE", "decode", "encode"]
+
+#: The type of these files.
+TYPE = "neural-dpp"
+
+#: Settings that are code, or are about the machine, and so are not in a file.
+_NOT_STORED = (*ROLES, "callback", "device", "verbose")
+
+_SIZE = Number(least=1, is_whole=True)
+_SHAPE = Record(
+    {
+        "type": Text((TYPE,)),
+        "settings": MapOf(Anything()),
+        "network": Record(
+            {
+                "quality_features": _SIZE,
+                "similarity_features": MapOf(_SIZE),
+                "modules": Record(dict.fromkeys(ROLES, Maybe(Text()))),
+            }
+        ),
+        "weights": Text(),
+    },
+    HEAD | ENDED | {"omega": Number(least=0)},
+)
+
+
+def encode(model: NeuralDPP) -> dict[str, Any]:
+    """Return a fitted model as plain values."""
+    model._check_parameters()
+    network = model.network_
+    return {
+        "type": TYPE,
+        "settings": encode_settings(model, _NOT_STORED),
+        "network": {
+            "quality_features": network.features.n_quality,
+            "similarity_features": dict(network.features.blocks),
+            "modules": {role: _name(getattr(model, role)) for role in ROLES},
+        },
+        "weights": b64encode(save(_plain_weights(network))).decode("ascii"),
+        "training": encode_ending(model.solver_result_),
+    }
+
+
+def _name(module: nn.Module | None) -> str | None:
+    return None if module is None else type(module).__name__
+
+
+def _plain_weights(network: DPPNetwork) -> dict[str, Tensor]:
+    """Return all weights, copied: a file cannot hold two names of one tensor."""
+    return {
+        name: weight.to("cpu", copy=True).contiguous()
+        for name, weight in network.state_dict().items()
+    }
+
+
+def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
+    """Return the model that a file describes."""
+    from variegate.torch.neural.estimator import NeuralDPP
+
+    _SHAPE.check(document)
+    section = document["network"]
+    given = _given(section["modules"], own.modules)
+    settings = decode_settings(document, NeuralDPP(), _NOT_STORED)
+    model = NeuralDPP(**settings)
+    model.set_params(**given)
+    model._check_parameters()
+    blocks = {str(k): int(n) for k, n in section["similarity_features"].items()}
+    features = Features(section["quality_features"], blocks)
+    weights = _read(document["weights"])
+    with reproducible(0, torch.device("cpu")):
+        network = make_network(features, given, model.sizes, model.standardize)
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise ModelFileError(
+            f"the weights do not fit the network, or the modules given: {reason}"
+        ) from None
+    model._set_fitted(network, [], decode_ending(document, np.empty(0)))
+    return model
+
+
+def _given(
+    names: Mapping[str, str | None], modules: Mapping[str, Any]
+) -> dict[str, nn.Module | None]:
+    """Return the modules that a file names, as they were given back."""
+    if unknown := sorted(set(modules) - {role for role in ROLES if names[role]}):
+        raise ModelFileError(f"this model has no {unknown[0]} of your own")
+    given: dict[str, nn.Module | None] = {}
+    for role in ROLES:
+        name, module = names[role], modules.get(role)
+        if name and not isinstance(module, nn.Module):
+            raise ModelFileError(
+                f"its {role} is a module of your own, {name}, of which the file has "
+                "the weights only: give such a module back, "
+                f'vg.load(path, modules={{"{role}": {name}(...)}})'
+            )
+        given[role] = module
+    return given
+
+
+def _read(text: str) -> dict[str, Tensor]:
+    try:
+        weights: dict[str, Tensor] = load(b64decode(text, validate=True))
+    except (SafetensorError, ValueError) as error:
+        raise ModelFileError(f"the weights are damaged: {error}") from None
+    for name, value in weights.items():
+        if value.is_floating_point() and not torch.isfinite(value).all():
+            raise ModelFileError(f"the weights {name} hold NaN or infinite numbers")
+    return weights
+
+
+register(TYPE, decode)

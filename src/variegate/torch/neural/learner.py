@@ -1,0 +1,216 @@
+"""From examples to a trained network: what is held out, where to start, the run."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+
+from variegate._random import generator
+from variegate.ground_set import naming
+from variegate.report.telling import Teller
+from variegate.solvers import SolverResult
+from variegate.streaming import Example, ListedExamples
+from variegate.torch.neural.batching import Items
+from variegate.torch.neural.checkpoint import Checkpoint
+from variegate.torch.neural.networks import ROLES, DPPNetwork, Features, make_network
+from variegate.torch.neural.settings import as_device
+from variegate.torch.neural.training import Epoch, Plan, Training, reproducible
+
+if TYPE_CHECKING:
+    from variegate.torch.neural.estimator import NeuralDPP
+
+__all__ = ["Learned", "Learner"]
+
+#: A share to hold out is cut to this many groups.
+_LARGEST_HELD_OUT = 10_000
+
+#: Settings that do not change what is learned, or that the run names otherwise.
+_NOT_OF_RUN = (*ROLES, "callback", "decoder", "device", "random_state", "verbose")
+
+
+class Learned(NamedTuple):
+    """A trained network, how it went, and how it ended."""
+
+    network: DPPNetwork
+    history: list[Epoch]
+    result: SolverResult
+
+
+class Learner:
+    """How a neural model learns, as its parameters say."""
+
+    def __init__(self, model: NeuralDPP) -> None:
+        self.model = model
+        self.device = as_device(model.device)
+        self.plan = Plan(*(getattr(model, one.name) for one in fields(Plan)))
+
+    def learn(
+        self,
+        examples: Sequence[Example],
+        validation: Any = None,
+        checkpoint: str | Path | None = None,
+    ) -> Learned:
+        """Learn from examples, judged by others."""
+        features = Features.of(examples[0].ground_set)
+        for example in examples:
+            with naming(example.position):
+                features.check(example.ground_set)
+        judged = self._given(validation, features)
+        seed = self._seed()
+        kept = None
+        if checkpoint is not None:
+            kept = Checkpoint(Path(checkpoint), self._run(examples, judged), seed)
+            seed = kept.seed
+        learned_from, held_out = self._split(examples, judged, seed)
+        network = self._network(features, learned_from, seed)
+        training = Training(
+            network,
+            Items.of(learned_from, network),
+            Items.of(held_out, network) if held_out else None,
+            self.plan,
+            seed,
+            kept,
+        )
+        verdict = training.learn(self._callback())
+        result = SolverResult(
+            np.empty(0),
+            training.best_epoch.objective,
+            *verdict,
+            n_iterations=training.place.epoch,
+            n_evaluations=training.place.n_steps,
+        )
+        return Learned(network, training.history, result)
+
+    def _seed(self) -> int:
+        if self.model.random_state is None:
+            return secrets.randbits(63)
+        return int(generator(self.model.random_state).integers(2**63))
+
+    def _given(self, validation: Any, features: Features) -> Sequence[Example]:
+        """Return the examples to judge by that were given, if any."""
+        if validation is None:
+            return ()
+        if not isinstance(validation, tuple | list) or len(validation) != 2:
+            raise ValueError(
+                "validation must be a pair of lists (ground_sets, subsets), got "
+                f"{type(validation).__name__}"
+            )
+        ground_sets, subsets = validation
+        judged = ListedExamples.of(ground_sets, subsets, self.model.omega).examples
+        for example in judged:
+            with naming(example.position):
+                if example.ground_set.n_features != features.n_quality:
+                    raise ValueError(
+                        f"it has {example.ground_set.n_features} quality features, but "
+                        f"the training ground sets have {features.n_quality}"
+                    )
+                features.check(example.ground_set)
+        return judged
+
+    def _split(
+        self, examples: Sequence[Example], judged: Sequence[Example], seed: int
+    ) -> tuple[Sequence[Example], Sequence[Example]]:
+        """Return the examples to learn from, and those to judge by."""
+        fraction = self.model.validation_fraction
+        if judged or not fraction:
+            return examples, judged
+        if len(examples) < 2:
+            raise ValueError(
+                "of one ground set none can be held out: give more, or validation, or "
+                "validation_fraction=0 to learn without knowing when to stop"
+            )
+        share = min(max(1, round(fraction * len(examples))), _LARGEST_HELD_OUT)
+        order = np.random.default_rng([seed]).permutation(len(examples))
+        share = min(share, len(examples) - 1)
+        held_out, rest = np.sort(order[:share]), np.sort(order[share:])
+        return [examples[i] for i in rest], [examples[i] for i in held_out]
+
+    def _network(
+        self, features: Features, examples: Sequence[Example], seed: int
+    ) -> DPPNetwork:
+        """Return the network to start from, on its device."""
+        model = self.model
+        if model.warm_start and hasattr(model, "network_"):
+            return self._known(features)
+        given = {role: getattr(model, role) for role in ROLES}
+        with reproducible(seed, torch.device("cpu")):
+            network = make_network(features, given, model.sizes, model.standardize)
+        ground_sets = [example.ground_set for example in examples]
+        n_items = sum(map(len, ground_sets))
+        network.settle(
+            np.concatenate([ground_set.quality for ground_set in ground_sets]),
+            np.concatenate(list(map(features.similarity, ground_sets))),
+            sum(len(example.members) for example in examples) / n_items,
+        )
+        network.to(self.device)
+        return network
+
+    def _known(self, features: Features) -> DPPNetwork:
+        """Return a copy of what was learned before."""
+        known = self.model.network_
+        if known.features != features:
+            raise ValueError(
+                "warm_start=True, but the features are not those of the last fit: "
+                "fit a clone, or set warm_start=False"
+            )
+        network = copy.deepcopy(known)
+        network.to(self.device)
+        return network
+
+    def _run(
+        self, examples: Sequence[Example], judged: Sequence[Example]
+    ) -> dict[str, Any]:
+        """Return, as plain values, what tells this run from others."""
+        settings = self.model.get_params(deep=False)
+        state = self.model.random_state
+        return {
+            **{name: v for name, v in settings.items() if name not in _NOT_OF_RUN},
+            **{role: _named(getattr(self.model, role)) for role in ROLES},
+            "random_state": state if isinstance(state, int) else None,
+            "n_groups": len(examples),
+            "n_validation": len(judged),
+            "data": _fingerprint([*examples, *judged]),
+        }
+
+    def _callback(self) -> Callable[[Epoch], object] | None:
+        """Return the callback of the model, which also tells who waits."""
+        given = self.model.callback
+        if not self.model.verbose:
+            return given
+        tell = Teller(type(self.model).__name__)
+
+        def watched(step: Epoch) -> object:
+            f = "" if step.expected_f is None else f", expected F {step.expected_f:.3f}"
+            tell(
+                f"pass {step.iteration} of {self.plan.max_epochs}, {step.n_seen:,} "
+                f"groups, objective {step.objective:.6g}{f}"
+            )
+            return None if given is None else given(step)
+
+        return watched
+
+
+def _named(module: Any) -> str | None:
+    return None if module is None else str(module)
+
+
+def _fingerprint(examples: Sequence[Example]) -> str:
+    """Return a short text that other examples would not have."""
+    digest = hashlib.sha256()
+    for example in examples:
+        ground_set = example.ground_set
+        for block in (ground_set.quality, *ground_set.blocks.values()):
+            digest.update(str(block.shape).encode())
+            dense = block if isinstance(block, np.ndarray) else block.toarray()
+            digest.update(np.ascontiguousarray(dense).tobytes())
+        for values in (example.members, example.false_positive, example.false_negative):
+            digest.update(np.asarray(values, dtype=np.float64).tobytes())
+    return digest.hexdigest()[:16]

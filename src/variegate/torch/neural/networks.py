@@ -1,0 +1,306 @@
+"""Networks that make a determinantal point process of items.
+
+Modules see items as rows, those of all ground sets below each other and nothing else,
+so that no padding goes through a network; a similarity sees ground sets.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from variegate._typing import FloatArray
+from variegate.ground_set import GroundSet
+from variegate.torch.neural.batching import Batch
+from variegate.torch.similarities import KindsSimilarity
+
+__all__ = ["ROLES", "DPPNetwork", "Features", "Perceptron", "Sizes", "make_network"]
+
+#: What a module can be for.
+ROLES = ("quality", "encoder", "similarity")
+
+#: Standardized features further out than this are taken to be there.
+_FURTHEST = 5.0
+
+
+class Sizes(NamedTuple):
+    """Sizes of the networks that are made where none are given."""
+
+    n_hidden: int
+    n_embedding: int
+    n_kinds: int
+
+
+class Perceptron(nn.Module):
+    """A linear map, plus one hidden layer with layer normalization.
+
+    The normalization forgets how large an item is, which the linear map does not.
+    """
+
+    def __init__(self, n_features: int, n_hidden: int, n_outputs: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(n_features, n_outputs)
+        self.hidden = nn.Sequential(
+            nn.Linear(n_features, n_hidden),
+            nn.LayerNorm(n_hidden),
+            nn.GELU(),
+            nn.Linear(n_hidden, n_outputs),
+        )
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return the outputs (n, n_outputs) of items (n, n_features)."""
+        return self.linear(features) + self.hidden(features)
+
+    def start_at_zero(self) -> Perceptron:
+        """Return it with all outputs 0, from where learning is gentle."""
+        for layer in (self.linear, self.hidden[-1]):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        return self
+
+
+@dataclass(frozen=True)
+class Features:
+    """Which features of ground sets go into networks, and how they are scaled.
+
+    Attributes
+    ----------
+    n_quality : int
+    blocks : dict from block name to number of features
+        Of the similarity, in the order in which they are put side by side.
+    """
+
+    n_quality: int
+    blocks: Mapping[str, int]
+
+    @classmethod
+    def of(cls, ground_set: GroundSet) -> Features:
+        """Return those of a ground set."""
+        sizes = {name: int(block.shape[1]) for name, block in ground_set.blocks.items()}
+        return cls(ground_set.n_features, sizes)
+
+    @property
+    def n_similarity(self) -> int:
+        """The number of similarity features in all blocks."""
+        return sum(self.blocks.values())
+
+    def check(self, ground_set: GroundSet) -> None:
+        """Refuse a ground set with other similarity features.
+
+        Where there is one block, its name does not matter.
+        """
+        found = Features.of(ground_set).blocks
+        alone = len(found) == len(self.blocks) == 1
+        if alone and [*found.values()] == [*self.blocks.values()]:
+            return
+        if found != self.blocks:
+            raise ValueError(
+                f"it has the similarity features {_in_words(found)}, but the model was "
+                f"fitted with {_in_words(self.blocks)}"
+            )
+
+    def similarity(self, ground_set: GroundSet) -> FloatArray:
+        """Return the similarity features of a ground set side by side, dense."""
+        blocks = list(ground_set.blocks.values())
+        if len(blocks) > 1:
+            blocks = [ground_set.blocks[name] for name in self.blocks]
+        dense = [b if isinstance(b, np.ndarray) else b.toarray() for b in blocks]
+        return np.asarray(np.concatenate(dense, axis=1), dtype=np.float64)
+
+
+def _in_words(blocks: Mapping[str, int]) -> str:
+    return ", ".join(
+        f"{name!r} of {n}" if name else f"{n}" for name, n in blocks.items()
+    )
+
+
+class _Scale(nn.Module):
+    """The mean and standard deviation of features, kept with the network."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(n_features, dtype=torch.float64))
+        self.register_buffer("deviation", torch.ones(n_features, dtype=torch.float64))
+
+    def settle(self, X: FloatArray) -> None:
+        """Take those of some items; a feature that is constant is only centred."""
+        deviation = X.std(axis=0)
+        deviation[deviation <= 1e-12 * np.abs(X).max(axis=0)] = 1.0
+        self.mean.copy_(torch.from_numpy(X.mean(axis=0)))
+        self.deviation.copy_(torch.from_numpy(deviation))
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return features (n, d), in double precision, scaled."""
+        return ((X - self.mean) / self.deviation).clamp(-_FURTHEST, _FURTHEST)
+
+
+class DPPNetwork(nn.Module):
+    """Log-qualities and similarities of ground sets.
+
+    The modules for quality and encoding work in the precision of their weights; what
+    comes out is made double, as determinants of near copies need it.
+
+    Parameters
+    ----------
+    features : Features
+    quality : module from (n, d) to (n,) or (n, 1)
+    encoder : module from (n, p) to (n, D)
+    similarity : module from (B, N, D) to (B, N, N)
+    standardize : bool
+        Whether features are scaled to mean 0 and standard deviation 1.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        quality: nn.Module,
+        encoder: nn.Module,
+        similarity: nn.Module,
+        standardize: bool,
+    ) -> None:
+        super().__init__()
+        self.features = features
+        self.quality = quality
+        self.encoder = encoder
+        self.similarity = similarity.double()
+        self.intercept = nn.Parameter(torch.zeros((), dtype=torch.float64))
+        self.quality_scale = _Scale(features.n_quality) if standardize else None
+        self.similarity_scale = _Scale(features.n_similarity) if standardize else None
+
+    def settle(self, quality: FloatArray, similarity: FloatArray, share: float) -> None:
+        """Start from the scale of training items, of which a share is wanted."""
+        if self.quality_scale is not None and self.similarity_scale is not None:
+            self.quality_scale.settle(quality)
+            self.similarity_scale.settle(similarity)
+        # Of items unlike each other, that share is chosen at q² / (1 + q²) = share.
+        share = min(max(share, 1e-3), 1.0 - 1e-3)
+        with torch.no_grad():
+            self.intercept.fill_(0.5 * float(np.log(share / (1.0 - share))))
+
+    # From features to what networks take ------------------------------------------
+
+    def quality_input(self, X: FloatArray) -> Tensor:
+        """Return quality features as the network takes them, on its device."""
+        return self._input(X, self.quality, self.quality_scale)
+
+    def encoder_input(self, X: FloatArray) -> Tensor:
+        """Return similarity features as the network takes them, on its device."""
+        return self._input(X, self.encoder, self.similarity_scale)
+
+    def _input(self, X: FloatArray, module: nn.Module, scale: _Scale | None) -> Tensor:
+        numbers = torch.tensor(X, device=self.intercept.device)
+        with torch.no_grad():
+            return _fitting(module, numbers if scale is None else scale(numbers))
+
+    # From these to a process ------------------------------------------------------
+
+    def log_quality(self, items: Tensor) -> Tensor:
+        """Return ``u`` (n,) of items (n, d)."""
+        return self.quality(items).double().reshape(len(items)) + self.intercept
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return log-qualities (B, N) and similarities (B, N, N) of ground sets.
+
+        Where a ground set has no item, its first one stands in.
+        """
+        u = self.log_quality(batch.quality)
+        embedding = self.encoder(batch.similarity).double()
+        places = batch.items.flatten()
+        shape = batch.items.shape
+        embedded = embedding.index_select(0, places).view(*shape, -1)
+        return u.index_select(0, places).view(shape), self.similarity(embedded)
+
+
+def _fitting(module: nn.Module, numbers: Tensor) -> Tensor:
+    """Return numbers in the precision of a module's weights, single if it has none."""
+    kinds = (p.dtype for p in module.parameters() if p.is_floating_point())
+    return numbers.to(next(kinds, torch.float32))
+
+
+# Making them ----------------------------------------------------------------------
+
+
+def make_network(
+    features: Features,
+    given: Mapping[str, nn.Module | None],
+    sizes: Sizes,
+    standardize: bool,
+) -> DPPNetwork:
+    """Return a network of copies of the modules that are given, and of default ones.
+
+    Without an encoder, a similarity that is given sees the features themselves.
+    """
+    modules = {role: copy.deepcopy(given[role]) for role in ROLES}
+    quality = modules["quality"]
+    if quality is None:
+        made = Perceptron(features.n_quality, sizes.n_hidden, 1)
+        quality = made.start_at_zero()
+    encoder = modules["encoder"]
+    if encoder is None and modules["similarity"] is not None:
+        encoder = nn.Identity()
+    elif encoder is None:
+        encoder = Perceptron(features.n_similarity, sizes.n_hidden, sizes.n_embedding)
+    similarity = modules["similarity"]
+    if similarity is None:
+        n_embedding = _n_embedding(encoder, features.n_similarity)
+        similarity = KindsSimilarity(n_embedding, sizes.n_kinds)
+    network = DPPNetwork(features, quality, encoder, similarity, standardize)
+    _try(network)
+    return network
+
+
+@torch.no_grad()
+def _n_embedding(encoder: nn.Module, n_features: int) -> int:
+    """Return the number of outputs of an encoder."""
+    encoder.eval()
+    embedding = encoder(_fitting(encoder, torch.zeros(2, n_features)))
+    if not isinstance(embedding, Tensor) or embedding.shape[:-1] != (2,):
+        raise ValueError(
+            f"encoder makes {_shape(embedding)} of 2 items with {n_features} features: "
+            "it must make one row an item"
+        )
+    return int(embedding.shape[-1])
+
+
+@torch.no_grad()
+def _try(network: DPPNetwork) -> None:
+    """Refuse modules that do not make of two items what is needed of them."""
+    network.eval()
+    for name, weight in network.state_dict().items():
+        if not isinstance(weight, Tensor):
+            raise ValueError(
+                f"{name} of the network is a {type(weight).__name__}, no tensor, and "
+                "cannot be kept in a file: leave it out of the state of your module"
+            )
+    features = network.features
+    items = _fitting(network.quality, torch.zeros(2, features.n_quality))
+    u = network.quality(items)
+    if not isinstance(u, Tensor) or u.shape not in ((2,), (2, 1)):
+        raise ValueError(
+            f"quality makes {_shape(u)} of 2 items: it must make one number an item"
+        )
+    n_embedding = _n_embedding(network.encoder, features.n_similarity)
+    items = torch.eye(2, n_embedding, dtype=torch.float64)[None]
+    S = network.similarity(items)
+    if not isinstance(S, Tensor) or S.shape != (1, 2, 2):
+        raise ValueError(
+            f"similarity makes {_shape(S)} of one ground set of 2 items: it must make "
+            "a matrix (1, 2, 2)"
+        )
+    if not torch.allclose(S, S.mT):
+        raise ValueError("similarity makes a matrix that is not symmetric")
+
+
+def _shape(found: object) -> str:
+    if isinstance(found, Tensor):
+        return f"a tensor of shape {tuple(found.shape)}"
+    return f"a {type(found).__name__}"

@@ -1,0 +1,350 @@
+"""Training: one step a batch, judged after every pass by groups that are held out.
+
+What a run knows is its weights, the state of the optimizer, and a few plain values.
+Random numbers (the order of batches, dropout) follow from a seed and the number of the
+step alone.  So a run that was killed goes on from a checkpoint as if nothing had
+happened: on one machine, with as many threads, it ends with the same weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from variegate._typing import IntArray
+from variegate.ground_set import GroundSetError
+from variegate.solvers import Stop
+from variegate.solvers.checkpoint import CheckpointError
+from variegate.solvers.result import Verdict, stopped_by_callback, wants_to_stop
+from variegate.torch.loss import large_margin_loss
+from variegate.torch.neural.batching import (
+    Batch,
+    Items,
+    batches_by_size,
+    shuffled_batches,
+)
+from variegate.torch.neural.checkpoint import Checkpoint, Kept
+from variegate.torch.neural.networks import DPPNetwork
+from variegate.torch.probabilities import marginals
+
+__all__ = ["Epoch", "Plan", "Training", "reproducible"]
+
+
+class Epoch(NamedTuple):
+    """One pass over the training groups, as kept in the history.
+
+    Attributes
+    ----------
+    iteration : int
+        The number of the pass; 0 is the start.
+    objective : float
+        Mean loss of the groups held out, else of the training groups in this pass.
+    training : float or None
+        Mean loss of the training groups in this pass; None at the start.
+    n_seen : int
+        Groups learned from so far, every pass counted.
+    expected_f : float or None
+        The expected F-score of the groups held out.
+    """
+
+    iteration: int
+    objective: float
+    training: float | None
+    n_seen: int
+    expected_f: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to learn: settings of the estimator."""
+
+    lam: float
+    jitter: float
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    max_epochs: int
+    patience: int
+
+
+@dataclass
+class _Place:
+    """How far a run got: passes, batches of this one, groups, and their losses."""
+
+    epoch: int = 0
+    batch: int = 0
+    n_steps: int = 0
+    n_seen: int = 0
+    total: float = 0.0
+    n_worse: int = 0
+    best_epoch: int = 0
+
+
+@dataclass(eq=False)
+class Training:
+    """One run.
+
+    ``held_out`` may be None; then the last weights are kept, else the best.
+    """
+
+    network: DPPNetwork
+    data: Items
+    held_out: Items | None
+    plan: Plan
+    seed: int
+    checkpoint: Checkpoint | None = None
+    place: _Place = field(default_factory=_Place)
+    history: list[Epoch] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin, or take what a checkpoint holds."""
+        self.optimizer = _optimizer(self.network, self.plan)
+        self.best = _weights(self.network)
+        self._unread: list[tuple[IntArray, Tensor]] = []
+        kept = None if self.checkpoint is None else self.checkpoint.read()
+        if kept is not None:
+            self._restore(kept)
+
+    # Learning ---------------------------------------------------------------------
+
+    def learn(self, callback: Callable[[Epoch], object] | None = None) -> Verdict:
+        """Learn to the end; leave the network with the weights to keep."""
+        with reproducible(self.seed, self.data.quality.device):
+            if self.held_out is not None and not self.history:
+                self._report(callback, training=None)
+            while (verdict := self._verdict()) is None:
+                verdict = self._pass(callback)
+                if verdict is not None:
+                    break
+        if self.held_out is not None:
+            self.network.load_state_dict(self.best)
+        self.network.eval()
+        if self.checkpoint is not None:
+            self.checkpoint.remove()
+        return verdict
+
+    @property
+    def best_epoch(self) -> Epoch:
+        """The pass whose weights are kept."""
+        if self.held_out is None:
+            return self.history[-1]
+        return self.history[self.place.best_epoch]
+
+    def _verdict(self) -> Verdict | None:
+        plan, place = self.plan, self.place
+        if self.held_out is not None and place.n_worse >= plan.patience:
+            return Verdict(
+                Stop.EARLY,
+                f"stopped early: the objective on held-out groups has not fallen for "
+                f"patience={plan.patience} passes; the weights of pass "
+                f"{place.best_epoch} are kept",
+                self._remedy(),
+            )
+        if place.epoch >= plan.max_epochs:
+            return Verdict(
+                Stop.DATA_USED,
+                f"went through the groups max_epochs={plan.max_epochs} times, in "
+                f"{place.n_steps} steps",
+                self._remedy(),
+            )
+        return None
+
+    def _remedy(self) -> str:
+        """Say what to change where learning did not beat its start."""
+        if self.held_out is None or self.place.best_epoch > 0:
+            return ""
+        return (
+            "Learning did not beat its start on held-out groups, and the network is as "
+            f"it was then: lower learning_rate (now {self.plan.learning_rate:g}), give "
+            "more groups or a smaller network, or learn with LargeMarginDPP, which "
+            "has fewer numbers to learn"
+        )
+
+    def _pass(self, callback: Callable[[Epoch], object] | None) -> Verdict | None:
+        """Go through the groups once, from the present place on."""
+        place, plan = self.place, self.plan
+        batches = shuffled_batches(
+            self.data.sizes, plan.batch_size, self.seed, place.epoch
+        )
+        self.network.train()
+        while place.batch < len(batches):
+            numbers = batches[place.batch]
+            self._step(numbers)
+            place.batch += 1
+            place.n_steps += 1
+            place.n_seen += len(numbers)
+            if self.checkpoint is not None and self.checkpoint.is_due():
+                self._save()
+        self._read_losses()
+        training = place.total / len(self.data)
+        place.epoch += 1
+        place.batch, place.total = 0, 0.0
+        is_over = self._report(callback, training)
+        if self.checkpoint is not None and self.checkpoint.is_due():
+            self._save()
+        return stopped_by_callback() if is_over else None
+
+    def _step(self, numbers: IntArray) -> None:
+        torch.manual_seed(_seed_of(self.seed, self.place.n_steps))
+        losses = self._losses(self.data.batch(numbers))
+        self.optimizer.zero_grad(set_to_none=True)
+        losses.mean().backward()
+        self._unread.append((numbers, losses.detach()))
+        if losses.device.type == "cpu":  # to ask a GPU is to wait for it
+            self._read_losses()
+        self.optimizer.step()
+
+    def _losses(self, batch: Batch) -> Tensor:
+        u, S = self.network(batch)
+        return large_margin_loss(
+            S,
+            batch.members,
+            log_quality=u,
+            mask=batch.mask,
+            lam=self.plan.lam,
+            false_positive=batch.false_positive,
+            false_negative=batch.false_negative,
+            jitter=self.plan.jitter,
+            reduction="none",
+            check=False,
+        )
+
+    def _read_losses(self) -> None:
+        """Count the losses of the latest steps; refuse those that are no numbers."""
+        unread, self._unread = self._unread, []
+        for numbers, losses in unread:
+            values = losses.cpu().numpy()
+            if not np.isfinite(values).all():
+                wrong = numbers[np.flatnonzero(~np.isfinite(values))[0]]
+                raise GroundSetError(
+                    self.data.examples[wrong].position,
+                    "its loss is no longer a number: the network has gone astray, or "
+                    "what is wanted has probability zero. Lower learning_rate (now "
+                    f"{self.plan.learning_rate:g}) or raise jitter (now "
+                    f"{self.plan.jitter:g})",
+                )
+            self.place.total += float(values.sum())
+
+    # Judging ----------------------------------------------------------------------
+
+    def _report(
+        self, callback: Callable[[Epoch], object] | None, training: float | None
+    ) -> bool:
+        """Judge the network, keep it if it is the best; tell whether to stop."""
+        place = self.place
+        objective, expected_f = training, None
+        if self.held_out is not None:
+            objective, expected_f = self._judged(self.held_out)
+            known = [one.objective for one in self.history]
+            if not known or objective < known[place.best_epoch]:
+                place.best_epoch, place.n_worse = len(known), 0
+                self.best = _weights(self.network)
+            else:
+                place.n_worse += 1
+        assert objective is not None  # of held-out groups, or of a pass
+        step = Epoch(place.epoch, objective, training, place.n_seen, expected_f)
+        self.history.append(step)
+        return wants_to_stop(callback, step)
+
+    @torch.no_grad()
+    def _judged(self, items: Items) -> tuple[float, float]:
+        """Return the mean loss and the expected F-score of some groups."""
+        self.network.eval()
+        total = score = 0.0
+        for numbers in batches_by_size(items.sizes, self.plan.batch_size):
+            batch = items.batch(numbers)
+            total += float(self._losses(batch).sum())
+            score += float(self._expected_f(batch).sum())
+        # A network that is no good is not the best; NaN would be neither.
+        mean = total / len(items)
+        return mean if np.isfinite(mean) else np.inf, score / len(items)
+
+    def _expected_f(self, batch: Batch) -> Tensor:
+        """Return the F-scores of expected numbers of right and of chosen items."""
+        u, S = self.network(batch)
+        K = marginals(S, log_quality=u, mask=batch.mask, jitter=self.plan.jitter)
+        present = batch.members >= 0
+        right = K.gather(1, batch.members.clamp(min=0)).where(present, 0.0).sum(dim=1)
+        total = K.sum(dim=1) + present.sum(dim=1)
+        return torch.where(total > 0.0, 2.0 * right / total, 1.0)
+
+    # Going on ---------------------------------------------------------------------
+
+    def _restore(self, kept: Kept) -> None:
+        try:
+            self.network.load_state_dict(kept.part("network"))
+            _load_optimizer(self.optimizer, kept.part("optimizer"))
+            self.best = kept.part("best")
+            self.place = _Place(**kept.state["place"])
+            self.history = [Epoch(*one) for one in kept.state["history"]]
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"the checkpoint does not fit the network, or is damaged: {error}"
+            ) from None
+
+    def _save(self) -> None:
+        assert self.checkpoint is not None
+        self._read_losses()
+        self.checkpoint.write(
+            {
+                "network": self.network.state_dict(),
+                "optimizer": _optimizer_tensors(self.optimizer),
+                "best": self.best,
+            },
+            {"place": asdict(self.place), "history": [list(e) for e in self.history]},
+        )
+
+
+def _seed_of(seed: int, number: int) -> int:
+    """Return the seed of one step."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+
+
+@contextmanager
+def reproducible(seed: int, device: torch.device) -> Iterator[None]:
+    """Draw random numbers of PyTorch by a seed; leave its generators as they are."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def _optimizer(network: DPPNetwork, plan: Plan) -> torch.optim.Optimizer:
+    """Return AdamW; what is no matrix (offsets, scales) does not decay."""
+    learned = [p for p in network.parameters() if p.requires_grad]
+    return torch.optim.AdamW(
+        [
+            {"params": [p for p in learned if p.ndim > 1]},
+            {"params": [p for p in learned if p.ndim <= 1], "weight_decay": 0.0},
+        ],
+        lr=plan.learning_rate,
+        weight_decay=plan.weight_decay,
+    )
+
+
+def _weights(network: DPPNetwork) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in network.state_dict().items()}
+
+
+def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return what an optimizer remembers of each weight, by number and name."""
+    return {
+        f"{number}.{name}": value
+        for number, values in optimizer.state_dict()["state"].items()
+        for name, value in values.items()
+    }
+
+
+def _load_optimizer(
+    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]
+) -> None:
+    state: dict[int, dict[str, Any]] = {}
+    for key, value in tensors.items():
+        number, name = key.split(".")
+        state.setdefault(int(number), {})[name] = value
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
