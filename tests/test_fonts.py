@@ -26,10 +26,13 @@ def charmap(name):
 
 
 def only_elsewhere():
-    """Return a character that the usual font lacks, and one that comes with it has."""
+    """Return a letter that the usual font lacks, and one that comes with it has.
+
+    A mark that stands on no letter has no width, and Matplotlib may draw nothing of it.
+    """
     usual = charmap("DejaVu Sans")
     found = sorted(charmap("STIXGeneral") - usual)
-    return next(c for c in found if c.isprintable() and not 0xE000 <= ord(c) < 0xF900)
+    return next(character for character in found if character.isalpha())
 
 
 def labelled(text):
