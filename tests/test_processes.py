@@ -62,8 +62,8 @@ def is_running(number):
     return not Path("/proc/self").exists()
 
 
-def soon(condition, seconds=60.0):
-    """Whether something becomes true before long."""
+def soon(condition, seconds=300.0):
+    """Whether something becomes true at all; a busy machine may take its time."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -121,7 +121,7 @@ def test_workers_end_with_the_process_that_started_them(way, how, tmp_path):
         assert all(map(is_running, workers))
         started.send_signal(how)
         # Ends when everybody who could write there has ended, joblib's trackers too.
-        started.communicate(timeout=60)
+        started.communicate(timeout=300)
         assert started.returncode in (-how, 1)
         assert soon(lambda: not any(map(is_running, workers)))
         assert soon(lambda: left_by(started.pid, tmp_path / "temporary") == [])
@@ -177,7 +177,7 @@ def test_commands_killed_at_random_moments_leave_no_processes(
     if how is signal.SIGINT:  # loky's own clean-up, which leaves no time for another
         time.sleep(1.0)
     started.send_signal(how)
-    started.communicate(timeout=60)
+    started.communicate(timeout=300)
     assert soon(lambda: left_by(started.pid, temporary) == [])
     marked = f"TMPDIR={temporary}".encode()
     assert soon(lambda: not any(marked in each for each in environments()))
