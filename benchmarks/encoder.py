@@ -229,7 +229,7 @@ def main():
     given.out.mkdir(parents=True, exist_ok=True)
     record = measure(given.out, given.seed)
     report(record)
-    plot(record, given.out / "guide-encoder.png")
+    plot(record, given.out / "encoder-growth.png")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import chdir
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,9 @@ DOCS = ROOT / "docs"
 
 # What pages take from the examples, they import as if they lay beside them.
 sys.path.insert(0, str(ROOT / "examples"))
+
+#: Pages whose examples need PyTorch, which may not be there.
+PYTORCH = ("guides/encoder.md",)
 
 #: Pages that show a picture which their own code makes.
 ILLUSTRATED = ("start.md", "tables.md", "summaries.md", "keyframes.md", "guides/*.md")
@@ -56,6 +60,12 @@ def pages() -> list[Path]:
 def illustrated_pages() -> list[Path]:
     """Return those pages that must show a picture which their own code makes."""
     return sorted(page for pattern in ILLUSTRATED for page in DOCS.glob(pattern))
+
+
+def can_run(page: Path) -> bool:
+    """Tell whether what the examples of a page need is installed."""
+    needs_pytorch = any(page == DOCS / name for name in PYTORCH)
+    return not needs_pytorch or find_spec("torch") is not None
 
 
 def blocks(page: Path) -> Iterator[Block]:

@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pages import ROOT, illustrated_pages, made_pictures, run
+from pages import ROOT, can_run, illustrated_pages, made_pictures, run
 
 
 def main() -> None:
     """Copy what the pages make to where they show it from."""
     given = [Path(name).resolve() for name in sys.argv[1:]]
-    for page in given or illustrated_pages():
+    for page in given or filter(can_run, illustrated_pages()):
         with TemporaryDirectory() as folder:
             run(page, Path(folder))
             for shown, made in made_pictures(page, Path(folder)).items():

@@ -45,6 +45,8 @@ def with_examples():
 
 @pytest.mark.parametrize("page", list(with_examples()))
 def test_examples_run(page, tmp_path):
+    if not pages.can_run(page):
+        pytest.skip("needs 'variegate[torch]': tests/pytorch has it")
     pages.run(page, tmp_path)
     if page in pages.illustrated_pages():
         shown = {picture.name for picture in pages.pictures(page)}

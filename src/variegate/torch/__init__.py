@@ -6,7 +6,7 @@ from variegate.torch.batch_sampler import DPPBatchSampler
 from variegate.torch.choosing import Subsets, greedy, sample
 from variegate.torch.loss import large_margin_loss
 from variegate.torch.module import LargeMarginLoss
-from variegate.torch.neural import NeuralDPP
+from variegate.torch.neural import Epoch, NeuralDPP
 from variegate.torch.probabilities import (
     expected_size,
     log_normalizer,
@@ -21,6 +21,7 @@ from variegate.torch.similarities import (
 )
 
 __all__ = [
+    "Epoch",
     "DPPBatchSampler",
     "GaussianSimilarity",
     "KindsSimilarity",

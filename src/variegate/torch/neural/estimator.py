@@ -99,7 +99,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     device : str, default="auto"
         Where networks work: "cpu", "cuda", "cuda:1", or a GPU where there is one.
     callback : callable, optional
-        Called with an :class:`~variegate.torch.neural.Epoch` after every pass; a true
+        Called with an :class:`~variegate.torch.Epoch` after every pass; a true
         return value stops.
     random_state : None, int or numpy.random.Generator
         For what is held out, the weights to start from (of networks made by default),
