@@ -21,8 +21,8 @@ from variegate.torch.similarities import (
 )
 
 __all__ = [
-    "Epoch",
     "DPPBatchSampler",
+    "Epoch",
     "GaussianSimilarity",
     "KindsSimilarity",
     "LargeMarginLoss",
