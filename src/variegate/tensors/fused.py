@@ -55,10 +55,11 @@ def loss_terms(
     X = X.contiguous()
     by_number = targets.subsets.dtype != torch.bool
     size = _size(n_items)
-    whole = n_items <= WHOLE_ITEMS or lam == 0.0
+    whole = n_items <= WHOLE_ITEMS or lam == 0.0  # without a margin, no product
     value, failed = X.new_empty(n_sets), X.new_empty(n_sets, dtype=torch.uint8)
     G = torch.empty_like(X) if gradient else None
-    left, right = (torch.empty_like(X) if gradient and not whole else X for _ in "LR")
+    has_product = gradient and lam > 0.0
+    left, right = (torch.empty_like(X) if has_product else X for _ in "LR")
     slope = None if log_quality is None else torch.empty_like(X[:, 0])
     positive, negative = targets.false_positive, targets.false_negative
     with torch.cuda.device_of(X):
@@ -76,8 +77,8 @@ def loss_terms(
             X if G is None else G,
             left,
             right,
-            n_items,
             targets.subsets.shape[1],
+            N=n_items,
             HAS_QUALITY=log_quality is not None,
             BY_NUMBER=by_number,
             HAS_POSITIVE=isinstance(positive, Tensor),
@@ -91,9 +92,7 @@ def loss_terms(
             TARGET_TOLERANCE=tolerance or doubtful_pivot(X.dtype),
             SMALLEST_ERROR=smallest_error(X.dtype),
             SIZE=size,
-            # Only from 32 rows on does a thread hold whole columns.
-            HALVINGS=size.bit_length() - 1 if size >= 32 else 0,
-            num_warps=max(size // 32, 1),
+            num_warps=max(size // 32, 1),  # a thread a column
         )
     if G is None:
         return LossTerms(value, None, None, failed)
