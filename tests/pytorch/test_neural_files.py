@@ -30,9 +30,14 @@ def path(tmp_path_factory, device):
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory, device):
+def of_own(device):
+    return small(device, encoder=seeded_encoder()).fit(*DATA)
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory, of_own):
     path = tmp_path_factory.mktemp("files") / "own.json"
-    small(device, encoder=seeded_encoder()).fit(*DATA).save(path)
+    of_own.save(path)
     return path
 
 
@@ -71,11 +76,11 @@ def test_a_decoder_object_is_kept(path):
     assert vg.load(path).decoder == ExpectedF(beta=2.0)
 
 
-def test_a_module_of_the_users_own_is_given_back(own, device):
+def test_a_module_of_the_users_own_is_given_back(own, of_own, device):
     other = seeded_encoder(seed=9)
     loaded = vg.load(own, modules={"encoder": other}).set_params(device=device)
-    original = small(device, encoder=seeded_encoder()).fit(*DATA)
-    assert loaded.score(*DATA) == original.score(*DATA)
+    assert_same_weights(loaded, of_own)
+    assert loaded.score(*DATA) == of_own.score(*DATA)
     assert torch.equal(other.inward.weight, seeded_encoder(seed=9).inward.weight)
 
 

@@ -32,7 +32,7 @@ from variegate.streaming import Example, Examples, ListedExamples
 if TYPE_CHECKING:
     from variegate.learning.device.problem import DeviceProblem
 
-__all__ = ["StreamedProblem", "ValidationError"]
+__all__ = ["StreamedProblem", "ValidationError", "fingerprint", "judging"]
 
 #: Ground sets from the head of a stream that bandwidths and the mean of the features
 #: are taken from.
@@ -128,12 +128,12 @@ class StreamedProblem:
         self.center = feature_center(ground_sets, fit_intercept)
         self.scale = feature_scale(ground_sets, self.center)
         self.space = parameter_space(self.scale, fit_intercept, kernel)
-        self._fingerprints = [_fingerprint(held_out), _fingerprint(sample)]
+        self._fingerprints = [fingerprint(held_out), fingerprint(sample)]
         if validation:
             _check_alike(validation[0].ground_set, first)
-            self._fingerprints.append(_fingerprint(validation))
+            self._fingerprints.append(fingerprint(validation))
         self.has_held_out = bool(validation or held_out)
-        self._judging = _judging if validation else nullcontext
+        self._judging = judging if validation else nullcontext
         if self.has_held_out:
             with self._judging():
                 self._held_out = self.batch([*validation, *held_out])
@@ -200,7 +200,7 @@ def _check_alike(ground_set: GroundSet, first: GroundSet) -> None:
 
 
 @contextmanager
-def _judging() -> Iterator[None]:
+def judging() -> Iterator[None]:
     """Tell ground sets that are only judged by from those of the stream."""
     try:
         yield
@@ -208,7 +208,7 @@ def _judging() -> Iterator[None]:
         raise ValidationError(error.position, error.problem) from error
 
 
-def _fingerprint(examples: Sequence[Example]) -> str:
+def fingerprint(examples: Sequence[Example]) -> str:
     """Return a short name for the numbers in some examples."""
     digest = hashlib.sha256()
     for example in examples:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -15,6 +14,7 @@ import torch
 
 from variegate._random import generator
 from variegate.ground_set import naming
+from variegate.learning.streamed_problem import fingerprint, judging
 from variegate.report.telling import Teller
 from variegate.solvers import SolverResult
 from variegate.streaming import Example, ListedExamples
@@ -104,16 +104,12 @@ class Learner:
                 f"{type(validation).__name__}"
             )
         ground_sets, subsets = validation
-        judged = ListedExamples.of(ground_sets, subsets, self.model.omega).examples
-        for example in judged:
-            with naming(example.position):
-                if example.ground_set.n_features != features.n_quality:
-                    raise ValueError(
-                        f"it has {example.ground_set.n_features} quality features, but "
-                        f"the training ground sets have {features.n_quality}"
-                    )
-                features.check(example.ground_set)
-        return judged
+        with judging():
+            given = ListedExamples.of(ground_sets, subsets, self.model.omega).examples
+            for example in given:
+                with naming(example.position):
+                    features.check(example.ground_set)
+        return given
 
     def _split(
         self, examples: Sequence[Example], judged: Sequence[Example], seed: int
@@ -175,9 +171,7 @@ class Learner:
             **{name: v for name, v in settings.items() if name not in _NOT_OF_RUN},
             **{role: _named(getattr(self.model, role)) for role in ROLES},
             "random_state": state if isinstance(state, int) else None,
-            "n_groups": len(examples),
-            "n_validation": len(judged),
-            "data": _fingerprint([*examples, *judged]),
+            "data": [fingerprint(examples), fingerprint(judged)],
         }
 
     def _callback(self) -> Callable[[Epoch], object] | None:
@@ -200,17 +194,3 @@ class Learner:
 
 def _named(module: Any) -> str | None:
     return None if module is None else str(module)
-
-
-def _fingerprint(examples: Sequence[Example]) -> str:
-    """Return a short text that other examples would not have."""
-    digest = hashlib.sha256()
-    for example in examples:
-        ground_set = example.ground_set
-        for block in (ground_set.quality, *ground_set.blocks.values()):
-            digest.update(str(block.shape).encode())
-            dense = block if isinstance(block, np.ndarray) else block.toarray()
-            digest.update(np.ascontiguousarray(dense).tobytes())
-        for values in (example.members, example.false_positive, example.false_negative):
-            digest.update(np.asarray(values, dtype=np.float64).tobytes())
-    return digest.hexdigest()[:16]

@@ -91,10 +91,15 @@ class Features:
         return sum(self.blocks.values())
 
     def check(self, ground_set: GroundSet) -> None:
-        """Refuse a ground set with other similarity features.
+        """Refuse a ground set with other features.
 
         Where there is one block, its name does not matter.
         """
+        if ground_set.n_features != self.n_quality:
+            raise ValueError(
+                f"it has {ground_set.n_features} quality features, but the model was "
+                f"fitted with {self.n_quality}"
+            )
         found = Features.of(ground_set).blocks
         alone = len(found) == len(self.blocks) == 1
         if alone and [*found.values()] == [*self.blocks.values()]:

@@ -192,7 +192,8 @@ class Training:
 
     def _step(self, numbers: IntArray) -> None:
         torch.manual_seed(_seed_of(self.seed, self.place.n_steps))
-        losses = self._losses(self.data.batch(numbers))
+        batch = self.data.batch(numbers)
+        losses = self._losses(batch, *self.network(batch))
         self.optimizer.zero_grad(set_to_none=True)
         losses.mean().backward()
         self._unread.append((numbers, losses.detach()))
@@ -200,8 +201,8 @@ class Training:
             self._read_losses()
         self.optimizer.step()
 
-    def _losses(self, batch: Batch) -> Tensor:
-        u, S = self.network(batch)
+    def _losses(self, batch: Batch, u: Tensor, S: Tensor) -> Tensor:
+        """Return the loss of every group, of log-qualities and similarities."""
         return large_margin_loss(
             S,
             batch.members,
@@ -259,15 +260,15 @@ class Training:
         total = score = 0.0
         for numbers in batches_by_size(items.sizes, self.plan.batch_size):
             batch = items.batch(numbers)
-            total += float(self._losses(batch).sum())
-            score += float(self._expected_f(batch).sum())
+            u, S = self.network(batch)
+            total += float(self._losses(batch, u, S).sum())
+            score += float(self._expected_f(batch, u, S).sum())
         # A network that is no good is not the best; NaN would be neither.
         mean = total / len(items)
         return mean if np.isfinite(mean) else np.inf, score / len(items)
 
-    def _expected_f(self, batch: Batch) -> Tensor:
+    def _expected_f(self, batch: Batch, u: Tensor, S: Tensor) -> Tensor:
         """Return the F-scores of expected numbers of right and of chosen items."""
-        u, S = self.network(batch)
         K = marginals(S, log_quality=u, mask=batch.mask, jitter=self.plan.jitter)
         present = batch.members >= 0
         right = K.gather(1, batch.members.clamp(min=0)).where(present, 0.0).sum(dim=1)
