@@ -10,10 +10,12 @@ from importlib import import_module
 
 from variegate.benchmarks.timing import Row
 
-__all__ = ["BENCHMARKS", "load_benchmark"]
+__all__ = ["BENCHMARKS", "USUAL", "load_benchmark"]
 
-#: The names that the command takes.
-BENCHMARKS = ("sampling", "decoding", "text", "learning")
+#: The names that the command takes, and those that it takes if none is given: PyTorch
+#: is not there for everyone.
+BENCHMARKS = ("sampling", "decoding", "text", "learning", "torch")
+USUAL = ("sampling", "decoding", "text", "learning")
 
 
 def load_benchmark(name: str) -> Callable[[bool], list[Row]]:

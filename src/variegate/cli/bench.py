@@ -24,13 +24,14 @@ from variegate.cli.results import say
 def bench(names: tuple[str, ...], out: Path, quick: bool) -> None:
     """Measure variegate against its peers, on one thread.
 
-    NAMES are "sampling", "decoding", "learning" and "text"; all if none is given.
-    Peers that are not installed are left out: pip install 'variegate[bench]' brings
-    all but PyTorch.
+    NAMES are "sampling", "decoding", "learning" and "text", all four if none is given,
+    and "torch", for the loss on PyTorch's tensors, on a GPU where there is one. Peers
+    that are not installed are left out: pip install 'variegate[bench]' brings all but
+    PyTorch.
     """
     from threadpoolctl import threadpool_limits
 
-    from variegate.benchmarks import BENCHMARKS, load_benchmark
+    from variegate.benchmarks import BENCHMARKS, USUAL, load_benchmark
     from variegate.benchmarks.report import plot, table
     from variegate.report.figures import new_figure, to_png
 
@@ -41,9 +42,13 @@ def bench(names: tuple[str, ...], out: Path, quick: bool) -> None:
         )
     new_figure()
     out.mkdir(parents=True, exist_ok=True)
-    for name in names or BENCHMARKS:
+    for name in names or USUAL:
+        try:
+            measure = load_benchmark(name)
+        except ImportError as error:
+            raise click.ClickException(str(error)) from None
         with threadpool_limits(limits=1):
-            rows = load_benchmark(name)(quick)
+            rows = measure(quick)
         text = table(rows)
         write_atomic(out / f"{name}.json", json.dumps(rows, indent=1) + "\n")
         write_atomic(out / f"{name}.md", text + "\n")

@@ -40,6 +40,7 @@ __all__ = [
     "inverse_of_present",
     "judged",
     "loss_terms",
+    "plain_loss_terms",
     "smallest_error",
     "wanted_sum",
 ]
@@ -112,22 +113,18 @@ def loss_terms(
         return _small_sets_terms(
             X, log_quality, targets, mask, lam, hinge, gradient, jitter
         )
-    if fused.is_for(X):
-        with full_precision(X):
-            return fused.loss_terms(
-                X,
-                log_quality,
-                targets,
-                mask,
-                lam,
-                hinge,
-                gradient=gradient,
-                jitter=jitter,
-                tolerance=tolerance,
-            )
+    evaluate = fused.loss_terms if fused.is_for(X) else plain_loss_terms
     with full_precision(X):
-        return _loss_terms(
-            X, log_quality, targets, mask, lam, hinge, gradient, jitter, tolerance
+        return evaluate(
+            X,
+            log_quality,
+            targets,
+            mask,
+            lam,
+            hinge,
+            gradient=gradient,
+            jitter=jitter,
+            tolerance=tolerance,
         )
 
 
@@ -157,17 +154,19 @@ def _small_sets_terms(
     return LossTerms(value, G.to(X.dtype), slope.to(X.dtype), failed)
 
 
-def _loss_terms(
+def plain_loss_terms(
     X: Tensor,
     log_quality: Tensor | None,
     targets: Targets,
     mask: Tensor | None,
     lam: float,
     hinge: bool,
+    *,
     gradient: bool,
-    jitter: float,
-    tolerance: float | None,
+    jitter: float = 0.0,
+    tolerance: float | None = None,
 ) -> LossTerms:
+    """Do what :func:`loss_terms` does by calls of PyTorch alone."""
     target = _Target.of(X, targets, jitter, tolerance)
     resolvent = Resolvent.of(X, log_quality, mask, jitter)
     failed = failures(targets, target.definite, resolvent.definite)
