@@ -13,7 +13,7 @@ from variegate.cli.app import app
 
 def test_the_command_writes_a_table(tmp_path):
     done = CliRunner().invoke(
-        main, ["bench", "torch", "--quick", "--out", f"{tmp_path}"]
+        app, ["bench", "torch", "--quick", "--out", f"{tmp_path}"]
     )
     assert done.exit_code == 0, done.output
     rows = json.loads((tmp_path / "torch.json").read_text())
