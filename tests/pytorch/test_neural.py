@@ -15,6 +15,7 @@ import variegate.torch as vt
 from variegate.streaming import ListedExamples
 from variegate.torch.neural.batching import Items, batches_by_size, shuffled_batches
 from variegate.torch.neural.training import Plan, Training
+from variegate.tuning import OmegaFamily
 
 
 @pytest.fixture(scope="module")
@@ -425,3 +426,10 @@ def test_an_encoder_of_the_users_own_may_be_of_double_precision(data, device):
     model = small(device, encoder=seeded_encoder().double()).fit(*data)
     assert model.network_.encoder.inward.weight.dtype == torch.float64
     assert isinstance(model.network_.encoder, Encoder)
+
+
+def test_tuning_is_for_models_that_can_be_mixed(data, device):
+    with pytest.raises(ValueError, match="estimator must be a LargeMarginDPP"):
+        vg.LargeMarginDPPCV(estimator=small(device)).fit(*data)
+    with pytest.raises(ValueError, match="can be mixed, not of a NeuralDPP"):
+        OmegaFamily.fit(small(device), (1.0, 2.0), *data)

@@ -80,7 +80,7 @@ class OmegaFamily:
     omegas : tuple of float
         Sorted.
     models : tuple of LargeMarginDPP
-        One for each.
+        One for each; a single one may be of another sort.
 
     Examples
     --------
@@ -127,6 +127,11 @@ class OmegaFamily:
         **fit_arguments
             What else :meth:`variegate.LargeMarginDPP.fit` takes.
         """
+        if not isinstance(estimator, LargeMarginDPP):
+            raise ValueError(
+                "a family is of LargeMarginDPPs, whose parameters can be mixed, not of "
+                f"a {type(estimator).__name__}"
+            )
         omegas = as_omegas(omegas)
         first, sides = outwards(omegas)
         fitted: dict[float, LargeMarginDPP] = {}
