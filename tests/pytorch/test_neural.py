@@ -1,5 +1,8 @@
 """NeuralDPP against the NumPy path, and as an estimator of scikit-learn."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -433,3 +436,15 @@ def test_tuning_is_for_models_that_can_be_mixed(data, device):
         vg.LargeMarginDPPCV(estimator=small(device)).fit(*data)
     with pytest.raises(ValueError, match="can be mixed, not of a NeuralDPP"):
         OmegaFamily.fit(small(device), (1.0, 2.0), *data)
+
+
+def test_defaults_in_the_docstring_are_those_of_the_code():
+    documented = dict(
+        re.findall(
+            r"^(\w+) : .*default=(\S+)$", inspect.getdoc(vt.NeuralDPP), re.MULTILINE
+        )
+    )
+    assert len(documented) > 15
+    for name, value in documented.items():
+        default = inspect.signature(vt.NeuralDPP).parameters[name].default
+        assert eval(value) == default, name
