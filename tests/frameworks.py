@@ -13,7 +13,12 @@ FRAMEWORKS = {
 
 
 #: Rooms in which every module needs PyTorch.
-PYTORCH = ("variegate.tensors", "variegate.torch", "variegate.learning.device.")
+PYTORCH = (
+    "variegate.tensors",
+    "variegate.torch",
+    "variegate.benchmarks.torch",
+    "variegate.learning.device.",
+)
 
 
 def is_installed(module):

@@ -23,6 +23,9 @@ __all__ = [
 #: From so many rows on, products of matrices are cut into so many parts.
 _LARGE, _PARTS = 500, 8
 
+#: Triangular matrices of up to so many rows are solved, not halved.
+_SOLVED = 64
+
 
 def doubtful_pivot(dtype: torch.dtype) -> float:
     """Return the share of its diagonal below which a squared pivot is in doubt.
@@ -84,10 +87,7 @@ def invert(M: Tensor, spare: Tensor) -> None:
 
 def _invert_by_product(M: Tensor, spare: Tensor) -> None:
     spare.zero_().diagonal(dim1=-2, dim2=-1).fill_(1.0)
-    # Many large ones at a time are not solved by cuBLAS, and may be waited for.
-    some = 8 if M.shape[-1] > 512 else len(M)
-    for lower, turned in zip(M.mT.split(some), spare.mT.split(some), strict=True):
-        torch.linalg.solve_triangular(lower, turned, upper=False, out=turned)
+    _invert_triangles(M.mT, spare.mT)
     # M⁻¹ = U Uᵀ with U upper: rows and columns up to the end of a block need only what
     # of U lies right of them.
     blocks = _blocks(M.shape[-1])
@@ -98,6 +98,24 @@ def _invert_by_product(M: Tensor, spare: Tensor) -> None:
     for start, end in blocks:
         part = spare[:, :end, start:end]
         M[:, :end, :end].baddbmm_(part, part.mT)
+
+
+def _invert_triangles(lower: Tensor, out: Tensor) -> None:
+    """Turn the identity ``out`` into the inverse of lower triangular matrices.
+
+    By halves, so that all but the smallest are products: of 16 matrices of 1000 rows,
+    one call of ``solve_triangular`` takes longer, or is waited for.
+    """
+    size = lower.shape[-1]
+    if size <= _SOLVED:
+        torch.linalg.solve_triangular(lower, out, upper=False, out=out)
+        return
+    half = size // 2 if size <= 2 * _SOLVED else -(-size // (2 * _SOLVED)) * _SOLVED
+    first, second = slice(None, half), slice(half, None)
+    for part in (first, second):
+        _invert_triangles(lower[:, part, part], out[:, part, part])
+    below = torch.bmm(lower[:, second, first], out[:, first, first])
+    out[:, second, first].baddbmm_(out[:, second, second], below, beta=0.0, alpha=-1.0)
 
 
 def symmetric_product(added: Tensor, left: Tensor, right: Tensor) -> Tensor:
