@@ -49,6 +49,9 @@ autodoc_mock_imports = [
     "langchain_core",
     "llama_index",
     "pydantic",
+    "safetensors",
+    "torch",
+    "triton",
 ]
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False

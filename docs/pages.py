@@ -28,7 +28,7 @@ DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT / "examples"))
 
 #: Pages whose examples need PyTorch, which may not be there.
-PYTORCH = ("guides/encoder.md",)
+PYTORCH = ("guides/encoder.md", "pytorch.md")
 
 #: Pages that show a picture which their own code makes.
 ILLUSTRATED = ("start.md", "tables.md", "summaries.md", "keyframes.md", "guides/*.md")

@@ -112,6 +112,14 @@ def test_item_numbers(device, n_items):
     compare(S, u, of(nothing, cost), None)
 
 
+@pytest.mark.parametrize("shape", [(3, 1), (1, 9), (9,), ()])
+def test_costs_that_are_shared(device, shape):
+    S, u, wanted, _ = batch(device, torch.float64, 3, 9, seed=8)
+    cost = torch.rand(shape, dtype=torch.float64, device=device)
+    targets = Targets(wanted, 9, false_positive=cost, false_negative=2.0 * cost)
+    compare(S, u, targets, None)
+
+
 @pytest.mark.parametrize("n_items", [12, 35])
 def test_padding_of_any_content(device, n_items):
     S, u, wanted, cost = batch(device, torch.float64, 3, n_items, seed=3)

@@ -16,4 +16,5 @@ def test_examples_run(name, tmp_path):
     pytest.importorskip("matplotlib")
     page = pages.DOCS / name
     pages.run(page, tmp_path)
-    assert pages.made_pictures(page, tmp_path)
+    if name.startswith("guides/"):
+        assert pages.made_pictures(page, tmp_path)

@@ -42,8 +42,8 @@ POOLED_ITEMS = 20_000
 # On a GPU, measured on an H200 in double precision ----------------------------------
 
 #: Sets of up to so many items go through one kernel, a set a program.  Loss and
-#: gradient of 20,000 sets of 50: 3.2 ms, by calls of cuSOLVER and cuBLAS 12; of 4,000
-#: sets of 100, where a matrix no longer fits into the registers of a program: 88 and 7.
+#: gradient of 20,000 sets of 50: 3.6 ms, by calls of cuSOLVER and cuBLAS 9.2; of 4,000
+#: sets of 100, where a matrix does not fit into the registers of a program: 88 and 7.7.
 FUSED_ITEMS = 64
 
 #: Up to so many items, that kernel makes the whole gradient; above it, cuBLAS

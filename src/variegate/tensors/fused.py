@@ -55,6 +55,7 @@ def loss_terms(
     X = X.contiguous()
     by_number = targets.subsets.dtype != torch.bool
     size = _size(n_items)
+    doubtful = doubtful_pivot(X.dtype)
     whole = n_items <= WHOLE_ITEMS or lam == 0.0  # without a margin, no product
     value, failed = X.new_empty(n_sets), X.new_empty(n_sets, dtype=torch.uint8)
     G = torch.empty_like(X) if gradient else None
@@ -88,8 +89,8 @@ def loss_terms(
             MARGIN=lam > 0.0,
             GRADIENT=gradient,
             WHOLE=whole,
-            TOLERANCE=doubtful_pivot(X.dtype),
-            TARGET_TOLERANCE=tolerance or doubtful_pivot(X.dtype),
+            TOLERANCE=doubtful,
+            TARGET_TOLERANCE=doubtful if tolerance is None else tolerance,
             SMALLEST_ERROR=smallest_error(X.dtype),
             SIZE=size,
             num_warps=max(size // 32, 1),  # a thread a column
@@ -114,7 +115,10 @@ def _bytes(given: Tensor) -> Tensor:
 
 
 def _costs(given: Tensor | float, X: Tensor) -> Tensor:
-    return given.to(X.dtype).contiguous() if isinstance(given, Tensor) else X
+    """Return costs (B, N), or anything where they are in the settings."""
+    if not isinstance(given, Tensor):
+        return X
+    return given.to(X.dtype).expand(X.shape[:2]).contiguous()
 
 
 def _number(given: Tensor | float) -> float:
@@ -126,5 +130,7 @@ def _settings(
     lam: float, jitter: float, positive: float, negative: float, device: torch.device
 ) -> Tensor:
     """Return numbers on the device, in all their digits: Triton would cut them."""
-    settings = [lam, 1.0 + jitter, positive, negative]
-    return torch.tensor(settings, dtype=torch.float64, device=device)
+    settings = torch.empty(4, dtype=torch.float64, device=device)
+    for place, number in enumerate((lam, 1.0 + jitter, positive, negative)):
+        settings[place].fill_(number)  # unlike a copy, this is not waited for
+    return settings
