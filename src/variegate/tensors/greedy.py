@@ -8,6 +8,7 @@ ended waits for the others.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -107,7 +108,7 @@ def choose(
     residuals: Residuals,
     rounds: int,
     *,
-    above: float = -torch.inf,
+    above: float = -math.inf,
     room: Room | None = None,
     open_ended: bool = False,
 ) -> Picks:
