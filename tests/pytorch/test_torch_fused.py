@@ -133,6 +133,17 @@ def test_padding_of_any_content(device, n_items):
     assert (terms.similarity_gradient[~mask] == 0.0).all()
 
 
+def test_item_numbers_that_are_padding_or_none(device):
+    S, u, _, cost = batch(device, torch.float64, 5, 9, seed=9)
+    mask = torch.arange(9, device=device) < torch.tensor([[9], [4], [4], [9], [9]]).to(
+        device
+    )
+    numbers = [[1, 8], [3, -1], [3, 7], [2, 2], [0, 9]]
+    targets = of(torch.tensor(numbers, device=device), cost, mask)
+    terms = compare(S, u, targets, mask)
+    assert terms.failed.tolist() == [0, 0, 3, 3, 3]
+
+
 def test_qualities_of_hundreds(device):
     S, u, wanted, cost = batch(device, torch.float64, 6, 12, seed=4, spread=100.0)
     terms = compare(S, u, of(wanted, cost), None)

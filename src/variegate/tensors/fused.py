@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from variegate.linalg.limits import FUSED_ITEMS, WHOLE_ITEMS
 from variegate.tensors.factorisation import doubtful_pivot
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from variegate.tensors.targets import Targets
 
 __all__ = ["is_for", "loss_terms"]
+
+#: There is a kernel for each number of items, compiled in seconds when it is first met.
+#: Sets of different sizes are padded to multiples of this, so that few are met.
+_RAGGED_STEP = 8
 
 
 def is_for(X: Tensor) -> bool:
@@ -52,6 +58,24 @@ def loss_terms(
     from variegate.tensors.fused_kernel import evaluate_sets
 
     n_sets, n_items = X.shape[:2]
+    if mask is not None and n_items % _RAGGED_STEP:
+        X, log_quality, targets, mask = _widened(X, log_quality, targets, mask)
+        wide = loss_terms(
+            X,
+            log_quality,
+            targets,
+            mask,
+            lam,
+            hinge,
+            gradient=gradient,
+            jitter=jitter,
+            tolerance=tolerance,
+        )
+        G, slope = wide.similarity_gradient, wide.quality_gradient
+        return wide._replace(
+            similarity_gradient=None if G is None else G[:, :n_items, :n_items],
+            quality_gradient=None if slope is None else slope[:, :n_items],
+        )
     X = X.contiguous()
     by_number = targets.subsets.dtype != torch.bool
     size = _size(n_items)
@@ -101,6 +125,29 @@ def loss_terms(
         G.baddbmm_(left, right)
         raise_diagonal(G, jitter)
     return LossTerms(value, G, slope, failed)
+
+
+def _widened(
+    X: Tensor, log_quality: Tensor | None, targets: Targets, mask: Tensor
+) -> tuple[Tensor, Tensor | None, Targets, Tensor]:
+    """Add padding up to the next step."""
+    n_more = -X.shape[1] % _RAGGED_STEP
+    subsets = targets.subsets
+
+    def padded(given: Any) -> Any:
+        is_wide = isinstance(given, Tensor) and given.shape[-1:] == mask.shape[1:]
+        return pad(given, (0, n_more)) if is_wide else given
+
+    wider = replace(
+        targets,
+        subsets=padded(subsets) if subsets.dtype == torch.bool else subsets,
+        n_items=targets.n_items + n_more,
+        false_positive=padded(targets.false_positive),
+        false_negative=padded(targets.false_negative),
+        mask=padded(mask),
+    )
+    X = pad(X, (0, n_more, 0, n_more))
+    return X, padded(log_quality), wider, padded(mask)
 
 
 def _size(n_items: int) -> int:
