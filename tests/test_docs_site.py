@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from frameworks import FRAMEWORKS, is_installed
+from frameworks import FRAMEWORKS, PYTORCH, is_installed
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -184,7 +184,7 @@ def test_every_public_name_is_in_the_reference(site):
         assert mine, f"{framework} is not in the reference"
         if not is_installed(framework):
             names -= {framework, *mine}
-    of_pytorch = {name for name in names if name.startswith("variegate.torch.")}
+    of_pytorch = {name for name in names if name.startswith(PYTORCH)}
     assert "variegate.torch.large_margin_loss" in of_pytorch
     modules = [*PUBLIC, "variegate.torch"]
     if importlib.util.find_spec("torch") is None:
