@@ -6,6 +6,7 @@ Without a GPU, Triton interprets it.
 import importlib.util
 import os
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,7 +15,12 @@ if not torch.cuda.is_available():
 if importlib.util.find_spec("triton") is None:
     pytest.skip("needs Triton", allow_module_level=True)
 
-from variegate.tensors import fused
+import variegate as vg
+from variegate.learning.device.problem import DeviceProblem
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.problem import TrainingProblem
+from variegate.streaming import ListedExamples
+from variegate.tensors import fused, small_sets
 from variegate.tensors.dense import plain_loss_terms
 from variegate.tensors.targets import Targets
 
@@ -112,6 +118,14 @@ def test_item_numbers(device, n_items):
     compare(S, u, of(nothing, cost), None)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32])
+def test_item_numbers_of_any_type(device, dtype):
+    S, u, _, cost = batch(device, torch.float64, 3, 9, seed=2)
+    numbers = torch.tensor([[3, 0], [8, 1], [4, 120]], device=device)
+    terms = compare(S, u, of(numbers.to(dtype), cost), None)
+    assert terms.failed.tolist() == [0, 0, 3]
+
+
 @pytest.mark.parametrize("shape", [(3, 1), (1, 9), (9,), ()])
 def test_costs_that_are_shared(device, shape):
     S, u, wanted, _ = batch(device, torch.float64, 3, 9, seed=8)
@@ -153,7 +167,7 @@ def test_qualities_of_hundreds(device):
 
 @pytest.mark.parametrize("n_items", [8, 40])
 def test_failures_are_those_of_the_closed_form(device, n_items):
-    S, u, wanted, cost = batch(device, torch.float64, 5, n_items, seed=6)
+    S, u, wanted, cost = batch(device, torch.float64, 8, n_items, seed=6)
     wanted[:] = False
     wanted[:, :2] = True
     S[0, 1] = S[0, 0]  # an item twice, both wanted
@@ -161,8 +175,11 @@ def test_failures_are_those_of_the_closed_form(device, n_items):
     S[1, 3, 3] = -1.0
     u[2, 0] = torch.nan
     S[3, 5, 6] = S[3, 6, 5] = torch.nan
+    u[4, 5] = torch.nan  # of an item that is not wanted
+    cost[5, 5] = torch.nan
+    u[6, 5] = torch.inf
     terms = compare(S, u, of(wanted, cost), None)
-    assert terms.failed.tolist() == [1, 2, 2, 2, 0]
+    assert terms.failed.tolist() == [1, 2, 2, 2, 2, 2, 1, 0]
 
 
 def test_what_lies_anyhow_in_memory(device):
@@ -176,3 +193,22 @@ def test_what_lies_anyhow_in_memory(device):
         of(wanted[:1].expand(4, 9), cost[:1].expand(4, 9)),
         None,
     )
+
+
+@pytest.mark.parametrize("lam", [0.0, 2.0])
+def test_learning_goes_by_the_kernel(device, lam, monkeypatch):
+    monkeypatch.setattr(small_sets, "is_available", lambda X: False)
+    monkeypatch.setattr(fused, "is_for", lambda X: X.shape[-1] <= fused.FUSED_ITEMS)
+    rng = np.random.default_rng(0)
+    sizes = [1, 3, 5, 7, 7, 8, 17, 18, 70]
+    ground_sets = [vg.GroundSet(rng.standard_normal((n, 3))) for n in sizes]
+    subsets = [[0]] * len(sizes)
+    examples = ListedExamples.of(ground_sets, subsets, 2.0).examples
+    kernel = vg.MultipleKernel([1.0, 2.0]).fit(ground_sets)
+    what = (examples, kernel, LargeMarginLoss(lam))
+    here, there = TrainingProblem.of(*what), DeviceProblem(*what, device=device)
+    point = here.space.center()
+    value, gradient = here.value_and_gradient(point)
+    found, slope = there.value_and_gradient(point)
+    assert found == pytest.approx(value, rel=1e-11)
+    np.testing.assert_allclose(slope, gradient, rtol=1e-9, atol=1e-10)

@@ -130,7 +130,7 @@ def evaluate_sets(
     if BY_NUMBER:
         times = tl.zeros([SIZE], dtype=tl.int32)
         for place in range(n_numbers):
-            number = tl.load(subsets + set_ * n_numbers + place)
+            number = tl.load(subsets + set_ * n_numbers + place).to(tl.int64)
             is_wrong = is_wrong | (number < -1) | (number >= N)
             times += (item == number).to(tl.int32)
         is_wrong = is_wrong | (tl.max(times, axis=0) > 1)
@@ -177,8 +177,9 @@ def evaluate_sets(
     # All items: M = R X R + C², scaled to a unit diagonal; its log det and its inverse.
     if HAS_QUALITY:
         u = tl.load(log_quality + places + item, mask=is_item, other=0.0)
-        above = tl.maximum(u, 0.0)
-        r = tl.exp(tl.minimum(u, 0.0))
+        # Not by maximum and minimum, which lose what is not a number.
+        above = tl.where(u < 0.0, 0.0, u)
+        r = tl.exp(tl.where(u > 0.0, 0.0, u))
         c = tl.exp(-above)
         log_det = -2.0 * tl.sum(tl.where(wanted, u, 0.0).to(tl.float64), axis=0)
     else:
@@ -212,7 +213,8 @@ def evaluate_sets(
         included = tl.minimum(tl.maximum(included, 0.0), 1.0)
     if MARGIN:
         error = costs * tl.where(wanted, excluded, included)
-        error = tl.maximum(tl.sum(error.to(tl.float64), axis=0), SMALLEST_ERROR)
+        error = tl.sum(error.to(tl.float64), axis=0)
+        error = tl.where(error < SMALLEST_ERROR, SMALLEST_ERROR, error)
         loss += lam * tl.log(error)
         factor = lam / error
     reason = tl.where(is_possible, tl.where(is_definite, 0, 2), 1)

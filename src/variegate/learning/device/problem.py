@@ -129,7 +129,7 @@ class DeviceProblem:
         for stack in self._stacks:
             u = at.log_quality(stack.batch)
             value, in_u, in_kernel, failed = stack.evaluate(self.loss, at, u)
-            in_theta = stack.batch.quality.products(in_u.view(-1))
+            in_theta = stack.batch.quality.products(in_u.reshape(-1))
             in_intercept = in_u.sum().expand(len(at.intercept))
             n_failed = (failed > 0).sum(dtype=torch.float64)
             head = torch.stack([value.sum(), n_failed])
