@@ -5,10 +5,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_cases import nothing_waits
 
 import variegate as vg
 from instances import KERNELS, ScaledLinear
 from variegate.ground_set import GroundSetError
+from variegate.learning.device.point import Point
 from variegate.learning.device.problem import DeviceProblem
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
@@ -178,15 +180,10 @@ def test_evaluations_do_not_wait_for_the_device(device):
         _, there = both(examples_of([7, 7, 8, 300], eight), kernel, device)
         point = a_point(there)
         there.value_and_gradient(point)  # what is computed once
-        from variegate.learning.device.point import Point
-
         at = Point.of(point, there.space, device)
-        torch.cuda.set_sync_debug_mode("error")
-        try:
+        with nothing_waits(device):
             for stack in there._stacks:
                 stack.evaluate(there.loss, at, at.log_quality(stack.batch))
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
 
 
 # What is wrong with ground sets ---------------------------------------------------

@@ -9,6 +9,7 @@ from torch_cases import (
     as_numbers,
     assert_close_by_set,
     leaves,
+    nothing_waits,
     random_kernels,
 )
 
@@ -276,16 +277,11 @@ def test_nothing_waits_for_a_gpu(device):
     targets = torch.tensor([[0, 5, -1], [3, 4, 8], [2, -1, -1]], device=device)
     mask = torch.ones(3, 90, dtype=torch.bool, device=device)
     loss = vt.LargeMarginLoss(jitter=1e-3, omega=0.3)
-    if device != "cpu":
-        torch.cuda.set_sync_debug_mode("error")
-    try:
+    with nothing_waits(device):
         for given in (None, mask):
             for kernel in (vt.LowRank(F), F @ F.mT):
                 loss(kernel, targets, log_quality=u, mask=given).backward()
         vt.expected_size(F @ F.mT, log_quality=u).sum().backward()
-    finally:
-        if device != "cpu":
-            torch.cuda.set_sync_debug_mode("default")
     loss.check()
     assert torch.isfinite(F.grad).all()
 

@@ -1,5 +1,8 @@
 """Random kernels and subsets, and the loss of the NumPy path for stacks of them."""
 
+import warnings
+from contextlib import contextmanager
+
 import numpy as np
 import torch
 
@@ -66,3 +69,20 @@ def assert_close_by_set(found, expected, share=1e-10):
     error = np.abs(found - expected).reshape(n_sets, -1).max(axis=1, initial=0.0)
     largest = np.abs(expected).reshape(n_sets, -1).max(axis=1, initial=0.0)
     assert (error <= share * largest).all(), (error / largest).max()
+
+
+@contextmanager
+def nothing_waits(device):
+    """Refuse whatever would wait for a GPU; on the CPU nothing does."""
+    if torch.device(device).type != "cuda":
+        yield
+        return
+    with warnings.catch_warnings():
+        # Setting the mode warns of it once; as an error that would come after the mode
+        # was set, and leave it so for all that follows.
+        warnings.filterwarnings("ignore", "Synchronization debug mode")
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
