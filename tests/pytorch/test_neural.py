@@ -1,5 +1,6 @@
 """NeuralDPP against the NumPy path, and as an estimator of scikit-learn."""
 
+import copy
 import inspect
 import re
 
@@ -90,6 +91,15 @@ def test_expected_f_is_that_of_the_marginals(fitted, data):
         K = fitted.ensemble(ground_set).marginals()
         expected = 2.0 * K[subset].sum() / (K.sum() + len(subset))
         assert found[number] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_network_that_makes_no_numbers_is_not_the_best(fitted, data):
+    network = copy.deepcopy(fitted.network_)
+    network.intercept.detach().fill_(torch.nan)
+    items = as_items(fitted, *data)
+    plan = Plan(1.0, 1e-6, 16, 0.1, 0.0, 1, 1)
+    objective, _ = Training(network, items, None, plan, 0)._judged(items)
+    assert objective == np.inf
 
 
 @pytest.mark.parametrize(("n_sets", "batch_size"), [(1, 4), (7, 3), (100, 8), (5, 50)])
@@ -221,14 +231,14 @@ def test_a_seed_settles_the_weights_and_leaves_the_generator_alone(data):
 
 
 def test_modules_that_are_given_stay_as_they_are(data, device):
-    encoder = seeded_encoder()
+    encoder = seeded_encoder().to(device)  # where it is does not matter
     before = {name: w.clone() for name, w in encoder.state_dict().items()}
     model = small(device, encoder=encoder).fit(*data)
     for name, value in encoder.state_dict().items():
         assert torch.equal(value, before[name])
     assert model.get_params()["encoder"] is encoder
     assert not torch.equal(
-        model.network_.encoder.inward.weight.cpu(), before["inward.weight"]
+        model.network_.encoder.inward.weight, before["inward.weight"]
     )
 
 

@@ -120,6 +120,27 @@ def test_a_subset_without_probability(device):
     assert (L.grad[1] == 0.0).all()
 
 
+def test_without_a_check_the_rest_goes_on(device):
+    L = torch.diag_embed(torch.tensor([[1.0, 3.0], [1.0, -2.0]], device=device))
+    calls = {
+        vt.marginals: [pytest.approx([0.5, 0.75]), [np.nan, np.nan]],
+        vt.expected_size: [pytest.approx(1.25), np.nan],
+        vt.log_normalizer: [pytest.approx(np.log(8.0)), np.nan],
+    }
+    for function, (first, second) in calls.items():
+        found = function(L, check=False).tolist()
+        assert found[0] == first
+        np.testing.assert_array_equal(found[1], second)
+        with pytest.raises(ValueError, match="set 1: its kernel is not positive semid"):
+            function(L, check=True)
+    subsets = torch.tensor([[0], [0]], device=device)
+    found = vt.log_prob(L, subsets, check=False).tolist()
+    assert found[0] == pytest.approx(np.log(1.0 / 8.0))
+    assert np.isnan(found[1])
+    with pytest.raises(ValueError, match="set 1: its kernel is not positive semid"):
+        vt.log_prob(L, subsets, check=True)
+
+
 def test_what_is_refused():
     bad = torch.diag(torch.tensor([1.0, -2.0]))
     for call in (

@@ -15,7 +15,15 @@ from variegate.tensors.targets import Targets
 from variegate.torch.functions import LossSettings, batch_loss
 from variegate.torch.inputs import Batch, Collection, as_collection
 
-__all__ = ["Losses", "large_margin_loss", "losses", "raise_problem", "targets_of"]
+__all__ = [
+    "Losses",
+    "is_checked",
+    "large_margin_loss",
+    "losses",
+    "losses_of",
+    "raise_problem",
+    "targets_of",
+]
 
 _PROBLEMS = {
     ZERO_PROBABILITY: "its subset has probability zero: the kernel restricted to it is "
@@ -139,7 +147,7 @@ def large_margin_loss(
         false_negative=false_negative,
         jitter=jitter,
     )
-    if check or (check is None and found.failed.device.type == "cpu"):
+    if is_checked(check, found.failed):
         raise_problem(found.failed)
     return found.reduced(reduction)
 
@@ -232,6 +240,11 @@ def _checked_costs(name: str, costs: Tensor | None) -> Tensor | None:
             raise ValueError(f"{name} must be finite and not negative")
         return costs.detach()
     return costs
+
+
+def is_checked(check: bool | None, found: Tensor) -> bool:
+    """Whether sets that failed are refused: by default where nothing is waited for."""
+    return found.device.type == "cpu" if check is None else check
 
 
 def raise_problem(failed: Tensor, prefix: str = "") -> None:

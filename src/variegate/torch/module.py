@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from variegate._validation import check_choice, check_flag, check_number
 from variegate.tensors.low_rank import LowRank
-from variegate.torch.loss import REDUCTIONS, losses, raise_problem
+from variegate.torch.loss import REDUCTIONS, is_checked, losses, raise_problem
 
 __all__ = ["LargeMarginLoss"]
 
@@ -109,7 +109,7 @@ class LargeMarginLoss(nn.Module):
             jitter=self.jitter,
         )
         self._calls += 1
-        if self.checks or (self.checks is None and found.failed.device.type == "cpu"):
+        if is_checked(self.checks, found.failed):
             raise_problem(found.failed)
         elif self.checks is None:
             self._send(found.failed)

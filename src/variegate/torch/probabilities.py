@@ -13,7 +13,7 @@ from variegate.tensors.factorisation import rank_tolerance
 from variegate.tensors.low_rank import LowRank
 from variegate.torch.functions import LossSettings, batch_marginals
 from variegate.torch.inputs import Collection, as_collection
-from variegate.torch.loss import losses_of, raise_problem
+from variegate.torch.loss import is_checked, losses_of, raise_problem
 
 __all__ = ["expected_size", "log_normalizer", "log_prob", "marginals"]
 
@@ -26,13 +26,14 @@ def log_prob(
     mask: Tensor | None = None,
     offsets: Sequence[int] | Tensor | None = None,
     jitter: float = 0.0,
+    check: bool | None = None,
 ) -> Tensor:
     """Return the log-probability of one subset of each set.
 
     Parameters
     ----------
-    kernel, log_quality, mask, offsets, jitter :
-        As in :func:`large_margin_loss`.
+    kernel, log_quality, mask, offsets, jitter, check :
+        As in :func:`large_margin_loss`; what is not refused is NaN.
     subsets : boolean tensor of shape (B, N), or item numbers (B, k)
         Rows of item numbers are padded with -1.
 
@@ -51,7 +52,7 @@ def log_prob(
     tensor(0.1875, dtype=torch.float64)
     """
     collection = as_collection(kernel, log_quality, mask, offsets, subsets, "subsets")
-    return -_negative(collection, jitter)
+    return -_negative(collection, jitter, check)
 
 
 def log_normalizer(
@@ -61,13 +62,14 @@ def log_normalizer(
     mask: Tensor | None = None,
     offsets: Sequence[int] | Tensor | None = None,
     jitter: float = 0.0,
+    check: bool | None = None,
 ) -> Tensor:
     """Return ``log det(L + I)`` of each set.
 
     Parameters
     ----------
-    kernel, log_quality, mask, offsets, jitter :
-        As in :func:`large_margin_loss`.
+    kernel, log_quality, mask, offsets, jitter, check :
+        As in :func:`large_margin_loss`; what is not refused is NaN.
 
     Returns
     -------
@@ -86,7 +88,7 @@ def log_normalizer(
         batch.with_subsets(batch.kernel.new_zeros(batch.n_sets, 0, dtype=torch.long))
         for batch in collection.batches
     ]
-    return _negative(collection.with_batches(batches), jitter)
+    return _negative(collection.with_batches(batches), jitter, check)
 
 
 def marginals(
@@ -96,13 +98,14 @@ def marginals(
     mask: Tensor | None = None,
     offsets: Sequence[int] | Tensor | None = None,
     jitter: float = 0.0,
+    check: bool | None = None,
 ) -> Tensor:
     """Return ``K_ii``, the probability of each item to be chosen.
 
     Parameters
     ----------
-    kernel, log_quality, mask, offsets, jitter :
-        As in :func:`large_margin_loss`.
+    kernel, log_quality, mask, offsets, jitter, check :
+        As in :func:`large_margin_loss`; what is not refused is NaN.
 
     Returns
     -------
@@ -117,7 +120,7 @@ def marginals(
     tensor([0.5000, 0.7500])
     """
     collection = as_collection(kernel, log_quality, mask, offsets)
-    return collection.per_item(_marginals(collection, jitter))
+    return collection.per_item(_marginals(collection, jitter, check))
 
 
 def expected_size(
@@ -127,13 +130,14 @@ def expected_size(
     mask: Tensor | None = None,
     offsets: Sequence[int] | Tensor | None = None,
     jitter: float = 0.0,
+    check: bool | None = None,
 ) -> Tensor:
     """Return the expected number of chosen items of each set, ``Σ_i K_ii``.
 
     Parameters
     ----------
-    kernel, log_quality, mask, offsets, jitter :
-        As in :func:`large_margin_loss`.
+    kernel, log_quality, mask, offsets, jitter, check :
+        As in :func:`large_margin_loss`; what is not refused is NaN.
 
     Returns
     -------
@@ -147,27 +151,30 @@ def expected_size(
     tensor(1.2500)
     """
     collection = as_collection(kernel, log_quality, mask, offsets)
-    sizes = [included.sum(dim=-1) for included in _marginals(collection, jitter)]
+    parts = _marginals(collection, jitter, check)
+    sizes = [included.sum(dim=-1) for included in parts]
     total = collection.per_set(sizes)
     return total[0] if collection.is_single else total
 
 
-def _negative(collection: Collection, jitter: float) -> Tensor:
+def _negative(collection: Collection, jitter: float, check: bool | None) -> Tensor:
     """Return the negative log-probabilities of the subsets."""
     check_number("jitter", jitter)
     dtype = collection.dtype
     found = losses_of(
         collection, LossSettings(0.0, False, jitter, rank_tolerance(dtype))
     )
-    if found.failed.device.type == "cpu":
+    if is_checked(check, found.failed):
         raise_problem(found.failed.masked_fill(found.failed == ZERO_PROBABILITY, 0))
     return found.reduced("none")
 
 
-def _marginals(collection: Collection, jitter: float) -> list[Tensor]:
+def _marginals(
+    collection: Collection, jitter: float, check: bool | None
+) -> list[Tensor]:
     check_number("jitter", jitter)
     parts = [batch_marginals(batch, jitter) for batch in collection.batches]
     definite = collection.per_set([found for _, found in parts])
-    if definite.device.type == "cpu":
+    if is_checked(check, definite):
         raise_problem(torch.where(definite.bool(), 0, NOT_DEFINITE))
     return [included for included, _ in parts]

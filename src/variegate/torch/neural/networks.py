@@ -244,7 +244,7 @@ def make_network(
 
     Without an encoder, a similarity that is given sees the features themselves.
     """
-    modules = {role: copy.deepcopy(given[role]) for role in ROLES}
+    modules = {role: _copied(given[role]) for role in ROLES}
     quality = modules["quality"]
     if quality is None:
         made = Perceptron(features.n_quality, sizes.n_hidden, 1)
@@ -261,6 +261,11 @@ def make_network(
     network = DPPNetwork(features, quality, encoder, similarity, standardize)
     _try(network)
     return network
+
+
+def _copied(module: nn.Module | None) -> nn.Module | None:
+    """Return a copy on the CPU, where networks are tried, wherever the module is."""
+    return None if module is None else copy.deepcopy(module).cpu()
 
 
 @torch.no_grad()
