@@ -257,6 +257,11 @@ EYES = torch.eye(3).repeat(2, 1, 1)
         (EYES, {"mask": torch.ones(3)}, "mask must be boolean"),
         (EYES, {"mask": torch.ones(2, 4) > 0}, r"mask has shape \(2, 4\)"),
         (EYES, {"log_quality": [1.0]}, "log_quality must be a tensor, got list"),
+        (
+            EYES,
+            {"mask": torch.ones(3, device="meta") > 0},
+            "mask is on meta, but the kernel on cpu",
+        ),
         (EYES, {"log_quality": torch.ones(3, 3)}, "differ in the number of sets: 2, 3"),
         (EYES, {"costs": torch.ones(3)}, "costs were given without a budget"),
         (EYES, {"budget": "2"}, "budget must be a number or a tensor"),

@@ -72,7 +72,7 @@ def as_kernels(
     n_items = numbers.shape[-2]
     per_item = {"log_quality": log_quality, "mask": mask, "costs": costs}
     for name, given in per_item.items():
-        _check_per_item(name, given, n_items)
+        _check_per_item(name, given, numbers)
     if mask is not None and mask.dtype != torch.bool:
         raise ValueError(
             f"mask must be boolean, True where there is an item; got {mask.dtype}"
@@ -113,11 +113,16 @@ def _check_numbers(numbers: Any, is_factored: bool) -> None:
         raise ValueError(f"{name} shape {tuple(numbers.shape)}, expected {expected}")
 
 
-def _check_per_item(name: str, given: Tensor | None, n_items: int) -> None:
+def _check_per_item(name: str, given: Tensor | None, numbers: Tensor) -> None:
     if given is None:
         return
     if not isinstance(given, Tensor):
         raise ValueError(f"{name} must be a tensor, got {type(given).__name__}")
+    if given.device != numbers.device:
+        raise ValueError(
+            f"{name} is on {given.device}, but the kernel on {numbers.device}"
+        )
+    n_items = numbers.shape[-2]
     if given.ndim not in (1, 2) or given.shape[-1] != n_items:
         raise ValueError(
             f"{name} has shape {tuple(given.shape)}, expected ({n_items},) or "
