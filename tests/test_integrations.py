@@ -444,10 +444,11 @@ def test_the_core_loads_no_framework_and_no_tables():
     names = [framework for framework, _ in FRAMEWORKS.values()]
     code = (
         f"import sys; import variegate.integrations\n"
-        f"print([m for m in {[*names, 'pydantic', 'pyarrow']!r} if m in sys.modules])"
+        f"print([m for m in {[*names, 'pydantic', 'pyarrow']!r} if sys.modules.get(m)])"
     )
-    # scikit-learn loads pandas, and that pyarrow, where they are installed.
-    code = f"import sys; sys.modules['pandas'] = None; {code}"
+    # scikit-learn loads pandas and pyarrow where they are installed.  Without them, our
+    # own import of one would fail.
+    code = f"import sys; sys.modules['pandas'] = sys.modules['pyarrow'] = None; {code}"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
