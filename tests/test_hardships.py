@@ -23,7 +23,7 @@ FULL = (
 )
 
 
-@pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="needs such a limit")
+@pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="needs RLIMIT_FSIZE")
 def test_a_full_disk_leaves_what_was_there(tmp_path):
     picture = tmp_path / "weights.png"
     picture.write_text("before")

@@ -6,11 +6,18 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("module", ["variegate.torch", "variegate.tensors"])
-def test_without_pytorch_the_message_says_how_to_get_it(module):
+@pytest.mark.parametrize(
+    "use",
+    [
+        "import variegate.torch",
+        "import variegate.tensors",
+        "from variegate.benchmarks import load_benchmark; load_benchmark('torch')",
+    ],
+)
+def test_without_pytorch_the_message_says_how_to_get_it(use):
     code = (
         "import sys, variegate; sys.modules['torch'] = None; "  # SciPy looks for it too
-        f"import {module}"
+        f"{use}"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "pip install 'variegate[torch]'" in done.stderr

@@ -175,7 +175,7 @@ def test_a_loss_below_the_hinge_is_nothing(device):
 
 def test_evaluations_do_not_wait_for_the_device(device):
     if device == "cpu":
-        pytest.skip("a CPU is not waited for")
+        pytest.skip("only a GPU can be waited for")
     for kernel in (vg.MultipleKernel([1.0, 2.0]), vg.Kinds(4), vg.Metric(3)):
         _, there = both(examples_of([7, 7, 8, 300], eight), kernel, device)
         point = a_point(there)

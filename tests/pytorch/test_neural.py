@@ -358,7 +358,7 @@ def test_settings_that_cannot_be(settings, message, data, device):
         small(**{"device": device} | settings).fit(*data)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="is about machines without a GPU")
 def test_a_gpu_that_is_not_there(data):
     with pytest.raises(
         ValueError, match="'cuda', but PyTorch finds no GPU on this machine"

@@ -88,7 +88,7 @@ def test_loading_needs_no_import_of_torch(path, tmp_path):
     if "neural-dpp" not in {
         e.name for e in entry_points(group="variegate.applications")
     }:
-        pytest.skip("the package is not installed, or was before this type of file")
+        pytest.skip("needs the entry point neural-dpp, which installing brings")
     code = (
         "import sys, variegate as vg; assert 'torch' not in sys.modules; "
         f"print(type(vg.load({str(path)!r})).__name__)"

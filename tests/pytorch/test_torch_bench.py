@@ -24,7 +24,7 @@ def test_the_command_writes_a_table(tmp_path):
 
 def test_memory_of_a_gpu_is_counted(device):
     if device == "cpu":
-        pytest.skip("memory is counted on a GPU")
+        pytest.skip("counts memory of a GPU")
     rows = bench.loss_rows(device, ((1, 200),), Effort(1, 0.0))
     assert all(row["peak_mib"] >= 200 * 200 * 8 / 2**20 for row in rows)
 

@@ -13,7 +13,7 @@ import torch
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 if importlib.util.find_spec("triton") is None:
-    pytest.skip("needs Triton", allow_module_level=True)
+    pytest.skip("needs Triton, which make test-torch installs", allow_module_level=True)
 
 import variegate as vg
 from variegate.learning.device.problem import DeviceProblem

@@ -286,7 +286,7 @@ def test_nothing_waits_for_a_gpu(device):
     assert torch.isfinite(F.grad).all()
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="memory of a GPU is counted")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="counts memory of a GPU")
 def test_three_matrices_beside_the_input():
     L = torch.eye(1000, device="cuda", dtype=torch.float64).repeat(2, 1, 1)
     L.requires_grad_()

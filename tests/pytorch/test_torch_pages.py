@@ -13,7 +13,7 @@ pages = importlib.import_module("pages")
 
 @pytest.mark.parametrize("name", pages.PYTORCH)
 def test_examples_run(name, tmp_path):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="pages draw pictures")
     page = pages.DOCS / name
     pages.run(page, tmp_path)
     if name.startswith("guides/"):
