@@ -117,6 +117,7 @@ ensemble
 kernels streaming
 learning
 solvers
+partitions
 model_format
 stored_kernels
 persistence

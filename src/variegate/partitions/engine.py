@@ -1,0 +1,78 @@
+"""What carries out the work on partitions: two verbs, and the plain way to do them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from variegate.partitions.tree import add_in_tree
+
+__all__ = ["Engine", "Progress", "Serial", "unwatched"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Called with the number of items that are done, and that of all.
+Progress = Callable[[int, int], None]
+
+
+def unwatched(n_done: int, n_items: int) -> None:
+    """Tell nobody."""
+
+
+class Engine(Protocol):
+    """Calls a function on many items, here or elsewhere.
+
+    All that a function needs travels in it: it is one that can be pickled, such as a
+    ``functools.partial`` of a function of a module with a few small arguments.  An
+    engine should bring an item to the worker that had it before, which may still hold
+    what it made of it, but nothing depends on that.  An error that the function raises
+    is raised by the engine.
+    """
+
+    def map(
+        self,
+        function: Callable[[T], R],
+        items: Sequence[T],
+        progress: Progress = unwatched,
+    ) -> Iterator[R]:
+        """Yield the results in the order of the items."""
+        ...
+
+    def tree_sum(
+        self,
+        function: Callable[[T], R],
+        items: Sequence[T],
+        add: Callable[[R, R], R],
+    ) -> R:
+        """Return the sum of the results, added in the order of the tree.
+
+        That is the order of :func:`~variegate.partitions.tree.add_in_tree`; there must
+        be at least one item.  ``add`` changes neither of its arguments.
+        """
+        ...
+
+
+class Serial:
+    """One item after another, in this process: what other engines are compared with."""
+
+    def map(
+        self,
+        function: Callable[[T], R],
+        items: Sequence[T],
+        progress: Progress = unwatched,
+    ) -> Iterator[R]:
+        """Yield each result before the next is computed."""
+        for n_done, item in enumerate(items):
+            result = function(item)
+            progress(n_done + 1, len(items))
+            yield result
+
+    def tree_sum(
+        self,
+        function: Callable[[T], R],
+        items: Sequence[T],
+        add: Callable[[R, R], R],
+    ) -> R:
+        """Return the sum, holding few results at a time."""
+        return add_in_tree(add, map(function, items))

@@ -1,0 +1,110 @@
+"""A partition: where a part of the data lies, never the data itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+__all__ = [
+    "Partition",
+    "PartitionChangedError",
+    "PartitionError",
+    "UnreadablePartitionError",
+]
+
+
+class PartitionError(Exception):
+    """Something is wrong with a partition.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    problem : str
+        What is wrong, in words that follow the name of the file.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)  # both, so that it can be pickled
+        self.path = path
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.problem}"
+
+
+class PartitionChangedError(PartitionError):
+    """A file is not what it was when the work began."""
+
+
+class UnreadablePartitionError(PartitionError):
+    """A file cannot be read."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A part of the data: a file, or some of its row groups, as it was when listed.
+
+    Small, so that it may be sent anywhere, and equal to another that says the same.
+
+    Parameters
+    ----------
+    path : str
+        The file, as every worker can open it.
+    row_groups : tuple of int, optional
+        Which of the file's row groups; None stands for the whole file.
+    n_bytes, modified_ns : int
+        Size and time of the last change when the file was listed.
+    beside : tuple of Partition
+        Further files without which this one cannot be read.
+    """
+
+    path: str
+    row_groups: tuple[int, ...] | None
+    n_bytes: int
+    modified_ns: int
+    beside: tuple[Partition, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        path: str | Path,
+        row_groups: tuple[int, ...] | None = None,
+        beside: tuple[Partition, ...] = (),
+    ) -> Self:
+        """Describe a file as it is now."""
+        found = _stat(str(path))
+        return cls(str(path), row_groups, found.st_size, found.st_mtime_ns, beside)
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that is gone, or is not what was listed.
+
+        Raises
+        ------
+        PartitionChangedError
+            If size or time of the last change are others.
+        UnreadablePartitionError
+            If the system cannot even say that.
+        """
+        found = _stat(self.path)
+        if (found.st_size, found.st_mtime_ns) != (self.n_bytes, self.modified_ns):
+            raise PartitionChangedError(
+                self.path,
+                "has changed since the work began: it had "
+                f"{self.n_bytes:,} bytes and has {found.st_size:,}, or was written to "
+                "later. Nothing was learned from what it holds now; begin again with "
+                "files that stay as they are",
+            )
+        for other in self.beside:
+            other.check_unchanged()
+
+
+def _stat(path: str) -> os.stat_result:
+    try:
+        return os.stat(path)
+    except OSError as error:
+        raise UnreadablePartitionError(
+            path, f"cannot be read: {error.strerror or error}"
+        ) from error
