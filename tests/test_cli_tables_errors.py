@@ -461,7 +461,10 @@ def test_a_column_of_text_as_quality(refused):
         ("empty.parquet", "empty.parquet is empty; write it again"),
         ("wrong.csv", "wrong.csv is a Parquet file under the suffix of another format"),
         ("table.xlsx", "table.xlsx: the suffix '.xlsx' is of no known table format"),
-        ("folder.parquet", "folder.parquet is a folder; name a file in it"),
+        (
+            "folder.parquet",
+            "there are no Parquet or Arrow files in folder.parquet",
+        ),
         ("rowless.parquet", "rowless.parquet has no rows"),
         ("rowless.csv", "rowless.csv has no rows"),
     ],

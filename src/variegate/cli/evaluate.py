@@ -28,7 +28,7 @@ from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
     from variegate.tables.evaluation import Evaluation, Interval
-    from variegate.tables.reading import TableFile
+    from variegate.tables.table import Table
 
 #: The columns of the first table that is printed.
 _SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
@@ -157,11 +157,12 @@ def evaluate(
         )
 
 
-def _training_table(path: Path, separator: str | None) -> TableFile:
+def _training_table(path: Path, separator: str | None) -> Table:
     """Return the table for rivals, which need not be CSV where the other one is."""
     from variegate.tables.reading import format_of
 
-    return open_table(path, separator if format_of(path) == "csv" else None)
+    is_csv = not path.is_dir() and format_of(path) == "csv"
+    return open_table(path, separator if is_csv else None)
 
 
 def _numbers(result: Evaluation) -> dict[str, Any]:

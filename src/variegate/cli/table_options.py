@@ -18,8 +18,8 @@ from variegate.cli.values import NAMES, SIZE, Number
 
 if TYPE_CHECKING:
     from variegate.tables.columns import Columns
-    from variegate.tables.reading import TableFile
     from variegate.tables.selector import TableSelector
+    from variegate.tables.table import Table
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -114,10 +114,18 @@ def columns_of(columns_file: Path | None, **given: Any) -> Columns:
     return columns.updated(given)
 
 
-def open_table(path: Path, separator: str | None) -> TableFile:
-    """Return a table; a separator is for CSV."""
+def open_table(path: Path, separator: str | None) -> Table:
+    """Return a table, a file or the files of a folder; a separator is for CSV."""
     from variegate.tables.reading import TableFile
+    from variegate.tables.table import as_table
 
+    if path.is_dir():
+        if separator is not None:
+            raise click.UsageError(
+                f"{path} is a folder of Parquet or Arrow files, which need no "
+                "--separator"
+            )
+        return as_table(path)
     return TableFile(path, separator)
 
 

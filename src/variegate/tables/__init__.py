@@ -18,6 +18,7 @@ except ImportError as error:
     ) from error
 
 from variegate.tables.columns import Columns
+from variegate.tables.folder.files import FolderTable
 from variegate.tables.output import write_table
 from variegate.tables.reading import TableFile, TableFileError
 from variegate.tables.sample import make_table
@@ -27,6 +28,7 @@ from variegate.tables.untrained import select_untrained
 
 __all__ = [
     "Columns",
+    "FolderTable",
     "TableError",
     "TableFile",
     "TableFileError",

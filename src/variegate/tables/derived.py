@@ -24,7 +24,7 @@ import pyarrow as pa
 from variegate.tables.cells import Batch
 from variegate.tables.columns import Columns, check_there, matching
 from variegate.tables.dates import days, days_of, newest
-from variegate.tables.table import Table, TableError
+from variegate.tables.table import Table, TableError, parts_of
 
 __all__ = ["AGE", "DerivedTable", "derive", "derived"]
 
@@ -53,6 +53,7 @@ class DerivedTable:
         self.table = table
         self.is_untyped = table.is_untyped
         self._vectors = {name: list(parts) for name, parts in vectors.items()}
+        self._dates = dict(ages)
         self._ages = {f"{AGE}{name}": (name, days_of(d)) for name, d in ages.items()}
         self._sources = self._vectors | {
             a: [name] for a, (name, _) in self._ages.items()
@@ -80,6 +81,11 @@ class DerivedTable:
             arrays = [self._array(name, batch) for name in names]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             first = batch.end
+
+    def parts(self) -> Iterator[DerivedTable]:
+        """Yield the files of a folder, or the table itself, with the same columns."""
+        for part in parts_of(self.table):
+            yield DerivedTable(part, self._vectors, self._dates)
 
     def _array(self, name: str, batch: Batch) -> Any:
         if name in self._ages:

@@ -36,6 +36,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.cosine import unit_rows
 from variegate.tables.cells import Batch, Cells
 from variegate.tables.columns import Columns, is_text, is_vector
+from variegate.tables.table import TableError
 
 __all__ = ["Encoding", "FeatureColumn", "Surveyor"]
 
@@ -198,6 +199,24 @@ class _Moments:
         self.mean = self.mean + shift * share
         self.count = total
 
+    def merged(self, other: _Moments) -> _Moments:
+        """Return the moments of the numbers of both; neither changes."""
+        exponent = np.maximum(self.exponent, other.exponent)
+        mean, more = (np.ldexp(m.mean, m.exponent - exponent) for m in (self, other))
+        squares, others = (
+            np.ldexp(m.squares, 2 * (m.exponent - exponent)) for m in (self, other)
+        )
+        total = self.count + other.count
+        shift = more - mean
+        share = other.count / np.maximum(total, 1)
+        return _Moments(
+            total,
+            mean + shift * share,
+            squares + others + shift**2 * self.count * share,
+            exponent,
+            self.has_empty or other.has_empty,
+        )
+
     def settled(self) -> tuple[FloatArray, FloatArray]:
         spread = np.sqrt(self.squares / np.maximum(self.count, 1))
         # A constant column says nothing, however its mean was rounded.
@@ -209,7 +228,10 @@ class _Moments:
 
 @dataclass
 class Surveyor:
-    """Learns an :class:`Encoding` from batches; the columns are resolved."""
+    """Learns an :class:`Encoding` from batches; the columns are resolved.
+
+    Those of several parts of a table, :meth:`merged`, have learned from all of it.
+    """
 
     columns: Columns
     schema: pa.Schema
@@ -252,11 +274,7 @@ class Surveyor:
         levels.update(value for value in text.unique().to_pylist() if value is not None)
         if text.null_count:
             self._empty.add(cells.name)
-        if len(levels) > MAX_LEVELS:
-            raise cells.error(
-                f"has more than {MAX_LEVELS:,} different values: too many for a "
-                "category"
-            )
+        _check_levels(cells.name, levels)
 
     def add_vectors(self, cells: Cells, is_wanted: BoolArray) -> None:
         """Take in vectors."""
@@ -267,6 +285,29 @@ class Surveyor:
         if cells.name in self.columns.quality:
             moments = self._moments.setdefault(cells.name, _Moments())
             moments.add(vectors[is_wanted])
+
+    def merged(self, other: Surveyor) -> Surveyor:
+        """Return what has learned from the rows of both; neither changes."""
+        both = Surveyor(self.columns, self.schema, _empty=self._empty | other._empty)
+        for name in self.columns.features():
+            here, there = self._moments.get(name), other._moments.get(name)
+            if here is not None and there is not None:
+                both._moments[name] = here.merged(there)
+            elif here is not None or there is not None:
+                both._moments[name] = here or there  # type: ignore[assignment]
+            if name in self._levels or name in other._levels:
+                levels = self._levels.get(name, set()) | other._levels.get(name, set())
+                _check_levels(name, levels)
+                both._levels[name] = levels
+            sizes = {s._sizes[name] for s in (self, other) if s._sizes.get(name)}
+            if len(sizes) > 1:
+                raise TableError(
+                    f"column {name!r} holds vectors of {min(sizes)} numbers in some "
+                    f"files and of {max(sizes)} in others"
+                )
+            if sizes:
+                both._sizes[name] = sizes.pop()
+        return both
 
     def encoding(self) -> Encoding:
         """Return what was learned."""
@@ -301,6 +342,15 @@ class Surveyor:
             tuple(sorted(self._levels.get(name, ()))),
             self.columns.missing == "indicator" and has_empty,
             _is_single(self.schema.field(name).type),
+        )
+
+
+def _check_levels(name: str, levels: set[str]) -> None:
+    """Refuse a column that holds no categories."""
+    if len(levels) > MAX_LEVELS:
+        raise TableError(
+            f"column {name!r} has more than {MAX_LEVELS:,} different values: too many "
+            "for a category"
         )
 
 

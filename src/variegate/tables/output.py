@@ -13,6 +13,7 @@ import pyarrow as pa
 from variegate._typing import AnyArray
 from variegate.tables.choosing import Choices
 from variegate.tables.columns import matching
+from variegate.tables.folder.files import FolderTable
 from variegate.tables.reading import TableFile
 from variegate.tables.table import (
     MemoryTable,
@@ -109,7 +110,7 @@ class Output:
 
         if isinstance(frame, MemoryTable):
             frame = frame.table
-        elif isinstance(frame, str | Path | TableFile):
+        elif isinstance(frame, str | Path | TableFile | FolderTable):
             file = as_table(frame)
             frame = pa.Table.from_batches(list(file.batches()), file.schema)
         native = nw.from_native(frame, eager_only=True)

@@ -15,16 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from variegate._typing import BoolArray, IntArray
+from variegate.partitions.tree import add_in_tree
 from variegate.tables.cells import Batch, batches
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, Surveyor
-from variegate.tables.table import Progress, Table, TableError, ignore
+from variegate.tables.table import Progress, Table, TableError, ignore, parts_of
 
 __all__ = [
     "GroupIndex",
     "Survey",
     "flags_of",
     "learn_encoding",
+    "look_at",
     "refuse_labels_among",
     "survey",
 ]
@@ -34,8 +36,9 @@ class GroupIndex:
     """Groups, numbered in the order of their first rows."""
 
     def __init__(self) -> None:
+        self._found: list[Any] = []
         #: The value of the group column for every group.
-        self.names: list[Any] = []
+        self.names: Sequence[Any] = self._found
         #: The number of rows of every group.
         self.sizes: IntArray = np.zeros(0, dtype=np.int64)
         self._numbers: dict[Any, int] = {}
@@ -60,8 +63,8 @@ class GroupIndex:
     ) -> IntArray:
         """Return the number of the group of every row."""
         if name is None:
-            if grow and not self.names:
-                self.names, self._numbers = ["all rows"], {"all rows": 0}
+            if grow and not self._found:
+                self._found.append("all rows")
             return np.zeros(len(batch), dtype=np.int64)
         keys = pc.dictionary_encode(batch[name].keys())
         here = []
@@ -72,8 +75,8 @@ class GroupIndex:
                     raise TableError(
                         f"the table changed while it was read: group {key!r} is new"
                     )
-                number = self._numbers[key] = len(self.names)
-                self.names.append(key)
+                number = self._numbers[key] = len(self._found)
+                self._found.append(key)
             here.append(number)
         indices = keys.indices.to_numpy(zero_copy_only=False)
         return np.asarray(np.array(here, dtype=np.int64)[indices])
@@ -124,17 +127,27 @@ def learn_encoding(
     """Learn how columns become features, from the rows of some groups or of all.
 
     ``found`` is the survey of the same table, ``numbers`` are those of the groups.
+    What files of a folder hold is put together as elsewhere, bit by bit.
     """
-    columns = found.columns
-    surveyor = Surveyor(columns, table.schema)
     is_wanted = np.full(len(found.index), numbers is None)
     is_wanted[numbers if numbers is not None else []] = True
+    parts = parts_of(table)
+    surveyors = (look_at(part, found, is_wanted, progress) for part in parts)
+    return add_in_tree(Surveyor.merged, surveyors).encoding()
+
+
+def look_at(
+    table: Table, found: Survey, is_wanted: BoolArray, progress: Progress = ignore
+) -> Surveyor:
+    """Return what has looked at the rows of wanted groups, given one flag a group."""
+    columns = found.columns
+    surveyor = Surveyor(columns, table.schema)
     names = columns.features()
     for batch in batches(table, columns.group, *names) if names else ():
         groups = found.index.numbers(batch, columns.group)
         surveyor.add(batch, is_wanted[groups])
         progress("looking at columns", batch.end, 0)
-    return surveyor.encoding()
+    return surveyor
 
 
 def refuse_labels_among(names: Sequence[str], table: Table, labels: BoolArray) -> None:

@@ -1,4 +1,4 @@
-"""Anything that is a table: a file, an Arrow table, a data frame."""
+"""Anything that is a table: a file, a folder, an Arrow table, a data frame."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from variegate.application.refusal import RefusalError
 from variegate.tables.damage import repeated
+from variegate.tables.folder.files import FolderTable
 from variegate.tables.reading import TableFile
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "as_table",
     "counting",
     "ignore",
+    "parts_of",
 ]
 
 #: Called with what is being done, and the numbers of finished and of all steps of it;
@@ -86,14 +88,31 @@ _ROWS = 16_384
 
 
 def as_table(table: Any) -> Table:
-    """Return a path, an Arrow table or a data frame as a table."""
-    if isinstance(table, TableFile | MemoryTable):
+    """Return a path, an Arrow table or a data frame as a table.
+
+    A folder of files is one table; all of them are opened to see that they fit.
+    """
+    if isinstance(table, TableFile | MemoryTable | FolderTable):
         return table
     if isinstance(table, str | Path):
-        return TableFile(table)
+        return _opened(Path(table))
     if isinstance(table, pa.Table):
         return MemoryTable(table)
     return MemoryTable(_arrow_of_frame(table))
+
+
+def parts_of(table: Table) -> Iterator[Table]:
+    """Yield the files of a folder one by one, or the table itself."""
+    parts = getattr(table, "parts", None)
+    return iter([table]) if parts is None else parts()
+
+
+def _opened(path: Path) -> Table:
+    if not path.is_dir():
+        return TableFile(path)
+    folder = FolderTable(path)
+    folder.check()
+    return folder
 
 
 def _arrow_of_frame(frame: Any) -> pa.Table:
