@@ -1,6 +1,6 @@
-"""The kernel for small sets agrees with the closed forms that it stands for.
+"""Kernels for small and middling sets agree with the closed forms they stand for.
 
-Without a GPU, Triton interprets it.
+Without a GPU, Triton interprets them.
 """
 
 import importlib.util
@@ -19,8 +19,9 @@ import variegate as vg
 from variegate.learning.device.problem import DeviceProblem
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
+from variegate.linalg.limits import FUSED_ITEMS
 from variegate.streaming import ListedExamples
-from variegate.tensors import fused, small_sets
+from variegate.tensors import fused, halves, small_sets
 from variegate.tensors.dense import plain_loss_terms
 from variegate.tensors.targets import Targets
 
@@ -45,7 +46,8 @@ def batch(device, dtype, n_sets, n_items, seed, spread=1.0):
 
 
 def compare(X, u, targets, mask, *, lam=1.0, hinge=False, gradient=True, jitter=0.0):
-    ours = fused.loss_terms(
+    way = fused if X.shape[-1] <= FUSED_ITEMS else halves
+    ours = way.loss_terms(
         X, u, targets, mask, lam, hinge, gradient=gradient, jitter=jitter
     )
     theirs = plain_loss_terms(
@@ -75,7 +77,7 @@ def of(wanted, cost, mask=None):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("n_items", [1, 2, 10, 17, 33])
+@pytest.mark.parametrize("n_items", [1, 2, 10, 17, 33, 65, 100])
 @pytest.mark.parametrize("with_quality", [True, False])
 def test_loss_and_gradient(device, dtype, n_items, with_quality):
     S, u, wanted, cost = batch(device, dtype, 3, n_items, seed=n_items)
@@ -95,7 +97,7 @@ def test_loss_and_gradient(device, dtype, n_items, with_quality):
         {"gradient": False, "lam": 0.0},
     ],
 )
-@pytest.mark.parametrize("n_items", [9, 40])
+@pytest.mark.parametrize("n_items", [9, 40, 70])
 def test_settings(device, setting, n_items):
     S, u, wanted, cost = batch(device, torch.float64, 4, n_items, seed=5)
     compare(S, u, of(wanted, cost), None, **setting)
@@ -109,7 +111,7 @@ def test_hinge_makes_everything_zero(device):
     assert (terms.similarity_gradient == 0.0).all()
 
 
-@pytest.mark.parametrize("n_items", [10, 40])
+@pytest.mark.parametrize("n_items", [10, 40, 80])
 def test_item_numbers(device, n_items):
     S, u, _, cost = batch(device, torch.float64, 3, n_items, seed=2)
     numbers = torch.tensor([[3, -1, 0], [-1, -1, -1], [9, 1, 5]], device=device)
@@ -134,7 +136,7 @@ def test_costs_that_are_shared(device, shape):
     compare(S, u, targets, None)
 
 
-@pytest.mark.parametrize("n_items", [12, 35])
+@pytest.mark.parametrize("n_items", [12, 35, 75])
 def test_padding_of_any_content(device, n_items):
     S, u, wanted, cost = batch(device, torch.float64, 3, n_items, seed=3)
     mask = torch.ones_like(wanted)
@@ -165,7 +167,7 @@ def test_qualities_of_hundreds(device):
     assert terms.similarity_gradient.isfinite().all()
 
 
-@pytest.mark.parametrize("n_items", [8, 40])
+@pytest.mark.parametrize("n_items", [8, 40, 72])
 def test_failures_are_those_of_the_closed_form(device, n_items):
     S, u, wanted, cost = batch(device, torch.float64, 8, n_items, seed=6)
     wanted[:] = False
@@ -198,7 +200,8 @@ def test_what_lies_anyhow_in_memory(device):
 @pytest.mark.parametrize("lam", [0.0, 2.0])
 def test_learning_goes_by_the_kernel(device, lam, monkeypatch):
     monkeypatch.setattr(small_sets, "is_available", lambda X: False)
-    monkeypatch.setattr(fused, "is_for", lambda X: X.shape[-1] <= fused.FUSED_ITEMS)
+    for way in (fused, halves):
+        monkeypatch.setattr(way, "is_possible", lambda X: len(X) > 0)
     rng = np.random.default_rng(0)
     sizes = [1, 3, 5, 7, 7, 8, 17, 18, 70]
     ground_sets = [vg.GroundSet(rng.standard_normal((n, 3))) for n in sizes]

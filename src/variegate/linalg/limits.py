@@ -46,6 +46,10 @@ POOLED_ITEMS = 20_000
 #: sets of 100, where a matrix does not fit into the registers of a program: 88 and 7.7.
 FUSED_ITEMS = 64
 
+#: Sets of up to so many items have their matrices inverted by halves, each in one
+#: kernel.
+HALVED_ITEMS = 128
+
 #: Up to so many items, that kernel makes the whole gradient; above it, cuBLAS
 #: multiplies two matrices that it makes.  Of 100,000 sets of 10: 0.9 and 1.3 ms; of
 #: 20,000 sets of 50: 8.2 and 3.2.

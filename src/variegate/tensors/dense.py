@@ -20,7 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from variegate.tensors import fused, small_sets
+from variegate.tensors import fused, halves, small_sets
 from variegate.tensors.factorisation import (
     doubtful_pivot,
     factor,
@@ -35,6 +35,7 @@ __all__ = [
     "WRONG_TARGET",
     "ZERO_PROBABILITY",
     "LossTerms",
+    "Target",
     "expected_error",
     "failures",
     "inverse_of_present",
@@ -113,9 +114,9 @@ def loss_terms(
         return _small_sets_terms(
             X, log_quality, targets, mask, lam, hinge, gradient, jitter
         )
-    evaluate = fused.loss_terms if fused.is_for(X) else plain_loss_terms
+    ways = (way.loss_terms for way in (fused, halves) if way.is_for(X))
     with full_precision(X):
-        return evaluate(
+        return next(ways, plain_loss_terms)(
             X,
             log_quality,
             targets,
@@ -167,7 +168,7 @@ def plain_loss_terms(
     tolerance: float | None = None,
 ) -> LossTerms:
     """Do what :func:`loss_terms` does by calls of PyTorch alone."""
-    target = _Target.of(X, targets, jitter, tolerance)
+    target = Target.of(X, targets, jitter, tolerance)
     resolvent = Resolvent.of(X, log_quality, mask, jitter)
     failed = failures(targets, target.definite, resolvent.definite)
     value = resolvent.log_det - target.log_det
@@ -235,7 +236,7 @@ def judged(
     return value.to(dtype), active, failed
 
 
-class _Target(NamedTuple):
+class Target(NamedTuple):
     """``log det X_y`` and ``X_y⁻¹`` of the wanted items.
 
     Attributes
@@ -255,7 +256,8 @@ class _Target(NamedTuple):
     @classmethod
     def of(
         cls, X: Tensor, targets: Targets, jitter: float, tolerance: float | None
-    ) -> _Target:
+    ) -> Target:
+        """Factor and invert the matrices of the wanted items."""
         members = targets.members
         sets = torch.arange(len(X), device=X.device)[:, None, None]
         X_y = X[sets, members[:, :, None], members[:, None, :]]
@@ -274,7 +276,7 @@ class _Target(NamedTuple):
 def inverse_of_present(
     X_y: Tensor, targets: Targets, tolerance: float | None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return what :class:`_Target` holds, for the matrices of ``targets.members``."""
+    """Return what :class:`Target` holds, for the matrices of ``targets.members``."""
     present = targets.present
     both = present[:, :, None] & present[:, None, :]
     # Padding becomes an identity block, which changes no determinant.

@@ -35,7 +35,7 @@ from variegate.tensors.factorisation import factor
 __all__ = ["DualResolvent"]
 
 #: Numbers of features that are worked on at a time.
-_ENTRIES_CPU, _ENTRIES_GPU = 2**18, 2**24
+_ENTRIES_CPU, _ENTRIES_GPU = 2**18, 2**26
 
 #: Rows of one product of a sum over many: a GPU makes such products side by side.
 _SUMMED_ROWS = 1024

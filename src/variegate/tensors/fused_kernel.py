@@ -54,6 +54,37 @@ def _all(holds):
 
 
 @triton.jit
+def _scales(u, x, raised, is_item, HAS_QUALITY: tl.constexpr):
+    """Return ``r``, ``c``, ``-log c``, the diagonal of ``M`` and one over its root."""
+    if HAS_QUALITY:
+        # Not by maximum and minimum, which lose what is not a number.
+        above = tl.where(u < 0.0, 0.0, u)
+        r = tl.exp(tl.where(u > 0.0, 0.0, u))
+        c = tl.exp(-above)
+    else:
+        above = 0.5 * tl.log(tl.maximum(x / raised, 1.0))
+        c = tl.exp(-above)
+        r = c
+    r = tl.where(is_item, r, 0.0)
+    own = r * r * x + c * c
+    return r, c, above, own, 1.0 / tl.sqrt(tl.where(own > 0.0, own, 1.0))
+
+
+@triton.jit
+def _judged(loss, reason, HINGE: tl.constexpr):
+    """Return the loss, what the set failed by, and whether it has a gradient."""
+    reason = tl.where((reason == 0) & (loss == float("inf")), 1, reason)
+    is_finite = (loss > float("-inf")) & (loss < float("inf"))
+    reason = tl.where((reason == 0) & (is_finite == 0), 2, reason)
+    is_active = reason == 0
+    if HINGE:
+        is_active = is_active & (loss > 0.0)
+        loss = tl.maximum(loss, 0.0)
+    loss = tl.where(reason == 1, float("inf"), loss)
+    return tl.where(reason >= 2, float("nan"), loss), reason, is_active
+
+
+@triton.jit
 def evaluate_sets(
     X,
     log_quality,
@@ -175,21 +206,12 @@ def evaluate_sets(
         tl.store(of_target + cells, tl.where(is_target, -A, 0.0), mask=is_filled)
 
     # All items: M = R X R + C², scaled to a unit diagonal; its log det and its inverse.
+    u = x
+    log_det = lam * 0.0
     if HAS_QUALITY:
         u = tl.load(log_quality + places + item, mask=is_item, other=0.0)
-        # Not by maximum and minimum, which lose what is not a number.
-        above = tl.where(u < 0.0, 0.0, u)
-        r = tl.exp(tl.where(u > 0.0, 0.0, u))
-        c = tl.exp(-above)
         log_det = -2.0 * tl.sum(tl.where(wanted, u, 0.0).to(tl.float64), axis=0)
-    else:
-        above = 0.5 * tl.log(tl.maximum(x / raised, 1.0))
-        c = tl.exp(-above)
-        r = c
-        log_det = lam * 0.0
-    r = tl.where(is_item, r, 0.0)
-    own = r * r * x + c * c
-    scale = 1.0 / tl.sqrt(tl.where(own > 0.0, own, 1.0))
+    r, c, above, own, scale = _scales(u, x, raised, is_item, HAS_QUALITY)
     A = tl.load(X + cells, mask=is_cell, other=0.0)
     A = tl.where(is_diagonal, 1.0, A * ((scale * r)[:, None] * (scale * r)[None, :]))
     pivots = tl.full([SIZE], 1.0, dtype=dtype)
@@ -218,16 +240,8 @@ def evaluate_sets(
         loss += lam * tl.log(error)
         factor = lam / error
     reason = tl.where(is_possible, tl.where(is_definite, 0, 2), 1)
-    reason = tl.where((reason == 0) & (loss == float("inf")), 1, reason)
-    is_finite = (loss > float("-inf")) & (loss < float("inf"))
-    reason = tl.where((reason == 0) & (is_finite == 0), 2, reason)
     reason = tl.where(is_wrong, 3, reason)
-    is_active = reason == 0
-    if HINGE:
-        is_active = is_active & (loss > 0.0)
-        loss = tl.maximum(loss, 0.0)
-    loss = tl.where(reason == 1, float("inf"), loss)
-    loss = tl.where(reason >= 2, float("nan"), loss)
+    loss, reason, is_active = _judged(loss, reason, HINGE)
     tl.store(value + set_, loss.to(dtype))
     tl.store(failed + set_, reason.to(tl.uint8))
 
