@@ -16,7 +16,12 @@ from variegate.cli.results import Interrupted, say
 
 #: The commands, by what they are about, and the modules of this package they are in.
 _SECTIONS = {
-    "Tables": {"fit": "fit", "select": "select", "evaluate": "evaluate"},
+    "Tables": {
+        "fit": "fit",
+        "select": "select",
+        "evaluate": "evaluate",
+        "gather": "gather",
+    },
     "Documents": {
         "summarize": "summarize",
         "fit-summarizer": "summarize",

@@ -19,6 +19,7 @@ except ImportError as error:
 
 from variegate.tables.columns import Columns
 from variegate.tables.folder.files import FolderTable
+from variegate.tables.folder.gather import Gathered, gather
 from variegate.tables.output import write_table
 from variegate.tables.reading import TableFile, TableFileError
 from variegate.tables.sample import make_table
@@ -29,10 +30,12 @@ from variegate.tables.untrained import select_untrained
 __all__ = [
     "Columns",
     "FolderTable",
+    "Gathered",
     "TableError",
     "TableFile",
     "TableFileError",
     "TableSelector",
+    "gather",
     "make_table",
     "select_untrained",
     "write_table",

@@ -10,7 +10,9 @@ worked on by itself, so that a group must lie in one file:
   :class:`~variegate.tables.folder.source.FolderSource` of examples;
 - :mod:`~variegate.tables.folder.selecting` chooses (:func:`select_folder`), one file
   for each that is there;
-- :mod:`~variegate.tables.folder.judging` judges (:func:`evaluate_folder`).
+- :mod:`~variegate.tables.folder.judging` judges (:func:`evaluate_folder`);
+- :mod:`~variegate.tables.folder.gather` writes a folder in which no group lies in
+  several files (:func:`gather`).
 
 Groups are numbered as in the one table that the files are at home, in the order of
 their names, so that the same groups are held out and drawn, and the same is learned.

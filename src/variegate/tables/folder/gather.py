@@ -1,0 +1,222 @@
+"""A folder of tables written anew, so that no group is in more than one file.
+
+Two passes over the data, each a function of a part of it, for any engine:
+
+- the rows of each file are dealt out to buckets
+  (:mod:`~variegate.tables.folder.dealing`),
+- the groups of some buckets are brought together and written to a file of their own
+  (:mod:`~variegate.tables.folder.merging`).
+
+Everything happens in a hidden folder beside the one that is written, which all workers
+must see, and which takes the place of the result when the last file is there: a folder
+with some of the groups would look like a whole one.  What is finished in the hidden
+folder is used again after an interruption, if nothing else has been asked for since.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from variegate._files import write_atomic
+from variegate.application.table_defaults import MEMORY
+from variegate.partitions import Engine, Partition, PartitionError, Serial
+from variegate.tables.folder.dealing import Hashed, Pieces, deal_out, even_bounds
+from variegate.tables.folder.files import FolderTable, open_file
+from variegate.tables.folder.gather_place import (
+    check_out,
+    named_if_full,
+    prepare,
+    put_in_place,
+    written,
+)
+from variegate.tables.folder.gather_plan import Plan
+from variegate.tables.folder.keys import hashes_of, keys_of
+from variegate.tables.folder.merging import Merging
+from variegate.tables.reading import TableFileError
+from variegate.tables.table import Progress, TableError, ignore
+from variegate.tables.writing import table_writer
+
+__all__ = ["Gathered", "gather"]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What was written: how many rows of how many groups, and the files."""
+
+    n_rows: int
+    n_groups: int
+    files: tuple[Path, ...]
+
+
+def gather(
+    folder: str | Path,
+    out: str | Path,
+    *,
+    group: str,
+    n_files: int | None = None,
+    rows_a_file: int | None = None,
+    memory: int = MEMORY,
+    engine: Engine | None = None,
+    replace: bool = False,
+    progress: Progress = ignore,
+) -> Gathered:
+    """Write the tables of a folder to another, each group whole in one file.
+
+    All rows of a group stand one after the other, in the order in which they were: that
+    of the names of the files, and of the rows in each.  Groups are spread over the
+    files, and stand in them, in the order of a hash of their names, which is as good as
+    random and always the same.  Columns, types and metadata stay as they are.
+
+    Memory is bounded, whatever the sizes of files and groups.  The disk of ``out``
+    needs room for the table as it is in memory, and for the result.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Its Parquet or Arrow files are read: see
+        :class:`~variegate.tables.FolderTable`.
+    out : str or Path
+        The folder to write, with files of the same format as the first.  It appears
+        when all of them are there.  Until then there is a hidden folder beside it; all
+        workers of an engine must see both.
+    group : str
+        The column whose values tell groups apart; none may be empty.
+    n_files : int, optional
+        How many files to write, by default as many as there are.  Where there are
+        hardly more groups, some files would have none, and are not written.
+    rows_a_file : int, optional
+        In place of ``n_files``, how many rows a file should have about.
+    memory : int
+        The most bytes to hold, of each worker.
+    engine : Engine, optional
+        What works on several files at a time; by default this process, one by one.
+    replace : bool
+        Whether ``out`` may be there already, with nothing but tables in it.
+    progress : callable, optional
+        Called with what is being done, and the numbers of finished and of all files.
+
+    Returns
+    -------
+    Gathered
+
+    Raises
+    ------
+    TableError
+        If the files do not go together, or a row has no group.
+    TableFileError
+        If a file cannot be read.
+    """
+    folder, out = Path(folder), Path(out)
+    engine = Serial() if engine is None else engine
+    if n_files is not None and rows_a_file is not None:
+        raise TableError("say how many files, or how many rows a file, not both")
+    check_out(folder, out, replace)
+    # As every worker can find it, wherever it is at home.
+    table = FolderTable(folder.resolve())
+    plan = Plan.of(table, out, group, n_files, rows_a_file, memory)
+    with named_if_full(plan):
+        prepare(plan, table.partitions)
+        counts = _counts(plan) or _work(plan, table.partitions, engine, progress)
+        put_in_place(plan, out)
+    return Gathered(
+        sum(n_rows for n_rows, _ in counts),
+        sum(n_groups for _, n_groups in counts),
+        tuple(
+            out / plan.name_of(number)
+            for number, (n_rows, _) in enumerate(counts)
+            if n_rows
+        ),
+    )
+
+
+def _counts(plan: Plan) -> list[tuple[int, int]] | None:
+    """Return rows and groups of every file, if all are finished."""
+    counts = []
+    for number in range(plan.n_files):
+        found = written(plan, number)
+        if found is None:
+            return None
+        counts.append(found)
+    return counts
+
+
+def _work(
+    plan: Plan, partitions: Sequence[Partition], engine: Engine, progress: Progress
+) -> list[tuple[int, int]]:
+    """Do what is not done yet; return rows and groups of every file."""
+    deal, items = partial(_deal, plan), list(enumerate(partitions))
+    try:
+        dealt = list(engine.map(deal, items, partial(progress, "dealing out")))
+    except PartitionError as error:
+        raise TableFileError(str(error)) from error
+    n_buckets = plan.buckets_a_file
+    tasks = [
+        (number, [p.of(number * n_buckets, (number + 1) * n_buckets) for p in dealt])
+        for number in range(plan.n_files)
+    ]
+    counts = list(
+        engine.map(partial(_write, plan), tasks, partial(progress, "writing"))
+    )
+    n_read = sum(pieces.n_rows for pieces in dealt)
+    n_written = sum(n_rows for n_rows, _ in counts)
+    if n_written != n_read:
+        raise TableError(f"{n_read:,} rows were read, but {n_written:,} written")
+    return counts
+
+
+def _deal(plan: Plan, item: tuple[int, Partition]) -> Pieces:
+    """Deal out the rows of a file, unless that is done."""
+    number, partition = item
+    path = plan.dealt / f"{number:05}.arrow"
+    index = path.with_suffix(".npy")
+    if index.exists():
+        partition.check_unchanged()
+        slices = np.load(index)
+        return Pieces(str(path), slices, np.arange(len(slices)))
+    bounds = even_bounds(plan.n_files * plan.buckets_a_file)
+    rows = _hashed(plan, partition)
+    pieces = deal_out(rows, path, plan.stored_schema, bounds, plan.memory)
+    partition.check_unchanged()
+    stored = io.BytesIO()
+    np.save(stored, pieces.slices)
+    write_atomic(index, stored.getvalue())
+    return pieces
+
+
+def _hashed(plan: Plan, partition: Partition) -> Iterator[Hashed]:
+    """Read the rows of a file, with hashes of their groups."""
+    file = open_file(partition, plan.schema)
+    first = 0
+    for batch in file.batches(plan.schema.names):
+        try:
+            keys = keys_of(batch.column(plan.group), plan.group, first)
+        except TableError as error:
+            raise error.within(f"{file.path}: ") from None
+        yield batch.cast(plan.stored_schema), hashes_of(keys)
+        first += batch.num_rows
+
+
+def _write(plan: Plan, task: tuple[int, list[Pieces]]) -> tuple[int, int]:
+    """Write the groups of some buckets to a file; return how many rows and groups."""
+    number, pieces = task
+    found = written(plan, number)
+    if found is not None:
+        return found
+    merging = Merging(plan.stored_schema, plan.group, plan.memory, plan.dealt)
+    if any(piece.n_rows for piece in pieces):
+        first = number * plan.buckets_a_file
+        with table_writer(plan.files / plan.name_of(number), plan.schema) as write:
+            for bucket in range(first, first + plan.buckets_a_file):
+                here = [piece.of(bucket, bucket + 1) for piece in pieces]
+                for batch in merging.batches(here):
+                    write(batch.cast(plan.schema))
+    counts = (merging.n_rows, merging.n_groups)
+    write_atomic(plan.record_of(number), json.dumps(counts))
+    return counts

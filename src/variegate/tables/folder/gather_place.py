@@ -1,0 +1,109 @@
+"""The hidden folder in which a folder is gathered, and how it becomes the result."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from variegate._files import write_atomic
+from variegate.partitions import Partition
+from variegate.tables.folder.gather_plan import Plan
+from variegate.tables.reading import FORMATS
+from variegate.tables.table import TableError
+
+__all__ = ["check_out", "named_if_full", "prepare", "put_in_place", "written"]
+
+_IDENTITY = "gather.json"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def check_out(folder: Path, out: Path, replace: bool) -> None:
+    """Refuse a folder that cannot be written, or should not be replaced."""
+    source, target = folder.resolve(), out.resolve()
+    if source == target or source in target.parents or target in source.parents:
+        raise TableError(f"{out} and {folder} overlap: name another folder to write")
+    if not target.parent.is_dir():
+        raise TableError(f"cannot write {out}: there is no folder {target.parent}")
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise TableError(f"cannot write {out}: it is no folder")
+    names = sorted(path.name for path in target.iterdir())
+    if names and not replace:
+        raise TableError(f"{out} is not empty: name another folder, or replace it")
+    for name in names:
+        if Path(name).suffix.lower() not in FORMATS or (target / name).is_dir():
+            raise TableError(
+                f"{out} holds {name!r}, which is no table, and would be lost: name "
+                "another folder"
+            )
+
+
+def prepare(plan: Plan, partitions: Sequence[Partition]) -> None:
+    """Make the hidden folder; one that is left is used if it is of the same work."""
+    identity = plan.identity(partitions)
+    path = plan.hidden / _IDENTITY
+    is_same = path.exists() and path.read_text(encoding="utf-8") == identity
+    # Without files, they were put in place just before the process was killed.
+    if is_same and plan.files.is_dir():
+        return
+    if plan.hidden.exists():
+        shutil.rmtree(plan.hidden)
+    _check_room(plan)
+    plan.dealt.mkdir(parents=True)
+    plan.files.mkdir()
+    write_atomic(path, identity)
+
+
+def written(plan: Plan, number: int) -> tuple[int, int] | None:
+    """Return how many rows and groups a file has, if it is finished."""
+    record = plan.record_of(number)
+    if not record.exists():
+        return None
+    n_rows, n_groups = json.loads(record.read_bytes())
+    return n_rows, n_groups
+
+
+def put_in_place(plan: Plan, out: Path) -> None:
+    """Let the finished files appear as the folder, all at once."""
+    out = out.resolve()
+    shutil.rmtree(plan.dealt, ignore_errors=True)
+    if out.exists() and any(out.iterdir()):
+        # Two steps: a process that is killed between them does the second next time.
+        os.rename(out, plan.hidden / "replaced")
+    os.rename(plan.files, out)
+    shutil.rmtree(plan.hidden)
+
+
+def _check_room(plan: Plan) -> None:
+    """Refuse, before the work, what the disk has no room for."""
+    free = shutil.disk_usage(plan.hidden.parent).free
+    if plan.n_bytes > free:
+        raise OSError(f"{_no_room(plan)}, and {free / 1e9:.1f} GB are free")
+
+
+@contextmanager
+def named_if_full(plan: Plan) -> Iterator[None]:
+    """Say what is needed where the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        cause = error.__cause__ or error
+        if isinstance(cause, OSError) and cause.errno in _FULL:
+            raise OSError(
+                f"{_no_room(plan)}; make room and run it again, and it goes on from "
+                "where it was"
+            ) from error
+        raise
+
+
+def _no_room(plan: Plan) -> str:
+    return (
+        f"the disk of {plan.hidden.parent} has no room: about "
+        f"{plan.n_bytes / 1e9:.1f} GB are needed for a while, besides the result"
+    )
