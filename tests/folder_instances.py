@@ -1,10 +1,12 @@
 """Folders of table files, for the tests of tables in folders."""
 
+import pickle
 from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
+from variegate.partitions import Serial
 from variegate.tables import make_table, write_table
 
 #: What the columns of a generated table are.
@@ -51,3 +53,26 @@ def rows_of(folder):
     """Return all rows of a folder, read by nothing of ours."""
     files = sorted(folder.glob("*.parquet"))
     return pa.concat_tables([parquet.read_table(path) for path in files])
+
+
+class Pickling(Serial):
+    """Sends everything as another process would have it, and counts the items."""
+
+    def __init__(self):
+        self.n_items = 0
+
+    def map(self, function, items, progress=lambda *_: None):
+        for n_done, item in enumerate(items, 1):
+            self.n_items += 1
+            sent, here = pickle.loads(pickle.dumps((function, item)))
+            result = pickle.loads(pickle.dumps(sent(here)))
+            progress(n_done, len(items))
+            yield result
+
+    def tree_sum(self, function, items, add):
+        sent = pickle.loads(pickle.dumps(function))
+
+        def there(item):
+            return pickle.loads(pickle.dumps(sent(pickle.loads(pickle.dumps(item)))))
+
+        return super().tree_sum(there, items, add)

@@ -22,7 +22,7 @@ from variegate.tables.terms import Terms
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-__all__ = ["Ways", "compare", "untrained_ways"]
+__all__ = ["Ways", "compare", "enough", "model_ways", "untrained_ways"]
 
 Ways = Mapping[str, Callable[[Group], Choice]]
 
@@ -94,7 +94,7 @@ def compare(
             empty_groups=empty_groups,
             progress=progress,
         )
-        return groups, _enough(usable_groups(groups.survey, empty_groups), table)
+        return groups, enough(usable_groups(groups.survey, empty_groups), table)
 
     (name, first), *others = selectors.items()
     here = model_ways(name, first, omega, terms)
@@ -116,7 +116,8 @@ def compare(
     return replace(found, reference=name if terms.are_free else f"{name} ({terms})")
 
 
-def _enough(used: IntArray, table: Table) -> IntArray:
+def enough(used: IntArray, table: Table) -> IntArray:
+    """Refuse to judge by a single group."""
     if len(used) < 2:
         # Of a single group nobody knows how much chance there is in it.
         raise TableError(

@@ -16,7 +16,7 @@ from variegate.tables.cells import Cells, batches
 from variegate.tables.columns import is_text
 from variegate.tables.table import Table, TableError
 
-__all__ = ["date_of", "days", "days_of", "newest"]
+__all__ = ["as_newest", "date_of", "days", "days_of", "last_day", "newest"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
@@ -72,10 +72,20 @@ def date_of(number: float) -> str:
 
 def newest(table: Table, name: str) -> str:
     """Return the last of all dates in a column."""
+    return as_newest(last_day(table, name), name)
+
+
+def last_day(table: Table, name: str) -> float:
+    """Return the last of all dates in days from 1970, minus infinity without any."""
     latest = -np.inf
     for batch in batches(table, name):
         found = days(batch[name])
         latest = max(latest, np.max(found, initial=-np.inf, where=~np.isnan(found)))
+    return float(latest)
+
+
+def as_newest(latest: float, name: str) -> str:
+    """Return the last of all dates as text, if there is any."""
     if latest == -np.inf:
         raise TableError(f"column {name!r} holds no dates, so that there is no age")
     try:

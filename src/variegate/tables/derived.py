@@ -14,7 +14,7 @@ that nobody else needs to know how they came about.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -113,7 +113,11 @@ def derived(table: Table, columns: Columns) -> Table:
     return DerivedTable(table, columns.vectors, columns.ages)
 
 
-def derive(table: Table, columns: Columns) -> tuple[Table, Columns]:
+def derive(
+    table: Table,
+    columns: Columns,
+    newest: Callable[[Table, str], str] = newest,
+) -> tuple[Table, Columns]:
     """Return a training table with what its columns ask for, and their new names.
 
     Where ages are asked for, their column is read for its newest date.

@@ -31,7 +31,7 @@ from variegate.tables.table import Progress, Table, TableError, as_table, ignore
 from variegate.tables.ways import Chooser, Elsewhere, Way
 from variegate.tuning.path import OmegaPath
 
-__all__ = ["FittedSelector"]
+__all__ = ["FittedSelector", "fitting"]
 
 
 class FittedSelector(Application):
@@ -200,23 +200,29 @@ class FittedSelector(Application):
 
         If it is refused, what is wrong with ``empty_groups`` is said with the rest.
         """
-        columns = replace(
-            self.columns_,
-            label=self.columns_.label if use_labels else None,
-            cost=self.columns_.cost if use_costs else None,
-            relevance=relevance,
-        )
-        if use_costs and columns.cost is None:
-            raise TableError(
-                "a budget needs a column of costs: name it with ", Setting("cost")
-            )
+        columns = self._columns_for(use_labels, use_costs, relevance)
         try:
-            made = _fitting(table, columns)
+            made = fitting(table, columns)
             found = survey(made, columns, labels, progress)
             return Groups(made, found, self.encoding_, labels, self.memory, progress)
         except TableError as error:
             how = empty_groups if use_labels or labels is not None else None
             raise Inspection(table, columns, labels, how, True).of(error) from error
+
+    def _columns_for(
+        self, use_labels: bool, use_costs: bool, relevance: str | None = None
+    ) -> Columns:
+        """Return the columns of another table that are read."""
+        if use_costs and self.columns_.cost is None:
+            raise TableError(
+                "a budget needs a column of costs: name it with ", Setting("cost")
+            )
+        return replace(
+            self.columns_,
+            label=self.columns_.label if use_labels else None,
+            cost=self.columns_.cost if use_costs else None,
+            relevance=relevance,
+        )
 
     def predict(self, X: Any) -> BoolArray:
         """Return, for every row, whether it is chosen."""
@@ -285,7 +291,7 @@ class FittedSelector(Application):
         return output.of(X, choices, progress)
 
 
-def _fitting(table: Table, columns: Columns) -> Table:
+def fitting(table: Table, columns: Columns) -> Table:
     """Return a table with all columns of a model, some of them made from others."""
     try:
         made = derived(table, columns)

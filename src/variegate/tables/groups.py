@@ -122,6 +122,12 @@ class Groups:
             for first, end in pairwise([0, *breaks, len(shard)]):
                 yield self._group(shard[first:end])
 
+    def only(self, numbers: IntArray) -> Iterator[Group]:
+        """Yield the groups with these numbers, in their order."""
+        wanted = np.zeros(len(self), dtype=bool)
+        wanted[numbers] = True
+        return (group for group in self if wanted[group.number])
+
     @contextmanager
     def named(
         self, numbers: IntArray, validation: IntArray | None = None

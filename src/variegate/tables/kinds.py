@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,14 @@ from variegate.estimator import LargeMarginDPP
 from variegate.model_format import COUNT
 from variegate.schema import ListOf, Maybe, Number, Record, Text
 from variegate.tables.groups import Groups
-from variegate.tables.row_texts import as_text, row_texts
+from variegate.tables.row_texts import as_text
 from variegate.tables.splitting import only
-from variegate.tables.table import Table, TableError
+from variegate.tables.table import TableError
 
 __all__ = ["KINDS", "RowKinds", "kinds_of", "kinds_record", "row_kinds"]
+
+#: Called with sorted rows and names of columns; returns their cells as text by row.
+RowTexts = Callable[[IntArray, Sequence[str]], dict[int, tuple[str, ...]]]
 
 #: Groups that the record of a training looks at, at most.
 _MAX_GROUPS = 500
@@ -109,11 +113,16 @@ def row_kinds(kinds: LearnedKinds, groups: Groups) -> RowKinds:
 
 
 def kinds_record(
-    model: LargeMarginDPP, table: Table, groups: Groups, numbers: IntArray, seed: int
+    model: LargeMarginDPP,
+    texts: RowTexts,
+    groups: Groups,
+    numbers: IntArray,
+    seed: int,
 ) -> dict[str, Any]:
     """Return what a training record holds about kinds, nothing for other kernels.
 
-    It goes by some of the groups with these numbers, drawn at random.
+    It goes by some of the groups with these numbers, drawn at random; ``texts`` reads
+    cells of the table.
     """
     every = learned_kinds(model)
     if not every:
@@ -123,7 +132,7 @@ def kinds_record(
     typical = [one.typical() for one in seen]
     rows = np.unique([row for kinds in typical for kind in kinds for row in kind])
     item = groups.survey.columns.item
-    items = {} if item is None else row_texts(table, rows.astype(np.int64), [item])
+    items = {} if item is None else texts(rows.astype(np.int64), [item])
     return {
         "kinds": [
             {

@@ -41,7 +41,15 @@ from variegate.tables.ways import (
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-__all__ = ["NEWER_SECTIONS", "SECTIONS", "decode_rest", "decode_ways", "encode_rest"]
+__all__ = [
+    "NEWER_SECTIONS",
+    "SECTIONS",
+    "decode_encoding",
+    "decode_rest",
+    "decode_ways",
+    "encode_encoding",
+    "encode_rest",
+]
 
 _COLUMN = Record(
     {
@@ -72,15 +80,9 @@ NEWER_SECTIONS: dict[str, Shape] = {
 
 def encode_rest(selector: TableSelector) -> dict[str, Any]:
     """Return columns, encoding, omega and seed of a selector as plain values."""
-    encoding = selector.encoding_
     return {
         "columns": asdict(selector.columns_),
-        "encoding": {
-            "quality": list(map(_encode_column, encoding.quality)),
-            "blocks": {
-                n: list(map(_encode_column, b)) for n, b in encoding.blocks.items()
-            },
-        },
+        "encoding": encode_encoding(selector.encoding_),
         "omega": selector.omega_,
         **encode_rule(selector.way_),
         "elsewhere": encode_elsewhere(selector.elsewhere_),
@@ -92,12 +94,7 @@ def encode_rest(selector: TableSelector) -> dict[str, Any]:
 def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
     """Give a selector what :func:`encode_rest` has put into a file."""
     columns = Columns.of(**document["columns"])
-    section = document["encoding"]
-    encoding = Encoding(
-        tuple(map(_decode_column, section["quality"])),
-        {n: tuple(map(_decode_column, b)) for n, b in section["blocks"].items()},
-        columns.missing,
-    )
+    encoding = decode_encoding(document["encoding"], columns.missing)
     similarity = [column for block in encoding.blocks.values() for column in block]
     for features, wanted in (
         (encoding.quality, columns.quality),
@@ -152,6 +149,23 @@ def _check_model(model: DPPEstimator, items: GroundSet) -> None:
     S = model.kernel_.value(model.kernel_.prepare(items), model.kernel_parameters_)
     if not np.isfinite(S).all():
         raise ModelFileError("the kernel gives no similarity")
+
+
+def encode_encoding(encoding: Encoding) -> dict[str, Any]:
+    """Return how columns become features as plain values."""
+    return {
+        "quality": list(map(_encode_column, encoding.quality)),
+        "blocks": {n: list(map(_encode_column, b)) for n, b in encoding.blocks.items()},
+    }
+
+
+def decode_encoding(section: Mapping[str, Any], missing: str) -> Encoding:
+    """Return what :func:`encode_encoding` wrote."""
+    return Encoding(
+        tuple(map(_decode_column, section["quality"])),
+        {n: tuple(map(_decode_column, b)) for n, b in section["blocks"].items()},
+        missing,
+    )
 
 
 def _encode_column(column: FeatureColumn) -> dict[str, Any]:

@@ -78,6 +78,14 @@ RECORD = Record(
         "path": Maybe(_PATH),
         "validation": Maybe(Record(dict.fromkeys(SCORES, ListOf(Number(), 3, 3)))),
         "kinds": KINDS,
+        "folder": Record(
+            {
+                "n_files": COUNT,
+                "unreadable": ListOf(Text()),
+                "n_sample": COUNT,
+                "n_judged": COUNT,
+            }
+        ),
     },
 )
 

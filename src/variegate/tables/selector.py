@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,8 +19,10 @@ from variegate.persistence import NOTHING, Own
 from variegate.tables import model_file
 from variegate.tables.cells import as_labels, check_relevance
 from variegate.tables.columns import Columns, no_label
+from variegate.tables.dates import newest
 from variegate.tables.derived import derive
-from variegate.tables.evaluation import evaluate
+from variegate.tables.encoding import Encoding
+from variegate.tables.evaluation import Evaluation, evaluate
 from variegate.tables.groups import Groups
 from variegate.tables.inspection import Inspection
 from variegate.tables.judged import JudgedSelector
@@ -30,6 +33,7 @@ from variegate.tables.record import (
     training_record,
     validation_path,
 )
+from variegate.tables.row_texts import row_texts
 from variegate.tables.settings import (
     check_parameters,
     columns_wanted,
@@ -44,6 +48,8 @@ from variegate.tables.survey import (
     survey,
 )
 from variegate.tables.table import Progress, Table, TableError, as_table
+from variegate.tables.training import Learned
+from variegate.tables.ways import Chooser
 
 __all__ = ["TableSelector"]
 
@@ -282,7 +288,7 @@ class TableSelector(JudgedSelector):
         try:
             return self._fit(table, y, labels, progress)
         except TableError as error:
-            wanted = self._wanted(table, y)
+            wanted = columns_wanted(self, table, y)
             found = Inspection(table, wanted, labels, self.empty_groups)
             raise found.of(error) from error
 
@@ -301,31 +307,61 @@ class TableSelector(JudgedSelector):
         encoding = learn_encoding(table, found, learned_from, progress)
         groups = Groups(table, found, encoding, labels, self.memory, progress)
         learned = lesson_of(self, encoding, progress).learn(groups, learned_from)
+        self._keep(names, columns, encoding, learned)
+        judged = None
+        if len(held_out):
+            judged = evaluate(
+                only(groups, held_out),
+                self._judged_ways(),
+                self.n_jobs,
+                lambda done: progress("judging", done, len(held_out)),
+            )
+        self._remember(groups, learned, judged, learned_from, held_out)
+        self.training_ |= kinds_record(
+            self.model_, partial(row_texts, table), groups, learned_from, self.seed_
+        )
+        return self
+
+    def _keep(
+        self,
+        names: Sequence[str],
+        columns: Columns,
+        encoding: Encoding,
+        learned: Learned,
+    ) -> None:
+        """Take what was learned from a table with columns of these names."""
         self.columns_, self.encoding_ = columns, encoding
         self.family_, self.omega_ = learned.way.family, learned.omega
         self.k_, self.ordering_ = learned.way.k, learned.way.ordering
         self.elsewhere_ = learned.elsewhere
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
-        judged = None
-        if len(held_out):
-            ways = {str(omega): self._chooser(omega) for omega in self.omegas_}
-            judged = evaluate(
-                only(groups, held_out),
-                ways | {"": self._chooser()},
-                self.n_jobs,
-                lambda done: progress("judging", done, len(held_out)),
-            )
+
+    def _judged_ways(self) -> dict[str, Chooser]:
+        """Return what held-out groups are chosen from by: every omega, and none."""
+        ways = {str(omega): self._chooser(omega) for omega in self.omegas_}
+        return ways | {"": self._chooser()}
+
+    def _remember(
+        self,
+        groups: Groups,
+        learned: Learned,
+        judged: Evaluation | None,
+        learned_from: IntArray,
+        held_out: IntArray,
+    ) -> None:
+        """Take down how the training went."""
         path = learned.path or validation_path(judged, learned)
         self.path_ = path and replace(path, nouns=NOUNS)
         self.training_ = training_record(
-            found, learned, self.path_, judged, learned_from, held_out
-        ) | kinds_record(self.model_, table, groups, learned_from, self.seed_)
-        return self
+            groups.survey, learned, self.path_, judged, learned_from, held_out
+        )
 
-    def _columns_of(self, table: Table, y: Any) -> tuple[Table, Columns]:
+    def _columns_of(
+        self, table: Table, y: Any, newest: Callable[[Table, str], str] = newest
+    ) -> tuple[Table, Columns]:
         """Return a training table with vectors and ages, and what its columns are."""
-        table, wanted = derive(table, self._wanted(table, y))
+        table, wanted = derive(table, columns_wanted(self, table, y), newest)
         columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
         check_relevance(table, columns.relevance)
         if y is not None:
@@ -333,14 +369,6 @@ class TableSelector(JudgedSelector):
         if columns.label is None:
             raise no_label()
         return table, columns
-
-    def _wanted(self, table: Table, y: Any) -> Columns:
-        """Return what was said about columns, the label if it is one."""
-        wanted = columns_wanted(self)
-        if y is not None and wanted.label not in table.schema.names:
-            name = getattr(y, "name", None)
-            wanted = replace(wanted, label=name if name in table.schema.names else None)
-        return wanted
 
     def _split(self, found: Survey) -> tuple[IntArray, IntArray]:
         """Return numbers of the groups to learn from, and of those to hold out."""

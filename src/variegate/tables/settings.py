@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
@@ -23,7 +24,7 @@ from variegate.tables.networks import (
     is_network,
 )
 from variegate.tables.similarities import has_target, kernel_for, search_for
-from variegate.tables.table import Progress, ignore
+from variegate.tables.table import Progress, Table, ignore
 from variegate.tables.training import Lesson
 from variegate.tuning import LargeMarginDPPCV
 from variegate.tuning.family import as_omegas
@@ -49,9 +50,18 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def columns_wanted(selector: TableSelector) -> Columns:
-    """Return what a selector was told about columns."""
-    return Columns.of(**{name: getattr(selector, name) for name in _COLUMNS})
+def columns_wanted(
+    selector: TableSelector, table: Table | None = None, y: Any = None
+) -> Columns:
+    """Return what a selector was told about columns.
+
+    Where labels are given beside a table, the label is a column only if there is one.
+    """
+    wanted = Columns.of(**{name: getattr(selector, name) for name in _COLUMNS})
+    if table is None or y is None or wanted.label in table.schema.names:
+        return wanted
+    name = getattr(y, "name", None)
+    return replace(wanted, label=name if name in table.schema.names else None)
 
 
 def estimator_of(selector: TableSelector) -> Any:

@@ -74,6 +74,4 @@ def examples(
 
 def only(groups: Groups, numbers: IntArray) -> Iterator[Group]:
     """Yield the groups with these numbers."""
-    wanted = np.zeros(len(groups), dtype=bool)
-    wanted[numbers] = True
-    return (group for group in groups if wanted[group.number])
+    return groups.only(numbers)

@@ -24,6 +24,7 @@ from variegate.tables.table import Progress, Table, TableError, ignore, parts_of
 __all__ = [
     "GroupIndex",
     "Survey",
+    "count_groups",
     "flags_of",
     "learn_encoding",
     "look_at",
@@ -100,20 +101,35 @@ def survey(
     progress: Progress = ignore,
 ) -> Survey:
     """Read groups and labels; those of every row may be given in place of a column."""
+    found = count_groups(table, columns, labels, progress)
+    if found.n_rows == 0:
+        raise TableError(f"{table.name} has no rows")
+    if labels is not None and len(labels) != found.n_rows:
+        raise TableError(f"{len(labels)} labels for a table of {found.n_rows} rows")
+    return found
+
+
+def count_groups(
+    table: Table,
+    columns: Columns,
+    labels: BoolArray | None = None,
+    progress: Progress = ignore,
+    also: Sequence[str] = (),
+) -> Survey:
+    """Read groups and labels of a table that may have no rows.
+
+    Other columns are read ``also``, to see that they can be.
+    """
     index = GroupIndex()
     label = columns.label if labels is None else None
     n_rows, n_chosen = 0, index.sizes
-    for batch in batches(table, columns.group, label):
+    for batch in batches(table, columns.group, label, *also):
         numbers = index.add(batch, columns.group)
         flags = flags_of(batch, label, labels)
         if flags is not None:
             n_chosen = index.counted(n_chosen, numbers[flags])
         n_rows = batch.end
         progress("reading", n_rows, 0)
-    if n_rows == 0:
-        raise TableError(f"{table.name} has no rows")
-    if labels is not None and len(labels) != n_rows:
-        raise TableError(f"{len(labels)} labels for a table of {n_rows} rows")
     has_labels = label is not None or labels is not None
     return Survey(columns, index, n_rows, n_chosen if has_labels else None)
 

@@ -78,6 +78,8 @@ class Learned:
     #: What was compared, and on how many groups.
     winner: Winner | None = None
     n_compared: int = 0
+    #: Groups that were learned from, where they are a sample of all; else 0.
+    n_sample: int = 0
 
     @property
     def omega(self) -> float:
@@ -126,11 +128,14 @@ class Lesson:
             has_rank = getattr(kernel, "approximation", None)
             if not has_rank and not isinstance(kernel, Linear):
                 refuse_large_groups(groups, numbers)
-            if self._bytes(groups, numbers) <= self.memory:
-                learned = self._learn_in_memory(groups, numbers, winner)
-            else:
-                learned = self._learn_from_stream(groups, numbers, winner)
+            learned = self._learn_by(winner, groups, numbers)
         return replace(learned, n_compared=n_compared)
+
+    def _learn_by(self, winner: Winner, groups: Groups, numbers: IntArray) -> Learned:
+        """Learn as was decided."""
+        if self._bytes(groups, numbers) <= self.memory:
+            return self._learn_in_memory(groups, numbers, winner)
+        return self._learn_from_stream(groups, numbers, winner)
 
     def _bytes(self, groups: Groups, numbers: IntArray) -> int:
         """Return about how much memory L-BFGS takes."""

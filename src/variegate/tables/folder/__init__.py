@@ -6,8 +6,8 @@ worked on by itself, so that a group must lie in one file:
 
 - :mod:`~variegate.tables.folder.scan` counts groups, and refuses those that lie in
   several files (:mod:`~variegate.tables.folder.straddling`);
-- :mod:`~variegate.tables.folder.learning` learns (:func:`learn_folder`) from a
-  :class:`~variegate.tables.folder.source.FolderSource` of examples;
+- :mod:`~variegate.tables.folder.source` gives them as examples to learn from, a
+  :class:`~variegate.partitions.Source`;
 - :mod:`~variegate.tables.folder.selecting` chooses (:func:`select_folder`), one file
   for each that is there;
 - :mod:`~variegate.tables.folder.judging` judges (:func:`evaluate_folder`);

@@ -15,7 +15,7 @@ from variegate.partitions import (
 from variegate.tables.damage import TableFileError
 from variegate.tables.reading import FORMATS, TableFile
 
-__all__ = ["FolderTable", "list_files", "open_file", "unreadable"]
+__all__ = ["FolderTable", "as_folder", "list_files", "open_file", "unreadable"]
 
 #: Formats of the files in a folder: those that state their types.
 _TYPED = ("parquet", "arrow")
@@ -117,6 +117,13 @@ class FolderTable:
             return open_file(partition, self.schema)
         except PartitionError as error:
             raise TableFileError(str(error)) from error
+
+
+def as_folder(folder: str | Path | FolderTable, skip_unreadable: bool) -> FolderTable:
+    """Return a folder that was named, or is there already."""
+    if isinstance(folder, FolderTable):
+        return folder
+    return FolderTable(folder, skip_unreadable=skip_unreadable)
 
 
 def list_files(folder: Path) -> tuple[Partition, ...]:

@@ -1,0 +1,287 @@
+"""The first reading of a folder on an engine: rows, groups and labels of every file.
+
+Whoever waits for the engine holds two numbers of 4 bytes a group, how many rows it has
+and how many of them are chosen, and no names: one that is needed for a message is read
+from its file.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variegate._typing import IntArray
+from variegate.application.refusal import Setting
+from variegate.partitions import Engine, Partition, UnreadablePartitionError
+from variegate.report.words import count
+from variegate.tables.cells import batches
+from variegate.tables.folder.files import FolderTable
+from variegate.tables.folder.parts import FolderPartition, Reader, in_file
+from variegate.tables.folder.straddling import Hashes, hash_of, refuse_straddling
+from variegate.tables.survey import GroupIndex, Survey, count_groups
+from variegate.tables.table import Progress, TableError, ignore
+
+__all__ = ["FolderSurvey", "Scanned", "scan", "split_by_file"]
+
+#: Files that a message names.
+_NAMED = 5
+
+
+class Scanned(NamedTuple):
+    """What is in a file: rows, and of every group its size, choices and hash."""
+
+    n_rows: int
+    sizes: NDArray[np.int32]
+    n_chosen: NDArray[np.int32] | None
+    #: Sorted, and so not in the order of the groups.
+    hashes: NDArray[np.uint64]
+
+
+def scan_file(
+    partition: Partition, reader: Reader, also: tuple[str, ...] = ()
+) -> Scanned | UnreadablePartitionError:
+    """Count the groups of a file, or return why it cannot be read."""
+    try:
+        with in_file(partition):
+            table = reader.table(partition)
+            found = count_groups(table, reader.columns, also=also)
+        partition.check_unchanged()
+    except UnreadablePartitionError as error:
+        return error
+    hashes = np.array([hash_of(name) for name in found.index.names], dtype=np.uint64)
+    hashes.sort()
+    n_chosen = None if found.n_chosen is None else found.n_chosen.astype(np.int32)
+    sizes = found.index.sizes.astype(np.int32)
+    return Scanned(found.n_rows, sizes, n_chosen, hashes)
+
+
+@dataclass(frozen=True, eq=False)
+class FolderSurvey(Survey):
+    """What the scan of a folder found.
+
+    ``partitions`` are the files that can be read; ``unreadable`` names the others, if
+    it was asked that they be left out.
+    """
+
+    reader: Reader = field(kw_only=True)
+    partitions: tuple[FolderPartition, ...] = field(kw_only=True)
+    unreadable: tuple[str, ...] = field(kw_only=True)
+
+    def to_bytes(self) -> bytes:
+        """Return what was counted, to be written down."""
+        arrays = {
+            "sizes": self.index.sizes,
+            "files": np.array([(p.n_rows, p.n_groups) for p in self.partitions]),
+            "paths": np.array([p.path for p in self.partitions]),
+            "unreadable": np.array(self.unreadable, dtype=np.str_),
+        }
+        if self.n_chosen is not None:
+            arrays["n_chosen"] = self.n_chosen
+        content = io.BytesIO()
+        np.savez_compressed(content, allow_pickle=False, **arrays)
+        return content.getvalue()
+
+    @classmethod
+    def from_bytes(
+        cls, content: bytes, folder: FolderTable, reader: Reader
+    ) -> FolderSurvey:
+        """Return what :meth:`to_bytes` wrote of the same folder."""
+        with np.load(io.BytesIO(content), allow_pickle=False) as known:
+            listed = {partition.path: partition for partition in folder.partitions}
+            counted = zip(known["paths"].tolist(), known["files"].tolist(), strict=True)
+            return _survey(
+                folder,
+                reader,
+                [(listed[path], *numbers) for path, numbers in counted],
+                known["sizes"],
+                known.get("n_chosen"),
+                known["unreadable"].tolist(),
+            )
+
+
+def scan(
+    folder: FolderTable,
+    reader: Reader,
+    engine: Engine,
+    *,
+    skip_unreadable: bool = False,
+    progress: Progress = ignore,
+) -> FolderSurvey:
+    """Count the groups of a folder, and refuse those that lie in several files.
+
+    Parameters
+    ----------
+    folder : FolderTable
+    reader : Reader
+        With the columns of the groups and, where there are labels, of these.
+    engine : Engine
+    skip_unreadable : bool, default=False
+        Whether files that cannot be read are left out; they are named in any case.
+        To find them all, every column that is used is read, not those of groups and
+        labels alone.
+    progress : callable, optional
+        Told about files.
+
+    Raises
+    ------
+    TableError
+        If groups straddle files, with their names.
+    UnreadablePartitionError
+        If files cannot be read, the first of them with its problem.
+    """
+    columns = reader.columns
+    used = (columns.item, columns.cost, columns.relevance, *columns.features())
+    also = tuple(name for name in used if name is not None) if skip_unreadable else ()
+    found: list[tuple[Partition, Scanned]] = []
+    unread: list[UnreadablePartitionError] = []
+    hashes = Hashes()
+    try:
+        for partition, one in zip(
+            folder.partitions,
+            engine.map(
+                partial(scan_file, reader=reader, also=also),
+                folder.partitions,
+                partial(progress, "reading"),
+            ),
+            strict=True,
+        ):
+            if isinstance(one, UnreadablePartitionError):
+                unread.append(one)
+                continue
+            hashes.add(one.hashes)
+            found.append((partition, one._replace(hashes=_NONE)))
+        _refuse_unreadable(unread, found, skip_unreadable)
+        _refuse_one_group(reader, found)
+        refuse_straddling(engine, reader, [part for part, _ in found], hashes)
+    finally:
+        hashes.close()
+    chosen = [one.n_chosen for _, one in found if one.n_chosen is not None]
+    return _survey(
+        folder,
+        reader,
+        [(part, one.n_rows, len(one.sizes)) for part, one in found],
+        np.concatenate([one.sizes for _, one in found]),
+        np.concatenate(chosen) if chosen else None,
+        [error.path for error in unread],
+    )
+
+
+_NONE: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+
+
+def _refuse_unreadable(
+    unread: Sequence[UnreadablePartitionError],
+    found: Sequence[Any],
+    skip_unreadable: bool,
+) -> None:
+    if not unread or (skip_unreadable and found):
+        return
+    first, *rest = unread
+    problem = first.problem
+    if rest:
+        names = ", ".join(error.path for error in rest[: _NAMED - 1])
+        more = len(rest) - _NAMED + 1
+        problem += f"; {count(len(rest), 'other file')} cannot be read either: {names}"
+        problem += f" and {more} more" if more > 0 else ""
+    if found:
+        problem += ". With skip_unreadable such files are left out"
+    raise UnreadablePartitionError(first.path, problem)
+
+
+def _refuse_one_group(
+    reader: Reader, found: Sequence[tuple[Partition, Scanned]]
+) -> None:
+    """Refuse all rows as one group, unless they are in one file."""
+    n_files = sum(one.n_rows > 0 for _, one in found)
+    if reader.columns.group is None and n_files > 1:
+        raise TableError(
+            f"without a column of groups all rows are one group, which lies in "
+            f"{n_files} files: name the column with ",
+            Setting("group"),
+        )
+
+
+def _survey(
+    folder: FolderTable,
+    reader: Reader,
+    counted: Sequence[tuple[Partition, int, int]],
+    sizes: IntArray,
+    n_chosen: IntArray | None,
+    unreadable: Sequence[str],
+) -> FolderSurvey:
+    """Put together files with their rows and groups, and counts of all groups."""
+    partitions = []
+    first_row = first_group = 0
+    for partition, n_rows, n_groups in counted:
+        known = {"n_rows": n_rows, "n_groups": n_groups}
+        known |= {"first_row": first_row, "first_group": first_group}
+        partitions.append(FolderPartition.at(partition, **known))
+        first_row, first_group = first_row + n_rows, first_group + n_groups
+    if first_row == 0:
+        raise TableError(f"{folder.name} has no rows")
+    return FolderSurvey(
+        reader.columns,
+        FolderIndex(sizes, tuple(partitions), reader),
+        first_row,
+        n_chosen,
+        reader=reader,
+        partitions=tuple(partitions),
+        unreadable=tuple(unreadable),
+    )
+
+
+class FolderIndex(GroupIndex):
+    """The groups of a folder: their sizes, and their names where these are asked."""
+
+    def __init__(
+        self, sizes: IntArray, partitions: tuple[FolderPartition, ...], reader: Reader
+    ) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.names = _Names(partitions, reader)
+
+
+class _Names(Sequence[Any]):
+    """Names of groups, read from their file when they are asked for."""
+
+    def __init__(self, partitions: tuple[FolderPartition, ...], reader: Reader) -> None:
+        self._partitions = partitions
+        self._reader = reader
+
+    def __len__(self) -> int:
+        last = self._partitions[-1]
+        return last.first_group + last.n_groups
+
+    @overload
+    def __getitem__(self, number: int) -> Any: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Any]: ...
+    def __getitem__(self, number: int | slice) -> Any:
+        if isinstance(number, slice):
+            return [self[k] for k in range(*number.indices(len(self)))]
+        starts = [partition.first_group for partition in self._partitions]
+        # Files without groups begin where the next one does.
+        place = int(np.searchsorted(starts, number, side="right")) - 1
+        partition, group = self._partitions[place], self._reader.columns.group
+        index = GroupIndex()
+        with in_file(partition):
+            for batch in batches(self._reader.table(partition), group):
+                index.numbers(batch, group, grow=True)
+        return index.names[int(number) - partition.first_group]
+
+
+def split_by_file(
+    partitions: Sequence[FolderPartition], numbers: IntArray
+) -> Iterator[FolderPartition]:
+    """Yield every file with those of some groups, sorted by number, that it has."""
+    starts = np.array([partition.first_group for partition in partitions])
+    ends = starts + [partition.n_groups for partition in partitions]
+    bounds = np.searchsorted(numbers, [starts, ends])
+    for partition, first, end in zip(partitions, *bounds.tolist(), strict=True):
+        yield partition.only(numbers[first:end], first)

@@ -1,0 +1,264 @@
+"""Choosing from a folder where an engine works: one file for each that is there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from variegate._files import plain
+from variegate.partitions import Engine, Partition
+from variegate.tables.choosing import Choices, choose
+from variegate.tables.damage import TableFileError
+from variegate.tables.fitted import fitting
+from variegate.tables.folder.files import FolderTable, as_folder, open_file
+from variegate.tables.folder.judging import travelling
+from variegate.tables.folder.manifest import Manifest, finish, stamp
+from variegate.tables.folder.parts import Reader, in_file
+from variegate.tables.folder.scan import scan
+from variegate.tables.output import Output
+from variegate.tables.selector import TableSelector
+from variegate.tables.settings import watched
+from variegate.tables.table import Progress
+
+__all__ = ["FolderSelection", "hash_of_model", "select_folder"]
+
+
+@dataclass(frozen=True)
+class FolderSelection:
+    """What was chosen from a folder, in numbers.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the rows are, with a ``manifest.json``.
+    n_files, n_written : int
+        Files that are there, and those that were written this time.
+    n_rows, n_groups, n_empty, n_chosen : int
+        Rows and groups of all files, groups of which nothing was chosen, chosen rows.
+    unknown_levels : dict
+        By column, how many rows have a category that was not there in training.
+    stop_reasons : dict
+        How searches ended, and in how many groups.
+    unreadable : tuple of str
+        Files that were left out.
+    """
+
+    folder: Path
+    n_files: int
+    n_written: int
+    n_rows: int
+    n_groups: int
+    n_empty: int
+    n_chosen: int
+    unknown_levels: Mapping[str, int] = field(default_factory=dict)
+    stop_reasons: Mapping[str, int] = field(default_factory=dict)
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """How rows are chosen from a file; sent to whoever does it."""
+
+    selector: TableSelector
+    reader: Reader
+    folder: str
+    run: str
+    k: int | None
+    budget: float | None
+    omega: float | None
+    keep_all: bool
+    drop: tuple[str, ...]
+
+
+def select_file(partition: Partition, task: _Task) -> tuple[str, dict[str, Any]]:
+    """Choose rows of a file and write them, whole or not at all.
+
+    Returns its name and what it holds, which is noted beside it as well.
+    """
+    selector, name = task.selector, Path(partition.path).name
+    path = Path(task.folder, name)
+    table = open_file(partition, task.reader.schema)
+    groups = task.reader.groups(partition, selector.encoding_)
+    choices, unknown = _NOTHING, {}
+    if groups is not None:
+        chooser = selector._chooser(task.omega, task.k, task.budget)
+        with in_file(partition):
+            choices = choose(groups, groups.survey.n_rows, chooser)
+        unknown = groups.unknown_levels()
+    with in_file(partition):
+        Output(task.keep_all, task.drop, path).of(table, choices)
+    try:
+        partition.check_unchanged()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    entry = {
+        "input": stamp(partition),
+        "n_bytes": path.stat().st_size,
+        "n_rows": len(choices.rank),
+        "n_groups": len(choices.groups),
+        # One row of every group that has any is the first.
+        "n_empty": len(choices.groups) - int((choices.rank == 1).sum()),
+        "n_chosen": int(choices.selected.sum()),
+        "unknown_levels": unknown,
+        "stop_reasons": dict(Counter(e["stop_reason"] for e in choices.endings)),
+    }
+    finish(Path(task.folder), task.run, name, entry)
+    return name, entry
+
+
+#: What is chosen from no rows.
+_NOTHING = Choices(np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int32), np.zeros(0))
+
+
+def select_folder(
+    selector: TableSelector,
+    folder: str | Path | FolderTable,
+    out: str | Path,
+    engine: Engine,
+    *,
+    k: int | None = None,
+    budget: float | None = None,
+    omega: float | None = None,
+    keep_all: bool = False,
+    drop: Sequence[str] = (),
+    skip_unreadable: bool = False,
+    progress: Progress | None = None,
+) -> FolderSelection:
+    """Choose rows of every group of a folder into another folder.
+
+    For every file there is one of the same name and format, with the rows that
+    :meth:`variegate.tables.TableSelector.select` would choose, in their order.  It is
+    there whole or not at all.  Run again, only what is missing is done; another model,
+    other settings or files that have changed are refused.
+
+    Parameters
+    ----------
+    selector : TableSelector
+        Fitted.
+    folder : str, Path or FolderTable
+        Files with the columns of the model, of which each holds all rows of its groups.
+    out : str or Path
+        A folder, made if it is not there, in a folder that is.
+    engine : Engine
+        What carries out the work; its workers write to ``out``.
+    k, budget, omega, keep_all, drop, progress
+        As for :meth:`variegate.tables.TableSelector.select`.
+    skip_unreadable : bool, default=False
+        Whether files that cannot be read are left out, and named in the manifest.
+
+    Returns
+    -------
+    FolderSelection
+    """
+    check_is_fitted(selector, "family_")
+    progress = watched(progress, selector.verbose)
+    selector._chooser(omega, k, budget)  # refuses what cannot be
+    table, out = as_folder(folder, skip_unreadable), Path(out).absolute()
+    columns = selector._columns_for(False, budget is not None)
+    fitting(table, columns)
+    _check_output(table, out, keep_all, drop)
+    reader = Reader(table.schema, columns)
+    manifest = Manifest(
+        out,
+        hash_of_model(selector),
+        {"k": k, "budget": budget, "omega": omega, "keep_all": keep_all}
+        | {"drop": list(drop)},
+    )
+    manifest.go_on()
+    files = _files(table, reader, manifest, engine, skip_unreadable, progress)
+    _make_folder(out)
+    manifest.write()
+    task = _Task(
+        travelling(selector), reader, str(out), manifest.run,
+        k, budget, omega, keep_all, tuple(drop),
+    )  # fmt: skip
+    missing = [one for one in files if not manifest.has(Path(one.path).name)]
+    work, told = partial(select_file, task=task), partial(progress, "choosing")
+    for name, entry in engine.map(work, missing, told):
+        manifest.files[name] = entry
+    manifest.end()
+    return _in_numbers(manifest, len(missing))
+
+
+def _check_output(
+    table: FolderTable, out: Path, keep_all: bool, drop: Sequence[str]
+) -> None:
+    """Refuse now what could not be written after the work."""
+    if out.exists() and out.samefile(table.path):
+        raise TableFileError(f"{out} is the folder to read: name another one")
+    for suffix in sorted({Path(one.path).suffix for one in table.partitions}):
+        output = Output(keep_all, drop, out / f"file{suffix}")
+        output.check(table, has_probability=True)
+
+
+def _files(
+    table: FolderTable,
+    reader: Reader,
+    manifest: Manifest,
+    engine: Engine,
+    skip_unreadable: bool,
+    progress: Progress,
+) -> list[Partition]:
+    """Return the files to choose from, scanned if that was not done before."""
+    known, left_out = manifest.inputs, set(manifest.unreadable)
+    listed = {Path(one.path).name: one for one in table.partitions}
+    manifest.refuse_changes(table.partitions)
+    is_scanned = known.keys() | left_out == listed.keys()
+    if not is_scanned or (left_out and not skip_unreadable):
+        found = scan(
+            table, reader, engine, skip_unreadable=skip_unreadable, progress=progress
+        )
+        left_out = {Path(path).name for path in found.unreadable}
+    files = [one for name, one in listed.items() if name not in left_out]
+    manifest.inputs = {Path(one.path).name: stamp(one) for one in files}
+    manifest.unreadable = sorted(left_out)
+    return files
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(exist_ok=True)
+    except OSError as error:
+        raise TableFileError(
+            f"cannot make the folder {out}: {error.strerror}"
+        ) from None
+
+
+def hash_of_model(selector: TableSelector) -> str:
+    """Return a hash of all that choosing goes by."""
+    document = {
+        **selector._encode_rest(),
+        "models": selector.family_.encode(),
+        "decoder": repr(selector.decoder),
+    }
+    text = json.dumps(document, sort_keys=True, default=plain)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _in_numbers(manifest: Manifest, n_written: int) -> FolderSelection:
+    entries = list(manifest.files.values())
+    levels: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for entry in entries:
+        levels.update(entry["unknown_levels"])
+        reasons.update(entry["stop_reasons"])
+    names = ("n_rows", "n_groups", "n_empty", "n_chosen")
+    return FolderSelection(
+        manifest.folder,
+        len(entries),
+        n_written,
+        **{name: sum(entry[name] for entry in entries) for name in names},
+        unknown_levels=dict(levels),
+        stop_reasons=dict(reasons),
+        unreadable=tuple(manifest.unreadable),
+    )
