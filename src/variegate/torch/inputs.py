@@ -165,13 +165,14 @@ def _padded(given: Batch, name: str) -> Collection:
             f"{', '.join(map(str, sorted(sizes)))}"
         )
     n_sets = next(iter(sizes), 1)
-    expanded: dict[str, Any] = {
-        title: None if values is None else values.expand(n_sets, values.shape[-1])
+    shared = {
+        title: values.expand(n_sets, -1)
         for title in (*_PER_ITEM, "subsets")
-        for values in [getattr(given, title)]
+        if (values := getattr(given, title)) is not None and values.ndim == 1
     }
-    kernel = kernel.expand(n_sets, *kernel.shape[-2:])
-    batch = replace(given, kernel=kernel, **expanded)
+    if kernel.ndim == 2:
+        shared["kernel"] = kernel.expand(n_sets, -1, -1)
+    batch = replace(given, **shared) if shared else given
     return Collection([batch], kernel.dtype, is_single=not sizes)
 
 
