@@ -33,6 +33,7 @@ PUBLIC = [
     "variegate.kernels.domains",
     "variegate.kernels",
     "variegate.metrics",
+    "variegate.partitions",
     "variegate.persistence",
     "variegate.sampling",
     "variegate.solvers",

@@ -23,9 +23,10 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.ensembles import learned_ensemble
 from variegate.learning.quality import log_quality
+from variegate.partitions.examples import PartitionedExamples
 from variegate.solvers import Callback, SolverResult, Step
 from variegate.solvers.adam import Adam
-from variegate.streaming import ListedExamples, as_examples
+from variegate.streaming import Examples, ListedExamples, as_examples
 
 __all__ = ["LargeMarginDPP"]
 
@@ -169,7 +170,9 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
 
     def fit(
         self,
-        ground_sets: Sequence[GroundSet] | Iterable[tuple[GroundSet, Any]],
+        ground_sets: (
+            Sequence[GroundSet] | Iterable[tuple[GroundSet, Any]] | PartitionedExamples
+        ),
         subsets: Sequence[Any] | None = None,
         *,
         false_positive: Sequence[Any] | None = None,
@@ -181,11 +184,13 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
 
         Parameters
         ----------
-        ground_sets : list of GroundSet, or stream of pairs
+        ground_sets : list of GroundSet, stream of pairs, or PartitionedExamples
             A bare array stands for ``GroundSet(array)``.  Without ``subsets``, any
             object that yields (ground set, subset) pairs each time it is iterated
             over, such as a :class:`~variegate.streaming.PairFolder`: it is read
-            batch by batch and never held in memory.
+            batch by batch and never held in memory.  Or examples in many files,
+            :class:`~variegate.partitions.PartitionedExamples`, which are learned from
+            all at once, by any engine: what is learned is the same as from lists.
         subsets : list, optional
             For each ground set, the wanted item numbers or a boolean mask.
         false_positive, false_negative : list of arrays of shape (N,), optional
@@ -197,7 +202,8 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         checkpoint : path, optional
             A file in which ``MiniBatch`` keeps how far it got.  If it exists, learning
             goes on from there and ends where it would have without interruption; it
-            is removed at the end.
+            is removed at the end.  From many files, any solver does this, after
+            every time that it has gone through the data.
 
         Returns
         -------
@@ -209,14 +215,23 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
             If the learned similarity calls nearly all items alike.
         """
         self._check_parameters()
-        examples = as_examples(
-            ground_sets, subsets, self.omega, false_positive, false_negative
-        )
-        learner = Learner(self, is_stream=subsets is None, warm=self.warm_start)
+        examples: Examples | ListedExamples | PartitionedExamples
+        if isinstance(ground_sets, PartitionedExamples):
+            examples = ground_sets
+            _refuse_others(subsets, false_positive, false_negative)
+        else:
+            examples = as_examples(
+                ground_sets, subsets, self.omega, false_positive, false_negative
+            )
+        is_stream = isinstance(examples, Examples)
+        learner = Learner(self, is_stream=is_stream, warm=self.warm_start)
         self._set_fitted(*learner.learn(examples, validation, checkpoint))
-        warn_if_all_alike(
-            self.kernel_, self.kernel_parameters_, examples.starting_at(0)
+        some = (
+            examples.head()
+            if isinstance(examples, PartitionedExamples)
+            else examples.starting_at(0)
         )
+        warn_if_all_alike(self.kernel_, self.kernel_parameters_, some)
         return self
 
     def partial_fit(
@@ -325,6 +340,14 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     def encode(self) -> dict[str, Any]:
         """Return the fitted model as plain values, as a file holds it."""
         return persistence.encode(self)
+
+
+def _refuse_others(*others: Any) -> None:
+    if any(other is not None for other in others):
+        raise ValueError(
+            "subsets, false_positive and false_negative are for lists: "
+            "PartitionedExamples hold the subsets with their ground sets"
+        )
 
 
 persistence.register(None, partial(persistence.read_plain, LargeMarginDPP))

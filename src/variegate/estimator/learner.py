@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -20,6 +21,9 @@ from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import ParameterSpace
 from variegate.learning.problems import problem_of
 from variegate.learning.streamed_problem import StreamedProblem
+from variegate.partitions.examples import PartitionedExamples
+from variegate.partitions.passes import VERY_MANY, Passes
+from variegate.partitions.problem import PartitionedProblem
 from variegate.report.telling import Teller
 from variegate.solvers import (
     Callback,
@@ -98,11 +102,15 @@ class Learner:
 
     def learn(
         self,
-        examples: Examples | ListedExamples,
+        examples: Examples | ListedExamples | PartitionedExamples,
         validation: tuple[Any, Any] | None = None,
         checkpoint: str | Path | None = None,
     ) -> Learned:
-        """Learn from examples in memory or in a stream, as the solver wants it."""
+        """Learn from examples in memory, in files or in a stream."""
+        if isinstance(examples, PartitionedExamples):
+            if validation is not None:
+                raise ValueError("validation is for lists and streams, not for files")
+            return self._learn_from_partitions(examples, checkpoint)
         if isinstance(self.solver, MiniBatch):
             return self._learn_in_batches(examples, validation, checkpoint)
         if isinstance(examples, Examples):
@@ -127,16 +135,79 @@ class Learner:
             n_jobs=effective_n_jobs(self.model.n_jobs),
             **self._settings(),
         )
+        rng = generator(self.model.random_state)
+        return self._best([self.solver], problem, self._starts(problem, rng))
+
+    def _learn_from_partitions(
+        self, examples: PartitionedExamples, checkpoint: str | Path | None
+    ) -> Learned:
+        """Learn from all examples at once, wherever they are."""
+        model = self.model
+        if device_named(model.device) is not None:
+            raise ValueError(
+                f"device={model.device!r} is for lists and streams: files are learned "
+                "from on CPUs, leave it out"
+            )
+        if checkpoint is not None:
+            examples = examples.with_journal(checkpoint, _described(model))
+        journal = examples.journal
+        seed: Any = model.random_state
+        if seed is None:  # a run that goes on must know it
+            draw = lambda: str(secrets.randbits(63)).encode()  # noqa: E731
+            seed = int(journal.remember("seed", draw))
+        try:
+            problem = PartitionedProblem(
+                examples,
+                examples.settle(self._kernel()),
+                self.loss,
+                omega=model.omega,
+                fit_intercept=model.fit_intercept,
+                l2=model.l2,
+                jitter=model.jitter,
+            )
+            starts = self._starts(problem, generator(seed))
+            stages = self._stages(examples, seed)
+            learned = self._best(stages, problem, starts)
+        finally:
+            if checkpoint is not None:
+                journal.close()
+        if checkpoint is not None:
+            journal.remove()
+        return learned
+
+    def _stages(self, examples: PartitionedExamples, seed: Any) -> list[Any]:
+        """Return the solvers that go on from each other."""
+        n_passes = examples.first_passes
+        if n_passes is None:
+            n_passes = int(len(examples) > VERY_MANY)
+        in_batches = isinstance(self.solver, MiniBatch)
+        if not n_passes and not in_batches:
+            return [self.solver]
+        order = int(generator(seed).integers(2**63))
+        if in_batches:
+            self.solver.check()
+            return [Passes(self.solver.n_epochs, order, self.solver)]
+        return [Passes(n_passes, order), self.solver]
+
+    def _best(
+        self, stages: Sequence[Any], problem: Any, starts: Iterable[FloatArray]
+    ) -> Learned:
+        """Solve a problem from every start; keep the best."""
         results: list[SolverResult] = []
         callback = self._callback()
-        for start in self._starts(problem):
-            results.append(self.solver.solve(problem, start, callback))
-            if results[-1].stop is Stop.CALLBACK:
+        for start in starts:
+            for solver in stages:
+                result = solver.solve(problem, start, callback)
+                start = result.parameters
+                if result.stop is Stop.CALLBACK:
+                    break
+            results.append(result)
+            if result.stop is Stop.CALLBACK:
                 break
         best = min(results, key=lambda result: result.objective)
         if best.remedy:
             warnings.warn(
-                f"{best.status}. {best.remedy}", ConvergenceWarning, stacklevel=4
+                f"{best.status}. {best.remedy}", ConvergenceWarning, stacklevel=5
             )
         return Learned.of(problem, best)
 
@@ -254,14 +325,28 @@ class Learner:
             parts["intercept"] = parts["intercept"] + problem.center @ parts["theta"]
         return space.pack(parts)
 
-    def _starts(self, problem: _Problem) -> Iterator[FloatArray]:
+    def _starts(
+        self, problem: _Problem, rng: np.random.Generator
+    ) -> Iterator[FloatArray]:
         """Yield the first start, then others with kernel parameters at random."""
         first = self._first_start(problem)
         yield first
         domain = problem.space.parts["kernel"]
         if domain.size:
-            rng = generator(self.model.random_state)
             for _ in range(self.model.n_starts - 1):
                 start = first.copy()
                 problem.space.unpack(start)["kernel"][:] = domain.random(rng)
                 yield start
+
+
+def _described(model: LargeMarginDPP) -> dict[str, Any]:
+    """Return, as plain values, the settings that tell one run from another."""
+    names = ("lam", "omega", "fit_intercept", "l2", "jitter", "max_iter", "tol")
+    settings = {name: getattr(model, name) for name in (*names, "n_starts")}
+    seed, kernel = model.random_state, model.kernel
+    whole: Any = {"N_CHAR_MAX": 10**6}  # scikit-learn abbreviates what is longer
+    return settings | {
+        "kernel": "" if kernel is None else kernel.__repr__(**whole),
+        "solver": str(model.solver),
+        "random_state": seed if isinstance(seed, int) else None,
+    }

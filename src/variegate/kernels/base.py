@@ -34,9 +34,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.domains import Domain, Free
+from variegate.kernels.known import Looks
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 
 #: From ``G = ∂f/∂S`` to ``∂f/∂p``, at some parameters ``p``.
@@ -87,6 +88,21 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         """Settle, in place, what the training data must say, such as bandwidths."""
         return self
+
+    def looks_at(self, sizes: IntArray) -> Looks:
+        """Return which rows of which ground sets ``fit`` looks at, by their sizes.
+
+        Where ground sets are spread over many files, ``fit`` is given a sequence in
+        which these alone are at hand.  A kernel with a ``fit`` of its own needs this,
+        too, to be learned there.
+        """
+        if type(self).fit is not Kernel.fit:
+            raise ValueError(
+                f"{type(self).__name__} settles itself by the ground sets, but does "
+                "not say which: to learn from data in many files, it needs a method "
+                "looks_at(sizes)"
+            )
+        return {}
 
     def check(self) -> None:
         """Refuse parameters of the constructor that make no sense."""

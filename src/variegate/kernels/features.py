@@ -25,9 +25,10 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count
 from variegate.ground_set import GroundSet, naming
+from variegate.kernels.known import Looks, at_hand, sizes_of
 from variegate.linalg.limits import POOLED_ITEMS
 from variegate.schema import Matrix
 
@@ -229,10 +230,11 @@ def check_n_features(X: Any, fitted: int) -> None:
 
 def same_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
     """Return the number of similarity features, the same for all ground sets."""
-    for position, ground_set in enumerate(ground_sets):
+    n_features = -1
+    for position, ground_set in at_hand(ground_sets):
         with naming(position):
             found = int(ground_set.features(block).shape[1])
-            if position == 0:
+            if n_features < 0:
                 n_features = found
             elif found != n_features:
                 raise ValueError(
@@ -252,17 +254,32 @@ def pool_of_items(
     ground_sets: Sequence[GroundSet], block: str | None, generator: np.random.Generator
 ) -> FloatArray:
     """Return the items of all ground sets, or as many as are looked at."""
-    ends = np.cumsum([len(ground_set) for ground_set in ground_sets])
-    chosen = np.arange(ends[-1])
-    if len(chosen) > POOLED_ITEMS:
-        chosen = np.sort(generator.choice(len(chosen), POOLED_ITEMS, replace=False))
-    upto = np.searchsorted(chosen, ends)
-    first = np.concatenate([[0], upto[:-1]])
     parts = []
-    for place in np.flatnonzero(first < upto).tolist():
-        ground_set = ground_sets[place]
-        before = ends[place] - len(ground_set)
-        rows = chosen[first[place] : upto[place]] - before
-        part = ground_set.features(block)[rows]
+    for place, rows in pooled(sizes_of(ground_sets), generator).items():
+        part = ground_sets[place].features(block)[rows]
         parts.append(part.toarray() if sparse.issparse(part) else part)
     return np.concatenate(parts)
+
+
+def pooled(sizes: IntArray, generator: np.random.Generator) -> Looks:
+    """Return the items that :func:`pool_of_items` is made of, by their ground sets."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    n_items = int(ends[-1])
+    chosen = np.arange(min(n_items, POOLED_ITEMS))
+    if n_items > POOLED_ITEMS:
+        chosen = np.sort(generator.choice(n_items, POOLED_ITEMS, replace=False))
+    upto = np.searchsorted(chosen, ends)
+    first = np.concatenate([[0], upto[:-1]])
+    return {
+        place: chosen[first[place] : upto[place]] - (ends[place] - int(sizes[place]))
+        for place in np.flatnonzero(first < upto).tolist()
+    }
+
+
+def looks_of_approximation(kernel: Any, sizes: IntArray) -> Looks:
+    """Return what :func:`settle` looks at, if anything is to be settled."""
+    if kernel.approximation is None:
+        return {}
+    if kernel.approximation == "fourier":  # at how many features there are
+        return {0: np.zeros(0, dtype=np.int64)}
+    return pooled(sizes, np.random.default_rng(kernel.random_state))

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_flag, check_number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel, check_block
@@ -18,9 +18,11 @@ from variegate.kernels.features import (
     FeatureMap,
     check_approximation,
     features_of,
+    looks_of_approximation,
     settle,
     settled,
 )
+from variegate.kernels.known import Looks
 
 #: Differences are taken feature by feature up to this many features; beyond it, the
 #: expansion into inner products is much faster and centring keeps it accurate enough.
@@ -90,6 +92,10 @@ class Gaussian(FixedKernel):
         if self.approximation is not None:
             self.features_ = settle(self, ground_sets, self.block)
         return self
+
+    def looks_at(self, sizes: IntArray) -> Looks:
+        """Return what landmarks are chosen among, if there are any."""
+        return looks_of_approximation(self, sizes)
 
     def get_state(self) -> dict[str, Any]:
         """Return the landmarks or frequencies, if they are settled."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, logit
 from threadpoolctl import threadpool_limits
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count, check_number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Embedding, PullBack
@@ -17,9 +17,11 @@ from variegate.kernels.domains import Free
 from variegate.kernels.features import (
     check_n_features,
     pool_of_items,
+    pooled,
     same_n_features,
 )
 from variegate.kernels.from_start import FromStart, as_dense
+from variegate.kernels.known import Looks
 from variegate.linalg.cosine import chunks, unit_rows
 from variegate.schema import ListOf, Matrix, Number
 
@@ -106,6 +108,10 @@ class Kinds(FromStart):
         seed = int(generator.integers(2**31))
         self.centers_: FloatArray = _centers(items, self.n_kinds, seed)
         return self
+
+    def looks_at(self, sizes: IntArray) -> Looks:
+        """Return the items that :meth:`fit` is about."""
+        return pooled(sizes, np.random.default_rng(self.random_state))
 
     def get_state(self) -> dict[str, Any]:
         """Return the centres."""

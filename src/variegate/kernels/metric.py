@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count, check_number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import PullBack
@@ -15,10 +15,12 @@ from variegate.kernels.domains import Free
 from variegate.kernels.features import (
     check_n_features,
     pool_of_items,
+    pooled,
     same_n_features,
 )
 from variegate.kernels.from_start import FromStart, as_dense
 from variegate.kernels.gaussian import squared_distances
+from variegate.kernels.known import Looks
 from variegate.linalg.limits import MEDIAN_ITEMS
 from variegate.schema import Matrix
 
@@ -92,6 +94,10 @@ class Metric(FromStart):
         scale = np.sqrt(2.0 / np.median(apart)) / self.bandwidth
         self.directions_: FloatArray = scale * components
         return self
+
+    def looks_at(self, sizes: IntArray) -> Looks:
+        """Return the items that :meth:`fit` is about."""
+        return pooled(sizes, np.random.default_rng(self.random_state))
 
     def get_state(self) -> dict[str, Any]:
         """Return ``W`` at the start."""

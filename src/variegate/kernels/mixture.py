@@ -12,6 +12,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Embedding, FixedKernel, Kernel, PullBack
 from variegate.kernels.domains import Domain, Product, Simplex
+from variegate.kernels.known import Looks, merged
 from variegate.kernels.ladder import PackedSimilarities, unchained
 from variegate.kernels.weighted import WeightedSum, packed
 
@@ -57,6 +58,10 @@ class Mixture(WeightedSum):
         """Fit a copy of every kernel."""
         self.kernels_ = [clone(part).fit(ground_sets) for part in self._checked()]
         return self
+
+    def looks_at(self, sizes: IntArray) -> Looks:
+        """Return what any of the kernels looks at."""
+        return merged(part.looks_at(sizes) for part in self._checked())
 
     def get_state(self) -> dict[str, Any]:
         """Return what the parts have settled."""

@@ -7,13 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_flag, check_number
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels.features import (
     FeatureMap,
     check_approximation,
     features_of,
+    looks_of_approximation,
     settle,
     settled,
 )
@@ -24,6 +25,7 @@ from variegate.kernels.gaussian import (
     squared_distances,
     squared_norms,
 )
+from variegate.kernels.known import Looks, merged
 from variegate.kernels.ladder import PackedSimilarities, chains_of
 from variegate.kernels.linear import Linear
 from variegate.kernels.weighted import WeightedSum, packed
@@ -122,6 +124,14 @@ class MultipleKernel(WeightedSum):
                 block: settle(self, ground_sets, block) for block in self.bandwidths_
             }
         return self
+
+    def looks_at(self, sizes: IntArray) -> Looks:
+        """Return the ground sets that bandwidths follow, and what landmarks do."""
+        looks = looks_of_approximation(self, sizes)
+        if any(ladder is None for ladder in self._given().values()):
+            places = range(0, len(sizes), _step(len(sizes)))
+            looks = merged([looks, dict.fromkeys(places)])
+        return looks
 
     def _given(self) -> dict[str | None, FloatArray | None]:
         """Return the bandwidths as given, checked, block by block."""
@@ -293,6 +303,11 @@ def _ladder(bandwidths: Any) -> FloatArray:
     return np.array(bandwidths, dtype=np.float64)
 
 
+def _step(n_sets: int) -> int:
+    """Return how far apart the ground sets are that bandwidths follow."""
+    return -(-n_sets // MEDIAN_SETS)
+
+
 def _median_distance(
     ground_sets: Sequence[GroundSet], block: str | None, most_items: int | None
 ) -> float:
@@ -302,8 +317,8 @@ def _median_distance(
     than 10,000 ground sets, every other one, or every third, and so on.
     """
     medians = []
-    step = -(-len(ground_sets) // MEDIAN_SETS)
-    for position in range(0, len(ground_sets), step):
+    n_sets = len(ground_sets)
+    for position in range(0, n_sets, _step(n_sets)):
         ground_set = ground_sets[position]
         with naming(position):
             features = ground_set.features(block)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate.kernels import Kernel
 from variegate.learning.dual import DualPoint, check_target, dual_loss, marginals
 from variegate.learning.factors import Factors
@@ -20,7 +20,7 @@ class DualStack:
 
     Parameters
     ----------
-    positions : list of one int
+    positions : array of one int
         Its place among the ground sets, for messages.
     X : array of shape (N, d)
         Quality features.
@@ -33,7 +33,7 @@ class DualStack:
 
     def __init__(
         self,
-        positions: list[int],
+        positions: IntArray,
         X: FloatArray,
         factors: Factors,
         targets: Targets,
@@ -93,7 +93,7 @@ class EmbeddedStack:
 
     def __init__(
         self,
-        positions: list[int],
+        positions: IntArray,
         X: FloatArray,
         prepared: Any,
         targets: Targets,

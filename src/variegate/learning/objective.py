@@ -50,7 +50,7 @@ ground sets of equal size.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -128,6 +128,11 @@ class Targets:
         members = np.argsort(~indicator, axis=1, kind="stable")[:, :largest]
         cost = np.where(indicator, false_negative, false_positive)
         return cls(indicator, members, present, cost)
+
+    def weighed(self, omega: float) -> Targets:
+        """Return the same subsets, missing an item ``omega`` times as costly."""
+        cost = np.where(self.indicator, omega * self.error_cost, self.error_cost)
+        return replace(self, error_cost=cost)
 
     def log_det_and_inverse(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``log det S_y`` and ``⟨S_y⁻¹⟩`` for every ground set of the stack."""

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -137,7 +138,7 @@ class TrainingProblem:
             targets = Targets.of([subsets[k] for k in group], n_items, *costs)
             together = [ground_sets[k] for k in group]
             self._stacks.append(
-                self._stack([names[k] for k in group], together, targets)
+                self._stack(np.array([names[k] for k in group]), together, targets)
             )
 
     @classmethod
@@ -161,7 +162,7 @@ class TrainingProblem:
         )
 
     def _stack(
-        self, positions: list[int], ground_sets: list[GroundSet], targets: Targets
+        self, positions: IntArray, ground_sets: list[GroundSet], targets: Targets
     ) -> _Stack | DualStack | EmbeddedStack:
         X = np.stack([ground_set.quality for ground_set in ground_sets]) - self.center
         factors = None
@@ -188,13 +189,32 @@ class TrainingProblem:
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
+        return penalized(self, self.space.unpack(flat), *self.sums(flat))
+
+    def sums(self, flat: FloatArray) -> tuple[float, FloatArray]:
+        """Return the sum of the losses and its gradient, without any penalty."""
         parts = self.space.unpack(flat)
         gradient = np.zeros(self.space.size)
         value = 0.0
         for stack_value, stack_gradient in self._each_stack(parts):
             value += stack_value
             gradient += stack_gradient
-        return penalized(self, parts, value, gradient)
+        return value, gradient
+
+    def weighed(self, loss: LargeMarginLoss, omega: float) -> TrainingProblem:
+        """Return the same data under another loss, misses ``omega`` times as costly.
+
+        What was prepared is shared.
+        """
+        other = copy(self)
+        other.loss = loss
+        other.is_smooth = loss.lam == 0.0 or not loss.hinge
+        other._stacks = []
+        for stack in self._stacks:
+            weighed = copy(stack)
+            weighed.targets = stack.targets.weighed(omega)
+            other._stacks.append(weighed)
+        return other
 
     def expected_f(self, flat: FloatArray) -> float:
         r"""Return the mean of the expected F-scores at a point of ``space``.
@@ -202,6 +222,13 @@ class TrainingProblem:
         :math:`2 \sum_{i \in y} K_{ii} / (\sum_i K_{ii} + |y|)`: the F-score with the
         numbers of right and of chosen items replaced by what they are expected to be.
         """
+        return float(self._expected_f(flat).mean())
+
+    def expected_f_sum(self, flat: FloatArray) -> float:
+        """Return the sum of the expected F-scores."""
+        return float(self._expected_f(flat).sum())
+
+    def _expected_f(self, flat: FloatArray) -> FloatArray:
         parts = self.space.unpack(flat)
         theta, intercept = parts["theta"], parts["intercept"].sum()
         scores = []
@@ -213,7 +240,7 @@ class TrainingProblem:
             right = np.where(wanted, included, 0.0).sum(axis=1)
             total = included.sum(axis=1) + wanted.sum(axis=1)
             scores.append(np.where(total > 0, 2.0 * right / (total + (total == 0)), 1))
-        return float(np.concatenate(scores).mean())
+        return np.concatenate(scores)
 
     def _each_stack(
         self, parts: dict[str, FloatArray]
@@ -257,7 +284,7 @@ class TrainingProblem:
     def _blas(self) -> ThreadpoolController:
         return ThreadpoolController()
 
-    def _explained(self, positions: list[int], compute: Callable[[], _T]) -> _T:
+    def _explained(self, positions: IntArray, compute: Callable[[], _T]) -> _T:
         """Run ``compute``, turning a failed factorisation into words."""
         try:
             return compute()
@@ -287,7 +314,7 @@ def _groups_of_equal_size(
 class _Stack:
     """Ground sets of equal size that are evaluated together."""
 
-    positions: list[int]
+    positions: IntArray
     X: FloatArray
     prepared: Any
     targets: Targets

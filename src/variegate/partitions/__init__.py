@@ -9,23 +9,35 @@ wherever there is room, and added up.  Four ideas:
   plain one; another needs nothing else.
 - Sums follow a fixed tree (:mod:`variegate.partitions.tree`), so that results have the
   same bits whatever the engine and the number of its workers.
-- A :class:`Source` says how a partition is read.
+- Answers are written down in a :class:`Journal`, so that a run that was killed goes on
+  where it was, with the same bits.
+
+A :class:`Source` says how partitions are read, such as :class:`PairShards`, and
+:class:`PartitionedExamples` is what ``LargeMarginDPP.fit`` takes.
 """
 
+from variegate.partitions.cache import Limits
 from variegate.partitions.engine import Engine, Serial
+from variegate.partitions.examples import PartitionedExamples
+from variegate.partitions.journal import Journal
 from variegate.partitions.partition import (
     Partition,
     PartitionChangedError,
     PartitionError,
     UnreadablePartitionError,
 )
+from variegate.partitions.shards import PairShards
 from variegate.partitions.source import Source
 
 __all__ = [
     "Engine",
+    "Journal",
+    "Limits",
+    "PairShards",
     "Partition",
     "PartitionChangedError",
     "PartitionError",
+    "PartitionedExamples",
     "Serial",
     "Source",
     "UnreadablePartitionError",

@@ -153,6 +153,11 @@ class PairFolder:
     folder : str or Path
         What :func:`write_pairs` made.
 
+    Attributes
+    ----------
+    shard_sizes : list of int
+        The number of pairs in every shard.
+
     Examples
     --------
     >>> import tempfile
@@ -184,24 +189,34 @@ class PairFolder:
                 f"{path}: format version {index.get('version')!r}, but this variegate "
                 f"reads {VERSION}"
             )
-        self._sizes: list[int] = index["shards"]
+        self.shard_sizes: list[int] = index["shards"]
         self._blocks: list[str] | None = index["blocks"]
 
     def __repr__(self) -> str:
         return f"<PairFolder: {len(self)} pairs in {self.folder}>"
 
     def __len__(self) -> int:
-        return sum(self._sizes)
+        return sum(self.shard_sizes)
 
     def __iter__(self) -> Iterator[tuple[GroundSet, BoolArray]]:
         return self.starting_at(0)
 
     def starting_at(self, position: int) -> Iterator[tuple[GroundSet, BoolArray]]:
         """Yield the pairs from ``position`` on, without reading those before."""
-        for number, size in enumerate(self._sizes):
+        for number, size in enumerate(self.shard_sizes):
             if position < size:
                 yield from self._shard(number, position)
             position = max(position - size, 0)
+
+    def shard_files(self, number: int) -> list[str]:
+        """Return the names of the files of one shard."""
+        blocks = range(len(self._blocks or []))
+        return [
+            f"quality-{number:05d}.npy",
+            f"chosen-{number:05d}.npy",
+            f"offsets-{number:05d}.npy",
+            *(f"similarity-{number:05d}-{k}.npy" for k in blocks),
+        ]
 
     def _shard(self, number: int, start: int) -> Iterator[tuple[GroundSet, BoolArray]]:
         offsets = self._array(f"offsets-{number:05d}.npy").tolist()
@@ -211,7 +226,7 @@ class PairFolder:
             name: self._array(f"similarity-{number:05d}-{k}.npy")
             for k, name in enumerate(self._blocks or [])
         }
-        if len(offsets) != self._sizes[number] + 1 or any(
+        if len(offsets) != self.shard_sizes[number] + 1 or any(
             len(rows) != offsets[-1] for rows in (X, chosen, *features.values())
         ):
             raise ValueError(

@@ -1,0 +1,107 @@
+"""Ground sets of which a kernel sees no more than it looks at.
+
+``Kernel.fit`` takes all ground sets, but looks at a few rows of a few of them.  Where
+the others are elsewhere, :meth:`Kernel.looks_at` says which these are, and
+:class:`KnownInPart` stands for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import IntArray
+from variegate.ground_set import GroundSet
+
+__all__ = ["KnownInPart", "Looks", "SomeRows", "at_hand", "merged", "sizes_of"]
+
+#: Places of ground sets, and the numbers of the rows to look at; None stands for all.
+Looks = dict[int, "IntArray | None"]
+
+
+class SomeRows:
+    """Some rows of the features of a ground set, known by their numbers in it."""
+
+    def __init__(self, ground_set: GroundSet, rows: IntArray) -> None:
+        self._size = len(ground_set)
+        self._rows = rows
+        self._blocks = {
+            name: features[rows] for name, features in ground_set.blocks.items()
+        }
+
+    def __len__(self) -> int:
+        return self._size
+
+    def features(self, block: str | None = None) -> _Rows:
+        """Return the features of a block, to be asked for rows that are known."""
+        if block is None and len(self._blocks) == 1:
+            block = next(iter(self._blocks))
+        return _Rows(self._size, self._rows, self._blocks[block or ""])
+
+
+class _Rows:
+    """A matrix of which some rows are known."""
+
+    def __init__(self, n_rows: int, rows: IntArray, values: Any) -> None:
+        self.shape = (n_rows, values.shape[1])
+        self._rows = rows
+        self._values = values
+
+    def __getitem__(self, rows: IntArray) -> Any:
+        places = np.searchsorted(self._rows, rows)
+        if not np.array_equal(self._rows[places], rows):
+            raise LookupError("a kernel looks at rows that looks_at did not name")
+        return self._values[places]
+
+
+class KnownInPart(Sequence[Any]):
+    """Ground sets whose sizes are known, and of some of them some rows.
+
+    Parameters
+    ----------
+    sizes : array of shape (n,)
+    known : mapping from place to GroundSet or SomeRows
+    """
+
+    def __init__(
+        self, sizes: IntArray, known: Mapping[int, GroundSet | SomeRows]
+    ) -> None:
+        self.sizes = sizes
+        self.known = dict(sorted(known.items()))
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, place: Any) -> Any:
+        if place not in self.known:
+            raise LookupError(
+                f"a kernel looks at ground set {place}, which looks_at did not name"
+            )
+        return self.known[place]
+
+
+def sizes_of(ground_sets: Sequence[GroundSet]) -> IntArray:
+    """Return the number of items of every ground set."""
+    if isinstance(ground_sets, KnownInPart):
+        return ground_sets.sizes
+    return np.array([len(ground_set) for ground_set in ground_sets], dtype=np.int64)
+
+
+def at_hand(ground_sets: Sequence[GroundSet]) -> Iterable[tuple[int, Any]]:
+    """Return the ground sets that can be looked at, with their places."""
+    if isinstance(ground_sets, KnownInPart):
+        return ground_sets.known.items()
+    return enumerate(ground_sets)
+
+
+def merged(several: Iterable[Looks]) -> Looks:
+    """Return all that is looked at."""
+    together: Looks = {}
+    for looks in several:
+        for place, rows in looks.items():
+            there = together.get(place, np.zeros(0, dtype=np.int64))
+            whole = rows is None or there is None
+            together[place] = None if whole else np.union1d(there, rows)  # type: ignore[arg-type]
+    return together

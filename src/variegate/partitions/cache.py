@@ -1,0 +1,206 @@
+"""What a worker made of its partitions, kept for the next iteration.
+
+Every iteration asks for the same partitions in the same order, so the usual rule, to
+drop what was not used for longest, would always drop what is needed next and keep
+nothing of use once there is more than fits.  Here what is kept stays: what comes when
+memory is full goes to a file, and what comes when that is full, too, is made again each
+time.  Only what belongs to other work, unused for a while, makes room.
+
+The file has no name and goes with the process, however that ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+
+__all__ = ["Cache", "Limits", "cached"]
+
+logger = logging.getLogger(__name__)
+
+V = TypeVar("V")
+
+#: Work that was not asked for in so many requests makes room for other work.
+_UNUSED_FOR = 200
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a worker may keep; it travels with the calls.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes in memory.  With Python, its libraries and a partition that is being read
+        (about 450 MB in all), the default keeps a worker well below 1 GB.
+    disk : int
+        Bytes in a file without a name.
+    folder : str, optional
+        Where this file is; the system's folder for temporary files if not given.
+    """
+
+    memory: int = 384 * 2**20
+    disk: int = 16 * 2**30
+    folder: str | None = None
+
+
+class _Flat(NamedTuple):
+    """An object as bytes: how to put it together, and its arrays."""
+
+    recipe: bytes
+    arrays: list[memoryview]
+
+    @classmethod
+    def of(cls, value: Any) -> _Flat:
+        buffers: list[pickle.PickleBuffer] = []
+        recipe = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+        return cls(recipe, [buffer.raw() for buffer in buffers])
+
+    @property
+    def n_bytes(self) -> int:
+        # Small objects take more room in memory than in a recipe.
+        return 2 * len(self.recipe) + sum(array.nbytes for array in self.arrays)
+
+
+class _Place(NamedTuple):
+    """Where in a file something is."""
+
+    start: int
+    recipe: int
+    arrays: list[int]
+
+
+class _Spill:
+    """A file without a name, to which things are added."""
+
+    def __init__(self, folder: str | None) -> None:
+        self.size = 0
+        self._folder = folder
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _file(self) -> IO[bytes]:
+        file = cast("IO[bytes]", tempfile.TemporaryFile(dir=self._folder))  # noqa: SIM115
+        weakref.finalize(self, file.close)
+        return file
+
+    def add(self, flat: _Flat) -> _Place:
+        place = _Place(self.size, len(flat.recipe), [a.nbytes for a in flat.arrays])
+        with self._lock:
+            self._file.seek(self.size)
+            self._file.write(flat.recipe)
+            for array in flat.arrays:
+                self._file.write(array)
+            self._file.flush()
+        self.size += len(flat.recipe) + sum(place.arrays)
+        return place
+
+    def read(self, place: _Place) -> Any:
+        arrays = [np.empty(size, dtype=np.uint8) for size in place.arrays]
+        with self._lock:
+            self._file.seek(place.start)
+            recipe = self._file.read(place.recipe)
+            for array in arrays:
+                self._file.readinto(array.data)  # type: ignore[attr-defined]
+        return pickle.loads(recipe, buffers=arrays)
+
+
+class _Work:
+    """What is kept for one kind of work: a problem with all of its partitions."""
+
+    def __init__(self, folder: str | None) -> None:
+        self.values: dict[Any, Any] = {}
+        self.in_memory = 0
+        self.places: dict[Any, _Place] = {}
+        self.spill = _Spill(folder)
+        self.last_used = 0
+
+
+class Cache:
+    """Things by the work that they are for and a key; safe for threads.
+
+    One that is made on request of several threads is made once.
+    """
+
+    def __init__(self) -> None:
+        self._work: dict[str, _Work] = {}
+        self._requests = 0
+        self._lock = threading.Lock()
+        self._making: dict[tuple[str, Any], threading.Lock] = {}
+
+    def get(self, work: str, key: Any, make: Callable[[], V], limits: Limits) -> V:
+        """Return what was kept, or make it and keep it where there is room."""
+        with self._lock:
+            making = self._making.setdefault((work, key), threading.Lock())
+        with making:
+            try:
+                found, value = self._find(work, key, limits)
+                if not found:
+                    value = make()
+                    self._keep(work, key, value, limits)
+            finally:
+                with self._lock:
+                    self._making.pop((work, key), None)
+        return cast("V", value)
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._work.clear()
+
+    def bytes_kept(self) -> tuple[int, int]:
+        """Return how much is in memory and in files."""
+        with self._lock:
+            kept = self._work.values()
+            return sum(w.in_memory for w in kept), sum(w.spill.size for w in kept)
+
+    def _find(self, name: str, key: Any, limits: Limits) -> tuple[bool, Any]:
+        with self._lock:
+            self._requests += 1
+            work = self._work.setdefault(name, _Work(limits.folder))
+            work.last_used = self._requests
+            if key in work.values:
+                return True, work.values[key]
+            place = work.places.get(key)
+        return (False, None) if place is None else (True, work.spill.read(place))
+
+    def _keep(self, name: str, key: Any, value: Any, limits: Limits) -> None:
+        flat = _Flat.of(value)
+        with self._lock:
+            self._make_room(name)
+            work = self._work.setdefault(name, _Work(limits.folder))
+            if key in work.values or key in work.places:
+                return
+            in_memory = sum(w.in_memory for w in self._work.values())
+            on_disk = sum(w.spill.size for w in self._work.values())
+            if in_memory + flat.n_bytes <= limits.memory:
+                work.values[key] = value
+                work.in_memory += flat.n_bytes
+            elif on_disk + flat.n_bytes <= limits.disk:
+                try:
+                    work.places[key] = work.spill.add(flat)
+                except OSError as error:  # made again each time, then
+                    logger.warning("cannot keep what was prepared: %s", error)
+
+    def _make_room(self, name: str) -> None:
+        """Drop work other than this that was not asked for in a while."""
+        for other, work in list(self._work.items()):
+            if other != name and self._requests - work.last_used > _UNUSED_FOR:
+                del self._work[other]
+
+
+_of_this_process = Cache()
+
+
+def cached(work: str, key: Any, make: Callable[[], V], limits: Limits) -> V:
+    """Ask the cache of this process: see :meth:`Cache.get`."""
+    return _of_this_process.get(work, key, make, limits)

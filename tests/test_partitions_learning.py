@@ -1,0 +1,283 @@
+"""Learning from partitions, against learning from the same examples in lists."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import variegate as vg
+from partition_instances import Threads, assert_same_bits, lists, pairs_of
+from variegate.kernels.known import KnownInPart
+from variegate.learning.coordinates import feature_center, feature_scale
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.parameters import InfeasibleError
+from variegate.learning.problem import TrainingProblem
+from variegate.partitions import (
+    Journal,
+    Limits,
+    PairShards,
+    PartitionedExamples,
+    Serial,
+)
+from variegate.partitions.problem import PartitionedProblem
+from variegate.solvers import MiniBatch, Stop
+from variegate.streaming import ListedExamples, write_pairs
+
+OMEGA = 3.0
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return pairs_of()
+
+
+@pytest.fixture(scope="module")
+def folder(pairs, tmp_path_factory):
+    where = tmp_path_factory.mktemp("pairs")
+    write_pairs(where, pairs, shard_size=7)
+    return where
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Return more pairs, and a folder of them."""
+    where, pairs = tmp_path_factory.mktemp("many"), pairs_of(600, seed=3)
+    write_pairs(where, pairs, shard_size=50)
+    return pairs, where
+
+
+KERNELS = [
+    vg.MultipleKernel(),
+    vg.Linear(),
+    vg.Kinds(3),
+    vg.Metric(2),
+    vg.MultipleKernel(approximation="nystroem", rank=4),
+    vg.Gaussian(1.0, approximation="fourier", rank=4),
+    vg.Mixture([vg.Gaussian(2.0), vg.Kinds(2), vg.MultipleKernel()]),
+]
+
+
+# Settling ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_a_kernel_is_settled_as_it_is_by_a_list(kernel, pairs, folder, monkeypatch):
+    # So few that of all sets and items only some are looked at.
+    monkeypatch.setattr("variegate.kernels.multiple.MEDIAN_SETS", 13)
+    monkeypatch.setattr("variegate.kernels.features.POOLED_ITEMS", 50)
+    expected = clone(kernel).fit(lists(pairs)[0]).get_state()
+    there = PartitionedExamples(PairShards(folder)).settle(clone(kernel))
+    assert there.get_state() == expected
+
+
+def test_no_more_is_brought_here_than_is_looked_at(pairs, folder, monkeypatch):
+    monkeypatch.setattr("variegate.kernels.features.POOLED_ITEMS", 20)
+    kernel = vg.Kinds(3)
+    examples = PartitionedExamples(PairShards(folder))
+    looks = kernel.looks_at(examples.survey.sizes)
+    assert sum(map(len, looks.values())) == 20
+    known = examples._looked_at(looks)
+    assert isinstance(known, KnownInPart)
+    assert sorted(known.known) == sorted(looks)
+    assert len(known) == len(pairs)
+    missing = next(k for k in range(len(pairs)) if k not in looks)
+    with pytest.raises(LookupError, match=f"ground set {missing}, which looks_at"):
+        known[missing]
+
+
+class Odd(vg.Kernel):
+    """A kernel of somebody's own."""
+
+    def fit(self, ground_sets):
+        return self
+
+    def value(self, prepared, parameters):
+        return np.eye(len(prepared))
+
+    def pull_back(self, prepared, parameters, G):
+        return np.zeros(0)
+
+
+def test_a_kernel_of_your_own_must_say_what_it_looks_at(folder):
+    with pytest.raises(ValueError, match=r"Odd settles itself .* looks_at\(sizes\)"):
+        PartitionedExamples(PairShards(folder)).settle(Odd())
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_coordinates_are_those_of_a_list(pairs, folder, fit_intercept):
+    ground_sets, _ = lists(pairs)
+    center = feature_center(ground_sets, fit_intercept)
+    survey = PartitionedExamples(PairShards(folder)).survey
+    found = survey.center(fit_intercept)
+    np.testing.assert_allclose(found, center, rtol=1e-13)
+    np.testing.assert_array_equal(
+        survey.scale(found), feature_scale(ground_sets, center)
+    )
+    assert survey.sizes.tolist() == [len(gs) for gs in ground_sets]
+    assert survey.n_examples.tolist() == [7] * 8 + [4]
+
+
+def test_enormous_and_constant_features_have_scales(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = [1e200, 1e-200, 1.0]
+    X = [rng.normal(size=(4, 3)) * columns for _ in range(9)]
+    for rows in X:
+        rows[:, 2] = 0.1
+    ground_sets = [vg.GroundSet(rows) for rows in X]
+    write_pairs(tmp_path, [(gs, [0]) for gs in ground_sets], shard_size=2)
+    survey = PartitionedExamples(PairShards(tmp_path)).survey
+    center = survey.center(True)
+    scale = survey.scale(center)
+    spread = np.concatenate(X)[:, :2].std(axis=0, dtype=np.longdouble)
+    np.testing.assert_array_equal(scale[:2], np.exp2(np.round(np.log2(spread))))
+    assert center[2] == 0.1
+    assert scale[2] == 1.0
+
+
+# The objective ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("lam", [0.0, 2.0])
+def test_the_objective_is_that_of_a_list(kernel, lam, pairs, folder):
+    ground_sets, subsets = lists(pairs)
+    listed = ListedExamples.of(ground_sets, subsets, OMEGA).examples
+    kernel = clone(kernel).fit(ground_sets)
+    loss, options = LargeMarginLoss(lam), {"l2": 0.1, "jitter": 1e-4}
+    home = TrainingProblem.of(listed, kernel, loss, **options)
+    examples = PartitionedExamples(PairShards(folder))
+    there = PartitionedProblem(examples, kernel, loss, omega=OMEGA, **options)
+    assert there.n_sets == home.n_sets
+    assert there.is_smooth == home.is_smooth
+    rng = np.random.default_rng(1)
+    free = rng.normal(size=len(home.space.to_free(home.space.center())))
+    flat = home.space.from_free(free)
+    value, gradient = home.value_and_gradient(flat)
+    found, slope = there.value_and_gradient(flat)
+    assert found == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(slope, gradient, rtol=1e-9, atol=1e-12)
+    assert there.expected_f(flat) == pytest.approx(home.expected_f(flat), rel=1e-12)
+
+
+def test_batches_add_up_to_the_whole(folder):
+    examples = PartitionedExamples(PairShards(folder))
+    kernel = vg.Linear()
+    problem = PartitionedProblem(examples, kernel, LargeMarginLoss(1.0))
+    flat = problem.space.center() + 0.1
+    counts = examples.survey.n_examples
+    parts = [[0, 3], [1, 2, 4, 5], [6, 7, 8]]
+    total = sum(
+        problem.batch(part).value_and_gradient(flat)[0] * counts[part].sum()
+        for part in parts
+    )
+    whole, _ = problem.value_and_gradient(flat)
+    assert total / counts.sum() == pytest.approx(whole, rel=1e-12)
+
+
+class Infeasible(Serial):
+    """An engine that comes back with a point that cannot be, and counts how often."""
+
+    n_asked = 0
+
+    def tree_sum(self, function, items, add):
+        self.n_asked += 1
+        if self.n_asked == 2:  # after the survey
+            raise InfeasibleError(5, "has no room")
+        return super().tree_sum(function, items, add)
+
+
+def test_an_infeasible_point_is_an_answer_too(folder, tmp_path):
+    engine = Infeasible()
+    for _ in range(2):
+        with Journal(tmp_path / "j") as journal:
+            examples = PartitionedExamples(PairShards(folder), engine, journal=journal)
+            problem = PartitionedProblem(examples, vg.Linear(), LargeMarginLoss(1.0))
+            flat = problem.space.center()
+            with pytest.raises(InfeasibleError, match="ground set 5: has no room"):
+                problem.value_and_gradient(flat)
+    assert engine.n_asked == 2
+
+
+# The estimator ----------------------------------------------------------------------
+
+
+# Kernels that are well-conditioned here.  With others, such as a metric, a solver
+# magnifies differences in rounding, those between two orders of one list as well.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kernel", [None, vg.Kinds(2), vg.Gaussian(2.0)], ids=str)
+@pytest.mark.parametrize(
+    "settings",
+    [{"lam": 0.0}, {"omega": OMEGA, "lam": 0.3}, {"fit_intercept": False}],
+    ids=str,
+)
+def test_what_is_learned_is_the_same_as_from_lists(kernel, settings, many):
+    pairs, folder = many
+    model = vg.LargeMarginDPP(kernel=kernel, l2=0.05, max_iter=60, **settings)
+    home = clone(model).fit(*lists(pairs))
+    there = model.fit(PartitionedExamples(PairShards(folder)))
+    np.testing.assert_allclose(there.theta_, home.theta_, rtol=1e-9, atol=1e-9)
+    assert there.intercept_ == pytest.approx(home.intercept_, abs=1e-9)
+    np.testing.assert_allclose(
+        there.kernel_parameters_, home.kernel_parameters_, rtol=1e-9, atol=1e-9
+    )
+    assert there.kernel_.get_state() == home.kernel_.get_state()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_several_starts_and_another_solver_are_those_of_home(pairs, folder):
+    for settings in ({"n_starts": 3, "random_state": 5}, {"solver": "alternating"}):
+        model = vg.LargeMarginDPP(lam=0.0, l2=0.1, max_iter=20, **settings)
+        home = clone(model).fit(*lists(pairs))
+        there = model.fit(PartitionedExamples(PairShards(folder)))
+        np.testing.assert_allclose(there.theta_, home.theta_, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first_passes", [0, 2])
+def test_bits_depend_neither_on_engine_nor_on_what_is_kept(folder, first_passes):
+    source = PairShards(folder)
+    engines = [Serial(), Threads(1), Threads(5, seed=3), Serial(), Serial()]
+    limits = [None, None, None, Limits(memory=0), Limits(memory=0, disk=0)]
+    models = [
+        vg.LargeMarginDPP(max_iter=8, random_state=1).fit(
+            PartitionedExamples(source, engine, first_passes=first_passes, limits=limit)
+        )
+        for engine, limit in zip(engines, limits, strict=True)
+    ]
+    for model in models[1:]:
+        assert_same_bits(models[0], model)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_first_passes_come_near(tmp_path):
+    write_pairs(tmp_path, pairs_of(400, seed=2), shard_size=10)
+    source = PairShards(tmp_path)
+    settings = {"kernel": vg.Linear(), "lam": 0.0, "l2": 0.01, "random_state": 0}
+    full = vg.LargeMarginDPP(**settings).fit(PartitionedExamples(source))
+    told = []
+    after = vg.LargeMarginDPP(**settings, callback=told.append).fit(
+        PartitionedExamples(source, first_passes=3)
+    )
+    assert after.solver_result_.converged
+    np.testing.assert_allclose(after.theta_, full.theta_, rtol=1e-3, atol=1e-3)
+    passes = [step for step in told if step.n_seen is not None]
+    assert [step.n_seen for step in passes[39::40]] == [400, 800, 1200]
+    begun = full.history_[0].objective - full.history_[-1].objective
+    left = after.history_[0].objective - full.history_[-1].objective
+    assert left < 0.1 * begun
+
+
+def test_minibatch_learns_in_passes_alone(folder):
+    solver = MiniBatch(n_epochs=4, batch_size=14)
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), solver=solver, random_state=0)
+    model.fit(PartitionedExamples(PairShards(folder)))
+    assert model.solver_result_.stop is Stop.DATA_USED
+    assert model.solver_result_.status == "went through the data 4 times"
+    assert model.solver_result_.n_iterations == 4 * 4
+    assert model.history_[-1].n_seen == 4 * 60
+
+
+def test_a_callback_stops_during_the_passes(folder):
+    model = vg.LargeMarginDPP(callback=lambda step: step.iteration == 3)
+    model.fit(PartitionedExamples(PairShards(folder), first_passes=1))
+    assert model.solver_result_.stop is Stop.CALLBACK
+    assert model.solver_result_.n_iterations == 3
