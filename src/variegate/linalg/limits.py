@@ -42,12 +42,12 @@ POOLED_ITEMS = 20_000
 # On a GPU, measured on an H200 in double precision ----------------------------------
 
 #: Sets of up to so many items go through one kernel, a set a program.  Loss and
-#: gradient of 20,000 sets of 50: 3.6 ms, by calls of cuSOLVER and cuBLAS 9.2; of 4,000
-#: sets of 100, where a matrix does not fit into the registers of a program: 88 and 7.7.
+#: gradient of 20,000 sets of 50: 3.6 ms, by calls of cuSOLVER and cuBLAS 9.4; of 4,000
+#: sets of 100, where a matrix fills the registers: 8.4, by halves 4.8.
 FUSED_ITEMS = 64
 
-#: Sets of up to so many items have their matrices inverted by halves, each in one
-#: kernel.
+#: Above, matrices of up to so many items are inverted by halves, each in one kernel; by
+#: calls of cuSOLVER and cuBLAS, 4,000 sets of 100 take 7.5 ms.
 HALVED_ITEMS = 128
 
 #: Up to so many items, that kernel makes the whole gradient; above it, cuBLAS
