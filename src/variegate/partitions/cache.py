@@ -12,6 +12,7 @@ The file has no name and goes with the process, however that ends.
 from __future__ import annotations
 
 import logging
+import mmap
 import pickle
 import tempfile
 import threading
@@ -21,13 +22,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any, NamedTuple, TypeVar, cast
 
-import numpy as np
-
 __all__ = ["Cache", "Limits", "cached"]
 
 logger = logging.getLogger(__name__)
 
 V = TypeVar("V")
+
+#: Arrays begin at multiples of so many bytes.
+_ALIGNED = 64
 
 #: Work that was not asked for in so many requests makes room for other work.
 _UNUSED_FOR = 200
@@ -43,12 +45,14 @@ class Limits:
         Bytes in memory.  With Python, its libraries and a partition that is being read
         (about 450 MB in all), the default keeps a worker well below 1 GB.
     disk : int
-        Bytes in a file without a name.
+        Bytes in a file without a name, which is mapped into memory piece by piece: as
+        long as the system has room to keep what was read from files, it is as fast.
     folder : str, optional
-        Where this file is; the system's folder for temporary files if not given.
+        Where this file is; the system's folder for temporary files if not given.  It
+        should be on a disk, and not in memory itself.
     """
 
-    memory: int = 384 * 2**20
+    memory: int = 256 * 2**20
     disk: int = 16 * 2**30
     folder: str | None = None
 
@@ -72,20 +76,23 @@ class _Flat(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where in a file something is."""
+    """Where in a file something is: from where on, how long, and its parts in that."""
 
     start: int
-    recipe: int
-    arrays: list[int]
+    length: int
+    parts: list[tuple[int, int]]
 
 
 class _Spill:
-    """A file without a name, to which things are added."""
+    """A file without a name, to which things are added.
+
+    What is read is mapped into memory, where it was most likely never gone from, and
+    takes none once it is let go.
+    """
 
     def __init__(self, folder: str | None) -> None:
         self.size = 0
         self._folder = folder
-        self._lock = threading.Lock()
 
     @cached_property
     def _file(self) -> IO[bytes]:
@@ -94,24 +101,28 @@ class _Spill:
         return file
 
     def add(self, flat: _Flat) -> _Place:
-        place = _Place(self.size, len(flat.recipe), [a.nbytes for a in flat.arrays])
-        with self._lock:
-            self._file.seek(self.size)
-            self._file.write(flat.recipe)
-            for array in flat.arrays:
-                self._file.write(array)
-            self._file.flush()
-        self.size += len(flat.recipe) + sum(place.arrays)
-        return place
+        start = _upto(self.size, mmap.ALLOCATIONGRANULARITY)
+        parts, at = [], 0
+        for part in (memoryview(flat.recipe), *flat.arrays):
+            self._file.seek(start + at)
+            self._file.write(part)
+            parts.append((at, at + part.nbytes))
+            at = _upto(at + part.nbytes, _ALIGNED)
+        self._file.flush()
+        self.size = start + at
+        self._file.truncate(self.size)
+        return _Place(start, at, parts)
 
     def read(self, place: _Place) -> Any:
-        arrays = [np.empty(size, dtype=np.uint8) for size in place.arrays]
-        with self._lock:
-            self._file.seek(place.start)
-            recipe = self._file.read(place.recipe)
-            for array in arrays:
-                self._file.readinto(array.data)  # type: ignore[attr-defined]
+        # A copy is made of what is written to, which nothing is.
+        number, (start, length, parts) = self._file.fileno(), place
+        mapped = mmap.mmap(number, length, access=mmap.ACCESS_COPY, offset=start)
+        recipe, *arrays = (memoryview(mapped)[a:b] for a, b in parts)
         return pickle.loads(recipe, buffers=arrays)
+
+
+def _upto(size: int, step: int) -> int:
+    return -(-size // step) * step
 
 
 class _Work:
