@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 
 import numpy as np
@@ -29,6 +30,7 @@ from variegate.tables.report import (
 )
 from variegate.tables.report.contents import commands
 from variegate.tables.report.examples import ExampleGroup, ExampleRow, example_groups
+from variegate.tables.row_texts import row_texts
 from variegate.tables.table import as_table
 
 
@@ -113,7 +115,8 @@ def chooser(selector):
 def report_of(selector, table, n_examples=2):
     source = as_table(table)
     groups = list(selector._groups(source, use_labels=True, relevance="score"))
-    examples = example_groups(source, groups[:n_examples], chooser(selector), SHOWN)
+    texts = partial(row_texts, source)
+    examples = example_groups(texts, groups[:n_examples], chooser(selector), SHOWN)
     ways = {"model": chooser(selector), "top 3": ByMethod("top", 3)}
     ways["random 3"] = ByMethod("random", 3)
     comparison = evaluate(groups, ways, diversity=DiversityJudge())
@@ -433,7 +436,8 @@ def test_names_cannot_break_out(tmp_path):
     source = as_table(table)
     groups = list(selector._groups(source, use_labels=True))
     shown = tuple(names.values())
-    examples = example_groups(source, groups[:2], chooser(selector), shown)
+    texts = partial(row_texts, source)
+    examples = example_groups(texts, groups[:2], chooser(selector), shown)
     comparison = evaluate(
         groups, {NASTY: chooser(selector), "x<b>": ByMethod("top", 2)}
     )

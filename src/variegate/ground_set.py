@@ -91,6 +91,21 @@ class GroundSet:
             raise ValueError(f"{len(items)} items for {n_items} rows of quality")
         self.items = items
 
+    @classmethod
+    def of_checked(
+        cls, quality: FloatArray, blocks: dict[str, FloatArray] | None = None
+    ) -> GroundSet:
+        """Return a ground set of features that were checked for many at once.
+
+        They are read-only matrices of finite numbers, and are not copied; without
+        blocks, the quality features serve both purposes.
+        """
+        made = cls.__new__(cls)
+        made.quality = quality
+        made.blocks = {"": quality} if blocks is None else blocks
+        made.costs = made.items = None
+        return made
+
     def __len__(self) -> int:
         return len(self.quality)
 

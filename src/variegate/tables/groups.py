@@ -33,7 +33,7 @@ from variegate.tables.encoding import Encoding
 from variegate.tables.survey import Survey, flags_of
 from variegate.tables.table import Progress, Table, TableError, ignore
 
-__all__ = ["Group", "Groups", "costs_of", "in_rows", "repeated_item"]
+__all__ = ["Group", "Groups", "costs_of", "field_of", "in_rows", "repeated_item"]
 
 #: Bytes of records in a shard.
 _SHARD = 32 * 2**20
@@ -128,6 +128,10 @@ class Groups:
         wanted[numbers] = True
         return (group for group in self if wanted[group.number])
 
+    def shards(self) -> Iterator[AnyArray]:
+        """Yield the records of some groups after others, sorted by group."""
+        return iter(self._shards)
+
     @contextmanager
     def named(
         self, numbers: IntArray, validation: IntArray | None = None
@@ -191,7 +195,7 @@ class Groups:
         encoding = self.encoding
         records["quality"] = encoding.encode(encoding.quality, batch)
         for block, columns in encoding.blocks.items():
-            records[_field(block)] = encoding.encode(columns, batch)
+            records[field_of(block)] = encoding.encode(columns, batch)
         for name, column in {c.name: c for c in encoding.columns()}.items():
             n_unknown = column.n_unknown(batch[name])
             if n_unknown:
@@ -210,7 +214,7 @@ class Groups:
             records["row"].astype(np.int64),
             records["quality"].astype(np.float64),
             {
-                block: records[_field(block)].astype(np.float64)
+                block: records[field_of(block)].astype(np.float64)
                 for block in self.encoding.blocks
             },
             records["label"].astype(bool) if has_labels else None,
@@ -233,7 +237,8 @@ def in_rows(problem: str) -> str:
     return problem
 
 
-def _field(block: str) -> str:
+def field_of(block: str) -> str:
+    """Return the name of a block of the similarity in records."""
     return f"similarity {block}"
 
 
@@ -251,7 +256,7 @@ def _record_type(survey: Survey, encoding: Encoding) -> np.dtype[Any]:
         )
         kind = "f4" if fits else "f8"
         width = sum(column.size for column in columns)
-        fields.append((_field(block), kind, (width,)))
+        fields.append((field_of(block), kind, (width,)))
     return np.dtype(fields)
 
 

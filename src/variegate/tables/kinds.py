@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +12,11 @@ from variegate.estimator import LargeMarginDPP
 from variegate.model_format import COUNT
 from variegate.schema import ListOf, Maybe, Number, Record, Text
 from variegate.tables.groups import Groups
-from variegate.tables.row_texts import as_text
+from variegate.tables.row_texts import RowTexts, as_text
 from variegate.tables.splitting import only
 from variegate.tables.table import TableError
 
 __all__ = ["KINDS", "RowKinds", "kinds_of", "kinds_record", "row_kinds"]
-
-#: Called with sorted rows and names of columns; returns their cells as text by row.
-RowTexts = Callable[[IntArray, Sequence[str]], dict[int, tuple[str, ...]]]
 
 #: Groups that the record of a training looks at, at most.
 _MAX_GROUPS = 500

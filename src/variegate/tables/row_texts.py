@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,10 @@ from variegate._typing import IntArray
 from variegate.tables.cells import batches
 from variegate.tables.table import Table
 
-__all__ = ["as_text", "row_texts"]
+__all__ = ["RowTexts", "as_text", "row_texts"]
+
+#: Called with sorted rows and names of columns; returns their cells as text by row.
+RowTexts = Callable[[IntArray, Sequence[str]], dict[int, tuple[str, ...]]]
 
 #: The longest text of a cell that is shown.
 _LONGEST = 80

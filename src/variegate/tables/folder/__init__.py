@@ -6,11 +6,12 @@ worked on by itself, so that a group must lie in one file:
 
 - :mod:`~variegate.tables.folder.scan` counts groups, and refuses those that lie in
   several files (:mod:`~variegate.tables.folder.straddling`);
-- :mod:`~variegate.tables.folder.source` gives them as examples to learn from, a
-  :class:`~variegate.partitions.Source`;
+- :mod:`~variegate.tables.folder.learning` learns (:func:`learn_folder`) from examples,
+  a :class:`~variegate.tables.folder.source.FolderSource`;
 - :mod:`~variegate.tables.folder.selecting` chooses (:func:`select_folder`), one file
   for each that is there;
-- :mod:`~variegate.tables.folder.judging` judges (:func:`evaluate_folder`);
+- :mod:`~variegate.tables.folder.judging` judges (:func:`evaluate_folder`), and
+  :mod:`~variegate.tables.folder.reporting` reports (:func:`report_folder`);
 - :mod:`~variegate.tables.folder.gather` writes a folder in which no group lies in
   several files (:func:`gather`).
 

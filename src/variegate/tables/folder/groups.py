@@ -47,7 +47,12 @@ class FolderGroups(Groups):
             yield from groups
 
     def texts(self, rows: IntArray, show: Sequence[str]) -> dict[int, tuple[str, ...]]:
-        """Return cells of some rows, which are sorted, by the number of the row."""
+        """Return cells of some rows, which are sorted, by the number of the row.
+
+        Without columns to show, their place in the table stands for them.
+        """
+        if not show:
+            return {int(row): (f"row {row + 1}",) for row in rows}
         items = []
         for part in self.survey.partitions:
             ends = part.first_row, part.first_row + part.n_rows

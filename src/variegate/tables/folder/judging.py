@@ -32,7 +32,7 @@ from variegate.tables.fitted import fitting
 from variegate.tables.folder.files import FolderTable, as_folder
 from variegate.tables.folder.groups import FolderGroups, files_with
 from variegate.tables.folder.parts import FolderPartition, Reader, in_file
-from variegate.tables.folder.scan import scan
+from variegate.tables.folder.scan import FolderSurvey, scan
 from variegate.tables.groups import Group
 from variegate.tables.rivals import Rivals
 from variegate.tables.selector import TableSelector
@@ -46,6 +46,7 @@ __all__ = [
     "FolderEvaluation",
     "evaluate_folder",
     "judge_held_out",
+    "labelled",
     "travelling",
 ]
 
@@ -280,45 +281,45 @@ def evaluate_folder(
     untrained_ways(methods, untrained, trade_off)  # refuses those that do not exist
     selector._chooser(omega)
     table = as_folder(folder, skip_unreadable)
-    groups, used = _labelled(
-        selector, table, engine, budget, empty_groups, relevance, skip_unreadable,
-        progress,
+    found = labelled(
+        selector, table, engine,
+        budget=budget, relevance=relevance, skip_unreadable=skip_unreadable,
+        progress=progress,
     )  # fmt: skip
-    used = enough(used, table)
+    used = enough(usable_groups(found, empty_groups), table)
     rivals = None
     if train is not None:
         rivals = _rivals(selector, train, engine, budget, empty_groups, progress)
     compared = _Compared(
         name, omega, terms, rivals, tuple(methods), untrained, trade_off
     )
-    found = _judge(selector, groups, used, compared, omega, progress=progress)
-    return replace(found, reference=name if terms.are_free else f"{name} ({terms})")
+    groups = FolderGroups(found, selector.encoding_, engine)
+    judged = _judge(selector, groups, used, compared, omega, progress=progress)
+    return replace(judged, reference=name if terms.are_free else f"{name} ({terms})")
 
 
-def _labelled(
+def labelled(
     selector: TableSelector,
     table: FolderTable,
     engine: Engine,
-    budget: float | None,
-    empty_groups: str,
-    relevance: str | None,
-    skip_unreadable: bool,
-    progress: Progress,
-) -> tuple[FolderGroups, IntArray]:
-    """Scan a folder with labels; return its groups, and those to judge by."""
+    *,
+    budget: float | None = None,
+    relevance: str | None = None,
+    skip_unreadable: bool = False,
+    progress: Progress = ignore,
+) -> FolderSurvey:
+    """Scan a folder with the columns of a model and with labels."""
     columns = selector._columns_for(True, budget is not None, relevance)
     if columns.label is None:
         raise no_label()
     fitting(table, columns)
-    found = scan(
+    return scan(
         table,
         Reader(table.schema, columns),
         engine,
         skip_unreadable=skip_unreadable,
         progress=progress,
     )
-    groups = FolderGroups(found, selector.encoding_, engine)
-    return groups, usable_groups(found, empty_groups)
 
 
 def _rivals(
@@ -332,13 +333,12 @@ def _rivals(
     """Let rivals learn from some groups of a labelled folder."""
     table = as_folder(train, False)
     try:
-        groups, used = _labelled(
-            selector, table, engine, budget, empty_groups, None, False, progress
-        )
+        found = labelled(selector, table, engine, budget=budget, progress=progress)
+        used = usable_groups(found, empty_groups)
     except TableError as error:
         raise error.within("rivals cannot learn: ") from error
     return Rivals.fit_some(
-        groups,
+        FolderGroups(found, selector.encoding_, engine),
         used,
         selector.seed_,
         budget=budget,

@@ -56,8 +56,9 @@ def compared_words(selector: TableSelector) -> str:
         return ""
     first = entries[0]
     n_groups = selector.training_.get("n_compared", 0)
+    is_sample = ", a sample from all files," * ("folder" in selector.training_)
     words = [
-        f"On {count(n_groups, 'group')}, held out in turn, "
+        f"On {count(n_groups, 'group')}{is_sample or ','} held out in turn, "
         f"these were compared, and {_named(first)} did best: F {first['f']:.3f}."
     ]
     rival = next((e for e in entries if e["name"] == _REGRESSION), None)

@@ -66,7 +66,7 @@ def _compared(selector: TableSelector) -> Section:
 
 def _scores(selector: TableSelector) -> Section:
     found = facts.validation(selector)
-    groups = selector.training_.get("n_held_out", 0)
+    groups = facts.n_judged(selector.training_)
     rows = [("", "mean", "95 % interval")] if found else []
     for name, interval in found.items():
         label = _within_a_line(facts.SCORE_NAMES[name])

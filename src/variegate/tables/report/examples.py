@@ -11,8 +11,7 @@ import numpy as np
 from variegate import metrics
 from variegate._typing import IntArray
 from variegate.tables.groups import Group
-from variegate.tables.row_texts import row_texts
-from variegate.tables.table import Table
+from variegate.tables.row_texts import RowTexts
 from variegate.tables.ways import Chooser
 
 __all__ = ["ExampleGroup", "ExampleRow", "example_groups"]
@@ -41,7 +40,7 @@ class ExampleGroup:
 
 
 def example_groups(
-    table: Table, groups: Sequence[Group], chooser: Chooser, show: Sequence[str]
+    texts: RowTexts, groups: Sequence[Group], chooser: Chooser, show: Sequence[str]
 ) -> list[ExampleGroup]:
     """Return groups with the cells of the columns ``show`` as text.
 
@@ -52,7 +51,7 @@ def example_groups(
         return []
     choices = [chooser(group) for group in groups]
     wanted_rows = np.concatenate([group.rows for group in groups])
-    cells = row_texts(table, np.sort(wanted_rows), show)
+    cells = texts(np.sort(wanted_rows), show)
     examples = []
     for group, choice in zip(groups, choices, strict=True):
         assert group.chosen is not None  # examples are made of labelled groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from variegate.application.description.parts import Weight, named_weights
 from variegate.report.words import count, gathered, runs, shortened
@@ -28,6 +28,7 @@ __all__ = [
     "about_path",
     "about_training",
     "between",
+    "n_judged",
     "omega_name",
     "path_points",
     "score",
@@ -124,7 +125,31 @@ def about_data(selector: TableSelector) -> dict[str, str]:
     }
     if left_out:
         facts["Left out"] = f"{count(left_out, 'group')} with nothing chosen"
+    return facts | _about_files(record)
+
+
+def _about_files(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return what there is to say where files of a folder were worked on one by one."""
+    folder = record.get("folder")
+    if folder is None:
+        return {}
+    facts = {"Files": f"{folder['n_files']:,}, each read where it was worked on"}
+    if folder["unreadable"]:
+        names = ", ".join(
+            shortened(name, 40) for name in folder["unreadable"][:_LISTED]
+        )
+        rest = len(folder["unreadable"]) - _LISTED
+        more = f" and {rest:,} more" if rest > 0 else ""
+        facts["Files left out"] = f"{names}{more}: they could not be read"
+    if n_judged(record) < record["n_held_out"]:
+        facts["Judged by"] = f"{n_judged(record):,} of those held out, drawn at random"
     return facts
+
+
+def n_judged(record: Mapping[str, Any]) -> int:
+    """Return how many of the groups that were held out were judged by."""
+    n_held_out = int(record.get("n_held_out", 0))
+    return int(record.get("folder", {}).get("n_judged", n_held_out))
 
 
 def _spread(sizes: Mapping[str, float]) -> str:
@@ -210,6 +235,7 @@ def about_training(selector: TableSelector) -> dict[str, str]:
         )
     facts |= {
         "Kernel": type(model.kernel_).__name__,
+        **_about_sample(record),
         "Rows are chosen": how_chosen(selector),
         "Penalty on the weights": f"{model.l2:g}",
         "Ended": result.status,
@@ -219,6 +245,23 @@ def about_training(selector: TableSelector) -> dict[str, str]:
     if result.remedy:
         facts["What may help"] = result.remedy
     return facts
+
+
+def _about_sample(record: Mapping[str, Any]) -> dict[str, str]:
+    """Say what of a folder went by some of the groups, and what by all."""
+    n_seen = max(record.get("n_compared", 0), record.get("n_tuned", 0))
+    n_sample = record.get("folder", {}).get("n_sample", 0)
+    if "folder" not in record or not (n_seen or n_sample):
+        return {}
+    words = []
+    if n_seen:
+        words.append(
+            f"what was compared was compared on {count(n_seen, 'group')}, drawn at "
+            "random and brought to one machine"
+        )
+    learned = "all groups" if not n_sample else f"{count(n_sample, 'group')} like these"
+    words.append(f"the models learned from {learned}")
+    return {"Sample": "; ".join(words)}
 
 
 def validation(selector: TableSelector) -> dict[str, Interval]:
@@ -242,7 +285,7 @@ def scores_in_words(selector: TableSelector) -> str:
     record, path = selector.training_, selector.path_
     means = {name: interval.mean for name, interval in validation(selector).items()}
     if means:
-        groups = count(record["n_held_out"], "group")
+        groups = count(n_judged(record), "group")
         return f"On {groups} that the model did not learn from, {_doing(means)}"
     chosen = [] if path is None else [p for p in path if p.omega == path.chosen]
     if chosen and record.get("n_tuned"):
@@ -286,6 +329,6 @@ def about_path(selector: TableSelector) -> str:
     words.append(
         f"Scores by cross-validation on {count(record['n_tuned'], 'group')}."
         if record.get("n_tuned")
-        else f"Scores on the {count(record.get('n_held_out', 0), 'group')} held out."
+        else f"Scores on {count(n_judged(record), 'group')} that were held out."
     )
     return " ".join(words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,7 @@ from variegate.tables.groups import Group, Groups
 from variegate.tables.report import Report, similarity
 from variegate.tables.report.examples import example_groups
 from variegate.tables.rivals import Rivals
-from variegate.tables.row_texts import row_texts
+from variegate.tables.row_texts import RowTexts, row_texts
 from variegate.tables.splitting import only
 from variegate.tables.table import Progress, Table, counting, ignore
 from variegate.tables.terms import Terms
@@ -29,7 +29,7 @@ from variegate.tables.terms import Terms
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-__all__ = ["check_report_columns", "make_report"]
+__all__ = ["check_report_columns", "make_report", "report_of"]
 
 #: Groups that are shown row by row.
 _N_EXAMPLES = 4
@@ -64,18 +64,33 @@ def make_report(
     groups = selector._groups(
         table, use_labels=True, relevance=relevance, progress=progress
     )
+    texts = partial(row_texts, table)
+    return report_of(selector, table, groups, texts, relevance, show, model, progress)
+
+
+def report_of(
+    selector: TableSelector,
+    table: Table,
+    groups: Groups,
+    texts: RowTexts,
+    relevance: str | None,
+    show: Sequence[str] | None,
+    model: str,
+    progress: Progress,
+) -> Report:
+    """Return the report of a training on groups of a table, wherever they are."""
     learned_from, held_out = selector._split(groups.survey)
     shown = tuple(show) if show else _shown(selector, table)
     looked_at = held_out if len(held_out) else learned_from
-    few = list(islice(only(groups, looked_at), _N_EXAMPLES))
-    examples = example_groups(table, few, selector._chooser(), shown)
+    few = list(only(groups, looked_at[:_N_EXAMPLES]))
+    examples = example_groups(texts, few, selector._chooser(), shown)
     comparison = None
     if len(held_out) > 1:
         comparison = _compared(
             selector, groups, learned_from, held_out, relevance is not None, progress
         )
     rows = np.array(similarity.typical(selector), dtype=np.int64)
-    typical = row_texts(table, rows, shown) if len(rows) else {}
+    typical = texts(rows, shown) if len(rows) else {}
     return Report(
         selector, table.name, shown, tuple(examples), comparison, model, typical
     )

@@ -1,0 +1,308 @@
+"""Learning from the groups of a folder where an engine works.
+
+What is done where, and how it compares with learning at home:
+
+- Rows, groups and labels are counted file by file
+  (:mod:`~variegate.tables.folder.scan`), and columns become features as they do at
+  home, bit by bit.
+- The groups that are held out are those of home, and they are judged file by file.
+- What home compares or tunes on a few hundred groups, ``kernel="auto"``, ``tune`` and a
+  target, is compared on the same ones, brought here as a sample.
+- The models learn from all groups, by L-BFGS, with sums that are added up in one order
+  (:mod:`variegate.partitions`).  Home takes stochastic gradients for a table that is
+  larger than ``memory``; here there are none but the first passes over very large data.
+
+Here, where somebody waits, there are 8 bytes a group from the scan, and 8 to 24 more
+while groups are held out and drawn: 3 GB for 10⁸ groups.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from variegate._random import generator
+from variegate._typing import IntArray
+from variegate._version import __version__
+from variegate.partitions import (
+    Engine,
+    Partition,
+    UnreadablePartitionError,
+)
+from variegate.partitions.cache import Limits
+from variegate.partitions.examples import PartitionedExamples
+from variegate.partitions.journal import Journal
+from variegate.tables.columns import Columns
+from variegate.tables.dates import as_newest, last_day
+from variegate.tables.encoding import Encoding
+from variegate.tables.folder.files import FolderTable, as_folder, open_file
+from variegate.tables.folder.groups import FolderGroups, encoding_on
+from variegate.tables.folder.judging import MAX_JUDGED, judge_held_out
+from variegate.tables.folder.parts import Reader, in_file
+from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
+from variegate.tables.folder.source import ExampleReader, FolderSource
+from variegate.tables.groups import Groups
+from variegate.tables.kinds import kinds_record
+from variegate.tables.model_file import decode_encoding, encode_encoding
+from variegate.tables.networks import NetworkLesson
+from variegate.tables.settings import lesson_of, watched
+from variegate.tables.splitting import examples
+from variegate.tables.table import Progress, TableError
+from variegate.tables.training import OMEGAS, Learned, Lesson
+from variegate.tuning.contenders import TwoStage
+from variegate.tuning.kernel_search import Winner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from variegate.tables.selector import TableSelector
+
+__all__ = ["learn_folder"]
+
+#: Groups that models for groups elsewhere are learned from, where all are too many.
+_MAX_ELSEWHERE = 500
+
+#: Settings that do not change what is learned.
+_HERE = ("n_jobs", "device", "verbose")
+
+
+def learn_folder(
+    selector: TableSelector,
+    folder: str | Path | FolderTable,
+    engine: Engine,
+    *,
+    progress: Progress | None = None,
+    journal: Journal | str | Path | None = None,
+    skip_unreadable: bool = False,
+    first_passes: int | None = None,
+    limits: Limits | None = None,
+) -> TableSelector:
+    """Fit a selector, in place, to the files of a folder.
+
+    Parameters
+    ----------
+    selector : TableSelector
+        With its settings; afterwards with all that ``fit`` would give it.
+    folder : str, Path or FolderTable
+        Files with the same columns, of which each holds all rows of its groups.
+    engine : Engine
+        What carries out the work.
+    progress : callable, optional
+        Called with what is being done, and (finished, all) steps of it.
+    journal : Journal, str or Path, optional
+        A file, made if it is not there, by which a run that was killed goes on with
+        the same bits.  It is removed when all is done, unless it was given open.
+    skip_unreadable : bool, default=False
+        Whether files that cannot be read are left out, and named in ``training_``.
+    first_passes, limits
+        As for :class:`variegate.partitions.examples.PartitionedExamples`.
+
+    Returns
+    -------
+    TableSelector
+        The selector.
+
+    Raises
+    ------
+    TableError
+        If the table is not what the settings say, or groups lie in several files.
+    PartitionError
+        If a file cannot be read, has other columns, or changes meanwhile.
+    """
+    selector._check_parameters()
+    table = as_folder(folder, skip_unreadable)
+    progress = watched(progress, selector.verbose)
+    with _opened(journal, selector, table) as book:
+        seed = book.remember("seed", partial(_draw_seed, selector))
+        selector.seed_ = int(seed)
+        work = _Work(selector, table, engine, book, progress)
+        work.fit(skip_unreadable, first_passes, limits)
+    return selector
+
+
+def _draw_seed(selector: TableSelector) -> bytes:
+    return str(generator(selector.random_state).integers(2**31)).encode()
+
+
+@contextmanager
+def _opened(
+    journal: Journal | str | Path | None, selector: TableSelector, table: FolderTable
+) -> Iterator[Journal]:
+    """Open the journal of a run, which is gone when all is done."""
+    if isinstance(journal, Journal):
+        yield journal
+        return
+    files = hashlib.sha256(repr(table.partitions).encode()).hexdigest()
+    run = {"variegate": __version__, "files": files, **_settings(selector)}
+    with Journal(journal, run) as book:
+        yield book
+        book.remove()
+
+
+def _settings(selector: TableSelector) -> dict[str, str]:
+    """Return settings as text, without what may differ when a run goes on."""
+    given = selector.get_params(deep=False)
+    if selector.estimator is not None:
+        given["estimator"] = clone(selector.estimator).set_params(callback=None)
+    if isinstance(selector.random_state, np.random.Generator):
+        given["random_state"] = "a generator"  # the seed that it drew is written down
+    return {name: repr(value) for name, value in given.items() if name not in _HERE}
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """One fit: what is fitted to what, and by whom."""
+
+    selector: TableSelector
+    table: FolderTable
+    engine: Engine
+    journal: Journal
+    progress: Progress
+
+    def fit(
+        self, skip_unreadable: bool, first_passes: int | None, limits: Limits | None
+    ) -> None:
+        """Learn, judge and take down how it went."""
+        selector, engine = self.selector, self.engine
+        columns = self._columns()
+        found = self._scan(columns, skip_unreadable)
+        learned_from, held_out = selector._split(found)
+        encoding = self._encoding(found, learned_from)
+        groups = FolderGroups(found, encoding, engine)
+
+        def given(numbers: IntArray) -> PartitionedExamples:
+            source = FolderSource(
+                tuple(split_by_file(found.partitions, numbers)),
+                ExampleReader(found.reader, encoding),
+            )
+            return PartitionedExamples(
+                source,
+                engine,
+                journal=self.journal,
+                first_passes=first_passes,
+                limits=limits,
+            )
+
+        learned = self._lesson(encoding, given).learn(groups, learned_from)
+        selector._keep(self.table.schema.names, columns, encoding, learned)
+        judged = None
+        if len(held_out):
+            judged = judge_held_out(selector, groups, held_out, self.progress)
+        selector._remember(groups, learned, judged, learned_from, held_out)
+        selector.training_ |= kinds_record(
+            selector.model_, groups.texts, groups, learned_from, selector.seed_
+        )
+        selector.training_["folder"] = {
+            "n_files": len(found.partitions),
+            "unreadable": [Path(path).name for path in found.unreadable],
+            "n_sample": learned.n_sample,
+            "n_judged": min(len(held_out), MAX_JUDGED),
+        }
+
+    def _columns(self) -> Columns:
+        """Return what columns are, the newest dates found where files are."""
+
+        def newest(_: Any, name: str) -> str:
+            def make() -> bytes:
+                find = partial(last_day_of, schema=self.table.schema, name=name)
+                found = self.engine.map(find, self.table.partitions)
+                return repr(max(found)).encode()
+
+            last = float(self.journal.remember(f"newest {name}", make))
+            return as_newest(last, name)
+
+        return self.selector._columns_of(self.table, None, newest)[1]
+
+    def _scan(self, columns: Columns, skip_unreadable: bool) -> FolderSurvey:
+        # A relevance is for methods that learn nothing.
+        reader = Reader(self.table.schema, replace(columns, relevance=None))
+
+        def make() -> bytes:
+            return scan(
+                self.table,
+                reader,
+                self.engine,
+                skip_unreadable=skip_unreadable,
+                progress=self.progress,
+            ).to_bytes()
+
+        key = f"scan, unreadable files left out: {skip_unreadable}"
+        known = self.journal.remember(key, make)
+        return FolderSurvey.from_bytes(known, self.table, reader)
+
+    def _encoding(self, found: FolderSurvey, numbers: IntArray) -> Encoding:
+        self.progress("looking at columns", 0, 0)
+
+        def make() -> bytes:
+            encoding = encoding_on(self.engine, found, numbers)
+            return json.dumps(encode_encoding(encoding)).encode()
+
+        known = json.loads(self.journal.remember("encoding", make))
+        return decode_encoding(known, found.columns.missing)
+
+    def _lesson(
+        self, encoding: Encoding, given: Callable[[IntArray], PartitionedExamples]
+    ) -> FolderLesson:
+        lesson = lesson_of(self.selector, encoding, self.progress)
+        if isinstance(lesson, NetworkLesson):
+            raise TableError(
+                f"a {type(lesson.estimator).__name__} learns in memory: fit it to the "
+                "folder without an engine"
+            )
+        return FolderLesson(**vars(lesson), given=given)
+
+
+def last_day_of(partition: Partition, schema: Any, name: str) -> float:
+    """Return the last date in a column of a file; one that is damaged has none."""
+    try:
+        with in_file(partition):
+            return last_day(open_file(partition, schema), name)
+    except UnreadablePartitionError:
+        return -np.inf  # the scan, which is next, says so
+
+
+@dataclass(frozen=True, eq=False)
+class FolderLesson(Lesson):
+    """Learns from groups that stay where they are."""
+
+    #: Makes examples of the groups with some numbers.
+    given: Callable[[IntArray], PartitionedExamples] = field(kw_only=True)
+
+    def _learn_by(self, winner: Winner, groups: Groups, numbers: IntArray) -> Learned:
+        # As at home, where a table is worth several models if it fits in memory.
+        is_small = self._bytes(groups, numbers) <= self.memory
+        some = self.omegas or (OMEGAS if is_small else ())
+        room = self.memory if is_small else self.memory // 2
+        winner, omega, path, n_tuned = self._tuned(
+            groups, numbers, winner, some or (1.0,), room
+        )
+        omegas = (*some, omega) if winner.way.model.lam > 0.0 else (omega,)
+        if isinstance(winner.way, TwoStage):
+            # Few numbers, for which some of the groups are enough.
+            drawn = numbers
+            if not is_small:
+                drawn = self._within(groups, numbers, len(numbers), room)
+            with groups.named(drawn):
+                way = self._fit(winner, omegas, omega, *examples(groups, drawn))
+            n_sample = 0 if is_small else len(drawn)
+            return Learned(way, None, path, n_tuned, winner, n_sample=n_sample)
+        with groups.named(numbers):
+            way = self._fit(winner, omegas, omega, self.given(numbers), None)
+        self.progress("learning", 1, 1)
+        elsewhere = None
+        if winner.elsewhere is not None:
+            drawn = numbers
+            if not is_small:
+                drawn = self._within(groups, numbers, _MAX_ELSEWHERE, room // 4)
+            with groups.named(drawn):
+                elsewhere = self._elsewhere(winner, way, *examples(groups, drawn))
+        return Learned(way, elsewhere, path, n_tuned, winner)
