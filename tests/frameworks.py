@@ -30,5 +30,9 @@ def need_framework_of(module):
     if module in FRAMEWORKS and not is_installed(module):
         extra = FRAMEWORKS[module][1]
         pytest.skip(f"needs 'variegate[{extra}]': make test-integrations has it")
+    if module.startswith("variegate.dask") and not importlib.util.find_spec(
+        "distributed"
+    ):
+        pytest.skip("needs 'variegate[dask]': make test has it")
     if module.startswith(PYTORCH) and importlib.util.find_spec("torch") is None:
         pytest.skip("needs 'variegate[torch]': make test-torch has it")

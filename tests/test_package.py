@@ -19,6 +19,7 @@ OPTIONAL = (
     "matplotlib",
     "pyarrow",
     "dask",
+    "distributed",
     "torch",
     "triton",
     "safetensors",
@@ -125,7 +126,7 @@ estimator baselines datasets
 tuning
 application
 text video tables
-torch
+torch dask
 experiments benchmarks integrations
 cli
 __main__

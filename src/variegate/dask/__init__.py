@@ -1,0 +1,32 @@
+"""Learning and choosing on a Dask cluster."""
+
+try:
+    from distributed import Client as _Client  # noqa: F401  (is it there?)
+except ImportError as error:
+    raise ImportError(
+        "this needs Dask's distributed, which is not installed: "
+        "pip install 'variegate[dask]'"
+    ) from error
+
+from variegate.dask.cluster import connect, local_cluster
+from variegate.dask.engine import DaskEngine
+from variegate.dask.errors import (
+    ClusterError,
+    NoWorkersError,
+    SchedulerLostError,
+    UnlikeWorkersWarning,
+    VersionMismatchError,
+    WorkerKilledError,
+)
+
+__all__ = [
+    "ClusterError",
+    "DaskEngine",
+    "NoWorkersError",
+    "SchedulerLostError",
+    "UnlikeWorkersWarning",
+    "VersionMismatchError",
+    "WorkerKilledError",
+    "connect",
+    "local_cluster",
+]

@@ -1,0 +1,175 @@
+"""Tasks that were sent, and the wait for their results under the eye of a watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from typing import Any, Self
+
+from distributed import Client, Future, KilledWorker
+
+from variegate.dask.errors import ClusterError, SchedulerLostError
+from variegate.dask.graph import Graph, Key
+from variegate.dask.watch import PERIOD, Watch
+from variegate.partitions.engine import Progress, unwatched
+
+__all__ = ["StrandedError", "Submitted"]
+
+#: How many results are fetched at once at most.
+_BATCH = 64
+
+#: Seconds that fetching may take, doubled each time that it did not suffice.
+_FETCH = 10.0
+
+#: Seconds that the scheduler may take to say how tasks are.
+_ANSWER = 5.0
+
+
+class StrandedError(ClusterError):
+    """The scheduler has tasks that it will give to no worker, though there are some.
+
+    A task that should go to a worker of its own goes to another one if that is gone.
+    But if at that moment there is no worker at all, the scheduler sets it aside until
+    just that worker comes back, which is never: distributed looks at
+    ``allow_other_workers`` when workers go, and not when they come.
+    """
+
+
+class Submitted:
+    """Tasks of a graph on their way; they are given up at the end of the block.
+
+    Parameters
+    ----------
+    graph : Graph
+    keys : list of Key
+        Whose results are wanted, in this order.
+    client : distributed.Client
+    watch : Watch
+    """
+
+    def __init__(
+        self, graph: Graph, keys: list[Key], client: Client, watch: Watch
+    ) -> None:
+        self._client = client
+        self._watch = watch
+        self._places = {key: at for key, at in graph.places.items() if at}
+        self._owners = {owner for at in self._places.values() for owner in at}
+        self._n_stranded = 0
+        self._futures = graph.submit(client, keys)
+        self._watch.begin()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for future in self._futures:
+            future.release()
+
+    def results(self, progress: Progress = unwatched) -> Iterator[Any]:
+        """Yield the results; the error of a task is raised in its turn."""
+        futures = self._futures
+        n, start, n_done = len(futures), 0, 0
+        self._watch.begin()
+        while start < n:
+            while not self._is_settled(futures[start]):
+                n_done = start + sum(future.done() for future in futures[start:])
+                progress(n_done, n)
+            ready = _with_results(futures[start : start + _BATCH])
+            if not ready:
+                self._raise_error(futures[start])
+            for result in self._fetch(ready):
+                futures[start].release()
+                start += 1
+                n_done = max(n_done, start)
+                progress(n_done, n)
+                yield result
+            self._watch.begin()
+
+    def killed(self) -> set[int]:
+        """Return which of all tasks were given up, as workers died with them."""
+        found = set()
+        for k, future in enumerate(self._futures):
+            while not self._is_settled(future):
+                pass
+            if future.status == "error":
+                error = future.exception(timeout=_FETCH)
+                found |= {k} if isinstance(error, KilledWorker) else set()
+        return found
+
+    def result(self, k: int) -> Any:
+        """Return one result, or raise the error of that task."""
+        future = self._futures[k]
+        while not self._is_settled(future):
+            pass
+        if not _with_results([future]):
+            self._raise_error(future)
+        return self._fetch([future])[0]
+
+    def _is_settled(self, future: Future) -> bool:
+        """Wait a moment for a result or error, which stays where it is."""
+        try:
+            future.exception(timeout=PERIOD)
+        except TimeoutError:
+            self._look()
+            return False
+        except Exception:
+            self._watch.refuse_if_disconnected()  # closed clients raise several errors
+            raise
+        if future.cancelled():
+            self._watch.refuse_if_disconnected()
+            raise SchedulerLostError(
+                "the scheduler has forgotten the work, as it does when it is restarted "
+                "or somebody cancels: start this again; it goes on where it stopped"
+            )
+        return bool(future.done())
+
+    def _look(self) -> None:
+        workers = self._watch.workers()
+        if not workers or self._owners <= set(workers):
+            self._n_stranded = 0
+            return
+        try:
+            states = self._watch.ask(
+                "get_task_status", keys=list(self._places), timeout=_ANSWER
+            )
+        except (TimeoutError, OSError):
+            return
+        self._n_stranded += "no-worker" in states.values()
+        if self._n_stranded > 1:  # not just in between
+            raise StrandedError("workers went and came, and tasks lie between them")
+
+    def _fetch(self, futures: list[Future]) -> list[Any]:
+        """Bring results here; what is lost on the way is computed again."""
+
+        async def gather() -> list[Any]:
+            found: list[Any] = await self._client.gather(futures, asynchronous=True)
+            return found
+
+        seconds = _FETCH
+        while True:
+            try:
+                results: list[Any] = self._watch.within(seconds, gather)
+                return results
+            except TimeoutError:
+                if any(future.status == "error" for future in futures):
+                    raise  # computed again, and that failed
+                self._look()
+                seconds *= 2
+            except Exception:
+                self._watch.refuse_if_disconnected()
+                raise
+
+    def _raise_error(self, future: Future) -> None:
+        try:
+            future.result(timeout=_FETCH)
+        except CancelledError:
+            self._watch.refuse_if_disconnected()
+            raise
+
+
+def _with_results(futures: list[Future]) -> list[Future]:
+    """Return the first futures, as far as they have results."""
+    for k, future in enumerate(futures):
+        if future.status != "finished":
+            return futures[:k]
+    return futures
