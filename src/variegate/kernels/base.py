@@ -118,6 +118,14 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         """Return what ``value`` and ``pull_back`` need of a ground set."""
         return ground_set
 
+    def prepare_together(self, ground_sets: Sequence[GroundSet]) -> Any | None:
+        """Return ground sets of equal size prepared and stacked, all in one go.
+
+        None (default) where that is not to be had, or something is wrong: then they
+        are prepared one by one, which tells with which.
+        """
+        return None
+
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
         """Return the similarity as factors, or None where it has none (default).
 

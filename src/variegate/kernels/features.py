@@ -244,6 +244,17 @@ def same_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
     return n_features
 
 
+def stacked_features(
+    ground_sets: Sequence[GroundSet], block: str | None
+) -> FloatArray | None:
+    """Return the features (B, N, p) of ground sets of equal size, if that can be."""
+    try:
+        features = [ground_set.features(block) for ground_set in ground_sets]
+        return None if any(map(sparse.issparse, features)) else np.stack(features)
+    except ValueError:  # no such block, or of different widths
+        return None
+
+
 def settled(approximation: str, numbers: Any) -> FeatureMap:
     """Return the map that a model file holds."""
     Matrix().check(numbers, "features")

@@ -26,7 +26,7 @@ from variegate.kernels.known import Looks
 
 #: Differences are taken feature by feature up to this many features; beyond it, the
 #: expansion into inner products is much faster and centring keeps it accurate enough.
-_DIRECT_FEATURES = 256
+DIRECT_FEATURES = 256
 
 
 class Gaussian(FixedKernel):
@@ -181,10 +181,10 @@ def squared_distances(features: Any) -> FloatArray:
     rounding of large norms: differences are taken directly where that is affordable.
     """
     if sparse.issparse(features):
-        if features.shape[1] > _DIRECT_FEATURES:
+        if features.shape[1] > DIRECT_FEATURES:
             return np.asarray(euclidean_distances(features, squared=True))
         features = features.toarray()
-    if features.shape[1] <= _DIRECT_FEATURES:
+    if features.shape[1] <= DIRECT_FEATURES:
         return np.asarray(cdist(features, features, "sqeuclidean"))
     centred = features - features.mean(axis=0)
     return np.asarray(euclidean_distances(centred, squared=True))

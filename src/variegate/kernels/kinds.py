@@ -19,6 +19,7 @@ from variegate.kernels.features import (
     pool_of_items,
     pooled,
     same_n_features,
+    stacked_features,
 )
 from variegate.kernels.from_start import FromStart, as_dense
 from variegate.kernels.known import Looks
@@ -171,6 +172,18 @@ class Kinds(FromStart):
         for rows in chunks(len(ground_set)):
             prepared[rows] = unit_rows(as_dense(features[rows]) - self.center_)
         return prepared
+
+    def prepare_together(self, ground_sets: Sequence[GroundSet]) -> FloatArray | None:
+        """Return the features of all, centred and of unit length."""
+        features = stacked_features(ground_sets, self.block)
+        if (
+            features is None
+            or features.shape[-1] != self._settled().shape[1]
+            or type(self).prepare is not Kinds.prepare
+        ):
+            return None
+        rows = features.reshape(-1, features.shape[-1])
+        return unit_rows(rows - self.center_).reshape(features.shape)
 
     def kinds(self, ground_set: GroundSet, parameters: FloatArray) -> FloatArray:
         """Return the probability (N, n_kinds) of every item to be of every kind."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -112,6 +112,28 @@ class PackedSimilarities:
             pack_lower(matrix, packed[0, place])
             diagonal[0, place] = np.diagonal(matrix)
         return cls(chains, packed, diagonal, None if anchors is None else anchors[None])
+
+    @classmethod
+    def of_features(
+        cls, chains: Chains, features: Mapping[str | None, FloatArray]
+    ) -> PackedSimilarities:
+        """Return a stack of ground sets with features (B, N, p), block by block."""
+        from variegate.compiled.ladder import pack_distances, pack_products
+
+        n_sets, n, _ = next(iter(features.values())).shape
+        packed = np.empty((n_sets, len(chains.bandwidths), n * (n - 1) // 2))
+        diagonal = np.ones((n_sets, len(chains.bandwidths), n))
+        distances: dict[str | None, FloatArray] = {}
+        for place, (block, bandwidth) in enumerate(chains.bandwidths):
+            if bandwidth is None:
+                pack_products(features[block], packed[:, place], diagonal[:, place])
+                continue
+            if block not in distances:
+                distances[block] = np.empty(packed[:, 0].shape)
+                pack_distances(features[block], distances[block])
+            # Divided twice, so that no square overflows.
+            np.exp(-distances[block] / bandwidth / bandwidth, out=packed[:, place])
+        return cls(chains, packed, diagonal, is_stack=True)
 
     @classmethod
     def stack(cls, several: Sequence[PackedSimilarities]) -> PackedSimilarities:

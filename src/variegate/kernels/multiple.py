@@ -17,8 +17,10 @@ from variegate.kernels.features import (
     looks_of_approximation,
     settle,
     settled,
+    stacked_features,
 )
 from variegate.kernels.gaussian import (
+    DIRECT_FEATURES,
     Gaussian,
     gaussian,
     gaussian_less_one,
@@ -26,10 +28,10 @@ from variegate.kernels.gaussian import (
     squared_norms,
 )
 from variegate.kernels.known import Looks, merged
-from variegate.kernels.ladder import PackedSimilarities, chains_of
+from variegate.kernels.ladder import Chains, PackedSimilarities, chains_of
 from variegate.kernels.linear import Linear
 from variegate.kernels.weighted import WeightedSum, packed
-from variegate.linalg.limits import MEDIAN_ITEMS, MEDIAN_SETS
+from variegate.linalg.limits import MEDIAN_ITEMS, MEDIAN_SETS, STACK_LIMIT
 
 #: The default bandwidths: the median distance times these.
 _LADDER: FloatArray = 2.0 ** np.arange(-3.0, 4.0)
@@ -225,10 +227,7 @@ class MultipleKernel(WeightedSum):
         """Return the few similarities that the others are powers of, packed."""
         if self.approximation is not None:  # none is a power of another
             return super().prepare(ground_set)
-        settled = self._settled()
-        bandwidths = tuple((block, tuple(b.tolist())) for block, b in settled.items())
-        linear = tuple(settled) if self.linear else ()
-        chains = chains_of(bandwidths, linear, self.anchored)
+        chains = self._chains()
         similarity = gaussian_less_one if self.anchored else gaussian
         distances: dict[str | None, FloatArray] = {}
         first = []
@@ -240,6 +239,33 @@ class MultipleKernel(WeightedSum):
                 distances[block] = squared_distances(ground_set.features(block))
             first.append(similarity(distances[block], bandwidth))
         return packed(chains, first, self._anchors(ground_set))
+
+    def prepare_together(
+        self, ground_sets: Sequence[GroundSet]
+    ) -> PackedSimilarities | None:
+        """Return what :meth:`prepare` and :meth:`stack` make of ground sets.
+
+        None where Gaussians are anchored or approximated, or items or features many.
+        """
+        own = type(self).prepare is MultipleKernel.prepare
+        small = len(ground_sets[0]) <= STACK_LIMIT
+        if not own or not small or self.approximation is not None or self.anchored:
+            return None
+        features = {}
+        for block in self._settled():
+            stacked = stacked_features(ground_sets, block)
+            if stacked is None or stacked.shape[-1] > DIRECT_FEATURES:
+                return None
+            features[block] = stacked
+        found = PackedSimilarities.of_features(self._chains(), features)
+        parts = (found.packed, found.diagonal)
+        return found if all(np.isfinite(part).all() for part in parts) else None
+
+    def _chains(self) -> Chains:
+        settled = self._settled()
+        bandwidths = tuple((block, tuple(b.tolist())) for block, b in settled.items())
+        linear = tuple(settled) if self.linear else ()
+        return chains_of(bandwidths, linear, self.anchored)
 
     def _anchors(self, ground_set: GroundSet) -> FloatArray | None:
         """Return what anchoring takes from both items of a pair, a row a weight."""

@@ -7,7 +7,6 @@ Small ground sets of equal size are stacked and go through each step together.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -40,13 +39,18 @@ from variegate.learning.objective import (
     impossible_item,
 )
 from variegate.learning.penalty import penalized
+from variegate.learning.stacking import (
+    costs_of,
+    groups_of_equal_size,
+    prepared_stack,
+)
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
     Resolvent,
     add_jitter,
     with_jitter,
 )
-from variegate.linalg.limits import STACK_ENTRIES, STACK_LIMIT, STACK_SETS
+from variegate.linalg.limits import STACK_LIMIT
 from variegate.linalg.scratch import scratch
 from variegate.streaming import Example
 
@@ -129,10 +133,10 @@ class TrainingProblem:
         self.space = parameter_space(self.scale, fit_intercept, kernel)
         names = range(self.n_sets) if positions is None else positions
         self._stacks = []
-        for group in _groups_of_equal_size(ground_sets, kernel.stackable):
+        for group in groups_of_equal_size(ground_sets, kernel.stackable):
             n_items = len(ground_sets[group[0]])
             costs = (
-                np.stack([np.broadcast_to(each[k], n_items) for k in group])
+                costs_of([each[k] for k in group], n_items)
                 for each in (false_positive, false_negative)
             )
             targets = Targets.of([subsets[k] for k in group], n_items, *costs)
@@ -180,10 +184,7 @@ class TrainingProblem:
                 return EmbeddedStack(
                     positions, X[0], embedded, targets, self.kernel, self.jitter
                 )
-        prepared = []
-        for position, ground_set in zip(positions, ground_sets, strict=True):
-            with naming(position):
-                prepared.append(self.kernel.prepare(ground_set))
+        prepared = prepared_stack(self.kernel, positions, ground_sets)
         stack = partial(_Stack, positions, X, prepared, targets)
         return self._explained(positions, partial(stack, self.kernel, self.jitter))
 
@@ -294,22 +295,6 @@ class TrainingProblem:
             raise not_definite(positions[error.index], self.jitter) from None
 
 
-def _groups_of_equal_size(
-    ground_sets: Sequence[GroundSet], stackable: bool
-) -> list[list[int]]:
-    """Return the places of ground sets that are evaluated together."""
-    by_size: dict[int, list[int]] = defaultdict(list)
-    for position, ground_set in enumerate(ground_sets):
-        by_size[len(ground_set)].append(position)
-    groups: list[list[int]] = []
-    for size, positions in by_size.items():
-        step = 1
-        if stackable and size <= STACK_LIMIT:
-            step = min(STACK_SETS, max(1, STACK_ENTRIES // size**2))
-        groups += [positions[k : k + step] for k in range(0, len(positions), step)]
-    return groups
-
-
 @dataclass
 class _Stack:
     """Ground sets of equal size that are evaluated together."""
@@ -322,11 +307,6 @@ class _Stack:
     jitter: float
 
     def __post_init__(self) -> None:
-        self.prepared = (
-            self.kernel.stack(self.prepared)
-            if self.kernel.stackable
-            else self.prepared[0]
-        )
         self.learned = self.kernel.domain.size > 0
         self.target_log_det: FloatArray | None = None
         if not self.learned:
