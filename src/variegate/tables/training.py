@@ -142,7 +142,7 @@ class Lesson:
         sizes = groups.survey.index.sizes[numbers].astype(np.float64)
         features = sizes.sum() * features_width(groups.encoding)
         # Squared distances, two chains of Gaussians, and the linear part: triangles.
-        pairs = 2.0 * (sizes**2).sum()
+        pairs = 2.0 * (sizes @ sizes)
         return int(8.0 * (features + pairs))
 
     # What to learn with -----------------------------------------------------------

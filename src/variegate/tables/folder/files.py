@@ -120,10 +120,13 @@ class FolderTable:
 
 
 def as_folder(folder: str | Path | FolderTable, skip_unreadable: bool) -> FolderTable:
-    """Return a folder that was named, or is there already."""
+    """Return a folder to be worked on by others, who may have been started elsewhere.
+
+    One that is open already is as it is.
+    """
     if isinstance(folder, FolderTable):
         return folder
-    return FolderTable(folder, skip_unreadable=skip_unreadable)
+    return FolderTable(Path(folder).absolute(), skip_unreadable=skip_unreadable)
 
 
 def list_files(folder: Path) -> tuple[Partition, ...]:
@@ -157,8 +160,10 @@ def list_files(folder: Path) -> tuple[Partition, ...]:
         raise TableFileError(str(error)) from error
 
 
-def open_file(partition: Partition, schema: pa.Schema) -> TableFile:
+def open_file(partition: Partition, schema: pa.Schema | None = None) -> TableFile:
     """Open the file of a partition, which must be as it was listed.
+
+    Without a ``schema``, its columns are those that were found before.
 
     Raises
     ------
@@ -174,7 +179,7 @@ def open_file(partition: Partition, schema: pa.Schema) -> TableFile:
         table = TableFile(partition.path)
     except TableFileError as error:
         raise unreadable(partition, error) from error
-    difference = _difference(table.schema, schema)
+    difference = "" if schema is None else _difference(table.schema, schema)
     if difference:
         raise PartitionError(
             partition.path,

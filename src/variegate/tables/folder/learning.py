@@ -12,8 +12,11 @@ What is done where, and how it compares with learning at home:
   (:mod:`variegate.partitions`).  Home takes stochastic gradients for a table that is
   larger than ``memory``; here there are none but the first passes over very large data.
 
-Here, where somebody waits, there are 8 bytes a group from the scan, and 8 to 24 more
-while groups are held out and drawn: 3 GB for 10⁸ groups.
+Here, where somebody waits, there are 8 bytes a group from the scan, 8 more that say
+which are learned from, and for a moment, while groups are held out, 32 in all: 3.2 GB
+for 10⁸ groups.  Nothing else grows with their number but what
+:mod:`variegate.partitions` counts.  Which groups of a file are held out travels with
+its tasks, one bit each.
 """
 
 from __future__ import annotations

@@ -73,10 +73,11 @@ class FolderPartition(Partition):
 class Reader:
     """How a file of a folder is read; small, and sent to whoever reads.
 
-    ``schema`` is that of the folder, ``columns`` are resolved.
+    ``columns`` are resolved.  ``schema`` is that of the folder, with which files are
+    compared; None where that was done before, and they are still the same.
     """
 
-    schema: pa.Schema
+    schema: pa.Schema | None
     columns: Columns
 
     def table(self, partition: Partition) -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, overload
 
@@ -216,6 +216,7 @@ def _survey(
     unreadable: Sequence[str],
 ) -> FolderSurvey:
     """Put together files with their rows and groups, and counts of all groups."""
+    reader = replace(reader, schema=None)  # all files have the same
     partitions = []
     first_row = first_group = 0
     for partition, n_rows, n_groups in counted:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ def select_file(partition: Partition, task: _Task) -> tuple[str, dict[str, Any]]
     """
     selector, name = task.selector, Path(partition.path).name
     path = Path(task.folder, name)
-    table = open_file(partition, task.reader.schema)
+    table = open_file(partition)
     groups = task.reader.groups(partition, selector.encoding_)
     choices, unknown = _NOTHING, {}
     if groups is not None:
@@ -179,7 +179,7 @@ def select_folder(
     _make_folder(out)
     manifest.write()
     task = _Task(
-        travelling(selector), reader, str(out), manifest.run,
+        travelling(selector), replace(reader, schema=None), str(out), manifest.run,
         k, budget, omega, keep_all, tuple(drop),
     )  # fmt: skip
     missing = [one for one in files if not manifest.has(Path(one.path).name)]
