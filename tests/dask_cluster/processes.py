@@ -38,7 +38,8 @@ class ProcessCluster:
         self.processes = []
         self.workers = []
         self.scheduler = self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0",
+            "scheduler", "--host", "127.0.0.1", "--port", "0",
+            "--dashboard-address", "127.0.0.1:0",
             "--scheduler-file", str(self.scheduler_file),
         )  # fmt: skip
         wait_until(self.scheduler_file.exists)

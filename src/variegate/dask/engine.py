@@ -52,7 +52,7 @@ class DaskEngine:
     --------
     >>> from distributed import Client
     >>> from operator import add
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address="127.0.0.1:0") as client:
     ...     DaskEngine(client).tree_sum(abs, [-1, 2, -3], add)
     6
     """

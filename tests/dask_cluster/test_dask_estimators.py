@@ -1,0 +1,175 @@
+"""Estimators on a cluster learn what they learn at home."""
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from distributed import Client
+from sklearn.base import clone
+
+import variegate as vg
+from variegate import tables
+from variegate.dask import LargeMarginDPP, TableSelector, local_cluster
+from variegate.partitions import PairShards, PartitionedExamples, Serial
+from variegate.streaming import PairFolder, write_pairs
+from variegate.tables.folder.learning import learn_folder
+from variegate.tables.folder.selecting import select_folder
+
+SETTINGS = {"kernel": vg.MultipleKernel(), "lam": 1.0, "l2": 1e-3, "max_iter": 15}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return vg.datasets.make_synthetic(n_sets=120, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def pairs(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs") / "pairs"
+    write_pairs(folder, zip(data.ground_sets, data.subsets, strict=True), shard_size=12)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A folder of four files whose groups are whole."""
+    folder = tmp_path_factory.mktemp("tables") / "files"
+    folder.mkdir()
+    table = tables.make_table(n_groups=80, random_state=1)
+    queries = np.array(table["query"].to_pylist())
+    for k, part in enumerate(np.array_split(np.unique(queries), 4)):
+        pq.write_table(
+            table.filter(pa.array(np.isin(queries, part))), folder / f"{k}.parquet"
+        )
+    return folder
+
+
+def bits(model):
+    parts = [model.theta_, [model.intercept_], model.kernel_parameters_]
+    return np.concatenate(parts).tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_folder_of_pairs_is_learned_from_as_at_home(client, pairs, data):
+    examples = PartitionedExamples(PairShards(pairs))
+    serial = vg.LargeMarginDPP(**SETTINGS).fit(examples)
+    model = LargeMarginDPP(**SETTINGS, client=client)
+    assert model.fit(pairs) is model
+    assert bits(model) == bits(serial)
+    assert [step.objective for step in model.history_] == [
+        step.objective for step in serial.history_
+    ]
+    lists = vg.LargeMarginDPP(**SETTINGS).fit(data.ground_sets, data.subsets)
+    np.testing.assert_allclose(model.theta_, lists.theta_, rtol=0, atol=1e-9)
+    again = LargeMarginDPP(**SETTINGS, client=client).fit(PairFolder(pairs))
+    assert bits(again) == bits(model)
+    assert len(model.predict(data.ground_sets[:3])) == 3
+
+
+def test_columns_of_files_are_taken_as_they_are(client, files):
+    columns = {"quality": ["score", "freshness"], "similarity": "embedding"}
+    model = LargeMarginDPP(kernel=vg.Linear(), l2=1e-3, tol=1e-8, client=client)
+    model.fit(files, group="query", label="chosen", **columns)
+    ground_sets, subsets = [], []
+    for path in sorted(files.iterdir()):
+        frame = pq.read_table(path).to_pandas()
+        for _, rows in frame.groupby("query", sort=False):
+            quality = rows[["score", "freshness"]].to_numpy(float)
+            ground_sets.append(vg.GroundSet(quality, np.stack(rows["embedding"])))
+            subsets.append(np.flatnonzero(rows["chosen"]))
+    lists = vg.LargeMarginDPP(kernel=vg.Linear(), l2=1e-3, tol=1e-8)
+    lists.fit(ground_sets, subsets)
+    np.testing.assert_allclose(model.theta_, lists.theta_, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(model.intercept_, lists.intercept_, rtol=0, atol=1e-7)
+
+
+def test_a_table_selector_learns_and_chooses_as_at_home(client, files, tmp_path):
+    settings = {
+        "group": "query", "label": "chosen", "quality": ["score", "freshness"],
+        "similarity": "embedding", "kernel": "linear", "omega": 1.0,
+        "validation_fraction": 0.25,
+    }  # fmt: skip
+    home = tables.TableSelector(**settings)
+    learn_folder(home, files, Serial())
+    selector = TableSelector(**settings, client=client).fit(files)
+    assert bits(selector.models_[0]) == bits(home.models_[0])
+    assert selector.training_ == home.training_
+
+    expected = select_folder(home, files, tmp_path / "home", Serial())
+    found = selector.select_folder(files, tmp_path / "cluster")
+    assert found.n_chosen == expected.n_chosen
+    for path in sorted((tmp_path / "home").glob("*.parquet")):
+        there = pq.read_table(tmp_path / "cluster" / path.name)
+        assert there.equals(pq.read_table(path))
+    judged = selector.evaluate_folder(files)
+    assert judged.n_groups == 80
+
+    selector.save(tmp_path / "model.json")
+    loaded = vg.load(tmp_path / "model.json")
+    assert type(loaded) is tables.TableSelector
+    back = TableSelector.load(tmp_path / "model.json")
+    assert type(back) is TableSelector
+    assert bits(back.models_[0]) == bits(home.models_[0])
+
+
+def test_models_are_saved_as_those_of_home(client, pairs, tmp_path):
+    model = LargeMarginDPP(kernel=vg.Linear(), l2=1e-3, client=client).fit(pairs)
+    model.save(tmp_path / "model.json")
+    loaded = vg.load(tmp_path / "model.json")
+    assert type(loaded) is vg.LargeMarginDPP
+    assert bits(loaded) == bits(model)
+    assert type(model.at_home()) is vg.LargeMarginDPP
+
+
+@pytest.mark.parametrize("cls", [LargeMarginDPP, TableSelector])
+def test_settings_are_those_of_home_and_a_client(cls, client):
+    home = cls._home
+    model = cls(client=client, lam=2.0)
+    assert model.get_params(deep=False).keys() == {"client", *home().get_params()}
+    assert all(
+        model.get_params(deep=False)[name] == value
+        for name, value in home(lam=2.0).get_params(deep=False).items()
+    )
+    copy = clone(model)
+    assert (type(copy), copy.client, copy.lam) == (cls, client, 2.0)
+    assert clone(model.set_params(lam=3.0)).lam == 3.0
+    restored = pickle.loads(pickle.dumps(model))
+    assert (restored.client, restored.lam) == (None, 3.0)
+
+
+def test_the_client_that_was_made_last_is_taken(client, pairs):
+    model = LargeMarginDPP(kernel=vg.Linear(), l2=1e-3)
+    with pytest.raises(ValueError, match="there is no cluster: give client="):
+        model.fit(pairs)
+    with Client(client.scheduler.address):
+        assert len(model.fit(pairs).theta_) == 5
+
+
+def test_what_is_no_folder_is_refused(client, data, tmp_path):
+    model = LargeMarginDPP(client=client)
+    with pytest.raises(ValueError, match="fit takes a folder that workers can read"):
+        model.fit(data.ground_sets)
+    with pytest.raises(ValueError, match="takes a folder and nothing beside it"):
+        model.fit(tmp_path, data.subsets)
+    with pytest.raises(ValueError, match=r"there is no .*: not a folder of pairs"):
+        model.fit(tmp_path)
+    with pytest.raises(ValueError, match="labels are a column of the files, not y"):
+        TableSelector(client=client).fit(tmp_path, [1])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_killing_workers_between_iterations_changes_no_bit(pairs):
+    serial = vg.LargeMarginDPP(**SETTINGS).fit(PartitionedExamples(PairShards(pairs)))
+    with local_cluster(2, memory_limit="600MB") as client:
+
+        def kill(step):
+            pids = list(client.run(os.getpid).values())
+            for pid in pids[: {3: 1, 6: 2}.get(step.iteration, 0)]:
+                os.kill(pid, signal.SIGKILL)
+
+        model = LargeMarginDPP(**SETTINGS, callback=kill, client=client).fit(pairs)
+    assert bits(model) == bits(serial)
