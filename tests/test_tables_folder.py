@@ -7,8 +7,14 @@ import pyarrow as pa
 import pytest
 
 from folder_instances import COLUMNS, cut, folder_of, rows_of, some_table, write_folder
-from table_instances import QUICK, caller, fails, succeeds, with_column
-from variegate.tables import FolderTable, TableFileError, TableSelector, write_table
+from table_instances import QUICK, caller, fails, succeeds, with_cell, with_column
+from variegate.tables import (
+    FolderTable,
+    TableError,
+    TableFileError,
+    TableSelector,
+    write_table,
+)
 from variegate.tables.table import as_table
 
 
@@ -146,6 +152,18 @@ def test_a_file_that_changes_while_it_is_worked_on(tmp_path):
     next(batches)
     with pytest.raises(TableFileError, match=r"part-003.parquet has changed since"):
         list(batches)
+
+
+def test_rows_are_counted_through_all_files(tmp_path):
+    # In what is wrong with a number, and with a cell that is empty.
+    for value, message in (
+        (np.inf, "holds inf in row 62"),
+        (None, "no value in row 62"),
+    ):
+        table = with_cell(some_table(), "score", 61, value)
+        folder = write_folder(tmp_path / "t", cut(table, 7, 60))
+        with pytest.raises(TableError, match=f"^column 'score' (has )?{message}"):
+            TableSelector(**COLUMNS).fit(folder)
 
 
 def test_a_separator_is_for_text(tmp_path, call):

@@ -49,10 +49,12 @@ class Batch:
         return Cells(self.rows.column(name), name, self.first, self.is_untyped)
 
 
-def batches(table: Table, *names: str | None) -> Iterator[Batch]:
-    """Read some columns of a table, each once; None is the name of no column."""
+def batches(table: Table, *names: str | None, first: int = 0) -> Iterator[Batch]:
+    """Read some columns of a table, each once; None is the name of no column.
+
+    ``first`` rows come before those of the table, where it is a part of another.
+    """
     named = [name for name in dict.fromkeys(names) if name is not None]
-    first = 0
     # Rows cannot be counted without a column.
     for rows in table.batches(named or table.schema.names[:1]):
         batch = Batch(rows, first, table.is_untyped)

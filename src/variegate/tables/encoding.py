@@ -235,6 +235,8 @@ class Surveyor:
 
     columns: Columns
     schema: pa.Schema
+    #: Rows that were taken in, learned from or not.
+    n_rows: int = 0
     _moments: dict[str, _Moments] = field(default_factory=dict)
     _levels: dict[str, set[str]] = field(default_factory=dict)
     _empty: set[str] = field(default_factory=set)
@@ -250,6 +252,7 @@ class Surveyor:
 
     def add(self, batch: Batch, is_wanted: BoolArray) -> None:
         """Take in some rows, and learn from those that are wanted."""
+        self.n_rows += len(batch)
         for name in self.columns.features():
             cells = batch[name]
             if name in self.columns.categorical:
@@ -288,7 +291,8 @@ class Surveyor:
 
     def merged(self, other: Surveyor) -> Surveyor:
         """Return what has learned from the rows of both; neither changes."""
-        both = Surveyor(self.columns, self.schema, _empty=self._empty | other._empty)
+        both = Surveyor(self.columns, self.schema, self.n_rows + other.n_rows)
+        both._empty = self._empty | other._empty
         for name in self.columns.features():
             here, there = self._moments.get(name), other._moments.get(name)
             if here is not None and there is not None:

@@ -6,7 +6,7 @@ are held out have no part in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,19 +147,32 @@ def learn_encoding(
     """
     is_wanted = np.full(len(found.index), numbers is None)
     is_wanted[numbers if numbers is not None else []] = True
-    parts = parts_of(table)
-    surveyors = (look_at(part, found, is_wanted, progress) for part in parts)
-    return add_in_tree(Surveyor.merged, surveyors).encoding()
+
+    def surveyors() -> Iterator[Surveyor]:
+        first = 0
+        for part in parts_of(table):
+            surveyor = look_at(part, found, is_wanted, progress, first)
+            first += surveyor.n_rows
+            yield surveyor
+
+    return add_in_tree(Surveyor.merged, surveyors()).encoding()
 
 
 def look_at(
-    table: Table, found: Survey, is_wanted: BoolArray, progress: Progress = ignore
+    table: Table,
+    found: Survey,
+    is_wanted: BoolArray,
+    progress: Progress = ignore,
+    first: int = 0,
 ) -> Surveyor:
-    """Return what has looked at the rows of wanted groups, given one flag a group."""
+    """Return what has looked at the rows of wanted groups, given one flag a group.
+
+    In messages, rows are counted with those ``first`` before this part of a table.
+    """
     columns = found.columns
     surveyor = Surveyor(columns, table.schema)
     names = columns.features()
-    for batch in batches(table, columns.group, *names) if names else ():
+    for batch in batches(table, columns.group, *names, first=first) if names else ():
         groups = found.index.numbers(batch, columns.group)
         surveyor.add(batch, is_wanted[groups])
         progress("looking at columns", batch.end, 0)
