@@ -243,7 +243,7 @@ class MultipleKernel(WeightedSum):
     def prepare_together(
         self, ground_sets: Sequence[GroundSet]
     ) -> PackedSimilarities | None:
-        """Return what :meth:`prepare` and :meth:`stack` make of ground sets.
+        """Return what :meth:`prepare` makes of ground sets, stacked.
 
         None where Gaussians are anchored or approximated, or items or features many.
         """

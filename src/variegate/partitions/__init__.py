@@ -27,7 +27,7 @@ from variegate.partitions.partition import (
     UnreadablePartitionError,
 )
 from variegate.partitions.shards import PairShards
-from variegate.partitions.source import Source
+from variegate.partitions.source import Reader, Source
 
 __all__ = [
     "Engine",
@@ -38,6 +38,7 @@ __all__ = [
     "PartitionChangedError",
     "PartitionError",
     "PartitionedExamples",
+    "Reader",
     "Serial",
     "Source",
     "UnreadablePartitionError",

@@ -47,8 +47,8 @@ class Engine(Protocol):
     ) -> R:
         """Return the sum of the results, added in the order of the tree.
 
-        That is the order of :func:`~variegate.partitions.tree.add_in_tree`; there must
-        be at least one item.  ``add`` changes neither of its arguments.
+        That is the order of ``variegate.partitions.tree.add_in_tree``; there must be at
+        least one item.  ``add`` changes neither of its arguments.
         """
         ...
 

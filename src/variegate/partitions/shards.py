@@ -59,7 +59,7 @@ class PairShards:
     ...     examples = PartitionedExamples(source)
     ...     model = vg.LargeMarginDPP(kernel=vg.Linear()).fit(examples)
     >>> len(source.partitions), len(model.theta_)
-    (3, 10)
+    (3, 5)
     """
 
     def __init__(self, folder: str | Path) -> None:

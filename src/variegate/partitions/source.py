@@ -28,7 +28,7 @@ class Source(Protocol):
 
     @property
     def key(self) -> str:
-        """What tells this source from all others: a hash of settings and partitions.
+        """A hash of settings and partitions, which tells this source from all others.
 
         Two sources of one key give the same examples.
         """
