@@ -6,13 +6,16 @@ pictures that pages make.  Blocks of a page build on each other and run in one f
 - ```` ```python ```` blocks run in one namespace;
 - in ```` ```console ```` blocks the lines after ``$ `` are run by bash (and those
   after ``> ``, which continue them).  They must succeed; the other lines are what they
-  print, and are not compared.  ``pip install`` is not run.
+  print, and are not compared.  ``pip install`` is not run.  Where there are only plain
+  ``variegate`` commands, they are called here: most take less time than a process of
+  their own would to import what they need.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -35,6 +38,7 @@ ILLUSTRATED = ("start.md", "tables.md", "summaries.md", "keyframes.md", "guides/
 
 _BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|^```\{(?:image|figure)\} (\S+)", re.M)
+_GROUPS = re.compile(r"\bn_groups=(\d+)")
 #: Nothing that an example does takes longer, in seconds.
 _LONGEST = 600
 
@@ -81,19 +85,28 @@ def pictures(page: Path) -> list[Path]:
     return [page.parent / (plain or directive) for plain, directive in targets]
 
 
-def run(page: Path, folder: Path) -> None:
-    """Run all blocks of a page in a folder."""
+def run(page: Path, folder: Path, n_groups: int | None = None) -> None:
+    """Run all blocks of a page in a folder.
+
+    With ``n_groups``, tables that the page makes have no more groups than that.
+    """
     namespace: dict[str, Any] = {"__name__": page.stem}
     with chdir(folder):
         for block in blocks(page):
             if block.language == "python":
                 # Empty lines before it: errors name the line of the page.
                 source = "\n" * (block.line - 1) + block.text
+                if n_groups is not None:
+                    source = _with_groups(source, n_groups)
                 exec(compile(source, str(page), "exec"), namespace)
             else:
                 _run_console(block, page, folder)
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+def _with_groups(source: str, most: int) -> str:
+    return _GROUPS.sub(lambda found: f"n_groups={min(int(found[1]), most)}", source)
 
 
 def commands(block: Block) -> str:
@@ -106,6 +119,42 @@ def commands(block: Block) -> str:
 
 
 def _run_console(block: Block, page: Path, folder: Path) -> None:
+    typed = commands(block)
+    status, said = (_called if _is_plain(typed) else _run_by_bash)(typed, folder)
+    if status != 0:
+        raise RuntimeError(
+            f"{page}, line {block.line}: exit status {status}\n{typed}{said}"
+        )
+
+
+def _lines(typed: str) -> list[str]:
+    return [line for line in typed.replace("\\\n", " ").splitlines() if line]
+
+
+def _is_plain(typed: str) -> bool:
+    """Tell whether there is nothing that only a shell understands."""
+    return all(
+        line.startswith("variegate ") and not set(line) & set("|&;<>()$`\\*?[~#")
+        for line in _lines(typed)
+    )
+
+
+def _called(typed: str, folder: Path) -> tuple[int, str]:
+    """Call commands in this process; return the status and what was printed."""
+    from click.testing import CliRunner
+
+    from variegate.cli.app import app
+
+    said = ""
+    for line in _lines(typed):
+        result = CliRunner().invoke(app, shlex.split(line)[1:])
+        said += f"{result.output}{result.exception or ''}"
+        if result.exit_code != 0:
+            return result.exit_code, said
+    return 0, said
+
+
+def _run_by_bash(typed: str, folder: Path) -> tuple[int, str]:
     environment = {
         **os.environ,
         # The commands that are installed beside this Python, wherever it is run from.
@@ -113,7 +162,7 @@ def _run_console(block: Block, page: Path, folder: Path) -> None:
         "MPLBACKEND": "agg",
     }
     done = subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", commands(block)],
+        ["bash", "-e", "-o", "pipefail", "-c", typed],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -121,11 +170,7 @@ def _run_console(block: Block, page: Path, folder: Path) -> None:
         text=True,
         timeout=_LONGEST,
     )
-    if done.returncode != 0:
-        raise RuntimeError(
-            f"{page}, line {block.line}: exit status {done.returncode}\n"
-            f"{commands(block)}{done.stdout}{done.stderr}"
-        )
+    return done.returncode, done.stdout + done.stderr
 
 
 def made_pictures(page: Path, folder: Path) -> dict[Path, Path]:

@@ -30,11 +30,17 @@ def place(page):
 
 #: Pages whose examples take more than ten seconds; ``make docs`` runs them too.
 LONG = (
+    "docs/start.md",
+    "docs/tables.md",
     "docs/tuning.md",
     "docs/guides/digits.md",
     "docs/guides/labelling.md",
     "docs/guides/recommendation.md",
 )
+
+
+#: Of these, all examples are run every time, on tables of so many groups.
+ON_SMALLER_TABLES = {"docs/start.md": 40, "docs/tables.md": 40}
 
 
 def with_examples():
@@ -47,7 +53,16 @@ def with_examples():
 def test_examples_run(page, tmp_path):
     if not pages.can_run(page):
         pytest.skip("needs 'variegate[torch]': tests/pytorch has it")
-    pages.run(page, tmp_path)
+    check_examples(page, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "n_groups"), ON_SMALLER_TABLES.items())
+def test_examples_run_on_smaller_tables(name, n_groups, tmp_path):
+    check_examples(ROOT / name, tmp_path, n_groups)
+
+
+def check_examples(page, tmp_path, n_groups=None):
+    pages.run(page, tmp_path, n_groups)
     if page in pages.illustrated_pages():
         shown = {picture.name for picture in pages.pictures(page)}
         assert shown, "the page shows no picture"
@@ -75,6 +90,15 @@ def test_a_command_that_fails_fails_the_page(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Page\n\n```console\n$ false\n$ true\n```\n")
     with pytest.raises(RuntimeError, match=r"page.md, line 4: exit status 1"):
+        pages.run(page, tmp_path)
+
+
+def test_a_command_of_ours_that_fails_fails_the_page(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```console\n$ variegate --version\n$ variegate describe \\\n> no.json\n```\n"
+    )
+    with pytest.raises(RuntimeError, match=r"(?s)line 2: exit status 2.*'no.json'"):
         pages.run(page, tmp_path)
 
 
