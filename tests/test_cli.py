@@ -1,4 +1,4 @@
-"""The command line, as a user meets it: in a process of its own."""
+"""The command line: in a process of its own, where that makes a difference."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from table_instances import caller, fails
 from variegate.experiments.synthetic import Settings
 
 MAIN = "from variegate.cli import main; main()"
@@ -23,10 +24,9 @@ def variegate(*arguments, env=None, cwd=None, code=MAIN):
     )
 
 
-def test_version():
-    result = variegate("--version")
-    assert result.returncode == 0
-    assert result.stdout.startswith("variegate, version 0.")
+@pytest.fixture
+def call(monkeypatch, capsys):
+    return caller(monkeypatch, capsys)
 
 
 def test_the_package_is_the_command():
@@ -36,11 +36,13 @@ def test_the_package_is_the_command():
         text=True,
         check=True,
     )
+    assert result.stdout.startswith("variegate, version 0.")
     assert result.stdout == variegate("--version").stdout
 
 
-def test_help_groups_the_commands_and_cuts_nothing():
-    text = variegate("--help").stdout
+def test_help_groups_the_commands_and_cuts_nothing(call):
+    status, text, _ = call("--help")
+    assert status == 0
     assert "..." not in text.partition("Tables:")[2]
     titles = ["Tables:", "Documents:", "Video:", "Any model:", "Research:"]
     places = [text.index(title) for title in titles]
@@ -48,10 +50,10 @@ def test_help_groups_the_commands_and_cuts_nothing():
     assert places[1] < text.index("fit-summarizer") < places[2]
 
 
-def test_help_lists_the_commands():
-    result = variegate("reproduce", "--help")
-    assert result.returncode == 0
-    assert "synthetic" in result.stdout
+def test_help_lists_the_commands(call):
+    status, text, _ = call("reproduce", "--help")
+    assert status == 0
+    assert "synthetic" in text
 
 
 @pytest.mark.parametrize(
@@ -69,20 +71,18 @@ def test_help_lists_the_commands():
         (["bench", "speed", "--out", "x"], "unknown benchmark 'speed'; there are samp"),
     ],
 )
-def test_bad_input_ends_with_one_line_and_status_2(arguments, message, tmp_path):
-    result = variegate(*arguments, cwd=tmp_path)
-    assert result.returncode == 2
-    assert result.stdout == ""
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1
-    assert lines[0].startswith("variegate: ")
-    assert message in lines[0]
+def test_bad_input_ends_with_one_line_and_status_2(
+    arguments, message, tmp_path, call, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert fails(call(*arguments), message)
 
 
-def test_unwritable_folder(tmp_path):
+def test_bad_input_in_a_process_of_its_own(tmp_path):
     (tmp_path / "file").write_text("")
     result = variegate("reproduce", "synthetic", "--out", str(tmp_path / "file" / "x"))
     assert result.returncode == 2
+    assert result.stdout == ""
     assert len(result.stderr.strip().splitlines()) == 1
     assert "Not a directory" in result.stderr
 
@@ -119,7 +119,15 @@ def test_reproduce_synthetic(tmp_path, monkeypatch):
     from variegate.cli.app import app
 
     small = Settings(
-        n_draws=2, train_sizes=(20, 200), lambdas=(0.0, 4.0), n_starts=1, with_gap=False
+        n_draws=2,
+        train_sizes=(20, 30),
+        n_holdout=10,
+        n_test=15,
+        bandwidths=(2.5, 40.0),
+        bandwidth_train_size=30,
+        lambdas=(0.0, 4.0),
+        n_starts=1,
+        with_gap=False,
     )
     monkeypatch.setattr(Settings, "quick", classmethod(lambda cls: small))
     result = CliRunner().invoke(
