@@ -166,10 +166,6 @@ def test_in_processes_of_their_own(samples, tmp_path):
         assert json.loads(output)
         assert messages == f"written: {step[step.index('-o') + 1]}\n"
     assert names_in(tmp_path) == ["chosen.csv", "model.json"]
-    started = process("select", "gone.csv", "--model", "model.json", "-o", "x.csv",
-                      cwd=tmp_path)  # fmt: skip
-    output, messages = started.communicate(timeout=120)
-    assert fails((started.returncode, output, messages), "there is no file gone.csv")
 
 
 # fit --------------------------------------------------------------------------------
