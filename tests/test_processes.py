@@ -22,6 +22,7 @@ def work(*_):
     (Path({folder!r}) / str(os.getpid())).touch()
     while True:
         sum(range(100_000))
+        time.sleep(0.01)  # tests beside this one need the processor, too
 """
 
 #: What starts workers: one script a way of the package.
@@ -110,8 +111,8 @@ def started_work(way, tmp_path):
 #: Every way with the signal that leaves no time for anything, and others once.
 CASES = [
     *((way, signal.SIGKILL) for way in WAYS),
-    ("an experiment", signal.SIGTERM),
     ("tuning", signal.SIGINT),
+    pytest.param("an experiment", signal.SIGTERM, marks=pytest.mark.slow),
 ]
 
 
