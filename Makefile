@@ -19,7 +19,7 @@ demo: $(READY)  ## the paper's synthetic experiment in about three minutes: tabl
 
 # One BLAS thread a test process: more only fight over the cores.
 test: which lint  ## lint, types, and every test but the slow ones
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "not slow"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 test-slow: $(READY)  ## the checks that take minutes
 	$(BIN)/python -m pytest -m slow
