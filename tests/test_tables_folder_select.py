@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -16,7 +17,7 @@ from folder_instances import (
     some_table,
     write_folder,
 )
-from table_instances import names_in, with_cell
+from table_instances import names_in, process, with_cell
 from variegate import load
 from variegate.partitions import PartitionError, Serial, UnreadablePartitionError
 from variegate.tables import FolderTable, TableError, TableFileError, TableSelector
@@ -127,6 +128,39 @@ def test_a_run_that_was_stopped_goes_on_with_what_is_missing(fitted, folder, out
     assert rows_of(out).equals(fitted.select(folder))
     assert names_in(out) == ["manifest.json", *FILES]
     assert found.n_chosen == rows_of(out).num_rows
+
+
+CHILD = """
+import sys, time
+from variegate import load
+from variegate.partitions import Serial
+from variegate.tables import select_folder
+
+def progress(stage, done, total):
+    print(stage, done, flush=True)
+    time.sleep(0.1)  # so that it is killed before the end
+
+model, folder, out = sys.argv[1:]
+select_folder(load(model), folder, out, Serial(), keep_all=True, progress=progress)
+"""
+
+
+def test_killed_twice_every_row_is_there_once_and_in_order(fitted, tmp_path, out):
+    folder = write_folder(tmp_path / "t", cut(some_table(), *range(12, 144, 12)))
+    fitted.save(tmp_path / "m.json")
+    for n_done in (3, 2):
+        child = process(tmp_path / "m.json", folder, out, code=CHILD)
+        while child.stdout.readline() != f"choosing {n_done}\n":
+            assert child.poll() is None
+        child.kill()
+        child.communicate()
+        assert child.returncode == -signal.SIGKILL
+    n_there = len(list(out.glob("*.parquet")))
+    found = select_folder(fitted, folder, out, Serial(), keep_all=True)
+    assert 5 <= n_there == 12 - found.n_written < 12
+    everything = rows_of(out).select(some_table().column_names)
+    assert everything.equals(some_table())
+    assert rows_of(out).equals(fitted.select(folder, keep_all=True))
 
 
 def test_run_again_nothing_is_done(fitted, folder, out, tmp_path):

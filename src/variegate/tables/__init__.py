@@ -20,6 +20,9 @@ except ImportError as error:
 from variegate.tables.columns import Columns
 from variegate.tables.folder.files import FolderTable
 from variegate.tables.folder.gather import Gathered, gather
+from variegate.tables.folder.judging import FolderEvaluation, evaluate_folder
+from variegate.tables.folder.learning import learn_folder
+from variegate.tables.folder.selecting import FolderSelection, select_folder
 from variegate.tables.output import write_table
 from variegate.tables.reading import TableFile, TableFileError
 from variegate.tables.sample import make_table
@@ -29,14 +32,19 @@ from variegate.tables.untrained import select_untrained
 
 __all__ = [
     "Columns",
+    "FolderEvaluation",
+    "FolderSelection",
     "FolderTable",
     "Gathered",
     "TableError",
     "TableFile",
     "TableFileError",
     "TableSelector",
+    "evaluate_folder",
     "gather",
+    "learn_folder",
     "make_table",
+    "select_folder",
     "select_untrained",
     "write_table",
 ]
