@@ -364,6 +364,18 @@ def test_what_home_refuses_too(folder, tmp_path):
         learn_folder(TableSelector(**settings), folder, Serial())
 
 
+def test_all_that_is_wrong_with_columns_is_said_at_once(folder):
+    settings = LINEAR | {"label": "chsen", "item": "itm", "categorical": None}
+    wrong = TableSelector(**settings | {"quality": ["score", "kind"]})
+    with pytest.raises(TableError, match="3 problems:") as refused:
+        learn_folder(wrong, folder, Serial())
+    assert [str(setting) for setting in refused.value.fixes] == [
+        "label='chosen'",
+        "item='item'",
+        "categorical=['kind']",
+    ]
+
+
 def test_a_group_that_cannot_be_learned_from_is_named(tmp_path):
     # Two rows with the same features cannot both be chosen without jitter.
     table = some_table()

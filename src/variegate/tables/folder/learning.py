@@ -54,10 +54,12 @@ from variegate.tables.folder.parts import Reader, in_file
 from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
 from variegate.tables.folder.source import ExampleReader, FolderSource
 from variegate.tables.groups import Groups
+from variegate.tables.inspection import Inspection
 from variegate.tables.kinds import kinds_record
 from variegate.tables.model_file import decode_encoding, encode_encoding
 from variegate.tables.networks import NetworkLesson
-from variegate.tables.settings import lesson_of, watched
+from variegate.tables.reading import TableFile
+from variegate.tables.settings import columns_wanted, lesson_of, watched
 from variegate.tables.splitting import examples
 from variegate.tables.table import Progress, TableError
 from variegate.tables.training import OMEGAS, Learned, Lesson
@@ -223,7 +225,13 @@ class _Work:
             last = float(self.journal.remember(f"newest {name}", make))
             return as_newest(last, name)
 
-        return self.selector._columns_of(self.table, None, newest)[1]
+        try:
+            return self.selector._columns_of(self.table, None, newest)[1]
+        except TableError as error:
+            # What else is wrong shows in the first file, as a rule.
+            first = TableFile(self.table.partitions[0].path)
+            found = Inspection(first, columns_wanted(self.selector))
+            raise found.of(error) from error
 
     def _scan(self, columns: Columns, skip_unreadable: bool) -> FolderSurvey:
         # A relevance is for methods that learn nothing.
