@@ -12,7 +12,7 @@ PYTORCH := .venv-torch
 TORCH   ?= torch==2.13.0
 OUT    ?= out
 
-.PHONY: demo test test-slow test-versions test-integrations test-torch test-gpu which lint format bench docs pictures wheel clean
+.PHONY: demo test test-slow test-versions test-integrations test-torch test-cluster test-gpu which lint format bench docs pictures wheel clean
 
 demo: $(READY)  ## the paper's synthetic experiment in about three minutes: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
@@ -33,6 +33,11 @@ test-integrations: $(FRAMEWORKS)/.ready  ## pipelines of Haystack, LangChain and
 test-torch: $(PYTORCH)/.ready  ## what is made with PyTorch, on the CPU
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PYTORCH)/bin/python -m pytest -n auto \
 	    -m "not slow" tests/pytorch
+
+test-cluster: $(READY)  ## faults of a Dask cluster that take minutes, and 50 random kills
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/dask_cluster
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/cluster_faults.py --runs 50 \
+	    --out $(OUT)/cluster-faults
 
 # On a machine with a GPU, by a Python that has PyTorch for it.
 test-gpu:  ## the same on a GPU

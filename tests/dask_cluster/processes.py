@@ -30,10 +30,14 @@ def wait_until(condition, seconds=120.0):
 
 
 class ProcessCluster:
-    """Starts ``dask scheduler`` and ``dask worker``, and ends all of them."""
+    """Starts ``dask scheduler`` and ``dask worker``, and ends all of them.
 
-    def __init__(self, folder):
+    ``security`` are options of both about encryption.
+    """
+
+    def __init__(self, folder, security=()):
         self.folder = Path(folder)
+        self.security = security
         self.scheduler_file = self.folder / "scheduler.json"
         self.processes = []
         self.workers = []
@@ -45,9 +49,10 @@ class ProcessCluster:
         wait_until(self.scheduler_file.exists)
         self.address = json.loads(self.scheduler_file.read_text())["address"]
 
-    def start_worker(self, source=SOURCE):
+    def start_worker(self, source=SOURCE, nanny=False):
         worker = self._start(
-            "worker", self.address, "--nthreads", "1", "--no-nanny",
+            "worker", self.address, "--nthreads", "1",
+            "--nanny" if nanny else "--no-nanny",
             "--no-dashboard", "--host", "127.0.0.1",
             "--local-directory", str(self.folder), source=source,
         )  # fmt: skip
@@ -60,8 +65,9 @@ class ProcessCluster:
             "OPENBLAS_NUM_THREADS": "1",
         }
         with open(self.folder / f"{kind}-{len(self.processes)}.log", "wb") as log:
+            module = f"distributed.cli.dask_{kind}"
             process = subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments],
+                [sys.executable, "-m", module, *arguments, *self.security],
                 env=environment,
                 cwd=self.folder,
                 stdout=log,

@@ -1,10 +1,12 @@
 """The two verbs on a cluster give what they give at home."""
 
+import os
 import time
 from functools import partial
 
 import cluster_tasks as tasks
 import numpy as np
+import psutil
 import pytest
 
 from variegate.dask import DaskEngine, SchedulerLostError, connect
@@ -119,3 +121,14 @@ def test_files_of_encryption_go_together(tmp_path):
         ),
     ):
         pass
+
+
+def test_a_local_cluster_listens_on_this_machine_only(client):
+    pids = {os.getpid(), *client.run(os.getpid).values()}
+    listening = {
+        connection.laddr.ip
+        for pid in pids
+        for connection in psutil.Process(pid).net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening == {"127.0.0.1"}

@@ -15,7 +15,7 @@ from functools import partial
 
 import cluster_tasks as tasks
 import pytest
-from processes import SOURCE, is_alive, wait_until
+from processes import SOURCE, ProcessCluster, is_alive, wait_until
 
 from variegate.dask import (
     DaskEngine,
@@ -227,3 +227,35 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
             process.send_signal(number)
             assert process.wait(60) == status
         wait_until(lambda pid=pid: not is_alive(pid))
+
+
+def certificate(folder):
+    """Make a certificate that is its own authority."""
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=cluster "
+        "-keyout key.pem -out cert.pem"
+    )
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+    return folder / "cert.pem", folder / "key.pem"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_an_encrypted_cluster_is_reached_with_its_files_only(tmp_path):
+    cert, key = certificate(tmp_path)
+    names = {"--tls-ca-file": cert, "--tls-cert": cert, "--tls-key": key}
+    options = [str(word) for pair in names.items() for word in pair]
+    cluster = ProcessCluster(tmp_path, ["--protocol", "tls", *options])
+    try:
+        cluster.start_worker()
+        files = {"tls_ca": cert, "tls_cert": cert, "tls_key": key}
+        for address in (cluster.address, cluster.address.replace("tls:", "tcp:")):
+            with connect(address, **files) as client:
+                assert DaskEngine(client).tree_sum(abs, [1, -2], tasks.add) == 3
+        with (
+            pytest.raises(SchedulerLostError, match="no scheduler answers"),
+            connect(cluster.address.replace("tls:", "tcp:"), timeout=2),
+        ):
+            pass
+    finally:
+        cluster.close()

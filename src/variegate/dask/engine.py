@@ -156,6 +156,9 @@ class DaskEngine:
             there["the scheduler"] = self.client.run_on_scheduler(describe, **options)
         except TimeoutError:
             return  # each task looks for itself
+        except Exception:
+            self._watch.refuse_if_disconnected()
+            raise
         # A worker that has died meanwhile returns an error.
         check_alike({name: it for name, it in there.items() if isinstance(it, dict)})
 

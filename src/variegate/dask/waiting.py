@@ -55,7 +55,11 @@ class Submitted:
         self._places = {key: at for key, at in graph.places.items() if at}
         self._owners = {owner for at in self._places.values() for owner in at}
         self._n_stranded = 0
-        self._futures = graph.submit(client, keys)
+        try:
+            self._futures = graph.submit(client, keys)
+        except Exception:
+            watch.refuse_if_disconnected()
+            raise
         self._watch.begin()
 
     def __enter__(self) -> Self:

@@ -61,8 +61,10 @@ class Watch:
         try:
             # A handler of the scheduler, which older and newer versions have alike.
             found: dict[str, int] = self.ask("ncores_running", timeout=_ANSWER)
-        except (TimeoutError, OSError) as error:
+        except Exception as error:
             self.refuse_if_disconnected()
+            if not isinstance(error, TimeoutError | OSError):
+                raise
             if time.monotonic() - self._heard > self._scheduler_timeout:
                 raise SchedulerLostError(
                     f"the scheduler at {self._address} has not answered for "

@@ -1,0 +1,134 @@
+"""What the engine is made of, without a cluster."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+from functools import partial
+
+import cloudpickle
+import cluster_tasks as tasks
+import pytest
+from dask.local import get_sync
+from hypothesis import given
+from hypothesis import strategies as st
+
+from variegate.dask import UnlikeWorkersWarning, VersionMismatchError
+from variegate.dask.affinity import Affinity
+from variegate.dask.graph import Graph, name_of
+from variegate.dask.task import evaluate
+from variegate.dask.versions import (
+    check_alike,
+    code_version,
+    environment,
+    environment_there,
+)
+from variegate.partitions import Serial
+
+
+@given(n_items=st.integers(1, 300), n_threads=st.integers(1, 40))
+def test_the_graph_of_a_sum_is_the_tree_however_many_threads(n_items, n_threads):
+    function, items = partial(tasks.wave, 0.7), list(range(n_items))
+    graph = Graph(function)
+    root = graph.add_tree(items, ["here"] * n_items, tasks.add, n_threads)
+    expected = Serial().tree_sum(function, items, tasks.add)
+    assert get_sync(graph.tasks, root).tobytes() == expected.tobytes()
+    assert graph.tasks.keys() == graph.places.keys()
+
+
+def test_plenty_of_items_are_bundled():
+    sizes = []
+    for n_threads in (1, 2):
+        graph = Graph(abs)
+        graph.add_tree(list(range(64)), [""] * 64, tasks.add, n_threads)
+        sizes.append(len(graph.tasks))
+    assert sizes == [8 + 1, 64 + 8 + 1]
+
+
+def test_tasks_say_what_they_are():
+    assert name_of(partial(partial(tasks.wave, 1.0))) == "wave"
+    assert name_of(lambda item: item) == "lambda"
+    (key,) = Graph(partial(tasks.wave, 1.0)).add_leaves([3], ["here"])
+    assert key[0].startswith("wave-")
+
+
+def test_a_task_of_another_variegate_is_refused():
+    with pytest.raises(VersionMismatchError, match=r"the driver has 0\.0\.7"):
+        evaluate("0.0.7", pickle.dumps(abs), pickle.dumps([1]), None)
+
+
+# Which worker an item belongs to ------------------------------------------------------
+
+
+def test_neighbours_have_one_owner_and_owners_even_shares():
+    owners = Affinity().owners(list(range(10)), {"b": 1, "a": 1})
+    assert owners == ["a"] * 5 + ["b"] * 5
+    assert Affinity().owners(list(range(9)), {"a": 2, "b": 1}) == ["a"] * 6 + ["b"] * 3
+
+
+def test_only_the_items_of_a_lost_worker_move():
+    affinity = Affinity()
+    before = affinity.owners(list(range(12)), {"a": 1, "b": 1, "c": 1})
+    after = affinity.owners(list(range(12)), {"a": 1, "c": 1})
+    kept = [(old, new) for old, new in zip(before, after, strict=True) if old != "b"]
+    assert all(old == new for old, new in kept)
+    assert sorted(after) == ["a"] * 6 + ["c"] * 6
+
+
+def test_a_worker_that_joins_gets_its_share():
+    affinity = Affinity()
+    before = affinity.owners(list(range(12)), {"a": 1, "b": 1})
+    after = affinity.owners(list(range(12)), {"a": 1, "b": 1, "c": 1})
+    assert sorted(after) == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
+    assert sum(old != new for old, new in zip(before, after, strict=True)) == 4
+
+
+def test_a_batch_of_the_items_moves_none():
+    affinity, workers = Affinity(), {"a": 1, "b": 1}
+    owners = dict(enumerate(affinity.owners(list(range(12)), workers)))
+    batch = [0, 1, 2, 3, 11]
+    assert affinity.owners(batch, workers) == [owners[item] for item in batch]
+    assert dict(enumerate(affinity.owners(list(range(12)), workers))) == owners
+
+
+def test_what_cannot_be_hashed_is_known_by_its_place():
+    affinity, workers = Affinity(), {"a": 1, "b": 1}
+    assert affinity.owners([[1], {2: 3}], workers) == ["a", "b"]
+
+
+# Versions -----------------------------------------------------------------------------
+
+
+def test_another_variegate_is_refused_by_name():
+    other = environment() | {"variegate": "0.0.7"}
+    with pytest.raises(VersionMismatchError) as refusal:
+        check_alike({"the worker at x": other, "the scheduler": environment()})
+    assert "the worker at x has 0.0.7" in str(refusal.value)
+    assert f"the driver has Variegate {code_version()}" in str(refusal.value)
+    many = {f"worker {k}": other for k in range(9)}
+    with pytest.raises(VersionMismatchError, match=r"worker 2 has .*; and 6 more"):
+        check_alike(many)
+
+
+def test_another_numpy_is_warned_of_and_the_same_is_not():
+    other = environment() | {"numpy": "2.0.0"}
+    with pytest.warns(UnlikeWorkersWarning, match=r"worker has numpy 2\.0\.0, while"):
+        check_alike({"worker": other})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_alike({"worker": environment()})
+
+
+@pytest.mark.parametrize(
+    ("missing", "answer"),
+    [("variegate", "missing"), ("variegate.dask.versions", "0.1.0, which knows no")],
+)
+def test_a_process_with_an_older_variegate_or_none_can_answer(missing, answer):
+    described = cloudpickle.dumps(environment_there())
+    code = (
+        "import pickle, sys\n"
+        f"sys.modules[{missing!r}] = None\n"
+        f"print(pickle.loads({described!r})())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert answer in done.stdout, done.stderr
