@@ -172,7 +172,9 @@ def found(name):
         except ModuleNotFoundError:
             continue
         for part in parts[n:]:
-            value = inspect.getattr_static(value, part)
+            # A module may make its names when they are asked for.
+            get = getattr if inspect.ismodule(value) else inspect.getattr_static
+            value = get(value, part)
         return value
     raise LookupError(name)
 
