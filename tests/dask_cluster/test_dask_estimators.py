@@ -3,6 +3,8 @@
 import os
 import pickle
 import signal
+import threading
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -162,14 +164,23 @@ def test_what_is_no_folder_is_refused(client, data, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_killing_workers_between_iterations_changes_no_bit(pairs):
+def test_killing_workers_while_it_learns_changes_no_bit(pairs):
     serial = vg.LargeMarginDPP(**SETTINGS).fit(PartitionedExamples(PairShards(pairs)))
+    killed = set()
     with local_cluster(2, memory_limit="600MB") as client:
 
-        def kill(step):
-            pids = list(client.run(os.getpid).values())
-            for pid in pids[: {3: 1, 6: 2}.get(step.iteration, 0)]:
-                os.kill(pid, signal.SIGKILL)
+        def kill(pids):
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.add(pid)
 
-        model = LargeMarginDPP(**SETTINGS, callback=kill, client=client).fit(pairs)
+        def look(step):
+            n = {3: 1, 6: 2}.get(step.iteration, 0)
+            if n:  # a moment later, when the next iteration has begun
+                pids = list(client.run(os.getpid, on_error="ignore").values())
+                threading.Timer(0.03, kill, [pids[:n]]).start()
+
+        model = LargeMarginDPP(**SETTINGS, callback=look, client=client).fit(pairs)
+    assert len(killed) >= 2
     assert bits(model) == bits(serial)

@@ -74,6 +74,7 @@ def in_background(call):
     return finish
 
 
+@pytest.mark.slow
 def test_a_worker_killed_and_then_all_of_them(small, tmp_path):
     # Seconds later the nannies have started others and what was lost is computed again.
     engine = DaskEngine(small)
