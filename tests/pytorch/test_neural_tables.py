@@ -3,12 +3,21 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from neural_cases import seeded_encoder, small
 
 import variegate as vg
+from variegate.partitions import Serial
 from variegate.persistence import ModelFileError
-from variegate.tables import TableSelector, make_table
+from variegate.tables import (
+    TableFile,
+    TableSelector,
+    learn_folder,
+    make_table,
+    select_folder,
+    write_table,
+)
 from variegate.tables.table import TableError
 
 COLUMNS = {
@@ -42,6 +51,20 @@ def test_it_fits_selects_and_evaluates(selector):
     assert selector.training_["history"]["iteration"][0] == 0
     assert selector.omegas_ == (1.0,)
     assert "KindsSimilarity" in selector._repr_html_()
+
+
+def test_file_by_file_it_chooses_the_same_and_does_not_learn(
+    selector, tmp_path, device
+):
+    folder = tmp_path / "new"
+    folder.mkdir()
+    write_table(NEW, folder / "all.parquet")
+    select_folder(selector, folder, tmp_path / "out", Serial())
+    chosen = TableFile(tmp_path / "out" / "all.parquet")
+    assert pa.Table.from_batches(list(chosen.batches())).equals(selector.select(NEW))
+    other = TableSelector(**COLUMNS, estimator=small(device))
+    with pytest.raises(TableError, match="a NeuralDPP learns in memory, not file by"):
+        learn_folder(other, folder, Serial())
 
 
 def test_saved_and_loaded_it_chooses_the_same(selector, tmp_path, device):

@@ -57,7 +57,7 @@ from variegate.tables.groups import Groups
 from variegate.tables.inspection import Inspection
 from variegate.tables.kinds import kinds_record
 from variegate.tables.model_file import decode_encoding, encode_encoding
-from variegate.tables.networks import NetworkLesson
+from variegate.tables.networks import is_network
 from variegate.tables.reading import TableFile
 from variegate.tables.settings import columns_wanted, lesson_of, watched
 from variegate.tables.splitting import examples
@@ -124,6 +124,11 @@ def learn_folder(
         If a file cannot be read, has other columns, or changes meanwhile.
     """
     selector._check_parameters()
+    if is_network(selector.estimator):
+        raise TableError(
+            f"a {type(selector.estimator).__name__} learns in memory, not file by "
+            "file: fit it to the folder as one table"
+        )
     table = as_folder(folder, skip_unreadable)
     progress = watched(progress, selector.verbose)
     with _opened(journal, selector, table) as book:
@@ -264,11 +269,6 @@ class _Work:
         self, encoding: Encoding, given: Callable[[IntArray], PartitionedExamples]
     ) -> FolderLesson:
         lesson = lesson_of(self.selector, encoding, self.progress)
-        if isinstance(lesson, NetworkLesson):
-            raise TableError(
-                f"a {type(lesson.estimator).__name__} learns in memory: fit it to the "
-                "folder without an engine"
-            )
         return FolderLesson(**vars(lesson), given=given)
 
 
