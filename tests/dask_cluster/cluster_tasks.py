@@ -66,3 +66,15 @@ def die(item):
         os.kill(os.getpid(), 9)
     time.sleep(0.2)
     return item
+
+
+_HELD = []
+
+
+def hold_memory(limit, item):
+    """Keep so much memory that the worker takes no more work, and is not restarted."""
+    import psutil
+
+    while psutil.Process().memory_info().rss < 0.87 * limit:
+        _HELD.append(np.ones(500_000))
+    return item

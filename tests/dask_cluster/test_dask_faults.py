@@ -132,6 +132,21 @@ def test_workers_that_die_innocently_do_not_end_the_work(small, tmp_path):
     assert finish(240).tobytes() == whole.tobytes()
 
 
+@pytest.mark.slow
+def test_workers_whose_memory_is_full_are_as_good_as_none():
+    limit = 600_000_000
+    with local_cluster(1, memory_limit=limit) as client:
+        engine = DaskEngine(client, no_workers_timeout=3)
+        list(engine.map(partial(tasks.hold_memory, limit), [0]))
+
+        def go_on():
+            for _ in range(50):  # it is found out a moment later
+                engine.tree_sum(partial(tasks.slow_wave, 0.3, 0.1), [1, 2], tasks.add)
+
+        with pytest.raises(NoWorkersError, match=r"\(there is one, paused for want of"):
+            go_on()
+
+
 def test_no_worker_for_too_long_and_then_some(processes, tmp_path):
     with connect(processes.address) as client:
         engine = DaskEngine(client, no_workers_timeout=2)
