@@ -20,7 +20,8 @@ INTRODUCTION = """\
 # Command line
 
 What each command prints with `--help`. The extra `cli` brings the command; `text`,
-`video` and `tables` bring what their commands need. `python -m variegate` is the same.
+`video` and `tables` bring what their commands need, and `dask` what is needed for
+`--cluster` and `--workers`. `python -m variegate` is the same.
 
 Results go to standard output, everything else to standard error. Bad input ends with
 exit status 2 and one line that says what was wrong. No command replaces a file that

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variegate.application.table_defaults import UNTRAINED
+from variegate.cli.cluster_options import (
+    Cluster,
+    cluster_options,
+    note_unreadable,
+    refuse_on_cluster,
+)
 from variegate.cli.notes import note, notes
 from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import stage_progress
@@ -28,6 +34,7 @@ from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
     from variegate.tables.evaluation import Evaluation, Interval
+    from variegate.tables.selector import TableSelector
     from variegate.tables.table import Table
 
 #: The columns of the first table that is printed.
@@ -35,6 +42,13 @@ _SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
 
 #: The columns of the second about diversity; how many kinds may follow.
 _DIVERSITY = {"similarity": "similarity", "copies": "near copies"}
+
+
+#: What a cluster has no use for.
+_AT_HOME = {
+    "n_jobs": "each worker has one thread",
+    "separator": "the files of a folder need none",
+}
 
 
 @parsed
@@ -49,7 +63,8 @@ def _count(value: str) -> int | str:
 @click.command(
     epilog="\b\nvariegate evaluate test.parquet --model model.json --relevance score\n"
     "variegate evaluate test.parquet --model model.json --train train.parquet --k 5\n"
-    "variegate evaluate test.parquet --model tuned.json --model mle.json"
+    "variegate evaluate test.parquet --model tuned.json --model mle.json\n"
+    "variegate evaluate test/ --model model.json --cluster tcp://10.0.0.1:8786"
 )
 @click.argument("table", type=PATH)
 @click.option(
@@ -97,6 +112,7 @@ def _count(value: str) -> int | str:
 @SEPARATOR
 @MEMORY
 @JOBS
+@cluster_options()
 @json_option(help="JSON instead of a table.")
 def evaluate(
     table: Path,
@@ -109,6 +125,7 @@ def evaluate(
     cost: str | None,
     memory: int,
     n_jobs: int,
+    cluster: Cluster | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -125,7 +142,13 @@ def evaluate(
             f"{table} is what is judged by: name another table for --train"
         )
 
-    source = open_table(table, separator)
+    if cluster is not None:
+        refuse_on_cluster(_AT_HOME)
+        if len(models) > 1:
+            raise click.UsageError(
+                "a cluster judges one --model at a time: give one, or leave out "
+                "--cluster or --workers"
+            )
     others = {str(path): load_selector(path, memory, n_jobs) for path in models}
     if len(others) < len(models):
         raise click.UsageError("a model cannot be compared with itself: name each once")
@@ -137,10 +160,17 @@ def evaluate(
         )
     first = others.pop(name)
     methods = () if methods == ("none",) else methods
-    with notes(), stage_progress() as progress:
-        given |= {"methods": methods, "relevance": relevance, "progress": progress}
-        given["train"] = train and _training_table(train, separator)
-        result = first.evaluate(source, others=others, name=name, **given)
+    given |= {"methods": methods, "relevance": relevance, "name": name}
+    with notes():
+        if cluster is not None:
+            result = _evaluate_on(cluster, first, table, train, **given)
+        else:
+            source = open_table(table, separator)
+            given["train"] = train and _training_table(train, separator)
+            with stage_progress() as progress:
+                result = first.evaluate(
+                    source, others=others, progress=progress, **given
+                )
     if methods and relevance is None and first.columns_.relevance is None:
         # Not before, so that what is wrong is said in one line.
         guessed = first.default_relevance()
@@ -155,6 +185,27 @@ def evaluate(
             "\n--train TABLE adds rivals whose relevance scikit-learn learns from a "
             "labelled table"
         )
+
+
+def _evaluate_on(
+    cluster: Cluster, selector: TableSelector, table: Path, train: Path | None,
+    **given: Any,
+) -> Evaluation:  # fmt: skip
+    """Compare on the files of a folder, on a cluster."""
+    from variegate.tables.folder.judging import evaluate_folder
+
+    folder = cluster.folder(table)
+    given["train"] = train and cluster.folder(train)
+    given["skip_unreadable"] = cluster.skip_unreadable
+    with cluster.engine() as (engine, progress):
+        found = evaluate_folder(selector, folder, engine, progress=progress, **given)
+    note_unreadable(found.unreadable)
+    if found.n_groups < found.n_in_all:
+        note(
+            f"judged by {found.n_groups:,} of {found.n_in_all:,} groups, drawn at "
+            "random"
+        )
+    return found
 
 
 def _training_table(path: Path, separator: str | None) -> Table:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -13,6 +14,13 @@ from variegate.application.table_defaults import (
     KERNELS,
     MISSING,
     default_estimator,
+)
+from variegate.cli.cluster_options import (
+    Cluster,
+    cluster_options,
+    note_unreadable,
+    refuse_elsewhere,
+    refuse_on_cluster,
 )
 from variegate.cli.learning_options import OUT
 from variegate.cli.notes import notes
@@ -25,7 +33,7 @@ from variegate.cli.paths import (
     refuse_to_replace,
 )
 from variegate.cli.progress import stage_progress
-from variegate.cli.results import echo_json, say, say_written
+from variegate.cli.results import Interrupted, echo_json, say, say_written
 from variegate.cli.table_options import (
     JOBS,
     JSON,
@@ -37,12 +45,14 @@ from variegate.cli.table_options import (
     need_tables,
     open_table,
 )
-from variegate.cli.values import NAMES, POSITIVE, Number
+from variegate.cli.values import NAMES, POSITIVE, SIZE, Number
 
 if TYPE_CHECKING:
     from variegate.tables.columns import Columns
+    from variegate.tables.folder.files import FolderTable
     from variegate.tables.report import Report
     from variegate.tables.selector import TableSelector
+    from variegate.tables.table import Table
 
 #: Parts of a table that have an option.
 _COLUMNS = (
@@ -51,6 +61,15 @@ _COLUMNS = (
 )  # fmt: skip
 
 _DEFAULT = default_estimator()
+#: Options that are for a cluster only, and those that it has no use for.
+_ON_CLUSTER = ("checkpoint", "first_passes", "worker_cache")
+_AT_HOME = {
+    "n_jobs": "each worker has one thread",
+    "device": "workers learn on their CPUs",
+    "n_epochs": "--first-passes is for them",
+    "separator": "the files of a folder need none",
+}
+
 _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
 
 
@@ -58,7 +77,8 @@ _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
     epilog="\b\nvariegate fit train.parquet --group query --label chosen \\\n"
     "    --quality score,freshness --similarity embedding -o model.json\n"
     "variegate fit train.parquet --columns columns.toml --tune \\\n"
-    "    --target-recall 0.8 -o model.json --html report.html"
+    "    --target-recall 0.8 -o model.json --html report.html\n"
+    "variegate fit train/ --columns columns.toml --workers 8 -o model.json"
 )
 @click.argument("table", type=PATH)
 @OUT
@@ -150,6 +170,22 @@ _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
     help="Where models are learned: cuda for a GPU, cuda:1 for the second, auto for a "
     "GPU where there is one, cpu for PyTorch there. All but auto need the extra torch.",
 )  # fmt: skip
+@cluster_options()
+@output_option(
+    "--checkpoint",
+    help="On a cluster, where it is kept what was finished, so that the command goes "
+    "on if it is run again; by default beside -o. It is gone at the end.",
+)
+@click.option(
+    "--first-passes", type=click.IntRange(min=0), metavar="N",
+    help="On a cluster, passes over the groups by stochastic gradients before the "
+    "others; by default one for more than 10,000,000 groups.",
+)  # fmt: skip
+@click.option(
+    "--worker-cache", type=SIZE, metavar="SIZE",
+    help="On a cluster, memory in which each worker keeps features; what it cannot "
+    "keep goes to its disk.  [default: 384MB]",
+)  # fmt: skip
 @output_option("--html", help="Write a report, as one page.")
 @click.option(
     "--report", type=FOLDER, metavar="DIR",
@@ -166,6 +202,7 @@ def fit(
     out: Path,
     separator: str | None,
     columns_file: Path | None,
+    cluster: Cluster | None,
     html: Path | None,
     report: Path | None,
     show: tuple[str, ...] | None,
@@ -175,29 +212,121 @@ def fit(
 ) -> None:
     """Learn from a table which rows of each group to choose.
 
-    TABLE is a Parquet, CSV, JSON-lines or Arrow file, and may be larger than memory.
-    Some groups are held out, and how well the model does on them is reported.
+    TABLE is a Parquet, CSV, JSON-lines or Arrow file, or a folder of Parquet or Arrow
+    files, and may be larger than memory. Some groups are held out, and how well the
+    model does on them is reported.
+
+    On a cluster, TABLE is a folder, and each of its groups lies in one file.
     """
     need_tables()
-    from variegate.tables.report.gathering import check_report_columns
-
     _refuse_outputs(table, out, html, report, force)
     parts = {part: given.pop(part) for part in (*_COLUMNS, "missing")}
+    how = {name: given.pop(name) for name in _ON_CLUSTER}
     columns = columns_of(columns_file, **parts)
-    source = open_table(table, separator)
-    check_report_columns(source, None, show)
     selector = _selector(columns, given)
-    with notes(), stage_progress() as progress:
-        selector.fit(source, progress=progress)
-        selector.save(out)
-        if html is not None or report is not None:
-            made = selector.report(source, None, show, str(out), progress)
+    shown = _Shown(out, show, html is not None or report is not None)
+    with notes():
+        if cluster is None:
+            refuse_elsewhere(*_ON_CLUSTER)
+            made = _fit_here(selector, open_table(table, separator), shown)
+        else:
+            refuse_on_cluster(_AT_HOME)
+            made = _fit_on(cluster, selector, cluster.folder(table), shown, **how)
+        if made is not None:
             _write(made, html, report)
     if as_json:
         echo_json(selector.describe().numbers)
     else:
         say(str(selector.describe()))
     say_written(out, html, report)
+
+
+class _Shown(NamedTuple):
+    """Where the model goes, and what a report shows if one is wanted."""
+
+    out: Path
+    columns: tuple[str, ...] | None
+    is_reported: bool
+
+
+def _fit_here(selector: TableSelector, table: Table, shown: _Shown) -> Report | None:
+    """Learn, write the model, and return a report if one is wanted."""
+    from variegate.tables.report.gathering import check_report_columns
+
+    check_report_columns(table, None, shown.columns)
+    with stage_progress() as progress:
+        selector.fit(table, progress=progress)
+        selector.save(shown.out)
+        if not shown.is_reported:
+            return None
+        return selector.report(table, None, shown.columns, str(shown.out), progress)
+
+
+def _fit_on(
+    cluster: Cluster,
+    selector: TableSelector,
+    table: FolderTable,
+    shown: _Shown,
+    *,
+    checkpoint: Path | None,
+    first_passes: int | None,
+    worker_cache: int | None,
+) -> Report | None:
+    """Do the same on a cluster."""
+    from variegate.partitions import Limits
+    from variegate.tables.folder.learning import learn_folder
+    from variegate.tables.folder.reporting import report_folder
+    from variegate.tables.report.gathering import check_report_columns
+
+    check_report_columns(table, None, shown.columns)
+    out = shown.out
+    journal = checkpoint or out.with_name(f"{out.name}.journal")
+    limits = Limits() if worker_cache is None else Limits(memory=worker_cache)
+    with _kept(journal), cluster.engine() as (engine, progress):
+        learn_folder(
+            selector,
+            table,
+            engine,
+            progress=progress,
+            journal=journal,
+            first_passes=first_passes,
+            limits=limits,
+            skip_unreadable=cluster.skip_unreadable,
+        )
+        selector.save(out)
+        note_unreadable(selector.training_["folder"]["unreadable"])
+        if not shown.is_reported:
+            return None
+        return report_folder(
+            selector,
+            table,
+            engine,
+            show=shown.columns,
+            model=str(out),
+            skip_unreadable=cluster.skip_unreadable,
+            progress=progress,
+        )
+
+
+@contextmanager
+def _kept(journal: Path) -> Iterator[None]:
+    """Say what is kept of a run that was interrupted; nothing of one that cannot be."""
+    from variegate.application.refusal import RefusalError
+
+    is_new = not journal.exists()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not journal.exists():
+            raise
+        raise Interrupted(
+            f"run it again, and it goes on from what is in {journal}"
+        ) from None
+    except RefusalError:
+        # With other settings, or another table, it would be that of another run.
+        if is_new:
+            journal.unlink(missing_ok=True)
+        raise
 
 
 def _refuse_outputs(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from variegate.application import table_defaults
+from variegate.cli.cluster_options import Cluster, cluster_options
 from variegate.cli.paths import FOLDER, FORCE, PATH
 from variegate.cli.progress import stage_progress
 from variegate.cli.results import Interrupted, echo_json, say, say_written
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="\b\nvariegate gather logs/ -o gathered/ --group query\n"
-    "variegate gather logs/ -o gathered/ --group query --rows 1000000 --memory 4GB"
+    "variegate gather logs/ -o gathered/ --group query --rows 1000000 --memory 4GB\n"
+    "variegate gather logs/ -o gathered/ --group query --workers 8"
 )
 @click.argument("folder", type=PATH, metavar="DIR")
 @click.option(
@@ -43,8 +46,9 @@ if TYPE_CHECKING:
 @click.option(
     "--memory", type=SIZE, default=f"{table_defaults.MEMORY >> 20}MB",
     show_default=True, metavar="SIZE",
-    help="Most memory for rows; it is no bound for files or groups.",
+    help="Most memory for rows, of each worker; it is no bound for files or groups.",
 )  # fmt: skip
+@cluster_options(skip_unreadable=False)
 @FORCE
 @JSON
 def gather(
@@ -54,6 +58,7 @@ def gather(
     files: int | None,
     rows: int | None,
     memory: int,
+    cluster: Cluster | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -76,18 +81,23 @@ def gather(
             f"{out} is not empty: name another folder, or replace its tables with "
             "--force"
         )
+    work = partial(
+        gather_folder,
+        folder,
+        out,
+        group=group,
+        n_files=files,
+        rows_a_file=rows,
+        memory=memory,
+        replace=force,
+    )
     try:
-        with stage_progress() as progress:
-            gathered = gather_folder(
-                folder,
-                out,
-                group=group,
-                n_files=files,
-                rows_a_file=rows,
-                memory=memory,
-                replace=force,
-                progress=progress or ignore,
-            )
+        if cluster is None:
+            with stage_progress() as progress:
+                gathered = work(progress=progress or ignore)
+        else:
+            with cluster.engine() as (engine, told):
+                gathered = work(engine=engine, progress=told)
     except KeyboardInterrupt:
         raise Interrupted("run it again, and it goes on from where it was") from None
     if as_json:

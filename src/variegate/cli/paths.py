@@ -25,15 +25,24 @@ def _writable(
     context: click.Context, parameter: click.Parameter, value: Path | None
 ) -> Path | None:
     """Refuse now what would fail after the work."""
-    if value is None:
-        return None
-    if not value.parent.is_dir():
-        raise click.BadParameter(
-            f"cannot write {value}: there is no folder {value.parent}"
-        )
-    if value.exists() and not value.is_file():
-        raise click.BadParameter(f"cannot write {value}: it is no plain file")
+    if value is not None:
+        check_writable(value)
     return value
+
+
+def check_writable(
+    path: Path, *, is_folder: bool = False, option: str | None = None
+) -> None:
+    """Refuse a file, or a folder, that could not be written."""
+    if not path.parent.is_dir():
+        raise click.BadParameter(
+            f"cannot write {path}: there is no folder {path.parent}", param_hint=option
+        )
+    if path.exists() and not (path.is_dir() if is_folder else path.is_file()):
+        wanted = "folder" if is_folder else "plain file"
+        raise click.BadParameter(
+            f"cannot write {path}: it is no {wanted}", param_hint=option
+        )
 
 
 #: An option that names a file to write.

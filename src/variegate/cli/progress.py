@@ -21,7 +21,7 @@ Stage = Callable[[str, int, int], None]
 
 #: Called with what is being done, how far it is and where it ends if that is known,
 #: and a note.
-_Show = Callable[[str, float, float | None, str], None]
+Show = Callable[[str, float, float | None, str], None]
 
 #: Seconds before anything is shown.
 PATIENCE = 2.0
@@ -49,6 +49,13 @@ def stage_progress() -> Iterator[Stage | None]:
 
 
 @contextmanager
+def noted_progress() -> Iterator[Show | None]:
+    """Yield a callback ``(stage, done, total, note)``, or None where nobody watches."""
+    with _line() as show:
+        yield show
+
+
+@contextmanager
 def video_progress(label: str, video: Path) -> Iterator[Position | None]:
     """Yield a callback that shows how far a video is read, where one is watching."""
     with _line() as show:
@@ -71,7 +78,7 @@ def video_progress(label: str, video: Path) -> Iterator[Position | None]:
 
 
 @contextmanager
-def _line() -> Iterator[_Show | None]:
+def _line() -> Iterator[Show | None]:
     """Yield what shows one line, which is wiped at the end; None where none is seen."""
     if not sys.stderr.isatty():
         yield None
