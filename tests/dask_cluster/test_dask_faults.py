@@ -91,7 +91,7 @@ def test_a_worker_killed_and_then_all_of_them(small, tmp_path):
 
 
 def test_an_item_for_which_memory_does_not_suffice_is_named(small):
-    # Within 2 minutes: half a dozen of workers, one after another.
+    # Half a dozen of workers, one after another: 39 s on two busy cores.
     engine = DaskEngine(small)
     start = time.monotonic()
     with pytest.raises(
@@ -100,7 +100,7 @@ def test_an_item_for_which_memory_does_not_suffice_is_named(small):
         "have reached their limit of memory: give workers more memory",
     ):
         engine.tree_sum(tasks.wants_memory, list(range(6)), tasks.add)
-    assert time.monotonic() - start < 120
+    assert time.monotonic() - start < 300
     assert engine.tree_sum(abs, [1, 2], tasks.add) == 3  # the cluster lives on
 
 
