@@ -2,15 +2,17 @@
 
 An evaluation of the objective by W workers, over G groups of n rows in F files, takes
 
-    seconds = G t(n) / W * (how uneven the shares are) + a + b T(F, W)
+    seconds = (G t(n) + c F) / W * (how uneven the shares are) + a + b T(F, W)
 
 - t(n) = t1 n + t2 n^2 + t3 n^3, seconds a group, by kernel;
+- c: what a worker adds for each file;
 - a + b T: what the driver and the scheduler add for T tasks, one for each file, or for
   eight of them where there are plenty, and those that add up.
 
 The first evaluation also reads: G r(n) / W more, with r(n) = r1 n + r2 n^2.  Numbers
-are fitted to measurements in one process (t, r) and with sums of nothing on two workers
-(a, b), and tried on a size and a number of files that were not among them.
+are fitted to measurements in one process (t, r) and with files of hardly any groups on
+two workers (a, b, c), and tried on a size and a number of files that were not among
+them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ from math import ceil
 import numpy as np
 from cluster_tools import (
     Recorder,
-    constant,
     loopback_bytes,
     make_folder,
     selector,
@@ -60,6 +61,7 @@ class Costs:
     stored: float
     fixed: float
     task: float
+    file: float
     bytes_task: float = 0.0
 
     def group(self, kernel, n):
@@ -73,7 +75,7 @@ class Costs:
     def compute(self, kernel, n, n_groups, n_files, n_workers):
         """Return the seconds of the worker with the largest share."""
         share = ceil(n_files / n_workers) / n_files
-        return n_groups * self.group(kernel, n) * share
+        return (n_groups * self.group(kernel, n) + n_files * self.file) * share
 
     def overhead(self, n_files, n_workers):
         """Return the seconds of driver and scheduler."""
@@ -143,19 +145,18 @@ def one_process(place, n_rows, max_iter):
     return found, stored
 
 
-def overheads(engine, n_workers):
-    """Measure sums of nothing, by the number of tasks."""
-    tasks, seconds = [], []
-    for n_items in (8, 32, 64, 256, 1024):
-        times = []
-        for _ in range(5):
-            started = time.perf_counter()
-            engine.tree_sum(constant(N_NUMBERS + 10), range(n_items), np.add)
-            times.append(time.perf_counter() - started)
-        tasks.append(n_tasks(n_items, n_workers))
-        seconds.append(float(np.median(times)))
-        print(f"{n_items} items, {tasks[-1]} tasks: {1e3 * seconds[-1]:.1f} ms")
-    return fitted(np.column_stack([np.ones(len(tasks)), tasks]), np.array(seconds))
+def overheads(place, engine, n_workers, max_iter):
+    """Measure files of hardly any groups; return a, b and c."""
+    columns, seconds = [], []
+    for n_files in (8, 32, 96, 256, 512):
+        folder = place / f"files-{n_files}"
+        make_folder(folder, 2 * n_files, n_files, 6, N_NUMBERS - 3)
+        evaluations = learned(engine, folder, "linear", max_iter)
+        seconds.append(float(np.median([one.seconds for one in evaluations[1:]])))
+        tasks = n_tasks(n_files, n_workers)
+        columns.append([1.0, tasks, ceil(n_files / n_workers)])
+        print(f"{n_files} files, {tasks} tasks: {1e3 * seconds[-1]:.1f} ms", flush=True)
+    return fitted(np.array(columns), np.array(seconds))
 
 
 def fitted(columns, values):
@@ -183,7 +184,7 @@ def model(place, n_groups, max_iter):
     with local_cluster(2) as client:
         engine = DaskEngine(client)
         warm_up(place, engine)
-        fixed, task = overheads(engine, 2)
+        fixed, task, file = overheads(place, engine, 2, max_iter)
         costs = Costs(
             {kernel: by_size(kernel, 0, 3) for kernel in KERNELS},
             {kernel: by_size(kernel, 1, 2) for kernel in KERNELS},
@@ -191,9 +192,10 @@ def model(place, n_groups, max_iter):
             stored,
             fixed,
             task,
+            file,
         )
         folder = place / "unseen"
-        make_folder(folder, 3 * n_rows // UNSEEN, N_FILES, UNSEEN, N_NUMBERS - 3)
+        make_folder(folder, 6 * n_rows // UNSEEN, N_FILES, UNSEEN, N_NUMBERS - 3)
         for kernel in KERNELS:
             tried(costs, engine, folder, kernel, max_iter)
     table(costs)
@@ -238,7 +240,8 @@ def table(costs):
     print(f"| bytes kept a group of {ROWS} | {cells} |")
     print(
         f"\na = {1e3 * costs.fixed:.1f} ms, b = {1e3 * costs.task:.2f} ms a task, "
-        f"{costs.bytes_task:,.0f} bytes a task, {costs.stored:.0f} bytes a row stored"
+        f"c = {1e3 * costs.file:.2f} ms a file, {costs.bytes_task:,.0f} bytes a task, "
+        f"{costs.stored:.0f} bytes a row stored"
     )
     for kernel in KERNELS:
         _extended(costs, kernel)

@@ -180,6 +180,8 @@ def test_the_checkpoint_can_be_named(variegate, cluster, tmp_path, monkeypatch):
     assert fails(variegate(*other), "kept is the checkpoint of another run", "l2")
     succeeds(variegate(*fit))
     assert not (tmp_path / "kept").exists()
+    same = ("fit", "train", *FIT, *cluster, "-o", "b.json", "--checkpoint", "b.json")
+    assert fails(variegate(*same), "b.json is for the model: name another for --check")
     (tmp_path / "kept").write_text("my notes")
     assert fails(variegate(*fit, "--force"), "kept is not a journal")
     assert (tmp_path / "kept").read_text() == "my notes"
@@ -197,6 +199,18 @@ def test_what_cannot_be_learned_leaves_no_checkpoint(variegate, cluster, tmp_pat
     fit = ("fit", "train", *FIT, "--quality", "scroe", *cluster, "-o", "a.json")
     assert fails(variegate(*fit), "scroe")
     assert names_in(tmp_path) == ["model.json", "train"]
+
+
+def test_the_checkpoint_stays_until_the_model_is_there(
+    variegate, cluster, tmp_path, monkeypatch
+):
+    fit = ("fit", "train", *FIT, *cluster, "-o", "a.json")
+    with monkeypatch.context() as patched:
+        patched.setattr(vg.tables.TableSelector, "save", stop)
+        assert variegate(*fit)[0] == 130
+    assert (tmp_path / "a.json.journal").exists()
+    succeeds(variegate(*fit))
+    assert not (tmp_path / "a.json.journal").exists()
 
 
 # Progress -----------------------------------------------------------------------------
@@ -238,6 +252,7 @@ def test_a_file_that_cannot_be_read(variegate, cluster, tmp_path):
 def test_nobody_answers(variegate):
     fit = ("fit", "train", *FIT, "--cluster", "tcp://127.0.0.1:9", "--timeout", 1)
     assert fails(variegate(*fit, "-o", "a.json"), "no scheduler answers at tcp://127")
+    assert not os.path.exists("a.json.journal")
 
 
 def test_a_cluster_without_workers(variegate, tmp_path):

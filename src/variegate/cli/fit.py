@@ -274,15 +274,21 @@ def _fit_on(
 ) -> Report | None:
     """Do the same on a cluster."""
     from variegate.partitions import Limits
-    from variegate.tables.folder.learning import learn_folder
+    from variegate.tables.folder.learning import journal_of, learn_folder
     from variegate.tables.folder.reporting import report_folder
     from variegate.tables.report.gathering import check_report_columns
 
     check_report_columns(table, None, shown.columns)
     out = shown.out
-    journal = checkpoint or out.with_name(f"{out.name}.journal")
+    path = checkpoint or out.with_name(f"{out.name}.journal")
+    if path.resolve() == out.resolve():
+        raise click.UsageError(f"{out} is for the model: name another for --checkpoint")
     limits = Limits() if worker_cache is None else Limits(memory=worker_cache)
-    with _kept(journal), cluster.engine() as (engine, progress):
+    with (
+        _kept(path),
+        cluster.engine() as (engine, progress),
+        journal_of(selector, table, path) as journal,
+    ):
         learn_folder(
             selector,
             table,
@@ -294,6 +300,7 @@ def _fit_on(
             skip_unreadable=cluster.skip_unreadable,
         )
         selector.save(out)
+        journal.remove()
         note_unreadable(selector.training_["folder"]["unreadable"])
         if not shown.is_reported:
             return None
@@ -311,8 +318,6 @@ def _fit_on(
 @contextmanager
 def _kept(journal: Path) -> Iterator[None]:
     """Say what is kept of a run that was interrupted; nothing of one that cannot be."""
-    from variegate.application.refusal import RefusalError
-
     is_new = not journal.exists()
     try:
         yield
@@ -322,7 +327,7 @@ def _kept(journal: Path) -> Iterator[None]:
         raise Interrupted(
             f"run it again, and it goes on from what is in {journal}"
         ) from None
-    except RefusalError:
+    except ValueError:
         # With other settings, or another table, it would be that of another run.
         if is_new:
             journal.unlink(missing_ok=True)

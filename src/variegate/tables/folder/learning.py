@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
     from variegate.tables.selector import TableSelector
 
-__all__ = ["learn_folder"]
+__all__ = ["journal_of", "learn_folder"]
 
 #: Groups that models for groups elsewhere are learned from, where all are too many.
 _MAX_ELSEWHERE = 500
@@ -151,11 +151,18 @@ def _opened(
     if isinstance(journal, Journal):
         yield journal
         return
-    files = hashlib.sha256(repr(table.partitions).encode()).hexdigest()
-    run = {"variegate": __version__, "files": files, **_settings(selector)}
-    with Journal(journal, run) as book:
+    with journal_of(selector, table, journal) as book:
         yield book
         book.remove()
+
+
+def journal_of(
+    selector: TableSelector, table: FolderTable, path: str | Path | None
+) -> Journal:
+    """Open the journal of a run, for who keeps it until the model is written."""
+    files = hashlib.sha256(repr(table.partitions).encode()).hexdigest()
+    run = {"variegate": __version__, "files": files, **_settings(selector)}
+    return Journal(path, run)
 
 
 def _settings(selector: TableSelector) -> dict[str, str]:
