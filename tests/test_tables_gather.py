@@ -376,6 +376,36 @@ class Sending(Serial):
         yield from super().map(function, pickle.loads(pickle.dumps(items)), progress)
 
 
+class Weighing(Serial):
+    """Tells how large the items are that it is given."""
+
+    def __init__(self):
+        self.n_bytes = []
+
+    def map(self, function, items, progress=lambda n_done, n_items: None):
+        self.n_bytes += [len(pickle.dumps(item)) for item in items]
+        yield from super().map(function, items, progress)
+
+
+def test_what_a_worker_is_told_does_not_grow_with_the_files(tmp_path):
+    weights = []
+    for n_files in (2, 60):
+        source = write_folder(tmp_path / f"in{n_files}", cut(scattered(), n_files))
+        engine, out = Weighing(), tmp_path / f"out{n_files}"
+        gather(source, out, group="query", n_files=2, engine=engine)
+        check_gathered(read_folder(out), scattered())
+        weights.append(max(engine.n_bytes))
+    assert weights[1] < weights[0] + 20
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    source = write_folder(tmp_path / "in", cut(scattered(), 3))
+    (tmp_path / "out").mkdir()
+    gather(source, tmp_path / "out", group="query")
+    check_gathered(read_folder(tmp_path / "out"), scattered())
+    assert names_in(tmp_path) == ["in", "out"]
+
+
 def test_killed_twice_and_run_again(tmp_path, monkeypatch):
     table = scattered(2000, 100)
     source = write_folder(tmp_path / "in", cut(table, 5))

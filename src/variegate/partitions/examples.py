@@ -24,6 +24,7 @@ from variegate.partitions.journal import Journal
 from variegate.partitions.partition import Partition
 from variegate.partitions.source import Reader, Source, reader_of
 from variegate.partitions.survey import Survey, survey_of
+from variegate.partitions.tree import add_in_tree
 from variegate.streaming import Example
 
 __all__ = ["PartitionedExamples"]
@@ -112,10 +113,12 @@ class PartitionedExamples:
         """Sizes and features of all examples."""
 
         def make() -> bytes:
-            found: Survey = self.engine.tree_sum(
-                partial(survey_of, self.reader), self.source.partitions, _together
+            # Added up here: with a number for every example, the sum of all could be
+            # more than a worker has room for.
+            parts = self.engine.map(
+                partial(survey_of, self.reader), self.source.partitions
             )
-            return found.to_bytes()
+            return add_in_tree(_together, parts).to_bytes()
 
         key = f"survey {self.source.key}"
         survey = Survey.from_bytes(self.journal.remember(key, make))

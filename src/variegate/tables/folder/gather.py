@@ -153,33 +153,28 @@ def _work(
     """Do what is not done yet; return rows and groups of every file."""
     deal, items = partial(_deal, plan), list(enumerate(partitions))
     try:
-        dealt = list(engine.map(deal, items, partial(progress, "dealing out")))
+        n_read = sum(engine.map(deal, items, partial(progress, "dealing out")))
     except PartitionError as error:
         raise TableFileError(str(error)) from error
-    n_buckets = plan.buckets_a_file
-    tasks = [
-        (number, [p.of(number * n_buckets, (number + 1) * n_buckets) for p in dealt])
-        for number in range(plan.n_files)
-    ]
+    # What is to be read for a file is looked up by whoever writes it: a list of pieces
+    # of every file for every file would not fit here.
+    tasks = [(number, len(items)) for number in range(plan.n_files)]
     counts = list(
         engine.map(partial(_write, plan), tasks, partial(progress, "writing"))
     )
-    n_read = sum(pieces.n_rows for pieces in dealt)
     n_written = sum(n_rows for n_rows, _ in counts)
     if n_written != n_read:
         raise TableError(f"{n_read:,} rows were read, but {n_written:,} written")
     return counts
 
 
-def _deal(plan: Plan, item: tuple[int, Partition]) -> Pieces:
-    """Deal out the rows of a file, unless that is done."""
+def _deal(plan: Plan, item: tuple[int, Partition]) -> int:
+    """Deal out the rows of a file, unless that is done; return how many they are."""
     number, partition = item
-    path = plan.dealt / f"{number:05}.arrow"
-    index = path.with_suffix(".npy")
+    path, index = plan.dealt_from(number)
     if index.exists():
         partition.check_unchanged()
-        slices = np.load(index)
-        return Pieces(str(path), slices, np.arange(len(slices)))
+        return _dealt(plan, number).n_rows
     bounds = even_bounds(plan.n_files * plan.buckets_a_file)
     rows = _hashed(plan, partition)
     pieces = deal_out(rows, path, plan.stored_schema, bounds, plan.memory)
@@ -187,7 +182,14 @@ def _deal(plan: Plan, item: tuple[int, Partition]) -> Pieces:
     stored = io.BytesIO()
     np.save(stored, pieces.slices)
     write_atomic(index, stored.getvalue())
-    return pieces
+    return pieces.n_rows
+
+
+def _dealt(plan: Plan, number: int) -> Pieces:
+    """Return the rows of a file that are dealt out."""
+    path, index = plan.dealt_from(number)
+    slices = np.load(index)
+    return Pieces(str(path), slices, np.arange(len(slices)))
 
 
 def _hashed(plan: Plan, partition: Partition) -> Iterator[Hashed]:
@@ -203,17 +205,22 @@ def _hashed(plan: Plan, partition: Partition) -> Iterator[Hashed]:
         first += batch.num_rows
 
 
-def _write(plan: Plan, task: tuple[int, list[Pieces]]) -> tuple[int, int]:
-    """Write the groups of some buckets to a file; return how many rows and groups."""
-    number, pieces = task
+def _write(plan: Plan, task: tuple[int, int]) -> tuple[int, int]:
+    """Write the groups of some buckets to a file; return how many rows and groups.
+
+    ``task`` is the number of the file, and that of all that were dealt out.
+    """
+    number, n_dealt = task
     found = written(plan, number)
     if found is not None:
         return found
     merging = Merging(plan.stored_schema, plan.group, plan.memory, plan.dealt)
+    first = number * plan.buckets_a_file
+    end = first + plan.buckets_a_file
+    pieces = [_dealt(plan, k).of(first, end) for k in range(n_dealt)]
     if any(piece.n_rows for piece in pieces):
-        first = number * plan.buckets_a_file
         with table_writer(plan.files / plan.name_of(number), plan.schema) as write:
-            for bucket in range(first, first + plan.buckets_a_file):
+            for bucket in range(first, end):
                 here = [piece.of(bucket, bucket + 1) for piece in pieces]
                 for batch in merging.batches(here):
                     write(batch.cast(plan.schema))

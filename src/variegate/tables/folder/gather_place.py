@@ -73,9 +73,12 @@ def put_in_place(plan: Plan, out: Path) -> None:
     """Let the finished files appear as the folder, all at once."""
     out = out.resolve()
     shutil.rmtree(plan.dealt, ignore_errors=True)
-    if out.exists() and any(out.iterdir()):
+    if out.exists():
         # Two steps: a process that is killed between them does the second next time.
-        os.rename(out, plan.hidden / "replaced")
+        if any(out.iterdir()):
+            os.rename(out, plan.hidden / "replaced")
+        else:
+            out.rmdir()  # which not every system replaces
     os.rename(plan.files, out)
     shutil.rmtree(plan.hidden)
 

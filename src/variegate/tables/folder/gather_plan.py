@@ -95,6 +95,11 @@ class Plan:
         """Where rows lie that are dealt out."""
         return self.hidden / "dealt"
 
+    def dealt_from(self, number: int) -> tuple[Path, Path]:
+        """Return where the rows of a file lie that are dealt out, and their index."""
+        path = self.dealt / f"{number:05}.arrow"
+        return path, path.with_suffix(".npy")
+
     @property
     def files(self) -> Path:
         """Where the files are written."""
