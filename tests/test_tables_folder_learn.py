@@ -10,7 +10,12 @@ import variegate as vg
 from folder_instances import COLUMNS, Pickling, cut, folder_of, some_table, write_folder
 from table_instances import with_column
 from variegate import load
-from variegate.partitions import PartitionError, Serial, UnreadablePartitionError
+from variegate.partitions import (
+    Journal,
+    PartitionError,
+    Serial,
+    UnreadablePartitionError,
+)
 from variegate.solvers.checkpoint import CheckpointError
 from variegate.tables import Columns, FolderTable, TableError, TableSelector
 from variegate.tables.folder import judging
@@ -301,14 +306,31 @@ def test_a_run_that_was_killed_goes_on_with_the_same_bits(folder, tmp_path):
     assert engine.n_sums + n_done == counting.n_sums
 
 
-def test_a_seed_is_drawn_once(folder, tmp_path):
+@pytest.mark.parametrize("make", [lambda _: None, np.random.RandomState])
+def test_a_seed_is_drawn_once(folder, tmp_path, make):
     journal = tmp_path / "journal"
-    first = TableSelector(**LINEAR | {"random_state": None})
+    first, second = (
+        TableSelector(**LINEAR | {"random_state": make(seed)}) for seed in (1, 2)
+    )
     with pytest.raises(KilledError):
         learn_folder(first, folder, Mortal(1), journal=journal)
-    second = clone(first)
     learn_folder(second, folder, Serial(), journal=journal)
     assert second.seed_ == first.seed_
+
+
+def test_several_runs_in_one_journal_are_told_apart(folder):
+    journal = Journal()
+    for settings in ({"validation_fraction": 0.3}, {"similarity": None}, {}):
+        settings = LINEAR | settings
+        there = TableSelector(**settings)
+        learn_folder(there, folder, Serial(), journal=journal)
+        alone = learn_folder(TableSelector(**settings), folder, Serial())
+        assert there.training_ == alone.training_
+        assert (there.model_.theta_ == alone.model_.theta_).all()
+    n_known, engine = len(journal), Mortal()
+    learn_folder(TableSelector(**settings), folder, engine, journal=journal)
+    assert len(journal) == n_known
+    assert engine.n_sums == 0
 
 
 def test_a_journal_of_other_settings_or_files(folder, tmp_path):

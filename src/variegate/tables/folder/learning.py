@@ -30,6 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 
@@ -132,9 +133,9 @@ def learn_folder(
     table = as_folder(folder, skip_unreadable)
     progress = watched(progress, selector.verbose)
     with _opened(journal, selector, table) as book:
-        seed = book.remember("seed", partial(_draw_seed, selector))
-        selector.seed_ = int(seed)
-        work = _Work(selector, table, engine, book, progress)
+        run = str(joblib.hash([repr(table.partitions), _settings(selector)]))
+        work = _Work(selector, table, engine, book, run, progress)
+        selector.seed_ = int(work.remember("seed", partial(_draw_seed, selector)))
         work.fit(skip_unreadable, first_passes, limits)
     return selector
 
@@ -170,7 +171,7 @@ def _settings(selector: TableSelector) -> dict[str, str]:
     given = selector.get_params(deep=False)
     if selector.estimator is not None:
         given["estimator"] = clone(selector.estimator).set_params(callback=None)
-    if isinstance(selector.random_state, np.random.Generator):
+    if isinstance(selector.random_state, np.random.Generator | np.random.RandomState):
         given["random_state"] = "a generator"  # the seed that it drew is written down
     return {name: repr(value) for name, value in given.items() if name not in _HERE}
 
@@ -183,7 +184,13 @@ class _Work:
     table: FolderTable
     engine: Engine
     journal: Journal
+    #: Tells this fit from others in the same journal.
+    run: str
     progress: Progress
+
+    def remember(self, what: str, make: Callable[[], bytes]) -> bytes:
+        """Return what the journal knows about this fit, or make it."""
+        return self.journal.remember(f"{what} {self.run}", make)
 
     def fit(
         self, skip_unreadable: bool, first_passes: int | None, limits: Limits | None
@@ -234,7 +241,7 @@ class _Work:
                 found = self.engine.map(find, self.table.partitions)
                 return repr(max(found)).encode()
 
-            last = float(self.journal.remember(f"newest {name}", make))
+            last = float(self.remember(f"newest {name}", make))
             return as_newest(last, name)
 
         try:
@@ -259,7 +266,7 @@ class _Work:
             ).to_bytes()
 
         key = f"scan, unreadable files left out: {skip_unreadable}"
-        known = self.journal.remember(key, make)
+        known = self.remember(key, make)
         return FolderSurvey.from_bytes(known, self.table, reader)
 
     def _encoding(self, found: FolderSurvey, numbers: IntArray) -> Encoding:
@@ -269,7 +276,7 @@ class _Work:
             encoding = encoding_on(self.engine, found, numbers)
             return json.dumps(encode_encoding(encoding)).encode()
 
-        known = json.loads(self.journal.remember("encoding", make))
+        known = json.loads(self.remember("encoding", make))
         return decode_encoding(known, found.columns.missing)
 
     def _lesson(
