@@ -14,7 +14,9 @@ import time
 from functools import partial
 
 import cluster_tasks as tasks
+import dask
 import pytest
+from distributed import Client, LocalCluster
 from processes import SOURCE, ProcessCluster, is_alive, wait_until
 
 from variegate.dask import (
@@ -177,6 +179,36 @@ def test_no_worker_for_too_long_and_then_some(processes, tmp_path):
         )
         time.sleep(0.5)
         processes.start_worker()
+        assert finish(120).tobytes() == expected()
+
+
+def test_a_scheduler_that_gives_tasks_up_sooner_than_we_do(tmp_path):
+    # One that is told not to wait for workers; the call goes on when there are some.
+    hasty = {"distributed.scheduler.no-workers-timeout": "500ms"}
+    with (
+        dask.config.set(hasty),
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        engine = DaskEngine(client, no_workers_timeout=60)
+        finish = in_background(
+            lambda: engine.tree_sum(slow(tmp_path), ITEMS, tasks.add)
+        )
+        wait_until(lambda: n_begun(tmp_path) > 2)
+        cluster.scale(0)
+        given_up = "no-workers-timeout-exceeded"
+        wait_until(
+            lambda: any(
+                event.get("action") == given_up
+                for _, event in client.get_events("scheduler")
+            )
+        )
+        cluster.scale(1)
         assert finish(120).tobytes() == expected()
 
 

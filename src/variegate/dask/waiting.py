@@ -7,10 +7,11 @@ from concurrent.futures import CancelledError
 from typing import Any, Self
 
 from distributed import Client, Future, KilledWorker
+from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
-from variegate.dask.errors import ClusterError, SchedulerLostError
+from variegate.dask.errors import NoWorkersError, SchedulerLostError
 from variegate.dask.graph import Graph, Key
-from variegate.dask.watch import PERIOD, Watch
+from variegate.dask.watch import PERIOD, RESUME, Watch
 from variegate.partitions.engine import Progress, unwatched
 
 __all__ = ["StrandedError", "Submitted"]
@@ -25,13 +26,19 @@ _FETCH = 10.0
 _ANSWER = 5.0
 
 
-class StrandedError(ClusterError):
-    """The scheduler has tasks that it will give to no worker, though there are some.
+#: Errors of tasks that the scheduler had no worker for, where it is told to give up.
+_GIVEN_UP = (NoValidWorkerError, NoWorkerError)
+
+
+class StrandedError(NoWorkersError):
+    """The scheduler has tasks that it will give to no worker, though there may be some.
 
     A task that should go to a worker of its own goes to another one if that is gone.
     But if at that moment there is no worker at all, the scheduler sets it aside until
     just that worker comes back, which is never: distributed looks at
-    ``allow_other_workers`` when workers go, and not when they come.
+    ``allow_other_workers`` when workers go, and not when they come.  And one that has a
+    ``no-workers-timeout`` gives tasks up when it has had no worker for so long, which
+    may be sooner than the driver does.
     """
 
 
@@ -140,7 +147,9 @@ class Submitted:
             return
         self._n_stranded += "no-worker" in states.values()
         if self._n_stranded > 1:  # not just in between
-            raise StrandedError("workers went and came, and tasks lie between them")
+            raise StrandedError(
+                f"workers went and came, and tasks lie between them; {RESUME}"
+            )
 
     def _fetch(self, futures: list[Future]) -> list[Any]:
         """Bring results here; what is lost on the way is computed again."""
@@ -159,6 +168,8 @@ class Submitted:
                     raise  # computed again, and that failed
                 self._look()
                 seconds *= 2
+            except _GIVEN_UP as error:
+                raise _given_up() from error
             except Exception:
                 self._watch.refuse_if_disconnected()
                 raise
@@ -166,9 +177,18 @@ class Submitted:
     def _raise_error(self, future: Future) -> None:
         try:
             future.result(timeout=_FETCH)
+        except _GIVEN_UP as error:
+            raise _given_up() from error
         except CancelledError:
             self._watch.refuse_if_disconnected()
             raise
+
+
+def _given_up() -> StrandedError:
+    return StrandedError(
+        "the scheduler had no worker for longer than its own no-workers-timeout: start "
+        f"workers, then this again; {RESUME}"
+    )
 
 
 def _with_results(futures: list[Future]) -> list[Future]:

@@ -10,7 +10,7 @@ from distributed import Client
 
 from variegate.dask.errors import NoWorkersError, SchedulerLostError
 
-__all__ = ["PERIOD", "Watch"]
+__all__ = ["PERIOD", "RESUME", "Watch"]
 
 T = TypeVar("T")
 
@@ -20,7 +20,8 @@ PERIOD = 1.0
 #: Seconds that one answer of the scheduler may take; a busy one gets another chance.
 _ANSWER = 5.0
 
-_RESUME = "what was finished is kept, and the same call goes on from there"
+#: How errors end that lose no work.
+RESUME = "what was finished is kept, and the same call goes on from there"
 
 
 class Watch:
@@ -68,7 +69,7 @@ class Watch:
             if time.monotonic() - self._heard > self._scheduler_timeout:
                 raise SchedulerLostError(
                     f"the scheduler at {self._address} has not answered for "
-                    f"{self._scheduler_timeout:.0f} s: {_RESUME}"
+                    f"{self._scheduler_timeout:.0f} s: {RESUME}"
                 ) from error
             return {}
         self._heard = time.monotonic()
@@ -78,7 +79,7 @@ class Watch:
             raise NoWorkersError(
                 f"the cluster at {self._address} has had no worker that takes work for "
                 f"{self._no_workers_timeout:.0f} s{self._paused()}: start workers, "
-                f"then this again; {_RESUME}"
+                f"then this again; {RESUME}"
             )
         return found
 
@@ -107,7 +108,7 @@ class Watch:
         if self._client.status != "running" or self._client.scheduler is None:
             raise SchedulerLostError(
                 f"the scheduler at {self._address} is gone, or the connection to it: "
-                f"{_RESUME}"
+                f"{RESUME}"
             )
 
     @property
