@@ -184,7 +184,7 @@ _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
 @click.option(
     "--worker-cache", type=SIZE, metavar="SIZE",
     help="On a cluster, memory in which each worker keeps features; what it cannot "
-    "keep goes to its disk.  [default: 384MB]",
+    "keep goes to its disk.  [default: 256MB]",
 )  # fmt: skip
 @output_option("--html", help="Write a report, as one page.")
 @click.option(
