@@ -21,7 +21,7 @@ from variegate.partitions import (
     PartitionError,
     UnreadablePartitionError,
 )
-from variegate.solvers import CheckpointError
+from variegate.solvers import CheckpointError, MiniBatch
 from variegate.streaming import write_pairs
 
 
@@ -49,6 +49,17 @@ def test_what_goes_with_lists_is_refused(pairs, folder):
         model.fit(examples, validation=lists(pairs))
     with pytest.raises(ValueError, match="first_passes must be a whole number"):
         PartitionedExamples(PairShards(folder), first_passes=-1)
+
+
+@pytest.mark.parametrize(
+    "held_out", [{"validation_fraction": 0.1}, {"n_validation": 5}, {"patience": 2}]
+)
+def test_nothing_is_held_out_of_files(folder, held_out):
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), solver=MiniBatch(**held_out))
+    with pytest.raises(
+        ValueError, match=rf"MiniBatch\({next(iter(held_out))}=\.\.\.\) is"
+    ):
+        model.fit(PartitionedExamples(PairShards(folder)))
 
 
 def test_ground_sets_that_do_not_fit_together_are_refused(tmp_path, pairs):

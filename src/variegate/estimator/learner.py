@@ -186,6 +186,12 @@ class Learner:
         order = int(generator(seed).integers(2**63))
         if in_batches:
             self.solver.check()
+            for name in ("validation_fraction", "n_validation", "patience"):
+                if getattr(self.solver, name):
+                    raise ValueError(
+                        f"MiniBatch({name}=...) is for lists and streams: of files, no "
+                        "examples are held out"
+                    )
             return [Passes(self.solver.n_epochs, order, self.solver)]
         return [Passes(n_passes, order), self.solver]
 
