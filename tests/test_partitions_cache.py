@@ -140,3 +140,19 @@ def test_threads_read_a_file_at_once():
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_what_nobody_asks_for_any_more_is_not_kept(monkeypatch):
+    monkeypatch.setattr("variegate.partitions.cache._IDLE", 0.3)
+    cache, limits, maker = Cache(), Limits(memory=3 * MB), Maker()
+    for _ in range(5):  # asked for now and then, it stays
+        go_through(cache, limits, maker, 5)
+        time.sleep(0.1)
+    assert maker.made == [0, 1, 2, 3, 4]
+    assert all(cache.bytes_kept())
+    until = time.monotonic() + 30.0
+    while any(cache.bytes_kept()):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    go_through(cache, limits, maker, 5)
+    assert maker.made == 2 * [0, 1, 2, 3, 4]

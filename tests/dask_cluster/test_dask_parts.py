@@ -13,6 +13,7 @@ from dask.local import get_sync
 from hypothesis import given
 from hypothesis import strategies as st
 
+import variegate as vg
 from variegate.dask import UnlikeWorkersWarning, VersionMismatchError
 from variegate.dask.affinity import Affinity
 from variegate.dask.graph import Graph, name_of
@@ -121,7 +122,10 @@ def test_another_numpy_is_warned_of_and_the_same_is_not():
 
 @pytest.mark.parametrize(
     ("missing", "answer"),
-    [("variegate", "missing"), ("variegate.dask.versions", "0.1.0, which knows no")],
+    [
+        ("variegate", "missing"),
+        ("variegate.dask.versions", f"{vg.__version__}, which knows no"),
+    ],
 )
 def test_a_process_with_an_older_variegate_or_none_can_answer(missing, answer):
     described = cloudpickle.dumps(environment_there())

@@ -4,7 +4,8 @@ Every iteration asks for the same partitions in the same order, so the usual rul
 drop what was not used for longest, would always drop what is needed next and keep
 nothing of use once there is more than fits.  Here what is kept stays: what comes when
 memory is full goes to a file, and what comes when that is full, too, is made again each
-time.  Only what belongs to other work, unused for a while, makes room.
+time.  Only what belongs to other work, unused for a while, makes room; and when nothing
+at all was asked for in ten minutes, everything goes.
 
 The file has no name and goes with the process, however that ends.
 """
@@ -16,6 +17,7 @@ import mmap
 import pickle
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +35,10 @@ _ALIGNED = 64
 
 #: Work that was not asked for in so many requests makes room for other work.
 _UNUSED_FOR = 200
+
+#: Seconds after which nothing is kept if nothing was asked for: a worker may outlive by
+#: far the learning that it was asked to help with.
+_IDLE = 600.0
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,8 @@ class Cache:
         self._requests = 0
         self._lock = threading.Lock()
         self._making: dict[tuple[str, Any], threading.Lock] = {}
+        self._last = 0.0
+        self._is_watched = False
 
     def get(self, work: str, key: Any, make: Callable[[], V], limits: Limits) -> V:
         """Return what was kept, or make it and keep it where there is room."""
@@ -161,7 +169,22 @@ class Cache:
             finally:
                 with self._lock:
                     self._making.pop((work, key), None)
+                    self._last = time.monotonic()
+                    if not self._is_watched:
+                        self._is_watched = True
+                        threading.Thread(target=self._watch, daemon=True).start()
         return cast("V", value)
+
+    def _watch(self) -> None:
+        """Wait until nothing was asked for in a while, then keep nothing."""
+        while True:
+            with self._lock:
+                left = self._last + _IDLE - time.monotonic()
+                if left <= 0.0 and not self._making:
+                    self._work.clear()
+                    self._is_watched = False
+                    return
+            time.sleep(max(left, 0.01 * _IDLE))
 
     def forget(self) -> None:
         """Keep nothing."""

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._files import plain
+from variegate._version import __version__
 from variegate.partitions import Engine, Partition
 from variegate.tables.choosing import Choices, choose
 from variegate.tables.damage import TableFileError
@@ -172,7 +173,7 @@ def select_folder(
         out,
         hash_of_model(selector),
         {"k": k, "budget": budget, "omega": omega, "keep_all": keep_all}
-        | {"drop": list(drop)},
+        | {"drop": list(drop), "variegate": __version__},
     )
     manifest.go_on()
     files = _files(table, reader, manifest, engine, skip_unreadable, progress)
