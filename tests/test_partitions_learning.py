@@ -17,12 +17,14 @@ from variegate.partitions import (
     Journal,
     Limits,
     PairShards,
+    Partition,
     PartitionedExamples,
     Serial,
 )
+from variegate.partitions.examples import _head, _look
 from variegate.partitions.problem import PartitionedProblem
 from variegate.solvers import MiniBatch, Stop
-from variegate.streaming import ListedExamples, write_pairs
+from variegate.streaming import Example, ListedExamples, write_pairs
 
 OMEGA = 3.0
 
@@ -306,3 +308,28 @@ def test_a_callback_stops_during_the_passes(folder):
     model.fit(PartitionedExamples(PairShards(folder), first_passes=1))
     assert model.solver_result_.stop is Stop.CALLBACK
     assert model.solver_result_.n_iterations == 3
+
+
+class OneBlock:
+    """Reads ground sets that are views of one array, as files are read."""
+
+    def __init__(self):
+        self.rows = np.random.default_rng(0).standard_normal((600, 3))
+
+    def read(self, partition):
+        return [
+            Example(number, vg.GroundSet(rows), np.array([0]), 1.0, 1.0)
+            for number, rows in enumerate(self.rows.reshape(100, 6, 3))
+        ]
+
+
+@pytest.mark.parametrize("rows", [None, np.array([1, 4])])
+def test_what_is_brought_here_does_not_hold_the_rest_of_its_file(rows):
+    reader = OneBlock()
+    partition = Partition("somewhere", None, 0, 0)
+    looked = _look(reader, (partition, {3: rows, 7: rows}))
+    heads = [example.ground_set for example in _head(reader, partition)]
+    for ground_set in heads if rows is not None else (*looked, *heads):
+        assert not np.shares_memory(ground_set.quality, reader.rows)
+    some = np.arange(6) if rows is None else rows
+    np.testing.assert_array_equal(looked[1].features()[some], reader.rows[42 + some])

@@ -168,7 +168,7 @@ _N_HEAD = 50
 
 
 def _head(reader: Reader, partition: Partition) -> list[Example]:
-    return reader.read(partition)[:_N_HEAD]
+    return copy.deepcopy(reader.read(partition)[:_N_HEAD])
 
 
 def _together(one: Survey, other: Survey) -> Survey:
@@ -176,12 +176,18 @@ def _together(one: Survey, other: Survey) -> Survey:
 
 
 def _look(reader: Reader, item: tuple[Partition, Looks]) -> list[GroundSet | SomeRows]:
-    """Return what is looked at of one partition."""
+    """Return what is looked at of one partition.
+
+    A copy: as views of its arrays, a few ground sets would hold all of the partition in
+    the memory of a worker until they are fetched.
+    """
     partition, looks = item
     examples = reader.read(partition)
-    return [
-        examples[place].ground_set
-        if rows is None
-        else SomeRows(examples[place].ground_set, rows)
-        for place, rows in looks.items()
-    ]
+    return copy.deepcopy(
+        [
+            examples[place].ground_set
+            if rows is None
+            else SomeRows(examples[place].ground_set, rows)
+            for place, rows in looks.items()
+        ]
+    )
