@@ -318,7 +318,7 @@ class OneBlock:
 
     def read(self, partition):
         return [
-            Example(number, vg.GroundSet(rows), np.array([0]), 1.0, 1.0)
+            Example(number, vg.GroundSet.of_checked(rows), np.array([0]), 1.0, 1.0)
             for number, rows in enumerate(self.rows.reshape(100, 6, 3))
         ]
 
