@@ -145,6 +145,7 @@ def one(kind, cluster, pairs, folder, rng, options):
         again = Run(cluster, pairs, folder, options.limit)
         again.start()
         status, said = again.end()
+        result["run_again"] = {"status": status, "said": said[:200]}
     result["same_bits"] = status == 0 and said == options.expected
     result["outcome"] = _outcome(result)
     return result, cluster
