@@ -47,11 +47,13 @@ def environment() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "missing"
-    # The same library takes other roads on other processors.
+    # The same library takes other roads on other processors.  Packages that compute
+    # nothing here, such as OpenCV, bring libraries of their own.
     libraries = {
         f"{library.get('version')} for {library['architecture']}"
         for library in threadpool_info()
         if "architecture" in library
+        and any(name in library["filepath"] for name in ("numpy", "scipy"))
     }
     return found | {"linear algebra": ", ".join(sorted(libraries))}
 

@@ -9,8 +9,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
+from joblib import hash as hash_of
 
 from variegate._files import plain
 from variegate._validation import check_count
@@ -132,7 +132,7 @@ class PartitionedExamples:
             fitted = kernel.fit(self._looked_at(kernel.looks_at(self.survey.sizes)))
             return json.dumps(fitted.get_state(), default=plain).encode()
 
-        key = f"kernel {joblib.hash([self.source.key, kernel])}"
+        key = f"kernel {hash_of([self.source.key, kernel])}"
         state = json.loads(self.journal.remember(key, make))
         kernel.set_state(state)
         return kernel

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
+from joblib import hash as hash_of
 
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel
@@ -156,7 +156,7 @@ class PartitionedProblem:
         self.scale = examples.survey.scale(self.center)
         self.space = parameter_space(self.scale, fit_intercept, kernel)
         prepared = (kernel, fit_intercept, jitter, self.center, self.scale)
-        key = str(joblib.hash([examples.source.key, *prepared]))
+        key = str(hash_of([examples.source.key, *prepared]))
         self._preparation = Preparation(
             key, examples.reader, *prepared, examples.limits
         )
@@ -201,7 +201,7 @@ class PartitionedProblem:
             return _to_bytes(sums)
 
         question = [function.__name__, *self._asked, flat, numbers]
-        answer = self.examples.journal.remember(str(joblib.hash(question)), make)
+        answer = self.examples.journal.remember(str(hash_of(question)), make)
         if answer[:1] == b"[":
             raise InfeasibleError(*json.loads(answer))
         return _from_bytes(answer)

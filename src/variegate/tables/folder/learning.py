@@ -30,8 +30,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import joblib
 import numpy as np
+from joblib import hash as hash_of
 from sklearn.base import clone
 
 from variegate._random import generator
@@ -133,7 +133,7 @@ def learn_folder(
     table = as_folder(folder, skip_unreadable)
     progress = watched(progress, selector.verbose)
     with _opened(journal, selector, table) as book:
-        run = str(joblib.hash([repr(table.partitions), _settings(selector)]))
+        run = str(hash_of([repr(table.partitions), _settings(selector)]))
         work = _Work(selector, table, engine, book, run, progress)
         selector.seed_ = int(work.remember("seed", partial(_draw_seed, selector)))
         work.fit(skip_unreadable, first_passes, limits)
