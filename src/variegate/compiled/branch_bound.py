@@ -144,7 +144,7 @@ def search(
         count, value, spent = open_counts[top], open_values[top], open_spent[top]
         is_whole = wanted < 0 or count == wanted
         if is_whole and len(rows) and value > best_value:
-            value = log_volume(units, path[top], count, floor_share)
+            value = log_volume(units, path[top, :count], floor_share)
             for position in range(count):
                 value += 2.0 * log_scale[path[top, position]]
             if value == -np.inf:

@@ -109,17 +109,17 @@ def residual_rows(rows: Any, included: Any, rest: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def log_volume(rows: Any, members: Any, size: int, floor: Any) -> float:
+def log_volume(rows: Any, members: Any, floor: Any) -> float:
     """Return ``log det F_y F_yᵀ``, -inf where a pivoted residual is within ``floor``.
 
     Pivoted, so that whether ``y`` is possible does not hang on the order of its items.
     """
-    left = np.empty((size, rows.shape[1]))
-    open_items = members[:size].copy()
-    for i in range(size):
-        left[i] = rows[open_items[i]]
+    open_items = members.copy()
+    left = np.empty((len(members), rows.shape[1]))
+    for i in range(len(members)):
+        left[i] = rows[members[i]]
     total = 0.0
-    for end in range(size, 0, -1):
+    for end in range(len(members), 0, -1):
         pivot, best = 0, -1.0
         for i in range(end):
             squared = _squared(left[i])
@@ -150,7 +150,7 @@ def fill_log_volumes(rows: Any, log_scale: Any, floor: Any, out: Any) -> None:
                 size += 1
         out[mask] = -np.inf
         if size <= rows.shape[1]:
-            out[mask] = log_volume(rows, members, size, floor) + scale
+            out[mask] = log_volume(rows, members[:size], floor) + scale
 
 
 @njit(cache=True, nogil=True)
@@ -172,7 +172,7 @@ def run_graded_chain(
     """
     n_items, capacity = len(place), rows.shape[1]
     proposed = np.empty(n_items, dtype=np.int64)
-    here = log_volume(rows, members, size, floor)
+    here = log_volume(rows, members[:size], floor)
     accepted = 0
     for _ in range(n_steps):
         state, uniform = next_uniform(state)
@@ -197,7 +197,7 @@ def run_graded_chain(
             proposed[position] = members[size - 1]
             gain = -gain
             now -= 1
-        there = log_volume(rows, proposed, now, floor)
+        there = log_volume(rows, proposed[:now], floor)
         if there == -np.inf or np.log(uniform) >= there - here + gain:
             continue
         for j in range(size):

@@ -18,7 +18,11 @@ def njit(**options: Any) -> Callable[[Function], Function]:
 
     Where no folder for its cache can be written, as with a package installed for
     everybody and no home, the function is compiled anew in every process.
+
+    A function of which nothing is said about ``fastmath`` would take it from whichever
+    function calls it first, and its results from the order of calls in a process.
     """
+    options = {"fastmath": False, **options}
 
     def compiling(function: Function) -> Function:
         try:

@@ -58,13 +58,18 @@ def evaluate_sets(
             if is_wanted[b, i]:
                 members[size] = i
                 size += 1
+        # Not the count: its first value is a constant, for which callees would be
+        # compiled a second time.
+        wanted = members[:size]
         if len(target_log_det):
             log_det_target = target_log_det[b]
         else:
-            for i in range(size):
+            for i in range(len(wanted)):
                 for j in range(i + 1):
-                    M[i, j] = S[b, members[i], members[j]]
-            possible, log_det_target = invert(M, size, tolerance, work, of_target)
+                    M[i, j] = S[b, wanted[i], wanted[j]]
+            possible, log_det_target = invert(
+                M, len(wanted), tolerance, work, of_target
+            )
             if not possible:
                 return b, ZERO_PROBABILITY
         total = 0.0
@@ -128,7 +133,7 @@ def evaluate_sets(
                 entry *= p[i] * p[j]
                 G[b, i, j] = entry
                 G[b, j, i] = entry
-        for i in range(size):
-            for j in range(size):
-                G[b, members[i], members[j]] -= of_target[i, j]
+        for i in range(len(wanted)):
+            for j in range(len(wanted)):
+                G[b, wanted[i], wanted[j]] -= of_target[i, j]
     return -1, 0

@@ -129,7 +129,7 @@ class Factored(Representation):
         unit = self._rows(members) / self.norms[members, None]
         every = np.arange(len(members))
         floor = np.full(len(members), _FLOOR)
-        return float(log_volume(unit, every, len(members), floor)) + scale
+        return float(log_volume(unit, every, floor)) + scale
 
     @property
     def _every_singular_value(self) -> FloatArray:

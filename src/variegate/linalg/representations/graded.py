@@ -115,7 +115,7 @@ class Graded(Representation):
         if len(members) > self.rank:
             return -np.inf
         members = np.asarray(members, dtype=np.int64)
-        volume = float(log_volume(self.rows, members, len(members), self.floor))
+        volume = float(log_volume(self.rows, members, self.floor))
         return volume + 2.0 * float(self.log_scale[members].sum())
 
     @cached_property
