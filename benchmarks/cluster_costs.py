@@ -10,9 +10,9 @@ An evaluation of the objective by W workers, over G groups of n rows in F files,
   eight of them where there are plenty, and those that add up.
 
 The first evaluation also reads: G r(n) / W more, with r(n) = r1 n + r2 n^2.  Numbers
-are fitted to measurements in one process (t, r) and with files of hardly any groups on
-two workers (a, b, c), and tried on a size and a number of files that were not among
-them.
+are fitted to measurements on two workers, with files of hardly any groups (a, b, c) and
+with one large file each (t, r): both at once, since cores share a machine's memory.
+They are tried on a size and a number of files that were not among them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from cluster_tools import (
 )
 from scipy.optimize import nnls
 
-from variegate.partitions import Limits, Serial, cache
+from variegate.dask import DaskEngine, local_cluster
+from variegate.partitions import Limits, cache
 from variegate.partitions.tree import FAN_IN
 from variegate.tables.folder.learning import learn_folder
 
@@ -119,30 +120,43 @@ def warm_up(place, engine):
         learned(engine, folder, kernel, 2)
 
 
-def one_process(place, n_rows, max_iter):
-    """Measure seconds a group, of evaluating and of reading, by size and kernel."""
+def forget():
+    """Let a worker keep nothing."""
+    cache._of_this_process.forget()
+
+
+def kept_bytes():
+    """Return how much a worker keeps."""
+    return sum(cache._of_this_process.bytes_kept())
+
+
+def groups(place, client, n_rows, max_iter, costs_of_files):
+    """Measure seconds a group, of evaluating and of reading, by size and kernel.
+
+    Each of the two workers has a file; what files and tasks cost is taken off.
+    """
     found = {}
-    warm_up(place, Serial())
+    fixed, task, file = costs_of_files
     for n in SIZES:
         folder = place / f"rows-{n}"
-        make_folder(folder, max(20, n_rows // n), 1, n, N_NUMBERS - 3)
+        make_folder(folder, max(20, 2 * n_rows // n), 2, n, N_NUMBERS - 3)
         for kernel in KERNELS:
-            cache._of_this_process.forget()
-            evaluations = learned(Serial(), folder, kernel, max_iter)
-            n_groups = evaluations[0].n_groups
-            usual = np.median([one.seconds for one in evaluations[1:]])
-            reading = max(evaluations[0].seconds - usual, 0.0)
-            kept = sum(cache._of_this_process.bytes_kept())
-            found[kernel, n] = usual / n_groups, reading / n_groups, kept / n_groups
+            client.run(forget)
+            evaluations = learned(DaskEngine(client), folder, kernel, max_iter)
+            each = evaluations[0].n_groups / 2
+            usual = float(np.median([one.seconds for one in evaluations[1:]]))
+            reading = max(evaluations[0].seconds - usual, 0.0) / each
+            usual -= fixed + task * n_tasks(2, 2) + file
+            kept = sum(client.run(kept_bytes).values()) / 2
+            found[kernel, n] = usual / each, reading, kept / each
             print(
-                f"{kernel}, {n} rows: {1e6 * usual / n_groups:.1f} µs a group, "
-                f"{1e6 * reading / n_groups:.1f} µs to read it, "
-                f"{kept / n_groups:,.0f} bytes kept",
+                f"{kernel}, {n} rows: {1e6 * usual / each:.1f} µs a group, "
+                f"{1e6 * reading:.1f} µs to read it, {kept / each:,.0f} bytes kept",
                 flush=True,
             )
-    path = next((place / f"rows-{SIZES[0]}").iterdir())
-    stored = path.stat().st_size / (max(20, n_rows // SIZES[0]) * SIZES[0])
-    return found, stored
+    smallest = place / f"rows-{SIZES[0]}"
+    stored = sum(path.stat().st_size for path in smallest.iterdir())
+    return found, stored / (max(20, 2 * n_rows // SIZES[0]) * SIZES[0])
 
 
 def overheads(place, engine, n_workers, max_iter):
@@ -169,12 +183,9 @@ def fitted(columns, values):
 
 def model(place, n_groups, max_iter):
     """Fit the model, try it on what it has not seen, and extend it."""
-    from variegate.dask import DaskEngine, local_cluster
-
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     n_rows = min(10 * n_groups, 200_000)
-    found, stored = one_process(place, n_rows, max_iter)
     sizes = np.array(SIZES, dtype=float)
 
     def by_size(kernel, which, most):
@@ -185,6 +196,8 @@ def model(place, n_groups, max_iter):
         engine = DaskEngine(client)
         warm_up(place, engine)
         fixed, task, file = overheads(place, engine, 2, max_iter)
+        found, stored = groups(place, client, n_rows, max_iter, (fixed, task, file))
+        client.run(forget)
         costs = Costs(
             {kernel: by_size(kernel, 0, 3) for kernel in KERNELS},
             {kernel: by_size(kernel, 1, 2) for kernel in KERNELS},
@@ -255,7 +268,7 @@ def _extended(costs, kernel):
     )
     print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     for n_workers in WORKERS:
-        n_files = max(1000, 8 * n_workers)
+        n_files = max(1000, 4 * n_workers)
         computing = costs.compute(kernel, ROWS, GROUPS, n_files, n_workers)
         scheduler = costs.overhead(n_files, n_workers)
         network = costs.bytes_task * n_tasks(n_files, n_workers) / LINK
