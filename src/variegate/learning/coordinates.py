@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from variegate._typing import FloatArray
+from variegate._typing import BoolArray, FloatArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.kernels.domains import Free
@@ -18,13 +18,30 @@ from variegate.learning.parameters import ParameterSpace, Scaled
 #: Ground sets whose features are looked at together.
 _TOGETHER = 1000
 
+#: A feature that is nowhere farther from its center, as a share of it, is constant:
+#: what is left are rounding errors, and a solver must not take them for its unit.
+_ROUNDING = 16 * np.finfo(np.float64).eps
+
 
 def feature_center(ground_sets: Sequence[GroundSet], fit_intercept: bool) -> FloatArray:
     """Return the mean of the features, zeros where there is no intercept."""
     if not fit_intercept:
         return np.zeros(ground_sets[0].n_features)
-    mean: FloatArray = np.concatenate([gs.quality for gs in ground_sets]).mean(axis=0)
+    return mean_within(np.concatenate([gs.quality for gs in ground_sets]))
+
+
+def mean_within(rows: FloatArray) -> FloatArray:
+    """Return the mean of the rows, which is nowhere beyond all of them.
+
+    Without care, that of equal numbers differs from them by rounding.
+    """
+    mean: FloatArray = np.clip(rows.mean(axis=0), rows.min(axis=0), rows.max(axis=0))
     return mean
+
+
+def varies(largest: FloatArray, center: FloatArray) -> BoolArray:
+    """Return which features vary, given how far each is from its center at most."""
+    return np.asarray(largest > _ROUNDING * np.abs(center))
 
 
 def feature_scale(ground_sets: Sequence[GroundSet], center: FloatArray) -> FloatArray:
@@ -36,12 +53,13 @@ def feature_scale(ground_sets: Sequence[GroundSet], center: FloatArray) -> Float
     largest = np.zeros(len(center))
     for rows in _rows(ground_sets):
         largest = np.maximum(largest, np.abs(rows - center).max(axis=0))
-    unit = np.where(largest > 0.0, largest, 1.0)
+    changes = varies(largest, center)
+    unit = np.where(changes, largest, 1.0)
     squares = np.zeros(len(center))
     for rows in _rows(ground_sets):
         squares += (((rows - center) / unit) ** 2).sum(axis=0)
     n_items = sum(len(gs) for gs in ground_sets)
-    spread = np.where(largest > 0.0, unit * np.sqrt(squares / n_items), 1.0)
+    spread = np.where(changes, unit * np.sqrt(squares / n_items), 1.0)
     exponent = np.clip(np.round(np.log2(spread)), -1000, 1000)
     return np.exp2(exponent)
 

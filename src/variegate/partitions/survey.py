@@ -16,6 +16,7 @@ import numpy as np
 
 from variegate._typing import AnyArray, FloatArray, IntArray
 from variegate.ground_set import GroundSet, check_same_features, naming
+from variegate.learning.coordinates import mean_within, varies
 from variegate.partitions.partition import Partition, PartitionError
 from variegate.partitions.source import Reader
 
@@ -91,9 +92,10 @@ class Survey:
 
     def scale(self, center: FloatArray) -> FloatArray:
         """Return the power of two nearest to the spread of each feature."""
-        apart = self.mean - center
-        spread = np.hypot(self.spread, apart)
-        changes = (self.low < self.high) | (apart != 0.0)
+        spread = np.hypot(self.spread, self.mean - center)
+        with np.errstate(over="ignore"):
+            largest = np.maximum(self.high - center, center - self.low)
+        changes = varies(largest, center)
         spread = np.where(changes & (spread > 0.0), spread, 1.0)
         return np.exp2(np.clip(np.round(np.log2(spread)), -1000, 1000))
 
@@ -136,8 +138,7 @@ def survey_of(reader: Reader, partition: Partition) -> Survey:
                 check_same_features(here, first)
     rows = np.concatenate([ground_set.quality for ground_set in ground_sets])
     low, high = rows.min(axis=0), rows.max(axis=0)
-    # A mean of equal numbers may differ from them by rounding.
-    mean = np.where(low == high, low, rows.mean(axis=0))
+    mean = mean_within(rows)
     rows -= mean
     largest = np.maximum(rows.max(axis=0), -rows.min(axis=0))
     unit = np.where(largest > 0.0, largest, 1.0)
