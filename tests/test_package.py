@@ -126,7 +126,7 @@ tuning
 application
 text video tables
 torch
-experiments benchmarks integrations
+experiments benchmarks integrations studio
 cli
 __main__
 """

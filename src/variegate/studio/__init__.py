@@ -1,0 +1,1 @@
+"""The studio: a page on one's own machine where picks become a model at once."""
