@@ -33,11 +33,15 @@ class PathPoint:
 
 @dataclass(frozen=True)
 class Kind:
-    """A learned kind: its share of all items, and what is typical of it."""
+    """A learned kind: its share of all items, and which are typical of it.
+
+    ``typical`` are groups and items; the description names them.
+    """
 
     name: str
     share: float
     description: str
+    typical: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
