@@ -33,6 +33,9 @@ OPTIONAL = (
     "langchain_core",
     "llama_index",
     "pydantic",
+    "starlette",
+    "uvicorn",
+    "anyio",
 )
 
 PUBLIC = {
