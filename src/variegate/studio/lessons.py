@@ -11,7 +11,6 @@ import copy
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -29,7 +28,10 @@ __all__ = ["OMEGAS", "Example", "Lesson", "lessons_for", "weights_of"]
 Example = tuple[GroundSet, IntArray]
 
 #: The omegas that are learned; the knob goes from the first to the last.
-OMEGAS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+OMEGAS = (1 / 64, 1 / 8, 1.0, 8.0, 64.0)
+
+#: The weight of the margin away from omega 1: what makes omega act.
+_FAR_LAM = 16.0
 
 #: What is learned with.  A penalty that is strong enough for a single group; iterations
 #: and a tolerance for fits that start where the last one ended.
@@ -70,35 +72,46 @@ class Lesson:
         With a ``start``, a family of the same lesson, each goes on from there for a few
         iterations; without, those beside omega 1 go on from their neighbours.
         """
-        ground_sets = [ground_set for ground_set, _ in examples]
-        picks = [picked for _, picked in examples]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", AllAlikeWarning)
-            if start is None:
-                return OmegaFamily.fit(self.estimator, OMEGAS, ground_sets, picks)
-            models = [
-                self._go_on(model, omega, ground_sets, picks)
-                for omega, model in zip(start.omegas, start.models, strict=True)
-            ]
-        return OmegaFamily(start.omegas, tuple(models))
+            if start is not None:
+                pairs = zip(OMEGAS, start.models, strict=True)
+                models = {o: self._go_on(m, o, examples, _WARM_ITER) for o, m in pairs}
+            else:
+                models = self._from_the_middle(examples)
+        return OmegaFamily(OMEGAS, tuple(models[omega] for omega in OMEGAS))
 
-    def fit_one(
-        self, examples: Sequence[Example], start: LargeMarginDPP | None = None
-    ) -> LargeMarginDPP:
-        """Return a model for the omega nearest to 1."""
-        omega, _ = outwards(OMEGAS)
-        model = clone(self.estimator) if start is None else start
-        ground_sets = [ground_set for ground_set, _ in examples]
-        picks = [picked for _, picked in examples]
-        return self._go_on(model, omega, ground_sets, picks)
+    def _from_the_middle(
+        self, examples: Sequence[Example]
+    ) -> dict[float, LargeMarginDPP]:
+        first, sides = outwards(OMEGAS)
+        most = self.estimator.max_iter
+        models = {first: self._go_on(self.estimator, first, examples, most)}
+        for side in sides:
+            here = models[first]
+            for omega in side:
+                here = models[omega] = self._go_on(here, omega, examples, most)
+        return models
+
+    def fit_one(self, examples: Sequence[Example]) -> LargeMarginDPP:
+        """Return a model for omega 1."""
+        return self._go_on(self.estimator, 1.0, examples, self.estimator.max_iter)
 
     def _go_on(
-        self, model: LargeMarginDPP, omega: float, ground_sets: Any, picks: Any
+        self,
+        model: LargeMarginDPP,
+        omega: float,
+        examples: Sequence[Example],
+        most: int,
     ) -> LargeMarginDPP:
-        most = _WARM_ITER if hasattr(model, "theta_") else self.estimator.max_iter
+        """Learn for an omega, from where a model is, in so many iterations."""
+        ground_sets = [ground_set for ground_set, _ in examples]
+        picks = [picked for _, picked in examples]
+        own = self.estimator.lam
+        lam = own if omega == 1.0 else max(own, _FAR_LAM)
         following = copy.copy(model).set_params(max_iter=most)
-        return fit_next(following, ground_sets, picks, model.lam, omega)
+        return fit_next(following, ground_sets, picks, lam, omega)
 
     def shown(self, family: OmegaFamily) -> OmegaFamily:
         """Return a family that a model file can hold."""

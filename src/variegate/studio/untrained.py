@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from variegate._typing import IntArray
+from variegate._typing import FloatArray, IntArray
 from variegate.baselines import select
 from variegate.baselines.learned import embeddings_of
 from variegate.ensemble import LEnsemble
@@ -22,6 +22,9 @@ _MOST = 10
 
 #: Steps of a bisection: enough for six digits.
 _HALVINGS = 40
+
+#: What is added to the similarity of each item with itself.
+_RIDGE = 1e-6
 
 
 def usual_size(sizes: Iterable[int]) -> int | None:
@@ -48,8 +51,10 @@ def untrained_ensemble(ground_set: GroundSet, size: float) -> LEnsemble:
     as the rank allows.
     """
     F = unit_rows(embeddings_of(ground_set))
-    gram = F.T @ F if F.shape[1] <= len(F) else F @ F.T
-    values = np.maximum(np.linalg.eigvalsh(gram), 0.0)
+    S = F @ F.T
+    # Copies, and rows of zeros, are told apart by a little.
+    S[np.diag_indices(len(S))] += _RIDGE
+    values = np.linalg.eigvalsh(S) if F.shape[1] > len(F) else _squares(F)
     low, high = -20.0, 20.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
@@ -58,4 +63,9 @@ def untrained_ensemble(ground_set: GroundSet, size: float) -> LEnsemble:
             low = middle
         else:
             high = middle
-    return LEnsemble.from_factor(np.exp(low / 2.0) * F)
+    return LEnsemble.from_quality(S, np.full(len(S), low / 2.0))
+
+
+def _squares(F: FloatArray) -> FloatArray:
+    """Return the eigenvalues of ``F Fᵀ`` that are not zero, from the smaller matrix."""
+    return np.maximum(np.linalg.eigvalsh(F.T @ F), 0.0)

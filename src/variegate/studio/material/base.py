@@ -115,6 +115,6 @@ class Material(Protocol):
         """Return the usual estimator of such data, learned from picks."""
         ...
 
-    def command_line(self, picks_file: str) -> str:
+    def command_line(self, picks_file: str, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""
         ...
