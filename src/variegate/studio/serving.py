@@ -10,7 +10,7 @@ import socket
 import sys
 import webbrowser
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from threading import Thread
 from types import FrameType
 
@@ -22,7 +22,7 @@ from variegate.studio.connections import Connection
 from variegate.studio.security import LOOPBACK, Access, new_token
 from variegate.studio.session import Session
 
-__all__ = ["can_open_browser", "is_loopback", "serve"]
+__all__ = ["can_open_browser", "is_loopback", "open_browser", "serve"]
 
 #: Connections that may wait to be taken.
 _BACKLOG = 128
@@ -62,8 +62,11 @@ def serve(
         if is_open:
             names.add(socket.gethostname().lower())
         access = Access(token, names, any_address=is_open)
-        on_start(f"http://{_as_name(host)}:{port}/?token={token}")
-        _Server(studio_app(session, access)).run(sockets=[listener])
+        server = _Server(studio_app(session, access))
+        # Interrupted before the server is there to hear it, it ends as well.
+        with suppress(KeyboardInterrupt):
+            on_start(f"http://{_as_name(host)}:{port}/?token={token}")
+            server.run(sockets=[listener])
 
 
 def is_loopback(host: str) -> bool:

@@ -82,6 +82,8 @@ class Session:
         kept = {name: known[name] for name in Settings().to_json() if name in known}
         if kept or changes:
             self._settings = self._settings.changed({**kept, **changes})
+        if changes:
+            self.store.set(**self._settings.to_json())
         for event in self.store.events():
             self._history.add(event)
         with self._lock:

@@ -43,7 +43,7 @@ COMMIT;
 """
 
 
-class StoreError(RuntimeError):
+class StoreError(OSError):
     """Picks cannot be kept or found, for a reason that the message says."""
 
 
