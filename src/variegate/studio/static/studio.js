@@ -193,6 +193,7 @@ async function refreshLearned() {
 }
 
 let stream = null;
+let opened = false;
 let wait = 500;
 
 /** Follow the events; the browser connects again by itself, unless it was refused. */
@@ -201,10 +202,13 @@ function follow() {
   stream.onopen = () => {
     wait = 500;
     away(false);
-    if (studio.state) studio.state.seq = -1; // a server that was started again counts anew
-    refresh();
-    refreshLearned();
-    flush();
+    if (opened) {
+      if (studio.state) studio.state.seq = -1; // a server that was started anew
+      refresh();
+      refreshLearned();
+      flush();
+    }
+    opened = true;
   };
   stream.onmessage = (message) => {
     const event = JSON.parse(message.data);
@@ -1040,8 +1044,11 @@ function barsOf(rows, into = make("div", { className: "bars" }), most = 8) {
 $("before").addEventListener("click", () => activate(studio.active - 1));
 $("after").addEventListener("click", () => activate(studio.active + 1));
 
-// The map: all points of a kind are one path, so that thousands cost as little as ten.
+// The map: a few pictures lie where their items do.  Otherwise all points that look alike
+// are one path, so that thousands cost as little as ten.
 const SIDE = 320;
+const FEW = 60;
+const THUMB = 34;
 let map = null; // of which group, and where its items lie on the drawing
 
 async function showMap(fetch = false) {
@@ -1087,20 +1094,40 @@ function drawMap() {
   const dots = (which) =>
     points.map(([x, y], n) => (which(n) ? `M${x.toFixed(1)} ${y.toFixed(1)}h0` : "")).join("");
   const parts = kind === "kinds" ? columnLabels(columns) : [];
-  parts.push(
+  const pictures = points.length <= FEW && studio.items.every((item) => item.image);
+  if (pictures) parts.push(...mapPictures(points, picks, proposal));
+  else parts.push(
     draw("path", { class: "proposals", d: dots((n) => proposal.has(n)) }),
     draw("path", { class: "gap", d: dots((n) => proposal.has(n)) }),
     draw("path", { class: "others", d: dots((n) => !picks.has(n)) }),
     draw("path", { class: "picks", d: dots((n) => picks.has(n)) }),
   );
   const here = points[studio.active];
-  if (here) parts.push(draw("circle", { class: "there", cx: here[0], cy: here[1], r: 12 }));
+  if (here) {
+    const r = pictures ? THUMB * 0.78 : 12;
+    parts.push(draw("circle", { class: "there", cx: here[0], cy: here[1], r }));
+  }
   svg.replaceChildren(...parts);
   const by = kind === "kinds" ? "by learned kind, the surest on top"
     : "by two principal components; alike lie close";
   svg.setAttribute("aria-label", `Map of ${many(points.length)} ${by}. ${picks.size} chosen.`);
   $("map-note").textContent = `${many(points.length)}, ${by}. The ring is `
     + `${studio.items[studio.active]?.title ?? ""}; press on a point to go to it.`;
+}
+
+/** Pictures of the items, those that are chosen on top. */
+function mapPictures(points, picks, proposal) {
+  const rank = (n) => 2 * picks.has(n) + proposal.has(n) + 4 * (n === studio.active);
+  return [...points.keys()].sort((a, b) => rank(a) - rank(b)).flatMap((n) => {
+    const [x, y] = points[n].map((at) => clamp(at, THUMB / 2 + 4, SIDE - THUMB / 2 - 4));
+    const box = { x: x - THUMB / 2, y: y - THUMB / 2, width: THUMB, height: THUMB };
+    const state = picks.has(n) ? "picked" : proposal.has(n) ? "offered" : "";
+    return [
+      draw("rect", { class: "frame", ...box, rx: 5 }),
+      draw("image", { href: pictureOf(n, 48), ...box, preserveAspectRatio: "xMidYMid meet" }),
+      draw("rect", { class: `edge ${state}`, ...box, rx: 5 }),
+    ];
+  });
 }
 
 function columnLabels(columns) {
@@ -1149,7 +1176,9 @@ function showLearned(told) {
     ? `F ${two(last.f)} after ${groupsOf(last.n)}${moved}; `
       + `untrained ${two(last.untrained_f)}.`
     : "How well groups are chosen from that the model did not learn from.";
-  $("curve-note").textContent = [words, learned.comparison].filter(Boolean).join(" ");
+  $("curve-note").textContent = words;
+  $("comparison").textContent = learned.comparison ?? "";
+  $("comparison-section").hidden = !learned.comparison;
   if (told && last) speak(`Learned from ${groupsOf(learned.n_groups)}. ${words}`);
 }
 
@@ -1427,4 +1456,6 @@ $("done").addEventListener("click", () => {
   $("items").focus({ preventScroll: true });
 });
 
+refresh();
+refreshLearned();
 follow();
