@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -87,6 +88,15 @@ class Server:
         answer = self.request("GET", "/api/state")
         assert answer.status == 200
         return json.loads(answer.content)
+
+    def kill(self):
+        """Kill it, and wait until it is gone, with what it held."""
+        while True:
+            try:
+                os.kill(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            time.sleep(0.01)
 
     def signal(self, number):
         with suppress(ProcessLookupError):

@@ -97,7 +97,7 @@ def check_kills(start, path, rounds):
         for page in pages:
             page.start()
         time.sleep(random.Random(seed).uniform(0.0, 0.3))
-        server.signal(signal.SIGKILL)
+        server.kill()
         for page in pages:
             page.join(timeout=30)
             assert not page.is_alive()
