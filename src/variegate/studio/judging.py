@@ -1,9 +1,9 @@
 """How well it works on groups that were not learned from.
 
 Every group that is done is held out in turn.  When it is first done it is dealt to one
-of four parts, that with the fewest groups so far, and stays there.  Four families are
+of four parts, that with the fewest groups so far, and stays there.  Four models are
 learned beside the one that proposes, each without the groups of one part, and a group
-is only ever judged by the family that has not seen it.  So nothing is wasted, and
+is only ever judged by the model that has not seen it.  So nothing is wasted, and
 nothing is judged by what has learned it.
 
 The curve has a point for 2, 3, 4, 6, 8, 12, ... groups: what the four models of that
@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
@@ -25,9 +24,8 @@ from variegate._typing import IntArray
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.studio.learned import CurvePoint, PathPoint
-from variegate.studio.lessons import OMEGAS, Example, Lesson
+from variegate.studio.lessons import OMEGAS, Example, Lesson, over_omega
 from variegate.studio.untrained import untrained_choice, usual_size
-from variegate.tuning.family import OmegaFamily
 
 __all__ = ["N_PARTS", "Judge", "is_on_curve"]
 
@@ -36,8 +34,8 @@ N_PARTS = 4
 #: Groups that are judged, at most; evenly spread over those that are done.
 _MOST_JUDGED = 100
 
-#: Omegas of the path: those that are learned, and between them.
-_PATH = tuple(sorted({*OMEGAS, *(float(np.sqrt(a * b)) for a, b in pairwise(OMEGAS))}))
+#: Omegas of the path.
+_PATH: tuple[float, ...] = tuple(np.geomspace(OMEGAS[0], OMEGAS[-1], 13).tolist())
 
 #: Asked between steps; raises to give up.
 Check = Callable[[], None]
@@ -52,17 +50,17 @@ def is_on_curve(n: int) -> bool:
 
 @dataclass(eq=False)
 class Judge:
-    """Families that have not seen a part of the groups, and what they are worth.
+    """Models that have not seen a part of the groups, and what they are worth.
 
     ``done`` are groups with their picks, in the order in which they were done.
     """
 
     lesson: Lesson
     part_of: dict[int, int] = field(default_factory=dict)
-    families: dict[int, OmegaFamily] = field(default_factory=dict)
+    models: dict[int, LargeMarginDPP] = field(default_factory=dict)
     #: The models of each part after so many groups.
     points: dict[int, dict[int, LargeMarginDPP]] = field(default_factory=dict)
-    #: How many groups were done when a family was learned.
+    #: How many groups were done when a model was learned.
     _seen: dict[int, int] = field(default_factory=dict)
     #: F-scores by number of groups and group.
     _scores: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -77,7 +75,7 @@ class Judge:
                 counts[part] += 1
 
     def learn(self, done: Mapping[int, Example], check: Check) -> None:
-        """Bring the four families up to date, and give the curve its points.
+        """Bring the four models up to date, and give the curve its points.
 
         That which is farthest behind comes first, should there be no time for all.
         """
@@ -86,7 +84,7 @@ class Judge:
             others = self._without(part, done)
             if others:
                 check()
-                self.families[part] = self.lesson.fit(others)
+                self.models[part] = self.lesson.fit(others)
                 self._seen[part] = len(done)
         for n in [n for n in self.points if n > len(done)]:
             self._forget(n)
@@ -106,7 +104,7 @@ class Judge:
                     others = self._without(part, first)
                     if others:
                         check()
-                        models[part] = self.lesson.fit_one(others)
+                        models[part] = self.lesson.fit(others)
                 self.points[n] = models
                 return True
         return False
@@ -116,7 +114,7 @@ class Judge:
         for other in [m for m in self.points if not is_on_curve(m)]:
             self._forget(other)
         self._forget(n)
-        self.points[n] = {part: f.at(1.0) for part, f in self.families.items()}
+        self.points[n] = dict(self.models)
 
     def _forget(self, n: int) -> None:
         self.points.pop(n, None)
@@ -161,16 +159,17 @@ class Judge:
 
     def path(self, done: Mapping[int, Example], check: Check) -> tuple[PathPoint, ...]:
         """Return precision, recall, size and F-score by omega, on held-out groups."""
-        able = [g for g in _spread(list(done)) if self.part_of[g] in self.families]
+        able = [g for g in _spread(list(done)) if self.part_of.get(g) in self.models]
         if not able:
             return ()
+        families = {part: over_omega(model) for part, model in self.models.items()}
         points = []
         for omega in _PATH:
             check()
             rows = []
             for group in able:
                 ground_set, picks = done[group]
-                model = self.families[self.part_of[group]].at(omega)
+                model = families[self.part_of[group]].at(omega)
                 rows.append(_scores(self._choose(model, ground_set), picks))
             precision, recall, size, f = np.mean(rows, axis=0).tolist()
             points.append(PathPoint(float(omega), precision, recall, size, f))

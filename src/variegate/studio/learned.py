@@ -53,7 +53,7 @@ class Learned:
     n_groups : int
         Groups that were learned from.
     family : OmegaFamily
-        Models over omega; :meth:`~variegate.tuning.OmegaFamily.at` takes any between.
+        What the knob does, from end to end, and anywhere between.
     decoder : str
         How a set is chosen: see :meth:`variegate.LEnsemble.decode`.
     weights : tuple of (name, weight)

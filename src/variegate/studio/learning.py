@@ -1,6 +1,6 @@
 """The teacher: learning in processes of their own, so that the page never waits.
 
-After each group a family of models is learned at once, from where the last one stood;
+After each group a model is learned at once, from where the last one stood;
 then again from the start, with what it is judged by (:mod:`variegate.studio.pupil`).
 Similarities are compared in another process when 4, 8, 16, 32, ... groups are done
 (:mod:`variegate.studio.comparing`), and the best is learned with from then on.

@@ -3,6 +3,14 @@
 A :class:`Lesson` says how: with which similarity, which settings, how to choose.  One
 is drawn up for every similarity that DATA allows; which of them is best is decided by
 :mod:`variegate.studio.comparing`.
+
+One model is learned, for omega 1, and the knob changes it as decisions with costs do:
+where a missed item costs ``omega`` times as much as a wrong one, the odds of all items
+are multiplied by ``omega``, that is, half its logarithm is added to the log-quality.
+What is chosen greedily then only grows as omega does, so that a slider takes nothing
+away on its way up.  A model learned for each omega, as ``variegate fit`` does it, takes
+several times as long; from few groups it also gave less: on digits, precision or recall
+at the ends of the range was lower at all of 4, 12 and 30 groups.
 """
 
 from __future__ import annotations
@@ -12,6 +20,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -20,18 +29,15 @@ from variegate.estimator import AllAlikeWarning, LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.studio.settled import plain, settled
-from variegate.tuning.family import OmegaFamily, fit_next, outwards
+from variegate.tuning.family import OmegaFamily, fit_next
 
-__all__ = ["OMEGAS", "Example", "Lesson", "lessons_for", "weights_of"]
+__all__ = ["OMEGAS", "Example", "Lesson", "lessons_for", "over_omega", "weights_of"]
 
 #: A group, and the items that were picked from it.
 Example = tuple[GroundSet, IntArray]
 
-#: The omegas that are learned; the knob goes from the first to the last.
-OMEGAS = (1 / 64, 1 / 8, 1.0, 8.0, 64.0)
-
-#: The weight of the margin away from omega 1: what makes omega act.
-_FAR_LAM = 16.0
+#: The ends of the knob, and its middle.
+OMEGAS = (1 / 64, 1.0, 64.0)
 
 #: What is learned with.  A penalty that is strong enough for a single group; iterations
 #: and a tolerance for fits that start where the last one ended.
@@ -65,57 +71,35 @@ class Lesson:
         return str(self.estimator.decoder)
 
     def fit(
-        self, examples: Sequence[Example], start: OmegaFamily | None = None
-    ) -> OmegaFamily:
-        """Return models for all omegas.
+        self, examples: Sequence[Example], start: LargeMarginDPP | None = None
+    ) -> LargeMarginDPP:
+        """Return a model.
 
-        With a ``start``, a family of the same lesson, each goes on from there for a few
-        iterations; without, those beside omega 1 go on from their neighbours.
+        With a ``start``, which was learned by the same lesson, it goes on from there
+        for a few iterations.
         """
+        ground_sets = [ground_set for ground_set, _ in examples]
+        picks = [picked for _, picked in examples]
+        if start is None:
+            model = clone(self.estimator)
+        else:
+            model = copy.copy(start).set_params(max_iter=_WARM_ITER)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", AllAlikeWarning)
-            if start is not None:
-                pairs = zip(OMEGAS, start.models, strict=True)
-                models = {o: self._go_on(m, o, examples, _WARM_ITER) for o, m in pairs}
-            else:
-                models = self._from_the_middle(examples)
-        return OmegaFamily(OMEGAS, tuple(models[omega] for omega in OMEGAS))
+            return fit_next(model, ground_sets, picks, self.estimator.lam, 1.0)
 
-    def _from_the_middle(
-        self, examples: Sequence[Example]
-    ) -> dict[float, LargeMarginDPP]:
-        first, sides = outwards(OMEGAS)
-        most = self.estimator.max_iter
-        models = {first: self._go_on(self.estimator, first, examples, most)}
-        for side in sides:
-            here = models[first]
-            for omega in side:
-                here = models[omega] = self._go_on(here, omega, examples, most)
-        return models
 
-    def fit_one(self, examples: Sequence[Example]) -> LargeMarginDPP:
-        """Return a model for omega 1."""
-        return self._go_on(self.estimator, 1.0, examples, self.estimator.max_iter)
-
-    def _go_on(
-        self,
-        model: LargeMarginDPP,
-        omega: float,
-        examples: Sequence[Example],
-        most: int,
-    ) -> LargeMarginDPP:
-        """Learn for an omega, from where a model is, in so many iterations."""
-        ground_sets = [ground_set for ground_set, _ in examples]
-        picks = [picked for _, picked in examples]
-        own = self.estimator.lam
-        lam = own if omega == 1.0 else max(own, _FAR_LAM)
-        following = copy.copy(model).set_params(max_iter=most)
-        return fit_next(following, ground_sets, picks, lam, omega)
-
-    def shown(self, family: OmegaFamily) -> OmegaFamily:
-        """Return a family that a model file can hold."""
-        return OmegaFamily(family.omegas, tuple(plain(m) for m in family.models))
+def over_omega(model: LargeMarginDPP) -> OmegaFamily:
+    """Return what a model is at every omega of the knob, fit for model files."""
+    model = plain(model)
+    models = []
+    for omega in OMEGAS:
+        other = copy.copy(model)
+        other.set_params(omega=omega)
+        other.intercept_ = model.intercept_ + 0.5 * float(np.log(omega))
+        models.append(other)
+    return OmegaFamily(OMEGAS, tuple(models))
 
 
 def lessons_for(

@@ -15,9 +15,14 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.studio.judging import Judge
 from variegate.studio.learned import Kind, Learned
-from variegate.studio.lessons import Example, Lesson, lessons_for, weights_of
+from variegate.studio.lessons import (
+    Example,
+    Lesson,
+    lessons_for,
+    over_omega,
+    weights_of,
+)
 from variegate.studio.sureness import expected_f
-from variegate.tuning.family import OmegaFamily
 
 __all__ = ["Pupil"]
 
@@ -43,7 +48,7 @@ def _never() -> None:
 class Pupil:
     """Learns from groups that are done, in two steps.
 
-    First, at once, from where the last family stood; then thoroughly, from the start,
+    First, at once, from where the last model stood; then thoroughly, from the start,
     with all that is judged by: the curve, the path, and the sureness of other groups.
 
     Parameters
@@ -66,7 +71,7 @@ class Pupil:
 
     def _take_up(self, lesson: Lesson) -> None:
         self.lesson = lesson
-        self.family: OmegaFamily | None = None
+        self.model: LargeMarginDPP | None = None
         self.judge = Judge(lesson)
         self.last: Learned | None = None
 
@@ -88,26 +93,31 @@ class Pupil:
         done: Mapping[int, IntArray],
         publish: Publish = lambda learned: None,
         check: Check = _never,
+        is_judged: bool = True,
     ) -> Learned | None:
         """Learn from groups and their picks, in the order in which they were done.
 
         ``publish`` is called with what is there already as soon as it is better;
-        ``check`` is asked between steps, and raises to give up.
+        ``check`` is asked between steps, and raises to give up.  Without being judged
+        it has neither curve nor path.
         """
         if not done:
             self._take_up(self.lesson)
             return None
         examples = {g: (self.ground_sets[g], picks) for g, picks in done.items()}
         started = time.perf_counter()
-        self.family = self.lesson.fit(list(examples.values()), self.family)
+        self.model = self.lesson.fit(list(examples.values()), self.model)
         learned = self._described(len(done))
         learned = replace(learned, seconds=time.perf_counter() - started)
         publish(learned)
         check()
-        self.family = self.lesson.fit(list(examples.values()))
+        self.model = self.lesson.fit(list(examples.values()))
         learned = replace(self._described(len(done)), seconds=learned.seconds)
         learned = replace(learned, sureness=self._sureness(done, check))
+        self.last = learned
         publish(learned)
+        if not is_judged:
+            return learned
         self.judge.learn(examples, check)
         learned = self._judged(learned, examples, check)
         publish(learned)
@@ -117,10 +127,10 @@ class Pupil:
         return learned
 
     def _described(self, n_groups: int) -> Learned:
-        """Return the family as it is, with what was judged before."""
-        assert self.family is not None
-        family = self.lesson.shown(self.family)
-        model = family.at(family.resolve(None))
+        """Return the model as it is, with what was judged before."""
+        assert self.model is not None
+        family = over_omega(self.model)
+        model = family.at(1.0)
         learned = Learned(
             n_groups,
             family,
@@ -147,13 +157,12 @@ class Pupil:
 
     def _sureness(self, done: Mapping[int, IntArray], check: Check) -> dict[int, float]:
         """Return how sure the model is of the next groups that are not done."""
-        assert self.family is not None
-        model = self.family.at(self.family.resolve(None))
+        assert self.model is not None
         others = [g for g in range(len(self.ground_sets)) if g not in done]
         found = {}
         for group in others[:_LOOKED_AT]:
             check()
-            ensemble = model.ensemble(self.ground_sets[group])
+            ensemble = self.model.ensemble(self.ground_sets[group])
             chosen = ensemble.decode(self.lesson.decoder).indices
             found[group] = expected_f(ensemble.marginals(), chosen)
         return found

@@ -68,4 +68,4 @@ def untrained_ensemble(ground_set: GroundSet, size: float) -> LEnsemble:
 
 def _squares(F: FloatArray) -> FloatArray:
     """Return the eigenvalues of ``F Fᵀ`` that are not zero, from the smaller matrix."""
-    return np.maximum(np.linalg.eigvalsh(F.T @ F), 0.0)
+    return np.asarray(np.maximum(np.linalg.eigvalsh(F.T @ F), 0.0))

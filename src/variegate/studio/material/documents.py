@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -184,13 +185,18 @@ class DocumentsMaterial:
         return Budget(longest + longest // 10, "words")
 
     def learn(self, picks: Picks) -> Summarizer:
-        """Return a summarizer that has learned from picks."""
-        clusters = self.clusters(picks)
-        if not clusters:
+        """Return a summarizer that has learned from picks.
+
+        By way of a file, as the command does it: what a page's markup said is not kept.
+        """
+        if not any(map(len, picks.values())):
             raise MaterialError("nothing was picked yet")
-        return Summarizer(omega=(0.25, 1.0, 4.0), budget=self._budget(picks)).fit(
-            clusters
-        )
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "picks.jsonl"
+            path.write_text(self.jsonl(picks), encoding="utf-8")
+            clusters = read_clusters(path)
+        budget = str(self._budget(picks))
+        return Summarizer(omega=(0.25, 1.0, 4.0), budget=budget).fit(clusters)
 
     def command_line(self, picks_file: str, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""
