@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-import sys
 import threading
-from types import SimpleNamespace
 
 import pytest
 from studio_fakes import Client, open_client, open_session, settle
 
+from variegate.studio import export
 from variegate.studio.app import EXPORTS
 
 
@@ -114,6 +113,16 @@ def test_pages(client, name):
     assert answer.headers["content-type"].startswith(kind.get(name, "text/css"))
 
 
+def test_every_export_has_its_kind():
+    assert EXPORTS.keys() == export.EXPORTS.keys()
+
+
+def test_nothing_is_exported_before_a_group_is_done(client):
+    answer = client.get("/export/picks.csv")
+    assert answer.status == 404
+    assert "no group is done yet" in answer.error
+
+
 @pytest.mark.parametrize("name", EXPORTS)
 def test_exports_are_files_without_rights(client, name, monkeypatch):
     written = []
@@ -122,9 +131,7 @@ def test_exports_are_files_without_rights(client, name, monkeypatch):
         written.append((name, {group: list(items) for group, items in picks.items()}))
         return b"content"
 
-    monkeypatch.setitem(
-        sys.modules, "variegate.studio.export", SimpleNamespace(export=export)
-    )
+    monkeypatch.setattr("variegate.studio.app.export", export)
     client.post("/api/done", {"group": 0})
     answer = client.get(f"/export/{name}")
     assert (answer.status, answer.body) == (200, b"content")

@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from variegate.studio.export import export
 from variegate.studio.material.base import MaterialError
 from variegate.studio.security import Access, Guard
 from variegate.studio.session import ChangedError, NoSuchError, Session, SessionError
@@ -264,7 +264,6 @@ class _Pages:
         name = request.path_params["name"]
         if name not in EXPORTS:
             raise HTTPException(404, f"exports are {', '.join(EXPORTS)}")
-        export = import_module("variegate.studio.export").export
         write = partial(export, name, self.session.material, self.session.done_picks())
         content = await to_thread.run_sync(write, limiter=self._exporters)
         headers = {
