@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -101,6 +102,22 @@ def _written(table: pa.Table, suffix: str) -> bytes:
 
 
 def _learned(material: Material, picks: Picks) -> Any:
+    """Return what is learned from picks, or what was, if it is for the same again."""
+    pairs = [(group, chosen.tolist()) for group, chosen in picks.items()]
+    key = repr((material.fingerprint, pairs))
+    with _LEARNING:
+        if key not in _LAST:
+            _LAST.clear()
+            _LAST[key] = _learn(material, picks)
+        return _LAST[key]
+
+
+#: What was learned last: a report is often asked for after its model.
+_LAST: dict[str, Any] = {}
+_LEARNING = threading.Lock()
+
+
+def _learn(material: Material, picks: Picks) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", AllAlikeWarning)

@@ -31,8 +31,10 @@ __all__ = ["N_PARTS", "Judge", "is_on_curve"]
 
 N_PARTS = 4
 
-#: Groups that are judged, at most; evenly spread over those that are done.
+#: Groups that are judged, and about how many items of them, at most; evenly spread over
+#: those that are done.
 _MOST_JUDGED = 100
+_MOST_ITEMS = 20_000
 
 #: Omegas of the path.
 _PATH: tuple[float, ...] = tuple(np.geomspace(OMEGAS[0], OMEGAS[-1], 13).tolist())
@@ -130,7 +132,7 @@ class Judge:
         self, done: Mapping[int, Example], check: Check
     ) -> tuple[CurvePoint, ...]:
         """Return the mean F-score after so many groups, on all groups done by now."""
-        judged = _spread(list(done))
+        judged = _spread(done)
         sizes = {group: len(picks) for group, (_, picks) in done.items()}
         untrained = {}
         for group in judged:
@@ -159,7 +161,7 @@ class Judge:
 
     def path(self, done: Mapping[int, Example], check: Check) -> tuple[PathPoint, ...]:
         """Return precision, recall, size and F-score by omega, on held-out groups."""
-        able = [g for g in _spread(list(done)) if self.part_of.get(g) in self.models]
+        able = [g for g in _spread(done) if self.part_of.get(g) in self.models]
         if not able:
             return ()
         families = {part: over_omega(model) for part, model in self.models.items()}
@@ -188,9 +190,12 @@ def _scores(chosen: IntArray, picks: IntArray) -> list[float]:
     ]
 
 
-def _spread(groups: list[int]) -> list[int]:
-    """Return at most so many of them, evenly spread."""
-    if len(groups) <= _MOST_JUDGED:
+def _spread(done: Mapping[int, Example]) -> list[int]:
+    """Return the groups that are judged."""
+    groups = list(done)
+    mean = sum(len(ground_set) for ground_set, _ in done.values()) / max(1, len(done))
+    most = max(1, min(_MOST_JUDGED, int(_MOST_ITEMS / max(1.0, mean))))
+    if len(groups) <= most:
         return groups
-    places = np.linspace(0, len(groups) - 1, _MOST_JUDGED).round().astype(int)
+    places = np.linspace(0, len(groups) - 1, most).round().astype(int)
     return [groups[place] for place in places]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -26,9 +27,10 @@ from variegate.studio.sureness import expected_f
 
 __all__ = ["Pupil"]
 
-#: Groups that are not done whose sureness is looked at after each lesson, at most:
-#: those that come first.
+#: Groups that are not done whose sureness is looked at after each lesson, and items of
+#: them, at most: those that come first.
 _LOOKED_AT = 100
+_LOOKED_AT_ITEMS = 10_000
 
 #: Items that kinds are described by, at most, typical ones that are named, and kinds.
 _KIND_ITEMS = 2000
@@ -65,9 +67,14 @@ class Pupil:
     feature_names: Sequence[str]
 
     def __post_init__(self) -> None:
-        self.lessons = lessons_for(self.kernels, self.ground_sets)
-        self._take_up(next(iter(self.lessons.values())))
+        name, kernel = next(iter(self.kernels.items()))
+        self._take_up(lessons_for({name: kernel}, self.ground_sets)[name])
         self.comparison: str | None = None
+
+    @cached_property
+    def lessons(self) -> dict[str, Lesson]:
+        """A lesson for every similarity, all settled when one is asked for."""
+        return lessons_for(self.kernels, self.ground_sets)
 
     def _take_up(self, lesson: Lesson) -> None:
         self.lesson = lesson
@@ -159,8 +166,12 @@ class Pupil:
         """Return how sure the model is of the next groups that are not done."""
         assert self.model is not None
         others = [g for g in range(len(self.ground_sets)) if g not in done]
-        found = {}
+        found: dict[int, float] = {}
+        n_items = 0
         for group in others[:_LOOKED_AT]:
+            n_items += len(self.ground_sets[group])
+            if found and n_items > _LOOKED_AT_ITEMS:
+                break
             check()
             ensemble = self.model.ensemble(self.ground_sets[group])
             chosen = ensemble.decode(self.lesson.decoder).indices
