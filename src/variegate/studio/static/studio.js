@@ -1124,7 +1124,7 @@ function mapPictures(points, picks, proposal) {
     const state = picks.has(n) ? "picked" : proposal.has(n) ? "offered" : "";
     return [
       draw("rect", { class: "frame", ...box, rx: 5 }),
-      draw("image", { href: pictureOf(n, 48), ...box, preserveAspectRatio: "xMidYMid meet" }),
+      draw("image", { href: pictureOf(n, 48), ...box, preserveAspectRatio: "xMidYMid slice" }),
       draw("rect", { class: `edge ${state}`, ...box, rx: 5 }),
     ];
   });
