@@ -126,13 +126,17 @@ class Person:
         return {int(node.get_attribute("data-n")) for node in found}
 
     def arrive(self) -> dict[str, Any]:
-        """Wait until the page shows the group at hand, and nothing is being learned."""
+        """Wait until the page shows the group at hand, after all groups that are done.
+
+        Comparisons of similarities, which go on for longer, are not waited for.
+        """
         state: dict[str, Any] = {}
 
         def is_there() -> bool:
             state.update(self.ask("/api/state"))
+            has_learned = state["learned_from"] == state["n_done"]
             return (
-                not state["learning"]
+                (has_learned or not state["learning"])
                 and self.selected() == set(state["picks"])
                 and self.page.inner_text("#name") == state["group"]["name"]
             )

@@ -19,7 +19,7 @@ WIDE = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 844}
 
 #: Groups that the person does first.
-LEARNED_FROM = 10
+LEARNED_FROM = 8
 
 
 def main(into: Path) -> None:
@@ -27,7 +27,7 @@ def main(into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as name, chromium() as browser:
         folder = Path(name)
-        rule = write_digits(folder / "digits", 40)
+        rule = write_digits(folder / "digits", 16)
         with studio(folder / "digits", "--store", folder / "p.sqlite") as address:
             first = _open(browser, address, WIDE, "light")
             _shoot(first, into / "studio-first.png")
