@@ -30,7 +30,6 @@ def main(into: Path) -> None:
         rule = write_digits(folder / "digits", 16)
         with studio(folder / "digits", "--store", folder / "p.sqlite") as address:
             first = _open(browser, address, WIDE, "light")
-            _shoot(first, into / "studio-first.png")
             person = Person(first, rule)
             for _ in range(LEARNED_FROM):
                 person.finish()
@@ -45,10 +44,6 @@ def main(into: Path) -> None:
                     _shoot(page, into / f"studio-{size}-{colours}.png")
                     if size == "wide" and colours == "light":
                         _panels(page, into)
-                    if size == "narrow" and colours == "light":
-                        page.click("#show-panels")
-                        page.click("#tab-learned")
-                        _shoot(page, into / "studio-narrow-learned.png")
                     page.close()
 
 
