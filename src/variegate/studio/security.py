@@ -88,7 +88,7 @@ class Access:
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie: browsers keep one jar for all ports of a machine."""
+        """The cookie's name, as browsers keep one jar for all ports of a machine."""
         return f"studio-{hashlib.sha256(self.token.encode()).hexdigest()[:16]}"
 
     def check_origin(self, headers: Headers, path: str) -> None:

@@ -138,7 +138,7 @@ class Session:
 
     @property
     def omega(self) -> float:
-        """What proposals are made for: that of the target, if there is one."""
+        """What proposals are made for, that of the target if there is one."""
         return self._omega_of(self._settings)
 
     @property
@@ -211,8 +211,8 @@ class Session:
         """Finish a group, and go on to the next.
 
         ``picks`` are what a person saw: where they are not the picks any more,
-        :class:`ChangedError` is raised and nothing is done.  A group that is done
-        already, by another page or before, is only left.
+        :class:`~variegate.studio.session.ChangedError` is raised and nothing is done.
+        A group that is done already, by another page or before, is only left.
         """
         self.check(group)
         self._chosen(group)

@@ -146,8 +146,9 @@ class Store:
     ) -> Event:
         """Keep an event, and settings with it; return when they are in the file.
 
-        Raises :class:`StoreFullError` where the disk is full; nothing of the event is
-        in the file then, and the next one is kept as soon as there is room.
+        Raises :class:`~variegate.studio.store.StoreFullError` where the disk is full;
+        nothing of the event is in the file then, and the next one is kept as soon as
+        there is room.
         """
         with self._lock, self._transaction() as connection:
             cursor = connection.execute(
