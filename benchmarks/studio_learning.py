@@ -101,6 +101,8 @@ def session(seed, order, n_groups=30):
             )
             on_new = f_of(proposer, material, person, new) if seen in REPORTED else None
             rows.append((seen, own, on_new, float(base)))
+            if on_new is not None:
+                print(f"seed {seed}, {seen}: F {on_new:.3f}, {base:.3f}", flush=True)
             done[page] = person.picks(page)
             # Curve and path take the most time, and change no proposal.
             pupil.learn(done, is_judged=False)
