@@ -92,8 +92,10 @@ def chromium() -> Iterator[Any]:
         raise SystemExit("there is no Chromium: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield browser
-        browser.close()
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 def f_score(chosen: set[int], wanted: set[int]) -> float:
