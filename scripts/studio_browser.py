@@ -76,7 +76,8 @@ def studio(*arguments: str | Path) -> Iterator[str]:
         yield address
     finally:
         running.terminate()
-        running.wait(timeout=30)
+        running.wait(timeout=120)
+        running.stdout.close()
 
 
 @contextmanager
@@ -114,7 +115,7 @@ class Person:
         """Return what the page's server answers."""
         return self.page.evaluate("path => fetch(path).then(a => a.json())", path)
 
-    def until(self, is_so: Callable[[], bool], seconds: float = 60.0) -> None:
+    def until(self, is_so: Callable[[], bool], seconds: float = 180.0) -> None:
         """Wait for something in the page."""
         end = time.monotonic() + seconds
         while not is_so():
@@ -147,11 +148,20 @@ class Person:
         return state
 
     def correct(self, state: dict[str, Any]) -> None:
-        """Press on every item that is not as the rule says."""
+        """Press on every item that is not as the rule says.
+
+        One after the other, by what the page shows: until the first is pressed, what
+        is learned meanwhile may change the proposal.
+        """
         wanted = self.rule(state["group"]["number"])
-        for item in sorted(set(state["picks"]) ^ wanted):
-            self.page.click(f"#item-{item}")
-        self.until(lambda: self.selected() == wanted)
+
+        def is_right() -> bool:
+            wrong = self.selected() ^ wanted
+            if wrong:
+                self.page.click(f"#item-{min(wrong)}")
+            return not wrong
+
+        self.until(is_right)
 
     def finish(self) -> tuple[int, set[int]]:
         """Do a group; returns its number and what was proposed."""

@@ -79,7 +79,7 @@ def new_page(browser):
             )
             contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         listen(page, address)
         page.goto(address)
         page.wait_for_selector("[role=option]")

@@ -3,7 +3,7 @@
 import time
 
 
-def until(check, *arguments, seconds=10.0):
+def until(check, *arguments, seconds=30.0):
     """Wait until something is so; fail if it does not come to be."""
     end = time.monotonic() + seconds
     while not (found := check(*arguments)):

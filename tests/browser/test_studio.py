@@ -42,7 +42,7 @@ def test_a_person_picks_learns_ends_and_goes_on(digits, started, new_page):
         until(lambda: person.ask("/api/state")["omega"] > 1.0)
         until(lambda: selected(page) == person.ask("/api/state")["picks"])
         page.click("#tab-learned")
-        until(lambda: "untrained" in page.inner_text("#curve-note"), seconds=60)
+        until(lambda: "untrained" in page.inner_text("#curve-note"), seconds=180)
         page.click("#tab-why")
         until(lambda: page.query_selector("#why-body .bars"))
         page.click("#open-export")
@@ -76,7 +76,7 @@ def test_two_tabs_that_pick_at_once_end_in_the_same_state(digits, started, new_p
         for page in (one, two):
             until(lambda page=page: page.inner_text("#saved") == "All saved")
         person = studio_browser.Person(one, digits[1])
-        until(lambda: not person.ask("/api/state")["learning"], seconds=60)
+        until(lambda: not person.ask("/api/state")["learning"], seconds=180)
         state = person.ask("/api/state")
         name = state["group"]["name"]
         for page in (one, two):
