@@ -10,9 +10,11 @@ FRAMEWORKS := .venv-integrations
 # make test-torch PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
 PYTORCH := .venv-torch
 TORCH   ?= torch==2.13.0
+# The studio's page is tried in the Chromium that is installed; none is downloaded.
+BROWSER := .venv-browser
 OUT    ?= out
 
-.PHONY: demo test test-slow test-versions test-integrations test-torch test-cluster test-gpu which lint format bench docs pictures wheel clean
+.PHONY: demo test test-slow test-versions test-integrations test-torch test-cluster test-gpu test-browser which lint format bench docs pictures wheel clean
 
 demo: $(READY)  ## the paper's synthetic experiment in about three minutes: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
@@ -42,6 +44,9 @@ test-cluster: $(READY)  ## faults of a Dask cluster that take minutes, and 50 ra
 # On a machine with a GPU, by a Python that has PyTorch for it.
 test-gpu:  ## the same on a GPU
 	VARIEGATE_DEVICE=cuda PYTHONPATH=src $(PYTHON) -m pytest -m "not slow" tests/pytorch
+
+test-browser: $(BROWSER)/.ready  ## the studio's page in a real browser
+	OPENBLAS_NUM_THREADS=1 $(BROWSER)/bin/python -m pytest -n auto tests/browser
 
 which: $(READY)
 	@$(BIN)/python -c 'import sys; print("Python", sys.version.split()[0], "in $(VENV)")'
@@ -90,6 +95,13 @@ $(PYTORCH)/.ready: pyproject.toml
 	    'triton>=3.2'
 	touch $@
 
+$(BROWSER)/.ready: pyproject.toml
+	test -x $(BROWSER)/bin/python || $(PYTHON) -m venv $(BROWSER)
+	$(BROWSER)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --editable '.[studio,tables,text,video]' 'playwright>=1.50' 'pytest>=8.0' \
+	    'pytest-xdist>=3.5'
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(FRAMEWORKS) $(PYTORCH) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FRAMEWORKS) $(PYTORCH) $(BROWSER) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -36,6 +36,9 @@ PYTORCH = ("guides/encoder.md", "pytorch.md")
 #: Pages that show a picture which their own code makes.
 ILLUSTRATED = ("start.md", "tables.md", "summaries.md", "keyframes.md", "guides/*.md")
 
+#: Of those, pages whose pictures are of a browser: scripts/studio_screenshots.py.
+PHOTOGRAPHED = ("guides/studio.md",)
+
 _BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|^```\{(?:image|figure)\} (\S+)", re.M)
 _GROUPS = re.compile(r"\bn_groups=(\d+)")
@@ -63,7 +66,8 @@ def pages() -> list[Path]:
 
 def illustrated_pages() -> list[Path]:
     """Return those pages that must show a picture which their own code makes."""
-    return sorted(page for pattern in ILLUSTRATED for page in DOCS.glob(pattern))
+    found = {page for pattern in ILLUSTRATED for page in DOCS.glob(pattern)}
+    return sorted(found - {DOCS / name for name in PHOTOGRAPHED})
 
 
 def can_run(page: Path) -> bool:

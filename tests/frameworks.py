@@ -21,6 +21,10 @@ PYTORCH = (
 )
 
 
+#: Rooms in which every module needs Starlette and uvicorn.
+STUDIO = "variegate.studio"
+
+
 def is_installed(module):
     return importlib.util.find_spec(FRAMEWORKS[module][0]) is not None
 
@@ -36,3 +40,5 @@ def need_framework_of(module):
         pytest.skip("needs 'variegate[dask]': make test has it")
     if module.startswith(PYTORCH) and importlib.util.find_spec("torch") is None:
         pytest.skip("needs 'variegate[torch]': make test-torch has it")
+    if module.startswith(STUDIO) and importlib.util.find_spec("starlette") is None:
+        pytest.skip("needs 'variegate[studio]': make test has it")

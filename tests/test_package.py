@@ -34,6 +34,9 @@ OPTIONAL = (
     "langchain_core",
     "llama_index",
     "pydantic",
+    "starlette",
+    "uvicorn",
+    "anyio",
 )
 
 PUBLIC = {
@@ -127,7 +130,7 @@ tuning
 application
 text video tables
 torch dask
-experiments benchmarks integrations
+experiments benchmarks integrations studio
 cli
 __main__
 """

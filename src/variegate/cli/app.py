@@ -16,6 +16,7 @@ from variegate.cli.results import Interrupted, say
 
 #: The commands, by what they are about, and the modules of this package they are in.
 _SECTIONS = {
+    "Picking": {"studio": "studio"},
     "Tables": {
         "fit": "fit",
         "select": "select",

@@ -1,0 +1,170 @@
+"""``variegate studio``: pick, and watch it learn."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variegate.cli.notes import note, notes
+from variegate.cli.paths import MODEL, PATH, output_option
+from variegate.cli.progress import progress_bar
+from variegate.cli.results import say
+from variegate.cli.table_options import column_options, columns_of
+from variegate.report.words import count
+
+if TYPE_CHECKING:
+    from variegate.studio.material.base import Material
+    from variegate.studio.session import Session
+
+#: Parts of a table that have an option.
+_COLUMNS = ("group", "label", "item", "quality", "categorical", "similarity")
+
+
+@click.command(
+    epilog="\b\nvariegate studio items.csv --group query\n"
+    "variegate studio photos/\n"
+    "variegate studio holiday.mp4 --store holiday-picks.sqlite"
+)
+@click.argument("data", type=PATH, metavar="DATA")
+@click.option("--model", type=MODEL, help="What to propose by before the first pick.")
+@output_option(
+    "--store",
+    help="Where picks are kept; by default beside DATA, with .studio.sqlite after its "
+    "name. What is there already is gone on from.",
+)
+@click.option(
+    "--order", type=click.Choice(["unsure", "given"]),
+    help="Which group is next: that of which the model is least sure, or as in DATA. "
+    "By default as it was last time, unsure at first.",
+)  # fmt: skip
+@click.option(
+    "--page", type=click.IntRange(min=2), metavar="N",
+    help="How many pictures of a folder, or rows of a table without --group, are a "
+    "group.",
+)  # fmt: skip
+@column_options(*_COLUMNS)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
+    help="The address to listen on. Any but the default can be reached from other "
+    "machines.",
+)  # fmt: skip
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N",
+    help="The port to listen on; by default one that is free.",
+)  # fmt: skip
+@click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
+def studio(
+    data: Path,
+    model: Path | None,
+    store: Path | None,
+    order: str | None,
+    page: int | None,
+    columns_file: Path | None,
+    host: str,
+    port: int,
+    no_browser: bool,
+    **columns: Any,
+) -> None:
+    """Pick on a page of your own machine, and watch a model learn from it.
+
+    DATA is a table, a folder of documents, a video or a folder of them, or a folder of
+    images. A page opens that shows one group after the other; what you pick is kept at
+    once, and a model learns from it what to propose in the next. The page can be
+    reached from this machine alone, by the address that is printed. Ctrl-C ends it,
+    and the same command goes on.
+    """
+    import variegate.studio  # noqa: F401 - says what to install
+    from variegate.studio.serving import serve
+
+    parts = _parts(columns_file, columns)
+    with ExitStack() as opened:
+        with notes(), progress_bar("opening") as progress:
+            session = _session(opened, data, store, parts, page, model, progress)
+        session.start(**({} if order is None else {"order": order}))
+        _say_what_is_open(session)
+        serve(session, host, port, on_start=_Opening(host, not no_browser))
+    say(f"the picks are in {session.store.path}", err=True)
+
+
+def _parts(columns_file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what columns are for, where anything was said about them."""
+    if columns_file is None and not any(given.values()):
+        return {}
+    columns = columns_of(columns_file, **given)
+    parts = {part: getattr(columns, part) for part in (*_COLUMNS, "missing")}
+    return {part: value for part, value in parts.items() if value}
+
+
+def _session(
+    opened: ExitStack,
+    data: Path,
+    store: Path | None,
+    columns: dict[str, Any],
+    page: int | None,
+    model: Path | None,
+    progress: Any,
+) -> Session:
+    from variegate.studio.learning import Teacher
+    from variegate.studio.material.opening import open_material
+    from variegate.studio.proposals import Proposer
+    from variegate.studio.session import Session
+    from variegate.studio.store import Store
+
+    material = open_material(
+        data,
+        columns=columns,
+        page=page,
+        model=model,
+        progress=progress or (lambda done, total: None),
+    )
+    kept = Store.open(store or _beside(data), material.fingerprint, str(data))
+    try:
+        teacher = Teacher(material)
+    except BaseException:
+        kept.close()
+        raise
+    session = Session(material, kept, teacher, Proposer(material))
+    return opened.enter_context(closing(session))
+
+
+def _beside(data: Path) -> Path:
+    """Return where picks are kept unless another file is named."""
+    place = data.resolve()
+    return place.with_name(f"{place.name}.studio.sqlite")
+
+
+def _say_what_is_open(session: Session) -> None:
+    material: Material = session.material
+    n_items = sum(material.sizes)
+    items = f"{n_items:,} {material.nouns[n_items != 1]}"
+    groups = count(len(material.names), "group")
+    n_done = len(session.done_picks())
+    so_far = f", {n_done:,} of them done" if n_done else ""
+    say(
+        f"{groups} of {items}{so_far}; picks are kept in {session.store.path}", err=True
+    )
+
+
+class _Opening:
+    """Says where the page is, and opens it."""
+
+    def __init__(self, host: str, opens: bool) -> None:
+        self._host = host
+        self._opens = opens
+
+    def __call__(self, address: str) -> None:
+        from variegate.studio.serving import can_open_browser, is_loopback, open_browser
+
+        if not is_loopback(self._host):
+            note(
+                f"listening on {self._host}: whoever can reach this machine and knows "
+                "the address with its token sees DATA and can change the picks, and "
+                "nothing is encrypted on the way"
+            )
+        say(address)
+        say("Ctrl-C ends the studio", err=True)
+        if self._opens and can_open_browser():
+            open_browser(address)

@@ -1,0 +1,345 @@
+"""The studio as an ASGI application: a page, and its twin in JSON.
+
+It is an object that can be called in process; :mod:`~variegate.studio.serving` puts it
+behind an address.  Nothing that a request says is ever a path: pages and exports are
+known by name, groups and items by number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from variegate.studio.export import export
+from variegate.studio.material.base import MaterialError
+from variegate.studio.security import Access, Guard
+from variegate.studio.session import ChangedError, NoSuchError, Session, SessionError
+from variegate.studio.store import StoreError, StoreFullError
+from variegate.studio.streams import Streams
+
+__all__ = ["studio_app"]
+
+_STATIC = Path(__file__).parent / "static"
+_PAGES = {
+    "": ("page.html", "text/html"),
+    "studio.js": ("studio.js", "text/javascript"),
+    "studio.css": ("studio.css", "text/css"),
+    "studio.svg": ("studio.svg", "image/svg+xml"),
+}
+
+#: What can be taken along, by name.
+EXPORTS = {
+    "picks.csv": "text/csv",
+    "picks.jsonl": "application/x-ndjson",
+    "picks.parquet": "application/vnd.apache.parquet",
+    "model.json": "application/json",
+    "report.html": "text/html",
+    "command.txt": "text/plain",
+}
+
+#: Kinds of pictures that are shown; others could have scripts in them.
+_PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
+
+#: Groups that are listed at once, and the widest picture.
+_MOST_GROUPS = 1000
+_WIDEST = 2048
+
+#: Pictures that are made at a time: picks must not wait for them.
+_PAINTERS = 2
+
+_STATUS = {
+    NoSuchError: 404,
+    MaterialError: 404,
+    ChangedError: 409,
+    SessionError: 400,
+    StoreFullError: 507,
+    StoreError: 500,
+}
+
+_Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def studio_app(session: Session, access: Access) -> Starlette:
+    """Return the application of a session that was started.
+
+    ``app.state.streams`` are its streams of events, to be ended before the server is.
+    """
+    pages = _Pages(session)
+    app = Starlette(
+        routes=pages.routes(),
+        middleware=[Middleware(Guard, access)],
+        exception_handlers={
+            HTTPException: _as_json,
+            **dict.fromkeys(_STATUS, _as_json),
+        },
+    )
+    app.state.streams = pages.streams
+    return app
+
+
+async def _as_json(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": error.detail}, error.status_code)
+    status = next(_STATUS[kind] for kind in type(error).mro() if kind in _STATUS)
+    return JSONResponse({"error": " ".join(str(error).split())}, status)
+
+
+class _Pages:
+    """What is answered to which address."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.streams = Streams(session.changes)
+        self._painters = CapacityLimiter(_PAINTERS)
+        self._exporters = CapacityLimiter(1)
+
+    def routes(self) -> list[Route]:
+        """Return all of them."""
+        group = "/api/groups/{group}"
+        return [
+            Route("/", _static),
+            Route("/static/{name}", _static),
+            Route("/image/{group}/{item}", self.image),
+            Route("/export/{name}", self.export),
+            Route("/api/events", self.events),
+            Route("/api/state", self.answering(self.state)),
+            Route("/api/learned", self.answering(self.learned)),
+            Route("/api/groups", self.answering(self.groups)),
+            Route(group, self.answering(self.items)),
+            Route(f"{group}/proposal", self.answering(self.proposal)),
+            Route(f"{group}/why/{{item}}", self.answering(self.why)),
+            Route(f"{group}/map", self.answering(self.map)),
+            Route("/api/pick", self.doing(self.pick), methods=["POST"]),
+            Route("/api/done", self.doing(self.done), methods=["POST"]),
+            Route("/api/undo", self.doing(self.undo), methods=["POST"]),
+            Route("/api/go", self.doing(self.go), methods=["POST"]),
+            Route("/api/settings", self.doing(self.session.set), methods=["POST"]),
+        ]
+
+    @staticmethod
+    def answering(answer: Callable[[Request], Any]) -> _Endpoint:
+        """Return what answers a question as JSON."""
+
+        async def endpoint(request: Request) -> Response:
+            return JSONResponse(await to_thread.run_sync(answer, request))
+
+        return endpoint
+
+    def doing(self, act: Callable[[Mapping[str, Any]], None]) -> _Endpoint:
+        """Return what does something, and answers with the state after it."""
+
+        def act_and_look(body: Mapping[str, Any]) -> dict[str, Any]:
+            act(body)
+            return self.session.state()
+
+        async def endpoint(request: Request) -> Response:
+            body = _parsed(await request.body())
+            return JSONResponse(await to_thread.run_sync(act_and_look, body))
+
+        return endpoint
+
+    # Questions -----------------------------------------------------------------------
+
+    def state(self, request: Request) -> dict[str, Any]:
+        return self.session.state()
+
+    def learned(self, request: Request) -> dict[str, Any]:
+        learned = self.session.learned
+        return _NOTHING_LEARNED if learned is None else learned.to_json()
+
+    def groups(self, request: Request) -> list[dict[str, Any]]:
+        start = _query_integer(request, "from", 0)
+        count = _query_integer(request, "count", 100)
+        return self.session.groups(start, min(count, _MOST_GROUPS))
+
+    def items(self, request: Request) -> dict[str, Any]:
+        number = self._group(request)
+        return {
+            "number": number,
+            "name": self.session.material.names[number],
+            "items": [
+                {
+                    "n": n,
+                    "title": item.title,
+                    "text": item.text,
+                    "fields": [list(pair) for pair in item.fields],
+                    "image": item.has_image,
+                }
+                for n, item in enumerate(self.session.material.items(number))
+            ],
+        }
+
+    def proposal(self, request: Request) -> dict[str, Any]:
+        omega = _query_omega(request)
+        proposal = self.session.proposal(self._group(request), omega)
+        return {
+            "omega": proposal.omega,
+            "chosen": [int(item) for item in proposal.chosen],
+            "probability": [round(float(p), 6) for p in proposal.probability],
+        }
+
+    def why(self, request: Request) -> dict[str, Any]:
+        group, item = self._group(request), _path_integer(request, "item")
+        self.session.check(group, item)
+        omega = _query_omega(request)
+        why = self.session.proposer.why(
+            group,
+            item,
+            self.session.picks(group),
+            self.session.omega if omega is None else omega,
+        )
+        like = {"n": why.like, "similarity": float(why.similarity)}
+        return {
+            "probability": float(why.probability),
+            "quality": [
+                {"name": p.name, "value": float(p.value), "part": float(p.part)}
+                for p in why.quality
+            ],
+            "like": None if why.like is None else like,
+        }
+
+    def map(self, request: Request) -> dict[str, Any]:
+        outline = self.session.proposer.outline(self._group(request))
+        columns = outline.columns
+        return {
+            "kind": outline.kind,
+            "x": [float(x) for x in outline.x],
+            "y": [float(y) for y in outline.y],
+            "columns": None if columns is None else list(columns),
+        }
+
+    def _group(self, request: Request) -> int:
+        number = _path_integer(request, "group")
+        self.session.check(number)
+        return number
+
+    # What is done --------------------------------------------------------------------
+
+    def pick(self, body: Mapping[str, Any]) -> None:
+        picked = body.get("picked")
+        if not isinstance(picked, bool):
+            raise SessionError("picked is true or false")
+        self.session.pick(_integer(body, "group"), _integer(body, "item"), picked)
+
+    def done(self, body: Mapping[str, Any]) -> None:
+        picks = body.get("picks")
+        if picks is not None and not (
+            isinstance(picks, list) and all(type(item) is int for item in picks)
+        ):
+            raise SessionError("picks are a list of whole numbers")
+        self.session.done(_integer(body, "group"), picks)
+
+    def undo(self, body: Mapping[str, Any]) -> None:
+        self.session.undo()
+
+    def go(self, body: Mapping[str, Any]) -> None:
+        self.session.go(_integer(body, "group"))
+
+    # What is not JSON ----------------------------------------------------------------
+
+    async def image(self, request: Request) -> Response:
+        group, item = self._group(request), _path_integer(request, "item")
+        self.session.check(group, item)
+        width = min(max(_query_integer(request, "width", 320), 16), _WIDEST)
+        paint = partial(self.session.material.image, group, item, width)
+        content, kind = await to_thread.run_sync(paint, limiter=self._painters)
+        if kind not in _PICTURES:
+            raise HTTPException(404, "there is no picture that could be shown")
+        headers = {"cache-control": "private, max-age=600"}
+        return Response(content, media_type=kind, headers=headers)
+
+    async def export(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in EXPORTS:
+            raise HTTPException(404, f"exports are {', '.join(EXPORTS)}")
+        write = partial(export, name, self.session.material, self.session.done_picks())
+        content = await to_thread.run_sync(write, limiter=self._exporters)
+        headers = {
+            "content-disposition": f'attachment; filename="{name}"',
+            # Whoever opens it here all the same gets a page without our rights.
+            "content-security-policy": "sandbox; default-src 'none'",
+        }
+        return Response(content, media_type=EXPORTS[name], headers=headers)
+
+    async def events(self, request: Request) -> Response:
+        return self.streams.response()
+
+
+_NOTHING_LEARNED = {
+    "n_groups": 0,
+    "curve": [],
+    "weights": [],
+    "kinds": [],
+    "path": [],
+    "comparison": None,
+}
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params.get("name", "")
+    if name not in _PAGES:
+        raise HTTPException(404, "there is no such page")
+    file, kind = _PAGES[name]
+    content = await to_thread.run_sync((_STATIC / file).read_bytes)
+    return Response(content, media_type=kind)
+
+
+def _parsed(body: bytes) -> Mapping[str, Any]:
+    """Return the object that a body is, of which an empty one is none."""
+    try:
+        parsed = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        raise SessionError("the request is not JSON") from None
+    if not isinstance(parsed, dict):
+        raise SessionError("the request is not a JSON object")
+    return parsed
+
+
+def _integer(body: Mapping[str, Any], name: str) -> int:
+    value = body.get(name)
+    if type(value) is not int:
+        raise SessionError(f"{name} is a whole number")
+    return value
+
+
+def _path_integer(request: Request, name: str) -> int:
+    text = request.path_params[name]
+    if not _is_small(text):
+        raise NoSuchError(f"there is no {name} of that number")
+    return int(text)
+
+
+def _query_integer(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name, str(default))
+    if not _is_small(text):
+        raise SessionError(f"{name} is a whole number")
+    return int(text)
+
+
+def _is_small(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def _query_omega(request: Request) -> float | None:
+    text = request.query_params.get("omega")
+    if text is None:
+        return None
+    try:
+        omega = float(text)
+    except ValueError:
+        omega = math.nan
+    if not (math.isfinite(omega) and omega > 0.0):
+        raise SessionError("omega is a positive number")
+    return omega

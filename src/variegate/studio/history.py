@@ -1,0 +1,139 @@
+"""What was picked: events, one after the other, and what they come to.
+
+====  ==========================================================================
+pick  a person took an item, or took it away: ``group``, ``item``, ``picked``;
+      the first one in a group has the proposal it was made on, ``base``
+base  a group in which items were picked has another proposal: ``group``, ``base``
+done  a group is finished: ``group``, ``picks``, the ``proposal``, and the ``next``
+go    another group is shown: ``group``
+undo  the pick or the end of a group numbered ``undone`` never was; ``base``, where
+      the picks of that group were a proposal
+====  ==========================================================================
+
+Picks of a group are its proposal, but for the items that a person decided on.  While a
+group has neither events nor an end, its picks are whatever is proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from variegate.studio.store import Event
+
+__all__ = ["GroupPicks", "History"]
+
+
+@dataclass(frozen=True)
+class GroupPicks:
+    """What was picked in one group.
+
+    Attributes
+    ----------
+    base : frozenset of int or None
+        The proposal under the picks; None while the picks are whatever is proposed.
+    decided : dict from item to bool
+        What a person took, and what was taken away, since.
+    is_done : bool
+    is_unchanged : bool
+        Whether it is done, and the proposal was accepted as it stood at first.
+    """
+
+    base: frozenset[int] | None = None
+    decided: dict[int, bool] = field(default_factory=dict)
+    is_done: bool = False
+    is_unchanged: bool = False
+
+    def on(self, proposal: Collection[int]) -> frozenset[int]:
+        """Return the picks, where this is proposed now."""
+        base = frozenset(proposal) if self.base is None else self.base
+        taken = {item for item, picked in self.decided.items() if picked}
+        return (base | taken) - (self.decided.keys() - taken)
+
+
+_NOTHING = GroupPicks()
+
+
+class History:
+    """The picks of all groups; :meth:`add` takes events in the order they happened."""
+
+    def __init__(self) -> None:
+        self.current: int | None = None
+        #: Events that can be undone, the last one first to be.
+        self._undoable: list[Event] = []
+        self._of_group: dict[int, list[Event]] = {}
+        #: What they come to, for groups in which nothing happened since.
+        self._folded: dict[int, GroupPicks] = {}
+
+    def group(self, number: int) -> GroupPicks:
+        """Return what was picked in a group."""
+        if number not in self._of_group:
+            return _NOTHING
+        if number not in self._folded:
+            self._folded[number] = _fold(self._of_group[number])
+        return self._folded[number]
+
+    def n_ends(self, number: int) -> int:
+        """Return how often a group was done."""
+        return sum(e.kind == "done" for e in self._of_group.get(number, ()))
+
+    @property
+    def last(self) -> Event | None:
+        """The event that is undone next."""
+        return self._undoable[-1] if self._undoable else None
+
+    @property
+    def done(self) -> list[int]:
+        """Groups that are finished, in the order in which they were first."""
+        first = {
+            number: next(e.seq for e in self._of_group[number] if e.kind == "done")
+            for number in self._of_group
+            if self.group(number).is_done
+        }
+        return sorted(first, key=first.__getitem__)
+
+    @property
+    def n_unchanged(self) -> int:
+        """Finished groups whose proposal was accepted as it stood."""
+        return sum(self.group(number).is_unchanged for number in self._of_group)
+
+    def add(self, event: Event) -> None:
+        """Take in what happened next."""
+        body = event.body
+        if event.kind == "go":
+            self.current = body["group"]
+            return
+        if event.kind == "undo":
+            undone = self._undoable.pop()
+            assert undone.seq == body["undone"], "undone out of order"
+            number = self.current = undone.body["group"]
+            self._of_group[number].remove(undone)
+            if "base" in body:
+                self._of_group[number].append(event)
+        else:
+            number = body["group"]
+            self._of_group.setdefault(number, []).append(event)
+            if event.kind in ("pick", "done"):
+                self._undoable.append(event)
+            if event.kind == "done":
+                self.current = body["next"]
+        self._folded.pop(number, None)
+
+
+def _fold(events: list[Event]) -> GroupPicks:
+    """Return what the events of one group come to."""
+    base: frozenset[int] | None = None
+    decided: dict[int, bool] = {}
+    is_done = is_unchanged = False
+    for event in events:
+        body = event.body
+        if "base" in body:
+            base = frozenset(body["base"])
+        if event.kind == "pick":
+            decided[body["item"]] = body["picked"]
+        elif event.kind == "done":
+            base, decided = frozenset(body["picks"]), {}
+            if not is_done:
+                is_unchanged = base == frozenset(body["proposal"])
+            is_done = True
+    return GroupPicks(base, decided, is_done, is_unchanged)

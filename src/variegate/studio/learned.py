@@ -1,0 +1,100 @@
+"""What the studio has learned from the picks so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from variegate.tuning.family import OmegaFamily
+
+__all__ = ["CurvePoint", "Kind", "Learned", "PathPoint"]
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Mean F-score on held-out groups after ``n`` groups, learned and untrained."""
+
+    n: int
+    f: float
+    untrained_f: float
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """What is to be expected at one omega: means over held-out groups."""
+
+    omega: float
+    precision: float
+    recall: float
+    size: float
+    f: float
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A learned kind: its share of all items, and which are typical of it.
+
+    ``typical`` are groups and items; the description names them.
+    """
+
+    name: str
+    share: float
+    description: str
+    typical: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A family of models, and what is known about it.
+
+    Attributes
+    ----------
+    n_groups : int
+        Groups that were learned from.
+    family : OmegaFamily
+        What the knob does, from end to end, and anywhere between.
+    decoder : str
+        How a set is chosen: see :meth:`variegate.LEnsemble.decode`.
+    weights : tuple of (name, weight)
+        Of the quality features, at omega 1, the strongest first.
+    kinds : tuple of Kind
+        The most common first; empty where the similarity has none.
+    curve : tuple of CurvePoint
+        How well held-out groups are chosen from, by groups learned from.
+    path : tuple of PathPoint
+        From small to large omega, on held-out groups.
+    sureness : mapping from group to float
+        Of groups that were not done: how sure the model is of its proposal.
+    comparison : str or None
+        What a thorough comparison of similarities came to, in a sentence.
+    seconds : float
+        How long learning took.
+    """
+
+    n_groups: int
+    family: OmegaFamily
+    decoder: str = "greedy"
+    weights: tuple[tuple[str, float], ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    curve: tuple[CurvePoint, ...] = ()
+    path: tuple[PathPoint, ...] = ()
+    sureness: Mapping[int, float] = field(default_factory=dict)
+    comparison: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def omegas(self) -> tuple[float, float]:
+        """The smallest and the largest omega that can be asked for."""
+        return self.family.omegas[0], self.family.omegas[-1]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the page shows, as plain values."""
+        return {
+            "n_groups": self.n_groups,
+            "curve": [asdict(point) for point in self.curve],
+            "weights": [{"name": name, "weight": w} for name, w in self.weights],
+            "kinds": [asdict(kind) for kind in self.kinds],
+            "path": [asdict(point) for point in self.path],
+            "comparison": self.comparison,
+        }

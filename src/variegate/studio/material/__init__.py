@@ -1,0 +1,1 @@
+"""What the studio shows and learns from: tables, documents, videos and images."""

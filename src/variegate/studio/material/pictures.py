@@ -1,0 +1,172 @@
+"""Pictures: what is seen of them at a glance, as numbers, and thumbnails.
+
+Numbers about the quality of a picture are those of
+:func:`variegate.video.picture.picture_statistics`, but for the sharpness, which looks
+along rows and columns.  Two vectors say what it is like: its palette (histograms of
+hue, saturation and value) and its shapes (which way edges run, in 4 by 4 cells).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import AnyArray, FloatArray
+from variegate.studio.material.base import MaterialError
+from variegate.video.colour import colour_layout, shrunk
+from variegate.video.picture import PICTURE_STATISTICS, picture_statistics
+
+__all__ = [
+    "PICTURE_SUFFIXES",
+    "Thumbnails",
+    "is_picture",
+    "look_at",
+    "picture_names",
+    "read_picture",
+]
+
+PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
+
+#: The largest file that is read.
+_MAX_BYTES = 64 * 2**20
+
+#: Pixels on the longer side of what numbers are made from, and of what edges are.
+_LONGEST = 352
+_SMALL = 32
+
+#: Cells on a side, and directions of edges in each.
+_CELLS = 4
+_DIRECTIONS = 8
+
+#: Thumbnails that are kept, and the widest.
+_KEPT = 512
+_WIDEST = 1024
+
+#: Pictures narrower than this are shown by their pixels.
+_TINY = 64
+
+
+def picture_names() -> tuple[str, ...]:
+    """Return what the numbers about the quality of a picture are called."""
+    return tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)
+
+
+def is_picture(path: Path) -> bool:
+    """Return whether a file is a picture, by its name."""
+    return path.suffix.lower() in PICTURE_SUFFIXES and not path.name.startswith(".")
+
+
+def read_picture(path: Path) -> AnyArray:
+    """Return a picture in red, green and blue."""
+    import cv2
+
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise MaterialError(f"{path.name} is larger than {_MAX_BYTES >> 20} MB")
+        data = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+    except OSError as error:
+        raise MaterialError(f"{path.name} cannot be read: {error.strerror}") from None
+    try:
+        image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+    except cv2.error:
+        image = None
+    if image is None:
+        raise MaterialError(f"{path.name} cannot be read as a picture")
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB))
+
+
+def look_at(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return numbers about the quality, the palette and the shapes of a picture."""
+    small = shrunk(image, _LONGEST)
+    statistics = picture_statistics(small)
+    statistics[PICTURE_STATISTICS.index("sharpness")] = _sharpness(small)
+    palette = colour_layout(small, 1, 1, channels="hsv", square_root=True)
+    return statistics, palette / np.sqrt(3.0), _shapes(small)
+
+
+def _sharpness(image: AnyArray) -> float:
+    """Return the root mean square of the steps between neighbours, both ways."""
+    grey = image.mean(axis=2)
+    squares = [
+        float((np.diff(grey, axis=axis) ** 2).mean())
+        for axis in (0, 1)
+        if grey.shape[axis] > 1
+    ]
+    return float(np.sqrt(sum(squares)))
+
+
+def _shapes(image: AnyArray) -> FloatArray:
+    """Return how strongly edges run in each direction in each cell, of length 1.
+
+    Directions are without sign, so that light on dark is like dark on light; roots, so
+    that one strong edge does not outweigh all others.
+    """
+    import cv2
+
+    height, width = image.shape[:2]
+    is_smaller = max(height, width) < _SMALL
+    how = cv2.INTER_LINEAR if is_smaller else cv2.INTER_AREA
+    grey = cv2.resize(
+        image.mean(axis=2).astype(np.float32), (_SMALL, _SMALL), None, 0, 0, how
+    )
+    across, down = cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)
+    strength = np.hypot(across, down)
+    place = np.arctan2(down, across) / np.pi * _DIRECTIONS % _DIRECTIONS
+    low = np.floor(place).astype(int) % _DIRECTIONS
+    share = place - np.floor(place)
+    maps = []
+    for direction in range(_DIRECTIONS):
+        before = (low + 1) % _DIRECTIONS == direction
+        weight = np.where(low == direction, 1.0 - share, np.where(before, share, 0.0))
+        layer = cv2.GaussianBlur(strength * weight, (0, 0), _SMALL / _CELLS / 4)
+        maps.append(cv2.resize(layer, (_CELLS, _CELLS), None, 0, 0, cv2.INTER_AREA))
+    shapes = np.sqrt(np.maximum(np.stack(maps, axis=-1).ravel(), 0.0))
+    length = float(np.linalg.norm(shapes))
+    return np.asarray(shapes / length if length > 0.0 else shapes, dtype=np.float64)
+
+
+class Thumbnails:
+    """Small pictures, made when they are asked for, and kept for a while."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Any, tuple[bytes, str]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(
+        self, key: Any, width: int, read: Callable[[], AnyArray]
+    ) -> tuple[bytes, str]:
+        """Return a picture that is at most so wide, and its MIME type."""
+        width = int(np.clip(width, 16, _WIDEST))
+        with self._lock:
+            if (key, width) in self._kept:
+                self._kept.move_to_end((key, width))
+                return self._kept[key, width]
+        made = _encoded(read(), width)
+        with self._lock:
+            self._kept[key, width] = made
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+
+def _encoded(image: AnyArray, width: int) -> tuple[bytes, str]:
+    import cv2
+
+    height, own = image.shape[:2]
+    is_tiny = own < _TINY
+    if is_tiny:
+        times = max(1, width // own)
+        image = np.repeat(np.repeat(image, times, axis=0), times, axis=1)
+    elif own > width:
+        size = (width, max(1, round(height * width / own)))
+        image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    suffix, kind = (".png", "image/png") if is_tiny else (".jpg", "image/jpeg")
+    done, data = cv2.imencode(suffix, cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
+    if not done:
+        raise MaterialError("a picture cannot be shown")
+    return data.tobytes(), kind

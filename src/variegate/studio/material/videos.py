@@ -1,0 +1,296 @@
+"""Videos as material: candidate frames, as ``KeyframePicker`` sees them."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import shlex
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import AnyArray
+from variegate.ground_set import GroundSet
+from variegate.kernels import Kernel, Kinds, Linear, Mixture, MultipleKernel
+from variegate.studio.material.base import Item, MaterialError, Picks
+from variegate.studio.material.pictures import Thumbnails
+from variegate.tuning.family import OmegaFamily
+from variegate.video import KeyframePicker
+from variegate.video.candidates import ReadVideo, read_candidates
+from variegate.video.colour import shrunk
+from variegate.video.picker import load_default
+from variegate.video.picks import frames_at
+from variegate.video.reading import VIDEO_SUFFIXES
+from variegate.video.training import TrainingVideo
+from variegate.video.view import VideoView
+
+__all__ = ["VideoMaterial", "video_material"]
+
+#: Candidates that are shown together: a longer video comes in parts.
+_TOGETHER = 40
+
+#: The widest picture of a frame that is kept.
+_WIDEST = 480
+
+#: Seconds that somebody waits for the picture of a frame.
+_WAIT = 60.0
+
+#: Called with the numbers of finished and of all steps.
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Some candidates of a video that follow each other."""
+
+    video: int
+    places: range
+    view: VideoView
+
+
+class VideoMaterial:
+    """Candidate frames of videos, in parts of at most 40.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    source : str
+        The folder of the videos, for the command line.
+    prior : KeyframePicker, optional
+        A model to propose by before anything is picked.  By default, which local
+        patterns there are is taken from the picker that comes with the package, and
+        nothing else.
+    progress : callable, optional
+    """
+
+    kind = "video"
+    nouns = ("frame", "frames")
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        source: str,
+        prior: KeyframePicker | None = None,
+        progress: Progress = lambda done, total: None,
+    ) -> None:
+        self._paths, self._source, self._prior = list(paths), source, prior
+        self._picker = load_default() if prior is None else prior
+        self._videos: list[ReadVideo] = []
+        for done, path in enumerate(paths, 1):
+            self._videos.append(read_candidates(path, self._picker.every_))
+            progress(done, len(paths))
+        self._pieces, self.names = self._divided()
+        self.sizes = [len(piece.places) for piece in self._pieces]
+        self.feature_names = [n.replace("_", " ") for n in self._picker.feature_names_]
+        self._ground_sets = [self._picker.ground_set(p.view) for p in self._pieces]
+        self._frames = [
+            _Frames(path, [d.time for d in video.view.descriptions])
+            for path, video in zip(paths, self._videos, strict=True)
+        ]
+        self._thumbnails = Thumbnails()
+        digest = hashlib.sha256(repr(self.names).encode())
+        for ground_set in self._ground_sets:
+            digest.update(ground_set.quality.tobytes())
+        self.fingerprint = digest.hexdigest()
+        self.items = lru_cache(maxsize=64)(self._items)
+
+    def _divided(self) -> tuple[list[_Piece], list[str]]:
+        pieces, names = [], []
+        for number, video in enumerate(self._videos):
+            n_candidates = len(video.view)
+            n_pieces = -(-n_candidates // _TOGETHER)
+            bounds = np.linspace(0, n_candidates, n_pieces + 1).round().astype(int)
+            for part in range(n_pieces):
+                places = range(int(bounds[part]), int(bounds[part + 1]))
+                pieces.append(_Piece(number, places, _part_of(video.view, places)))
+                of = f", part {part + 1} of {n_pieces}" * (n_pieces > 1)
+                names.append(f"{self._paths[number].name}{of}")
+        return pieces, names
+
+    @property
+    def kernels(self) -> Mapping[str, Kernel]:
+        """Those of :class:`variegate.video.KeyframePicker`, and kinds."""
+        blocks = list(self._picker.blocks)
+        ladder = {block: list(self._picker.bandwidths) for block in blocks}
+        kinds = [Kinds(16, penalty=1e-2, block=block) for block in blocks]
+        return {
+            "Gaussians": MultipleKernel(bandwidths=ladder, linear=True, blocks=blocks),
+            "16 kinds": Mixture(kinds),
+            "linear": Mixture([Linear(block=block) for block in blocks]),
+        }
+
+    @property
+    def prior(self) -> OmegaFamily | None:
+        """The models that were given, if any were."""
+        return None if self._prior is None else self._prior.family_
+
+    def ground_set(self, group: int) -> GroundSet:
+        """Return the features of a part of a video."""
+        return self._ground_sets[group]
+
+    def _items(self, group: int) -> Sequence[Item]:
+        piece = self._pieces[group]
+        video = self._videos[piece.video]
+        items = []
+        for place in piece.places:
+            time = video.view.descriptions[place].time
+            start, end = video.spans[place]
+            fields = [("stands for", f"{_clock(start)} to {_clock(end)}")]
+            if len(video.view.shots):
+                fields.append(("shot", str(video.view.shots[place] + 1)))
+            items.append(
+                Item(f"{time:.3f}", _clock(time), None, tuple(fields), has_image=True)
+            )
+        return items
+
+    def image(self, group: int, item: int, width: int) -> tuple[bytes, str]:
+        """Return a picture of a frame, at most so wide, and its MIME type."""
+        piece = self._pieces[group]
+        place = piece.places[item]
+
+        def read() -> AnyArray:
+            return self._frames[piece.video].picture(place)
+
+        return self._thumbnails.of((piece.video, place), width, read)
+
+    # What comes out ---------------------------------------------------------------
+
+    def picks_table(self, picks: Picks) -> Any:
+        """Return a row for every candidate of the parts."""
+        import pyarrow as pa
+
+        videos, times, flags = [], [], []
+        for group, chosen in picks.items():
+            piece = self._pieces[group]
+            wanted = set(np.asarray(chosen).tolist())
+            for number, place in enumerate(piece.places):
+                video = self._videos[piece.video]
+                videos.append(self._paths[piece.video].name)
+                times.append(round(video.view.descriptions[place].time, 3))
+                flags.append(int(number in wanted))
+        return pa.table(
+            {
+                "video": pa.array(videos, pa.string()),
+                "time": pa.array(times, pa.float64()),
+                "picked": pa.array(flags, pa.int8()),
+            }
+        )
+
+    def csv(self, picks: Picks) -> str:
+        """Return picked times as ``variegate fit-keyframes`` takes them."""
+        table = self.picks_table(picks)
+        lines = io.StringIO()
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(["video", "time"])
+        for row in table.to_pylist():
+            if row["picked"]:
+                writer.writerow([row["video"], f"{row['time']:.3f}"])
+        return lines.getvalue()
+
+    def learn(self, picks: Picks) -> KeyframePicker:
+        """Return a picker that has learned from picks, of the parts that are done."""
+        training = [
+            TrainingVideo(
+                self._pieces[group].view,
+                [np.asarray(chosen).tolist()],
+                [0],
+                self.names[group],
+            )
+            for group, chosen in picks.items()
+            if len(chosen)
+        ]
+        if not training:
+            raise MaterialError("nothing was picked yet")
+        picker = KeyframePicker(omega=(0.25, 1.0, 4.0))
+        picker.fit_prepared(training, self._picker.encoder_)
+        picker.every_ = self._picker.every_
+        return picker
+
+    def command_line(self, picks_file: str, picks: Picks) -> str:
+        """Return the commands that learn from the same picks.
+
+        They learn which local patterns there are from the videos themselves, and take
+        a part of a video that is not done for one without picks.
+        """
+        first = shlex.quote(str(self._paths[0]))
+        return (
+            f"variegate fit-keyframes {shlex.quote(self._source)} {picks_file} "
+            "--omega 0.25 --omega 1 --omega 4 -o model.json\n"
+            f"variegate keyframes {first} -o frames --model model.json\n"
+        )
+
+
+class _Frames:
+    """Pictures of the candidates of a video, read once when the first is asked for."""
+
+    def __init__(self, path: Path, times: Sequence[float]) -> None:
+        self._path, self._times = path, list(times)
+        self._pictures: dict[int, AnyArray] = {}
+        self._ready = threading.Condition()
+        self._is_started = False
+        self._is_over = False
+
+    def picture(self, place: int) -> AnyArray:
+        """Return the picture of a candidate, as soon as it is read."""
+        with self._ready:
+            if not self._is_started:
+                self._is_started = True
+                threading.Thread(target=self._read, daemon=True).start()
+            self._ready.wait_for(
+                lambda: place in self._pictures or self._is_over, _WAIT
+            )
+            if place not in self._pictures:
+                raise MaterialError(f"a frame of {self._path.name} cannot be read")
+            return self._pictures[place]
+
+    def _read(self) -> None:
+        places = {time: place for place, time in enumerate(self._times)}
+        try:
+            for time, frame in frames_at(self._path, self._times):
+                small = np.array(shrunk(frame.image, _WIDEST))
+                with self._ready:
+                    self._pictures[places[time]] = small
+                    self._ready.notify_all()
+        finally:
+            with self._ready:
+                self._is_over = True
+                self._ready.notify_all()
+
+
+def video_material(
+    path: Path,
+    prior: KeyframePicker | None = None,
+    progress: Progress = lambda done, total: None,
+) -> VideoMaterial:
+    """Open a video, or all videos of a folder."""
+    paths = [path]
+    if path.is_dir():
+        paths = [
+            file
+            for file in sorted(path.iterdir())
+            if file.suffix.lower() in VIDEO_SUFFIXES
+            and file.is_file()
+            and not file.name.startswith(".")
+        ]
+    if not paths:
+        raise MaterialError(f"there are no videos in {path}")
+    source = path if path.is_dir() else path.parent
+    return VideoMaterial(paths, str(source), prior, progress)
+
+
+def _part_of(view: VideoView, places: range) -> VideoView:
+    some = slice(places.start, places.stop)
+    shots = view.shots[some] if len(view.shots) else ()
+    return VideoView(view.descriptions[some], view.duration, shots)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(seconds, 60.0)
+    hours, minutes = divmod(int(minutes), 60)
+    return f"{hours}:{minutes:02d}:{rest:04.1f}" if hours else f"{minutes}:{rest:04.1f}"

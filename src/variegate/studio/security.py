@@ -1,0 +1,278 @@
+"""Who is let in: the person at this machine, and no page of anybody else.
+
+A request is answered only if all of this holds:
+
+- its ``Host`` is a name of this machine, so that a foreign name that was made to lead
+  here (DNS rebinding) leads nowhere;
+- it comes from no other page: an ``Origin`` is ours, and so says ``Sec-Fetch-Site``;
+- it has the token, in the address of the first page and in a cookie from then on;
+- it is as small as what the page itself sends, and is there in time.
+
+Every answer forbids the browser to run or load anything that is not ours, and to be
+shown within another page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import logging
+import secrets
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["LOOPBACK", "Access", "Guard", "new_token"]
+
+_logger = logging.getLogger(__name__)
+
+#: Names by which a browser on this machine asks for it.
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+#: The longest address.
+MOST_LETTERS = 2048
+
+#: The largest body, in bytes, and the seconds for it to arrive.
+MOST_BYTES = 65536
+BODY_SECONDS = 10.0
+
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; "
+    "style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess."""
+    return secrets.token_urlsafe(32)
+
+
+class _RefusedError(Exception):
+    """A request that is not answered: a status, and why."""
+
+    def __init__(self, status: HTTPStatus, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may come in.
+
+    Parameters
+    ----------
+    token : str
+    hosts : collection of str
+        Names by which this machine may be asked for, without a port.
+    any_address : bool
+        Whether addresses in numbers may be asked for as well: no name can be made to
+        lead to them.
+    """
+
+    token: str = field(repr=False)
+    hosts: Collection[str] = LOOPBACK
+    any_address: bool = False
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name, as browsers keep one jar for all ports of a machine."""
+        return f"studio-{hashlib.sha256(self.token.encode()).hexdigest()[:16]}"
+
+    def check_origin(self, headers: Headers, path: str) -> None:
+        """Refuse requests to other machines, and those that other pages make."""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+            raise _RefusedError(
+                HTTPStatus.MISDIRECTED_REQUEST, "this is not the machine asked for"
+            )
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() != f"http://{hosts[0].lower()}":
+            raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages get nothing here")
+        site = headers.get("sec-fetch-site", "none")
+        # A link of another page may lead to our page, but gets nothing of it.
+        is_link = path == "/" and headers.get("sec-fetch-mode") == "navigate"
+        if site not in ("none", "same-origin") and not is_link:
+            raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages get nothing here")
+
+    def _is_ours(self, host: str) -> bool:
+        name = host.lower()
+        if name.startswith("["):
+            name, bracket, rest = name[1:].partition("]")
+            nothing, colon, port = rest.partition(":")
+            is_whole = bracket == "]" and nothing == ""
+        else:
+            name, colon, port = name.partition(":")
+            is_whole = True
+        if not is_whole or (colon and not (port.isascii() and port.isdigit())):
+            return False
+        return name in self.hosts or (self.any_address and _is_address(name))
+
+    def has_token(self, given: Iterable[str | None]) -> bool:
+        """Whether one of these is the token."""
+        ours = self.token.encode()
+        return any(
+            secrets.compare_digest(one.encode("utf-8", "replace"), ours)
+            for one in given
+            if one
+        )
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """ASGI middleware that lets in what :class:`Access` allows, with its body read.
+
+    Whatever goes wrong behind it is an answer in words, and never ends the server.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app = app
+        self.access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        sender = _Sender(send)
+        try:
+            response = self._entered(scope)
+            if response is None:
+                receive = await _body(scope, receive)
+                await self.app(scope, receive, sender)
+                return
+        except _RefusedError as error:
+            response = _refusal(scope, error.status, str(error))
+        except Exception:
+            _logger.exception("%s %s failed", scope["method"], scope["path"])
+            if sender.has_started:
+                raise
+            words = "something went wrong here; the terminal has the details"
+            response = _refusal(scope, HTTPStatus.INTERNAL_SERVER_ERROR, words)
+        await response(scope, receive, sender)
+
+    def _entered(self, scope: Scope) -> Response | None:
+        """Check who asks; return the way in for those who come with the token."""
+        headers = Headers(scope=scope)
+        self.access.check_origin(headers, scope["path"])
+        if len(scope["path"]) + len(scope["query_string"]) > MOST_LETTERS:
+            raise _RefusedError(
+                HTTPStatus.REQUEST_URI_TOO_LONG,
+                f"an address has at most {MOST_LETTERS} letters",
+            )
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        if scope["path"] == "/" and self.access.has_token(query.get("token", ())):
+            return self._way_in()
+        cookies = cookie_parser(headers.get("cookie", ""))
+        if not self.access.has_token([cookies.get(self.access.cookie)]):
+            raise _RefusedError(
+                HTTPStatus.FORBIDDEN,
+                "open the address that 'variegate studio' printed, with its token",
+            )
+        return None
+
+    def _way_in(self) -> Response:
+        response = Response(status_code=303, headers={"location": "/"})
+        response.set_cookie(
+            self.access.cookie, self.access.token, httponly=True, samesite="strict"
+        )
+        return response
+
+
+class _Sender:
+    """Sends answers, with the headers that protect them."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_started = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.has_started = True
+            headers = list(message.get("headers", ()))
+            given = {name.lower() for name, _ in headers}
+            ours = {**_HEADERS, "cache-control": "no-store"}
+            headers += [
+                (name.encode(), value.encode())
+                for name, value in ours.items()
+                if name.encode() not in given
+            ]
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+
+async def _body(scope: Scope, receive: Receive) -> Receive:
+    """Read the body of a request, and return what hands it on."""
+    if scope["method"] in ("GET", "HEAD"):
+        return receive
+    headers = Headers(scope=scope)
+    if scope["method"] != "POST":
+        raise _RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "GET and POST are known")
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        # Which no form of another page can send.
+        raise _RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json")
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or int(length[:20]) > MOST_BYTES:
+        raise _too_large()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            body = await _read(receive)
+    except TimeoutError:
+        raise _RefusedError(
+            HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive"
+        ) from None
+    messages: list[Message] = [{"type": "http.request", "body": body}]
+
+    async def again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return again
+
+
+async def _read(receive: Receive) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _RefusedError(HTTPStatus.BAD_REQUEST, "the request is not whole")
+        body += message.get("body", b"")
+        if len(body) > MOST_BYTES:
+            raise _too_large()
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _too_large() -> _RefusedError:
+    return _RefusedError(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {MOST_BYTES} bytes"
+    )
+
+
+def _refusal(scope: Scope, status: HTTPStatus, words: str) -> Response:
+    # What was not read of the request is not waited for.
+    headers = {"connection": "close"}
+    if scope["path"].startswith("/api/"):
+        return JSONResponse({"error": words}, status, headers)
+    return PlainTextResponse(f"{words}\n", status, headers)

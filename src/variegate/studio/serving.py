@@ -1,0 +1,176 @@
+"""The studio behind an address of this machine, until somebody ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from threading import Thread
+from types import FrameType
+
+import uvicorn
+from starlette.applications import Starlette
+
+from variegate.studio.app import studio_app
+from variegate.studio.connections import Connection
+from variegate.studio.security import LOOPBACK, Access, new_token
+from variegate.studio.session import Session
+
+__all__ = ["can_open_browser", "is_loopback", "open_browser", "serve"]
+
+#: Connections that may wait to be taken.
+_BACKLOG = 128
+
+#: Seconds that a thread may go on while others wait; ten times less than is usual.
+_TURN = 0.0005
+
+#: Seconds that answers on their way have left when the server ends.
+_GRACE = 2
+
+
+def serve(
+    session: Session,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    on_start: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve a session until the process is interrupted or asked to end.
+
+    Parameters
+    ----------
+    session : Session
+        One that was started.
+    host : str
+        The address to listen on; the loopback address can be reached from this machine
+        alone.
+    port : int
+        0 is one that is free.
+    token : str, optional
+        What the address has to have; by default one that nobody can guess.
+    on_start : callable
+        Called, before the first request, with the address to open.
+    """
+    token = token or new_token()
+    with closing(_bound(host, port)) as listener:
+        port = listener.getsockname()[1]
+        is_open = not is_loopback(host)
+        names = {*LOOPBACK, host.lower()}
+        if is_open:
+            names.add(socket.gethostname().lower())
+        access = Access(token, names, any_address=is_open)
+        server = _Server(studio_app(session, access))
+        # Interrupted before the server is there to hear it, it ends as well.
+        with suppress(KeyboardInterrupt), _taking_turns():
+            on_start(f"http://{_as_name(host)}:{port}/?token={token}")
+            server.run(sockets=[listener])
+
+
+@contextmanager
+def _taking_turns() -> Iterator[None]:
+    """Let threads take turns often: a pick must not wait for an export at work."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host can be reached from this machine alone."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Return a socket that listens: who comes early waits for the server."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            if os.name == "posix":
+                # So that an address can be had again at once; elsewhere it could be
+                # had twice.
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except BaseException:
+            listener.close()
+            raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(
+            f"cannot listen on {host}, port {port} ({reason}): name others with "
+            "--host and --port"
+        ) from error
+    return listener
+
+
+def _as_name(host: str) -> str:
+    """Return a host as it stands in an address that this machine can open."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.is_unspecified:
+        return "127.0.0.1" if address.version == 4 else "[::1]"
+    return host if address.version == 4 else f"[{host}]"
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn, which ends quietly, and ends streams of events when it does."""
+
+    def __init__(self, app: Starlette) -> None:
+        for name in ("uvicorn.error", "uvicorn.asgi"):
+            # What a user has to know is said elsewhere, in words.
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=Connection,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                backlog=_BACKLOG,
+                timeout_graceful_shutdown=_GRACE,
+            )
+        )
+        self._streams = app.state.streams
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # Not raised again at the end: to be interrupted is how a server ends.
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._streams.end()
+        await asyncio.sleep(0)
+        await super().shutdown(sockets)
+
+
+def can_open_browser() -> bool:
+    """Whether there is a screen for a browser to open on."""
+    if os.environ.get("BROWSER") or sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def open_browser(address: str) -> None:
+    """Open the page, when the server is about to answer; nobody waits for it."""
+    Thread(target=webbrowser.open, args=(address,), daemon=True).start()

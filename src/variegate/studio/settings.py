@@ -1,0 +1,77 @@
+"""What a person can set: the knob or a target for it, and the order of the groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+__all__ = ["ORDERS", "Settings"]
+
+#: Orders of groups: the one the model is least sure of next, or as in DATA.
+ORDERS = ("unsure", "given")
+
+_TARGETS = ("precision", "recall")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a session.
+
+    Attributes
+    ----------
+    omega : float
+        What a missed item costs against one too many.
+    target : dict or None
+        ``{"recall": 0.9}`` or ``{"precision": 0.9}``: omega is what is expected to
+        come to that, whatever ``omega`` says.
+    order : str
+        One of ``ORDERS``.
+    """
+
+    omega: float = 1.0
+    target: dict[str, float] | None = None
+    order: str = ORDERS[0]
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """Return settings with some changed; to set omega ends a target."""
+        unknown = changes.keys() - {"omega", "target", "order"}
+        if unknown or not changes:
+            raise ValueError("give omega, target or order")
+        new = self
+        if "omega" in changes:
+            new = replace(new, omega=_omega(changes["omega"]), target=None)
+        if "target" in changes:
+            new = replace(new, target=_target(changes["target"]))
+        if "order" in changes:
+            if changes["order"] not in ORDERS:
+                raise ValueError(f"order is one of {', '.join(ORDERS)}")
+            new = replace(new, order=changes["order"])
+        return new
+
+    def to_json(self) -> dict[str, Any]:
+        """Return them by name."""
+        return asdict(self)
+
+
+def _omega(value: Any) -> float:
+    if not _is_number(value) or not value > 0.0:
+        raise ValueError("omega is a positive number")
+    return float(value)
+
+
+def _target(value: Any) -> dict[str, float] | None:
+    if value is None:
+        return None
+    if isinstance(value, dict) and len(value) == 1:
+        ((name, share),) = value.items()
+        if name in _TARGETS and _is_number(share) and 0.0 < share <= 1.0:
+            return {name: float(share)}
+    raise ValueError('a target is {"recall": 0.9}, {"precision": 0.9} or null')
+
+
+def _is_number(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # An integer may be too large for a float.
+    return is_number and abs(value) < 1e300 and math.isfinite(value)

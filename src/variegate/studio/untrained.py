@@ -1,0 +1,71 @@
+"""What is proposed before the first pick, and what learning is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from variegate._typing import FloatArray, IntArray
+from variegate.baselines import select
+from variegate.baselines.learned import embeddings_of
+from variegate.ensemble import LEnsemble
+from variegate.ground_set import GroundSet
+from variegate.linalg.cosine import unit_rows
+
+__all__ = ["untrained_choice", "untrained_ensemble", "usual_size"]
+
+#: Items that are proposed while nothing says how many, as a share of a group, and at
+#: most: what :func:`variegate.select` takes.
+_SHARE = 1 / 3
+_MOST = 10
+
+#: Steps of a bisection: enough for six digits.
+_HALVINGS = 40
+
+#: What is added to the similarity of each item with itself.
+_RIDGE = 1e-6
+
+
+def usual_size(sizes: Iterable[int]) -> int | None:
+    """Return how many items are picked from a group on average, if any were."""
+    several = list(sizes)
+    return max(1, round(sum(several) / len(several))) if several else None
+
+
+def untrained_choice(ground_set: GroundSet, k: int | None = None) -> IntArray:
+    """Choose by :func:`variegate.select`: the determinantal point process, untrained.
+
+    Without a number, a third of the group, at most ten.
+    """
+    n_items = len(ground_set)
+    if k is None:
+        k = min(_MOST, max(1, round(_SHARE * n_items)))
+    return np.sort(select(embeddings_of(ground_set), k=min(k, n_items)))
+
+
+def untrained_ensemble(ground_set: GroundSet, size: float) -> LEnsemble:
+    """Return the process of the cosine similarity that expects so many items.
+
+    All qualities are equal; they are what makes the expected size right, or as nearly
+    as the rank allows.
+    """
+    F = unit_rows(embeddings_of(ground_set))
+    S = F @ F.T
+    # Copies, and rows of zeros, are told apart by a little.
+    S[np.diag_indices(len(S))] += _RIDGE
+    values = np.linalg.eigvalsh(S) if F.shape[1] > len(F) else _squares(F)
+    low, high = -20.0, 20.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        scaled = np.exp(middle) * values
+        if (scaled / (1.0 + scaled)).sum() < size:
+            low = middle
+        else:
+            high = middle
+    return LEnsemble.from_quality(S, np.full(len(S), low / 2.0))
+
+
+def _squares(F: FloatArray) -> FloatArray:
+    """Return the eigenvalues of ``F Fᵀ`` that are not zero, from the smaller matrix."""
+    return np.asarray(np.maximum(np.linalg.eigvalsh(F.T @ F), 0.0))

@@ -1,0 +1,216 @@
+"""What leaves the studio: picks, models that the usual commands take, and pages."""
+
+import io
+import json
+import shlex
+
+import numpy as np
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as parquet
+import pytest
+from click.testing import CliRunner
+
+import variegate as vg
+from films import write_film
+from variegate.cli.app import app
+from variegate.studio.export import EXPORTS, export
+from variegate.studio.material.base import MaterialError
+from variegate.studio.material.opening import open_material
+from variegate.tables import TableSelector, make_table
+from variegate.text import Summarizer
+from variegate.text.readers import read_clusters
+from variegate.video import KeyframePicker
+from variegate.video.picks import read_picks
+
+COLUMNS = {
+    "group": "query",
+    "item": "item",
+    "label": "chosen",
+    "quality": ["score", "freshness"],
+    "categorical": "kind",
+    "similarity": "embedding",
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_table(n_groups=6, random_state=0)
+
+
+@pytest.fixture
+def material(table, tmp_path):
+    parquet.write_table(table, tmp_path / "items.parquet")
+    return open_material(tmp_path / "items.parquet", columns=COLUMNS)
+
+
+@pytest.fixture
+def picks():
+    """Three groups, not in the order of the table, one without picks."""
+    return {
+        4: np.array([0, 3, 19]),
+        1: np.array([2]),
+        2: np.zeros(0, dtype=np.intp),
+    }
+
+
+def test_picks_are_the_rows_of_the_groups_with_a_column_more(material, table, picks):
+    content = export("picks.parquet", material, picks)
+    found = parquet.read_table(io.BytesIO(content)).to_pylist()
+    expected = []
+    groups = {material.names[g]: set(items.tolist()) for g, items in picks.items()}
+    places = dict.fromkeys(groups, 0)
+    for row in table.drop_columns(["chosen"]).to_pylist():
+        if row["query"] in groups:
+            place = places[row["query"]]
+            places[row["query"]] += 1
+            expected.append(row | {"picked": int(place in groups[row["query"]])})
+    assert found == expected
+
+
+def test_every_format_holds_the_same(material, picks):
+    rows = parquet.read_table(
+        io.BytesIO(export("picks.parquet", material, picks))
+    ).to_pylist()
+    lines = export("picks.jsonl", material, picks).decode().splitlines()
+    for line, row in zip(lines, rows, strict=True):
+        read = json.loads(line)
+        assert read.pop("embedding") == pytest.approx(row.pop("embedding"))
+        assert read == pytest.approx(row)
+    csv = arrow_csv.read_csv(io.BytesIO(export("picks.csv", material, picks)))
+    assert csv.column("picked").to_pylist() == [row["picked"] for row in rows]
+    vectors = [json.loads(cell) for cell in csv.column("embedding").to_pylist()]
+    expected = material.picks_table(picks).column("embedding").to_pylist()
+    assert np.allclose(vectors, expected)
+
+
+def run(command, monkeypatch, folder):
+    """Run the commands of a file where it lies."""
+    monkeypatch.chdir(folder)
+    for line in command.replace("\\\n", " ").splitlines():
+        program, *arguments = shlex.split(line)
+        assert program == "variegate"
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+
+
+def test_the_commands_learn_the_same_model(material, picks, tmp_path, monkeypatch):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for name in ("picks.parquet", "model.json"):
+        (folder / name).write_bytes(export(name, material, picks))
+    command = export("command.txt", material, picks).decode()
+    command = command.replace("model.json", "again.json")
+    run(command, monkeypatch, folder)
+    one, other = vg.load(folder / "model.json"), vg.load(folder / "again.json")
+    assert isinstance(one, TableSelector)
+    assert one.weights_ == pytest.approx(other.weights_)
+    chosen = parquet.read_table(folder / "chosen.parquet")
+    source = tmp_path / "items.parquet"
+    assert chosen.num_rows == int(one.predict(source).sum())
+
+
+def test_names_are_quoted_in_commands(tmp_path):
+    rows = make_table(n_groups=3, random_state=0)
+    rows = rows.rename_columns(
+        ["$(rm -rf .)" if name == "score" else name for name in rows.schema.names]
+    )
+    path = tmp_path / "a b;c.parquet"
+    parquet.write_table(rows, path)
+    given = {"group": "query", "label": "chosen", "quality": ["$(rm -rf .)"]}
+    material = open_material(path, columns=given)
+    command = export("command.txt", material, {0: np.array([1])}).decode()
+    words = shlex.split(command.replace("\\\n", " "))
+    assert words[words.index("--quality") + 1] == "$(rm -rf .)"
+    assert str(path) in words
+
+
+def test_the_report_is_a_page_without_anything_from_outside(material, picks):
+    page = export("report.html", material, picks).decode()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "<script" not in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_nothing_done_and_unknown_files_are_refused(material, picks):
+    with pytest.raises(MaterialError, match="no group is done yet"):
+        export("picks.csv", material, {})
+    with pytest.raises(MaterialError, match=r"there is no picks\.zip; there are picks"):
+        export("picks.zip", material, picks)
+
+
+# Documents ----------------------------------------------------------------------------
+
+TEXT = (
+    "Rain fell in Oslo today. It was the first rain in many weeks. Farmers in the "
+    "valley were glad of every drop. The river rose by half a metre in the night. "
+    "Children played in <b>puddles</b> & mud until it was dark."
+)
+
+
+@pytest.fixture
+def documents(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(f"{TEXT} This is number {number} of all.")
+    return open_material(folder)
+
+
+def test_picked_sentences_are_summaries_to_learn_from(documents, tmp_path, monkeypatch):
+    picks = {0: np.array([0, 3]), 2: np.array([1]), 1: np.zeros(0, dtype=np.intp)}
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for name in EXPORTS:
+        (folder / name).write_bytes(export(name, documents, picks))
+    clusters = read_clusters(folder / "picks.jsonl")
+    assert [cluster.id for cluster in clusters] == ["0.txt", "2.txt"]
+    assert clusters[0].references == (
+        "Rain fell in Oslo today.\nThe river rose by half a metre in the night.",
+    )
+    command = (folder / "command.txt").read_text().replace("model.json", "again.json")
+    run(command, monkeypatch, folder)
+    one, other = vg.load(folder / "model.json"), vg.load(folder / "again.json")
+    assert isinstance(one, Summarizer)
+    for a, b in zip(one.models_, other.models_, strict=True):
+        assert np.allclose(a.theta_, b.theta_)
+    page = (folder / "report.html").read_text()
+    assert "Rain fell in Oslo today." in page
+    assert "<b>puddles" not in page
+    rows = parquet.read_table(folder / "picks.parquet").to_pylist()
+    assert sum(row["picked"] for row in rows) == 3
+    assert len(rows) == sum(documents.sizes)
+
+
+def test_a_summarizer_needs_a_pick(documents):
+    with pytest.raises(MaterialError, match="nothing was picked yet"):
+        export("model.json", documents, {0: np.zeros(0, dtype=np.intp)})
+
+
+# Videos -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def film(tmp_path):
+    rng = np.random.default_rng(0)
+    frames = []
+    for _ in range(6):
+        blocks = rng.integers(0, 255, (6, 8, 3), dtype=np.uint8)
+        frames += [np.repeat(np.repeat(blocks, 16, axis=0), 16, axis=1)] * 12
+    (tmp_path / "films").mkdir()
+    return write_film(tmp_path / "films" / "film.avi", frames, 6)
+
+
+def test_picked_frames_are_times_to_learn_from(film, tmp_path, monkeypatch):
+    material = open_material(film)
+    picks = {0: np.array([0, 2])}
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for name in ("picks.csv", "model.json", "command.txt"):
+        (folder / name).write_bytes(export(name, material, picks))
+    (video,) = read_picks(folder / "picks.csv", film.parent)
+    times = [float(material.items(0)[item].key) for item in (0, 2)]
+    assert list(video.users[0]) == pytest.approx(times)
+    model = vg.load(folder / "model.json")
+    assert isinstance(model, KeyframePicker)
+    assert model.training_["n_users"] == 1
+    assert "fit-keyframes" in (folder / "command.txt").read_text()

@@ -1,0 +1,411 @@
+"""DATA of every sort: what is shown, what is learned from, and what is refused."""
+
+import json
+import os
+
+import cv2
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+import variegate as vg
+from films import write_film
+from variegate.studio.material.base import MaterialError
+from variegate.studio.material.opening import open_material
+from variegate.studio.material.pictures import look_at, picture_names
+from variegate.tables import TableSelector, make_table
+
+COLUMNS = {
+    "group": "query",
+    "item": "item",
+    "label": "chosen",
+    "quality": ["score", "freshness"],
+    "similarity": "embedding",
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_table(n_groups=6, random_state=0)
+
+
+def paint(path, seed=0, size=24):
+    """Write a picture of noise; the larger the seed, the rougher."""
+    rng = np.random.default_rng(seed)
+    image = (128 + (10 + 5 * seed) * rng.standard_normal((size, size, 3))).clip(0, 255)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    assert cv2.imwrite(str(path), image.astype(np.uint8))
+    return path
+
+
+# Tables -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tables(table, tmp_path):
+    parquet.write_table(table, tmp_path / "items.parquet")
+    return tmp_path / "items.parquet"
+
+
+def test_a_table_has_the_features_of_a_selector(tables, table):
+    material = open_material(tables, columns=COLUMNS)
+    selector = TableSelector(**COLUMNS, kernel="linear", omega=1.0, missing="mean")
+    selector.fit(table)
+    groups = list(selector._groups(vg_table(table)))
+    assert material.kind == "table"
+    assert material.nouns == ("row", "rows")
+    assert material.names == [str(group.name) for group in groups]
+    assert material.sizes == [len(group) for group in groups]
+    assert list(material.feature_names) == ["score", "freshness"]
+    for number, group in enumerate(groups):
+        ground_set = material.ground_set(number)
+        assert np.allclose(ground_set.quality, group.quality)
+        assert np.allclose(ground_set.similarity, group.blocks["embedding"])
+
+
+def vg_table(table):
+    from variegate.tables.table import as_table
+
+    return as_table(table)
+
+
+def test_rows_are_shown_with_all_but_vectors(tables):
+    items = open_material(tables, columns=COLUMNS).items(0)
+    first = items[0]
+    assert first.key == first.title == "i01"
+    assert [name for name, _ in first.fields] == [
+        "score", "freshness", "popularity", "kind", "tokens",
+    ]  # fmt: skip
+    assert not first.has_image
+    assert len({item.key for item in items}) == len(items)
+
+
+def test_the_label_is_no_feature_and_is_not_shown(tables):
+    material = open_material(tables, columns={"group": "query", "label": "chosen"})
+    assert "chosen" not in material.feature_names
+    assert "chosen" not in dict(material.items(0)[0].fields)
+
+
+def test_csv_is_as_good_as_parquet(table, tmp_path, tables):
+    rows = table.to_pylist()
+    names = [name for name in table.schema.names if name != "embedding"]
+    lines = [",".join([*names, "embedding"])]
+    for row in rows:
+        cells = [str(row[name]) for name in names]
+        lines.append(",".join([*cells, f'"{json.dumps(row["embedding"])}"']))
+    path = tmp_path / "items.csv"
+    path.write_text("\n".join(lines) + "\n")
+    one = open_material(path, columns={"group": "query", "label": "chosen"})
+    other = open_material(tables, columns={"group": "query", "label": "chosen"})
+    assert list(one.feature_names) == list(other.feature_names)
+    for group in range(6):
+        a, b = one.ground_set(group), other.ground_set(group)
+        assert np.allclose(a.quality, b.quality)
+        assert np.allclose(a.similarity, b.similarity)
+
+
+def test_a_table_without_groups_comes_in_pages(tables):
+    material = open_material(tables, columns={"label": "chosen"}, page=50)
+    assert material.sizes == [50, 50, 20]
+    assert material.names == ["page 1", "page 2", "page 3"]
+
+
+def test_empty_cells_count_as_the_mean(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("g,x\na,1\na,\na,3\nb,2\n")
+    material = open_material(path, columns={"group": "g"})
+    assert material.ground_set(0).quality[1, 0] == 0.0
+
+
+def test_the_fingerprint_is_of_the_data(table, tables, tmp_path):
+    one = open_material(tables, columns=COLUMNS).fingerprint
+    assert open_material(tables, columns=COLUMNS).fingerprint == one
+    others = COLUMNS | {"quality": "score"}
+    assert open_material(tables, columns=others).fingerprint != one
+    parquet.write_table(table.slice(1), tmp_path / "less.parquet")
+    less = open_material(tmp_path / "less.parquet", columns=COLUMNS)
+    assert less.fingerprint != one
+
+
+def test_a_model_proposes_before_the_first_pick(tables, table, tmp_path):
+    selector = TableSelector(**COLUMNS, kernel="linear", omega=[0.5, 2.0]).fit(table)
+    selector.save(tmp_path / "model.json")
+    material = open_material(tables, model=tmp_path / "model.json")
+    assert material.prior.omegas == (0.5, 2.0)
+    from variegate.studio.proposals import Proposer
+
+    chosen = Proposer(material).propose(0, 2.0).chosen
+    expected = selector.models_[1].predict([material.ground_set(0)])[0]
+    assert chosen.tolist() == expected.tolist()
+
+
+def test_a_model_for_other_data_is_refused(tables, table, tmp_path):
+    selector = TableSelector(**COLUMNS, kernel="linear", omega=1.0).fit(table)
+    selector.save(tmp_path / "model.json")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("One sentence is here. Another one is.")
+    with pytest.raises(
+        MaterialError, match="holds a TableSelector, which is for other"
+    ):
+        open_material(tmp_path / "docs", model=tmp_path / "model.json")
+
+
+# Pictures that tables name ------------------------------------------------------------
+
+
+@pytest.fixture
+def pictured(tmp_path):
+    """A table of pictures, some of which it has no right to."""
+    folder = tmp_path / "data"
+    paint(folder / "pictures" / "a.png", 1)
+    paint(folder / "pictures" / "b c.png", 2)
+    paint(tmp_path / "secret.png")
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    cells = [
+        "pictures/a.png",
+        (folder / "pictures" / "b c.png").as_uri(),
+        "../secret.png",
+        str(tmp_path / "secret.png"),
+        "link.png",
+        "missing.png",
+        "pictures/a\0.png",
+    ]
+    made = pa.table({"g": ["x"] * 7, "n": np.arange(7.0), "picture": cells})
+    parquet.write_table(made, folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+def test_pictures_of_the_folder_are_shown(pictured):
+    material = open_material(pictured, columns={"group": "g", "quality": "n"})
+    assert all(item.has_image for item in material.items(0))
+    for item in (0, 1):
+        content, kind = material.image(0, item, 100)
+        assert kind == "image/png"
+        shown = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+        assert shown.shape == (96, 96, 3)  # 24 pixels, each four times
+    assert material.image(0, 0, 100) != material.image(0, 1, 100)
+
+
+@pytest.mark.parametrize("item", range(2, 7))
+def test_no_picture_from_elsewhere_is_shown(pictured, item):
+    material = open_material(pictured, columns={"group": "g", "quality": "n"})
+    with pytest.raises(MaterialError, match="there is no picture of this row"):
+        material.image(0, item, 100)
+
+
+def test_pictures_are_features_where_there_are_no_others(tmp_path):
+    for number in range(6):
+        paint(tmp_path / f"{number}.png", number)
+    cells = [f"{number}.png" for number in range(6)]
+    parquet.write_table(
+        pa.table({"g": list("aabbbb"), "picture": cells}), tmp_path / "t.parquet"
+    )
+    material = open_material(tmp_path / "t.parquet", columns={"group": "g"})
+    assert "sharpness" in material.feature_names
+    assert set(material.ground_set(0).blocks) == {"shapes", "palette"}
+
+
+# Folders of pictures ------------------------------------------------------------------
+
+
+def test_a_folder_of_pictures_comes_in_pages_in_natural_order(tmp_path):
+    for number in range(1, 13):
+        paint(tmp_path / f"{number}.png", number)
+    (tmp_path / "11.5.png").write_bytes(b"no picture")
+    (tmp_path / ".hidden.png").write_bytes(b"no picture")
+    material = open_material(tmp_path, page=5)
+    assert material.kind == "images"
+    assert material.names == ["page 1", "page 2", "page 3"]
+    assert material.sizes == [5, 5, 2]
+    shown = [item.title for group in range(3) for item in material.items(group)]
+    assert shown == [f"{number}.png" for number in range(1, 13)]
+    assert material.items(0)[0].fields == ()
+    # Rougher pictures are sharper.
+    sharp = list(material.feature_names).index("sharpness")
+    values = [q for g in range(3) for q in material.ground_set(g).quality[:, sharp]]
+    assert values == sorted(values)
+
+
+def test_folders_in_a_folder_are_groups(tmp_path):
+    for name in ("a/1.png", "a/2.png", "b/1.png", "3.png"):
+        paint(tmp_path / name)
+    material = open_material(tmp_path)
+    assert sorted(material.names) == ["a", "b", "page 1"]
+
+
+def test_links_out_of_the_folder_are_left_out(tmp_path):
+    paint(tmp_path / "in" / "a.png")
+    secret = paint(tmp_path / "secret.png")
+    (tmp_path / "in" / "b.png").symlink_to(secret)
+    material = open_material(tmp_path / "in")
+    assert [item.key for item in material.items(0)] == ["a.png"]
+
+
+def test_thumbnails_are_no_wider_than_asked(tmp_path):
+    rng = np.random.default_rng(0)
+    image = rng.integers(0, 255, (300, 400, 3), dtype=np.uint8)
+    cv2.imwrite(str(tmp_path / "a.png"), image)
+    content, kind = open_material(tmp_path).image(0, 0, 120)
+    assert kind == "image/jpeg"
+    shown = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+    assert shown.shape == (90, 120, 3)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 50), (3, 2), (64, 64), (900, 20)])
+def test_any_picture_can_be_looked_at(shape):
+    image = np.random.default_rng(0).integers(0, 255, (*shape, 3), dtype=np.uint8)
+    statistics, palette, shapes = look_at(image)
+    assert len(statistics) == len(picture_names())
+    assert np.isfinite(statistics).all()
+    assert np.linalg.norm(palette) == pytest.approx(1.0)
+    assert np.linalg.norm(shapes) == pytest.approx(0.0 if shape == (1, 1) else 1.0)
+
+
+def test_shapes_tell_directions_and_not_light_from_dark():
+    stripes = np.zeros((32, 32, 3), dtype=np.uint8)
+    stripes[:, ::8] = stripes[:, 1::8] = 255
+    _, _, down = look_at(stripes)
+    _, _, across = look_at(np.ascontiguousarray(stripes.transpose(1, 0, 2)))
+    _, _, inverted = look_at(255 - stripes)
+    assert down @ inverted > 0.99
+    assert down @ across < 0.5
+
+
+# Documents ----------------------------------------------------------------------------
+
+TEXTS = {
+    "rain": "Rain fell in Oslo today. It was the first rain in many weeks. Farmers in "
+    "the valley were glad of every drop. The river rose by half a metre.",
+    "cats": "Cats sleep for most of the day. A cat still hears every mouse. "
+    "Nobody knows what cats dream of at night.",
+}
+
+
+@pytest.fixture
+def documents(tmp_path):
+    for name, text in TEXTS.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    return tmp_path
+
+
+def test_every_file_of_a_folder_is_a_group(documents):
+    material = open_material(documents)
+    assert material.kind == "documents"
+    assert material.names == ["cats.txt", "rain.txt"]
+    assert material.sizes == [3, 4]
+    assert material.items(1)[0].text == "Rain fell in Oslo today."
+    assert material.ground_set(0).n_features == len(material.feature_names)
+    with pytest.raises(MaterialError, match="sentences have no pictures"):
+        material.image(0, 0, 100)
+
+
+def test_folders_of_documents_are_clusters(documents):
+    (documents / "both").mkdir()
+    for name in TEXTS:
+        os.rename(documents / f"{name}.txt", documents / "both" / f"{name}.txt")
+    material = open_material(documents)
+    assert material.names == ["both"]
+    assert material.sizes == [7]
+    assert dict(material.items(0)[0].fields)["document"] == "cats.txt"
+
+
+def test_clusters_may_be_lines_of_json(tmp_path):
+    path = tmp_path / "clusters.jsonl"
+    row = {"id": "news", "documents": list(TEXTS.values())}
+    path.write_text(json.dumps(row) + "\n")
+    material = open_material(path)
+    assert material.kind == "documents"
+    assert material.names == ["news"]
+    assert material.sizes == [7]
+
+
+# Videos -------------------------------------------------------------------------------
+
+
+def film(path, n_shots=6):
+    """Write a film whose shots differ in colour and pattern."""
+    rng = np.random.default_rng(0)
+    frames = []
+    for _ in range(n_shots):
+        blocks = rng.integers(0, 255, (6, 8, 3), dtype=np.uint8)
+        picture = np.repeat(np.repeat(blocks, 16, axis=0), 16, axis=1)
+        frames += [picture] * 12
+    return write_film(path, frames, 6)
+
+
+def test_a_video_has_candidate_frames(tmp_path):
+    path = film(tmp_path / "film.avi")
+    material = open_material(path)
+    assert material.kind == "video"
+    assert material.names == ["film.avi"]
+    assert material.sizes[0] >= 4
+    items = material.items(0)
+    times = [float(item.key) for item in items]
+    assert times == sorted(times)
+    assert all(item.has_image for item in items)
+    pictures = set()
+    for item in range(len(items)):
+        content, kind = material.image(0, item, 64)
+        assert kind == "image/jpeg"
+        pictures.add(content)
+    assert len(pictures) == len(items)
+
+
+def test_a_long_video_comes_in_parts(tmp_path, monkeypatch):
+    from variegate.studio.material import videos
+
+    monkeypatch.setattr(videos, "_TOGETHER", 3)
+    film(tmp_path / "b.avi", 7)
+    film(tmp_path / "a.avi", 2)
+    material = open_material(tmp_path)
+    assert material.names[0] == "a.avi"
+    assert all(name.startswith("b.avi, part ") for name in material.names[1:])
+    assert max(material.sizes) <= 3
+    one = material.items(1)[0].key
+    assert one not in [item.key for item in material.items(2)]
+
+
+# What cannot be -----------------------------------------------------------------------
+
+
+def test_what_is_nothing_to_pick_from_is_refused(tmp_path):
+    with pytest.raises(MaterialError, match=r"there is no .*nowhere"):
+        open_material(tmp_path / "nowhere")
+    with pytest.raises(
+        MaterialError, match="there are no tables, videos, documents or"
+    ):
+        open_material(tmp_path)
+    (tmp_path / "a.zip").write_bytes(b"PK")
+    with pytest.raises(MaterialError, match=r"a\.zip is nothing to pick from: give a"):
+        open_material(tmp_path / "a.zip")
+    paint(tmp_path / "one.png")
+    with pytest.raises(MaterialError, match=r"one\.png is nothing to pick from"):
+        open_material(tmp_path / "one.png")
+    with pytest.raises(MaterialError, match="is no table: leave out group"):
+        open_material(tmp_path, columns={"group": "g"})
+    os.remove(tmp_path / "one.png")
+    (tmp_path / "two.png").write_bytes(b"no picture")
+    with pytest.raises(MaterialError, match=r"no picture in .* that can be read"):
+        open_material(tmp_path)
+
+
+def test_a_bad_column_is_refused_in_words(tables):
+    with pytest.raises(ValueError, match=r"'quer'.*did you mean 'query'"):
+        open_material(tables, columns={"group": "quer"})
+
+
+def test_an_empty_table_is_refused(tmp_path):
+    (tmp_path / "none.csv").write_text("g,x\n")
+    with pytest.raises(ValueError, match="no rows"):
+        open_material(tmp_path / "none.csv", columns={"group": "g"})
+
+
+def test_kernels_suit_the_data(tables, documents):
+    vectors = open_material(tables, columns=COLUMNS)
+    assert next(iter(vectors.kernels)) == "16 kinds"
+    numbers = open_material(tables, columns=COLUMNS | {"similarity": "popularity"})
+    assert next(iter(numbers.kernels)) == "Gaussians"
+    for material in (vectors, numbers, open_material(documents)):
+        for kernel in material.kernels.values():
+            assert isinstance(kernel, vg.Kernel)

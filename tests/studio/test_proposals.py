@@ -1,0 +1,257 @@
+"""What is proposed, why, and which group comes next."""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made import MadeMaterial
+
+import variegate as vg
+from variegate.studio.learned import Learned, PathPoint
+from variegate.studio.lessons import lessons_for, over_omega
+from variegate.studio.proposals import Proposer, omega_on_path
+from variegate.studio.sureness import expected_f
+from variegate.studio.untrained import (
+    untrained_choice,
+    untrained_ensemble,
+    usual_size,
+)
+
+
+@pytest.fixture(scope="module")
+def material():
+    return MadeMaterial()
+
+
+@pytest.fixture(scope="module")
+def family(material):
+    lesson = lessons_for(material.kernels, material.sets)["4 kinds"]
+    examples = list(zip(material.sets, material.wanted, strict=True))
+    return over_omega(lesson.fit(examples[:6]))
+
+
+@pytest.fixture
+def proposer(material, family):
+    proposer = Proposer(material)
+    proposer.use(Learned(6, family), {})
+    return proposer
+
+
+def subsets(n):
+    return [c for size in range(n + 1) for c in combinations(range(n), size)]
+
+
+def test_sureness_is_the_ratio_of_expectations_over_all_subsets(material, family):
+    ground_set = vg.GroundSet(
+        material.sets[7].quality[:8], material.sets[7].similarity[:8]
+    )
+    ensemble = family.at(1.0).ensemble(ground_set)
+    chosen = ensemble.decode().indices
+    wanted = subsets(8)
+    probability = np.exp([ensemble.log_prob(list(y)) for y in wanted])
+    hits = sum(
+        p * len({*y} & {*chosen}) for p, y in zip(probability, wanted, strict=True)
+    )
+    size = sum(p * len(y) for p, y in zip(probability, wanted, strict=True))
+    expected = 2.0 * hits / (len(chosen) + size)
+    assert expected_f(ensemble.marginals(), chosen) == pytest.approx(expected)
+
+
+def test_nothing_chosen_where_nothing_is_wanted_is_sure():
+    assert expected_f(np.zeros(3), np.zeros(0, dtype=int)) == 1.0
+
+
+# Untrained ----------------------------------------------------------------------------
+
+
+def test_untrained_is_select(material):
+    vectors = material.sets[0].similarity
+    expected = np.sort(vg.select(vectors, k=4))
+    assert untrained_choice(material.sets[0]).tolist() == expected.tolist()  # 12 / 3
+    several = untrained_choice(material.sets[0], 2)
+    assert several.tolist() == np.sort(vg.select(vectors, k=2)).tolist()
+
+
+@pytest.mark.parametrize("size", [0.5, 1.0, 2.0, 3.0])
+def test_untrained_expects_as_many_as_are_chosen(material, size):
+    ensemble = untrained_ensemble(material.sets[0], size)
+    assert ensemble.expected_size() == pytest.approx(size, rel=1e-3)
+
+
+def test_before_anything_is_learned_the_usual_number_is_proposed(material):
+    proposer = Proposer(material)
+    assert len(proposer.propose(0).chosen) == 4
+    proposer.use(None, {1: np.arange(2), 2: np.arange(3), 3: np.arange(1)})
+    assert len(proposer.propose(0).chosen) == 2
+    # Omega asks for fewer or more.
+    sizes = [len(proposer.propose(0, omega).chosen) for omega in (1 / 64, 1.0, 64.0)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[-1]
+
+
+def test_usual_size():
+    assert usual_size([]) is None
+    assert usual_size([0, 0]) == 1
+    assert usual_size([2, 5]) == 4  # 3.5 goes to the even number
+
+
+# By a model ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("omega", [1 / 64, 0.25, 1.0, 8.0])
+def test_proposals_are_those_of_the_family(proposer, material, family, omega):
+    found = proposer.propose(7, omega)
+    model = family.at(omega)
+    assert found.chosen.tolist() == model.predict([material.sets[7]])[0].tolist()
+    expected = model.ensemble(material.sets[7]).marginals()
+    assert np.allclose(found.probability, expected)
+
+
+def test_an_omega_beyond_what_was_learned_is_the_nearest(proposer):
+    low, high = proposer.omegas()
+    assert proposer.propose(7, 1e-9).omega == low
+    assert proposer.propose(7, 1e9).omega == high
+
+
+def test_a_larger_omega_only_adds(proposer):
+    for group in range(6, 10):
+        several = [
+            set(proposer.propose(group, omega).chosen.tolist())
+            for omega in np.geomspace(1 / 64, 64.0, 13)
+        ]
+        assert all(one <= other for one, other in pairwise(several))
+        assert len(several[0]) < len(several[-1])
+
+
+def test_omega_multiplies_the_odds_of_every_item(material, family):
+    ground_set = material.sets[7]
+    L = family.at(1.0).ensemble(ground_set).L
+    assert np.allclose(family.at(8.0).ensemble(ground_set).L, 8.0 * L)
+    assert np.allclose(family.at(0.3).ensemble(ground_set).L, 0.3 * L)
+
+
+def test_what_was_learned_takes_the_place_of_what_was_kept(proposer, material):
+    before = proposer.propose(7)
+    assert proposer.propose(7) is before
+    proposer.use(None, {})
+    after = proposer.propose(7)
+    assert after.chosen.tolist() == untrained_choice(material.sets[7]).tolist()
+
+
+def test_many_threads_see_the_same(proposer):
+    asked = [(g, omega) for g in range(10) for omega in (0.1, 1.0, 5.0)] * 3
+    with ThreadPoolExecutor(8) as pool:
+        found = list(
+            pool.map(lambda one: proposer.propose(*one).chosen.tolist(), asked)
+        )
+    assert found == [proposer.propose(*one).chosen.tolist() for one in asked]
+
+
+# Why ----------------------------------------------------------------------------------
+
+
+def test_the_parts_of_the_quality_add_up(proposer, material, family):
+    u = family.at(1.0).log_quality(material.sets[7].quality)
+    for item in range(12):
+        why = proposer.why(7, item, [0, 1])
+        assert sum(p.part for p in why.quality) == pytest.approx(u[item] - u.mean())
+        sizes = [abs(part.part) for part in why.quality]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+def test_an_item_is_like_the_most_similar_chosen_one(proposer, material, family):
+    S = family.at(1.0).ensemble(material.sets[7]).S
+    chosen = [1, 4, 9]
+    for item in range(12):
+        others = [other for other in chosen if other != item]
+        why = proposer.why(7, item, chosen)
+        assert why.like == max(others, key=lambda other: S[item, other])
+        assert why.similarity == pytest.approx(S[item, why.like])
+    assert proposer.why(7, 3, [3]).like is None
+
+
+def test_the_first_quality_is_what_the_rule_goes_by(proposer, material):
+    best = [proposer.why(7, item, []).quality[0].name for item in material.wanted[7]]
+    assert set(best) == {"good"}
+
+
+def test_a_map_of_kinds_has_the_items_of_a_kind_in_one_column(proposer, material):
+    found = proposer.outline(7)
+    assert found.kind == "kinds"
+    truth = np.argmax(material.sets[7].similarity, axis=1)
+    for column in np.unique(found.x):
+        assert len(np.unique(truth[found.x == column])) == 1
+    assert found.x.max() == len(found.columns) - 1
+    assert ((found.y > 0) & (found.y <= 1)).all()
+
+
+@pytest.mark.parametrize("n_features", [2, 40])
+def test_a_map_of_components_is_that_of_the_singular_vectors(n_features):
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((12, n_features))
+    material = MadeMaterial(1)
+    material.sets = [vg.GroundSet(np.ones((12, 1)), vectors)]
+    found = Proposer(material).outline(0)
+    F = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    U, s, _ = np.linalg.svd(F - F.mean(axis=0), full_matrices=False)
+    for place, values in enumerate((found.x, found.y)):
+        expected = U[:, place] * s[place]
+        expected = expected / expected[np.argmax(np.abs(expected))]
+        assert np.allclose(values, expected)
+
+
+def test_a_map_of_one_item():
+    material = MadeMaterial(1)
+    material.sets = [vg.GroundSet(np.ones((1, 1)), np.ones((1, 3)))]
+    found = Proposer(material).outline(0)
+    assert found.x.tolist() == found.y.tolist() == [0.0]
+
+
+# What comes next ----------------------------------------------------------------------
+
+
+def test_the_next_group_is_the_least_sure(material, family):
+    proposer = Proposer(material)
+    assert proposer.next_group({0, 2}) == 1
+    sureness = {3: 0.9, 5: 0.2, 6: 0.2, 7: 0.1}
+    proposer.use(Learned(6, family, sureness=sureness), {})
+    assert proposer.next_group({7}) == 5  # of equals the first
+    assert proposer.next_group({7}, "given") == 0
+    assert proposer.next_group({3, 5, 6, 7}) == 0  # others come in their order
+    assert proposer.next_group(range(10)) is None
+
+
+# Targets ------------------------------------------------------------------------------
+
+
+def path(recalls, precisions):
+    omegas = 2.0 ** np.arange(len(recalls))
+    return tuple(
+        PathPoint(float(o), p, r, 1.0, 0.5)
+        for o, p, r in zip(omegas, precisions, recalls, strict=True)
+    )
+
+
+@given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=8, unique=True), st.data())
+def test_a_target_is_met_where_the_path_says_so(recalls, data):
+    recalls = sorted(recalls)
+    learned = Learned(1, None, path=path(recalls, recalls[::-1]))
+    value = data.draw(st.floats(recalls[0], recalls[-1]))
+    logs = np.arange(len(recalls))
+    for name, scores in (("recall", recalls), ("precision", recalls[::-1])):
+        omega = omega_on_path(learned, name, value)
+        assert np.interp(np.log2(omega), logs, scores) == pytest.approx(value)
+
+
+def test_a_target_out_of_reach_is_the_end_of_the_path():
+    learned = Learned(1, None, path=path([0.2, 0.5, 0.6], [0.8, 0.7, 0.4]))
+    assert omega_on_path(learned, "recall", 0.99) == 4.0
+    assert omega_on_path(learned, "recall", 0.1) == 1.0
+    assert omega_on_path(learned, "precision", 0.99) == 1.0
+    assert omega_on_path(learned, "precision", 0.1) == 4.0
+    assert omega_on_path(Learned(1, None), "recall", 0.5) == 1.0
+    with pytest.raises(ValueError, match="a precision or a recall, got 'size'"):
+        omega_on_path(learned, "size", 0.5)

@@ -1,0 +1,217 @@
+"""Picks in a file: kept, found again, refused, and whole on a full disk."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from variegate.studio.store import Store, StoreError, StoreFullError
+
+
+def opened(path, fingerprint="print"):
+    return Store.open(path, fingerprint, "data.csv")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "picks.sqlite"
+
+
+def numbers(store):
+    return [event.body["n"] for event in store.events()]
+
+
+def test_what_was_recorded_is_found_again(path):
+    store = opened(path)
+    first = store.record("pick", {"n": 1})
+    second = store.record("done", {"n": 2, "picks": [1, 2]})
+    assert first.seq < second.seq
+    store.close()
+    store = opened(path)
+    assert store.events() == [first, second]
+    assert store.record("pick", {"n": 3}).seq > second.seq
+    store.close()
+
+
+def test_settings_are_kept_with_an_event_or_alone(path):
+    store = opened(path)
+    store.set(omega=2.0, target=None)
+    store.record("base", {"n": 1}, {"omega": 3.0})
+    store.close()
+    store = opened(path)
+    known = store.settings()
+    assert (known["omega"], known["target"], known["runs"]) == (3.0, None, 2)
+    assert known["data"] == "data.csv"
+    store.close()
+
+
+def test_every_commit_is_synchronized_to_a_write_ahead_log(path):
+    store = opened(path)
+    ask = store._connection.execute
+    assert ask("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert ask("PRAGMA synchronous").fetchone() == (2,)
+    store.close()
+
+
+def test_an_event_that_is_not_json_is_not_kept(path):
+    store = opened(path)
+    with pytest.raises(TypeError):
+        store.record("pick", {"n": {1, 2}})
+    with pytest.raises(TypeError):
+        store.record("pick", {"n": 1}, {"omega": {1, 2}})
+    store.record("pick", {"n": 2})
+    assert numbers(store) == [2]
+    store.close()
+
+
+def test_threads_record_one_after_the_other(path):
+    store = opened(path)
+
+    def record(start):
+        for n in range(start, start + 50):
+            store.record("pick", {"n": n})
+
+    threads = [threading.Thread(target=record, args=(s,)) for s in (0, 50, 100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    events = store.events()
+    assert sorted(event.body["n"] for event in events) == list(range(150))
+    assert [event.seq for event in events] == list(range(1, 151))
+    store.close()
+
+
+# What is refused ---------------------------------------------------------------------
+
+
+def test_picks_from_other_data_are_refused(path):
+    opened(path).close()
+    with pytest.raises(StoreError, match=r"picks from other data \(data.csv\)"):
+        opened(path, "another print")
+    opened(path).close()
+
+
+def test_a_file_of_something_else_is_left_as_it_is(path):
+    path.write_text("a file, and not of SQLite; " * 100)
+    with pytest.raises(StoreError, match="is not a file of the studio"):
+        opened(path)
+    assert path.read_text().startswith("a file, and not of SQLite")
+
+
+def test_a_database_of_something_else_is_left_as_it_is(path):
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE events (a)")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is not a file of the studio"):
+        opened(path)
+    assert path.read_bytes() == before
+
+
+def test_another_format_is_refused(path):
+    opened(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 7")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match=r"format 7, this one knows 1"):
+        opened(path)
+
+
+def test_a_damaged_file_is_refused(path):
+    store = opened(path)
+    for n in range(200):
+        store.record("pick", {"n": n})
+    store.close()
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="damaged"):
+        opened(path).events()
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(StoreError, match="there is no folder"):
+        opened(tmp_path / "nowhere" / "picks.sqlite")
+
+
+def test_a_folder_in_place_of_the_file(tmp_path):
+    with pytest.raises(StoreError, match="cannot be opened"):
+        opened(tmp_path)
+
+
+def test_a_second_process_is_refused_while_the_first_is_there(path):
+    code = (
+        "import sys; from variegate.studio.store import Store; "
+        "Store.open(sys.argv[1], 'print', 'data'); print('open', flush=True); "
+        "sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(StoreError, match=r"another studio has .* open"):
+            opened(path)
+        other.kill()
+    opened(path).close()
+
+
+# A full disk -------------------------------------------------------------------------
+
+#: Files of this process have room for a few pages more, and later for all again.
+FULL = """
+import resource, sys
+from variegate.studio.store import Store, StoreFullError
+store = Store.open(sys.argv[1], "print", "data")
+kept = [store.record("pick", {"n": n}).body["n"] for n in range(3)]
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, unlimited[1]))
+refused = 0
+for n in range(3, 60):
+    try:
+        store.record("pick", {"n": n})
+        assert not refused
+        kept.append(n)
+    except StoreFullError as error:
+        assert "not kept" in str(error), error
+        refused += 1
+assert refused > 10, refused
+assert [event.body["n"] for event in store.events()] == kept
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+kept += [store.record("pick", {"n": n}).body["n"] for n in range(60, 63)]
+assert [event.body["n"] for event in store.events()] == kept
+print(kept, flush=True)
+# Without a good-bye.
+import os; os._exit(1)
+"""
+
+
+def test_a_full_disk_is_said_and_passes(path):
+    pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, path], capture_output=True, text=True
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Error" not in done.stderr, done.stderr
+    store = opened(path)
+    assert str(numbers(store)) == done.stdout.strip()
+    store.close()
+
+
+def test_a_disk_without_room_for_the_file(tmp_path, monkeypatch):
+    # What SQLite says where the system says that the disk is full.
+    store = opened(tmp_path / "picks.sqlite")
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreFullError, match=r"is full, and this was not kept"):
+        store.record("pick", {"n": "long " * 10_000})
+    store._connection.execute("PRAGMA max_page_count = 100000")
+    store.record("pick", {"n": 1})
+    assert numbers(store) == [1]
+    store.close()

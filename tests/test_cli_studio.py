@@ -1,0 +1,143 @@
+"""``variegate studio`` as a person starts it, over real tables."""
+
+import json
+import os
+import signal
+import urllib.request
+from http.cookiejar import CookieJar
+from urllib.parse import urlsplit
+
+import pytest
+
+from table_instances import INTERRUPTIBLE, MAIN, caller, fails, process, small_table
+from variegate.tables import write_table
+
+pytest.importorskip("starlette", reason="needs 'variegate[studio]'")
+from variegate.studio.store import Store
+
+COLUMNS = ("--group", "query", "--item", "item", "--quality", "score,freshness")
+COLUMNS = (*COLUMNS, "--similarity", "embedding")
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    return caller(monkeypatch, capsys)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.parquet"
+    write_table(small_table().drop_columns(["chosen"]), path)
+    return path
+
+
+class Person:
+    """Starts the studio, and has a browser."""
+
+    def __init__(self, *arguments):
+        code = INTERRUPTIBLE + MAIN
+        self.process = process(
+            *("studio", *arguments, "--no-browser"), code=code, start_new_session=True
+        )
+        self.address = self.process.stdout.readline().strip()
+        jar = urllib.request.HTTPCookieProcessor(CookieJar())
+        self.browser = urllib.request.build_opener(jar)
+
+    def get(self, path):
+        parts = urlsplit(self.address)
+        with self.browser.open(f"http://{parts.netloc}{path}", timeout=60) as answer:
+            return answer.read()
+
+    def state(self):
+        return json.loads(self.get("/api/state"))
+
+    def post(self, path, body):
+        parts = urlsplit(self.address)
+        request = urllib.request.Request(
+            f"http://{parts.netloc}{path}",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with self.browser.open(request, timeout=60) as answer:
+            return json.loads(answer.read())
+
+    def leave(self):
+        """Press Ctrl-C, which every process hears; return what was said."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        output, messages = self.process.communicate(timeout=60)
+        return self.process.returncode, output, messages
+
+
+@pytest.fixture
+def person():
+    people = []
+
+    def start(*arguments):
+        people.append(Person(*arguments))
+        return people[-1]
+
+    yield start
+    for each in people:
+        each.process.kill()
+        each.process.communicate()
+
+
+def test_a_person_picks_goes_and_comes_back(person, table, tmp_path):
+    first = person(table, *COLUMNS, "--order", "given")
+    parts = urlsplit(first.address)
+    assert (parts.scheme, parts.hostname, parts.path) == ("http", "127.0.0.1", "/")
+    assert b"<html" in first.get(f"/?{parts.query}")
+    state = first.state()
+    assert (state["kind"], state["n_groups"], state["n_done"]) == ("table", 12, 0)
+    item = next(n for n in range(6) if n not in state["picks"])
+    first.post("/api/pick", {"group": 0, "item": item, "picked": True})
+    state = first.post("/api/done", {"group": 0})
+    assert (state["n_done"], state["group"]["number"]) == (1, 1)
+    status, output, messages = first.leave()
+    assert (status, output) == (0, "")
+    store = tmp_path / "table.parquet.studio.sqlite"
+    assert f"picks are kept in {store}" in messages
+    assert messages.strip().endswith(f"the picks are in {store}")
+    assert "Traceback" not in messages
+
+    again = person(table, *COLUMNS)
+    again.get(f"/?{urlsplit(again.address).query}")
+    state = again.state()
+    assert (state["n_done"], state["group"]["number"], state["order"]) == (
+        1,
+        1,
+        "given",
+    )
+    assert item in again.post("/api/undo", {})["picks"]
+    status, _, messages = again.leave()
+    assert status == 0
+    assert "1 of them done" in messages
+
+
+def test_picks_of_other_data_are_refused(call, table, tmp_path):
+    store = tmp_path / "picks.sqlite"
+    Store.open(store, "another fingerprint", "other.parquet").close()
+    result = call("studio", table, *COLUMNS, "--store", store, "--no-browser")
+    assert fails(result, "holds picks from other data (other.parquet)", "--store")
+
+
+def test_a_store_that_cannot_be(call, table, tmp_path):
+    store = tmp_path / "nowhere" / "picks.sqlite"
+    result = call("studio", table, *COLUMNS, "--store", store)
+    assert fails(result, "there is no folder")
+    store = tmp_path / "text.sqlite"
+    store.write_text("this is not a file of the studio" * 100)
+    result = call("studio", table, *COLUMNS, "--store", store)
+    assert fails(result, "is not a file of the studio")
+
+
+def test_data_that_is_not_there(call, tmp_path):
+    assert fails(call("studio", tmp_path / "nothing.csv"), "nothing.csv")
+
+
+def test_another_host_says_what_it_means(person, table, tmp_path):
+    one = person(table, *COLUMNS, "--host", "0.0.0.0")
+    status, _, messages = one.leave()
+    assert status == 0
+    assert "whoever can reach this machine and knows the address" in messages
+    assert "nothing is encrypted" in messages
