@@ -147,6 +147,7 @@ class FakeStudio:
             if n > 3
             else [],
             "path": path if n else [],
+            "verdict": f"Learned proposals are judged from 4 groups on: {n}.",
             "comparison": "8 kinds choose better than Gaussians." if n > 3 else None,
         }
 

@@ -242,7 +242,7 @@ def test_scripts_in_names_and_cells_are_text(serve, new_page):
     learned = server.studio.learned()
     learned["weights"] = [{"name": EVIL, "weight": 1.0}]
     learned["kinds"] = [{"name": EVIL, "share": 0.5, "description": EVIL}]
-    learned["comparison"] = EVIL
+    learned["comparison"] = learned["verdict"] = EVIL
     server.studio.learned = lambda: learned
     server.studio.refusals = [(409, EVIL)]
     page = new_page(server.address)
@@ -363,3 +363,4 @@ def test_what_changed_is_shown_after_learning(serve, new_page):
     assert re.search(r"sharpness\s+was \+0\.50", page.inner_text("#weights"))
     assert page.inner_text("#accepted b") == "2 of 2"
     assert "untrained 0.42" in page.get_attribute("#curve", "aria-label")
+    assert page.inner_text("#verdict") == server.studio.learned()["verdict"]

@@ -43,6 +43,9 @@ def test_a_person_picks_learns_ends_and_goes_on(digits, started, new_page):
         until(lambda: selected(page) == person.ask("/api/state")["picks"])
         page.click("#tab-learned")
         until(lambda: "untrained" in page.inner_text("#curve-note"), seconds=180)
+        until(
+            lambda: page.inner_text("#verdict") == person.ask("/api/learned")["verdict"]
+        )
         page.click("#tab-why")
         until(lambda: page.query_selector("#why-body .bars"))
         page.click("#open-export")

@@ -9,6 +9,7 @@ from studio_fakes import Client, open_client, open_session, settle
 
 from variegate.studio import export
 from variegate.studio.app import EXPORTS
+from variegate.studio.learned import verdict_on
 
 
 def test_the_state_is_what_the_session_says(client, session):
@@ -73,6 +74,7 @@ def test_the_loop(client, session):
     settle(session)
     learned = client.get("/api/learned").json
     assert (learned["n_groups"], len(learned["path"])) == (1, 3)
+    assert learned["verdict"] == verdict_on(())
     assert client.post("/api/undo").json["picks"] == [0, 1, 4]
     assert client.post("/api/settings", {"omega": 2}).json["picks"] == [0, 1, 2, 4]
     assert client.post("/api/go", {"group": 5}).json["group"]["number"] == 5
@@ -82,6 +84,7 @@ def test_before_anything_is_learned(client):
     assert client.get("/api/learned").json == {
         "n_groups": 0,
         "curve": [],
+        "verdict": "Whether learning pays is said from 4 groups on.",
         "weights": [],
         "kinds": [],
         "path": [],

@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from variegate.studio.export import export
+from variegate.studio.learned import verdict_on
 from variegate.studio.material.base import MaterialError
 from variegate.studio.security import Access, Guard
 from variegate.studio.session import ChangedError, NoSuchError, Session, SessionError
@@ -280,6 +281,7 @@ class _Pages:
 _NOTHING_LEARNED = {
     "n_groups": 0,
     "curve": [],
+    "verdict": verdict_on(()),
     "weights": [],
     "kinds": [],
     "path": [],

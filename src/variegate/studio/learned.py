@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from variegate.tuning.family import OmegaFamily
 
-__all__ = ["CurvePoint", "Kind", "Learned", "PathPoint"]
+__all__ = ["CurvePoint", "Kind", "Learned", "PathPoint", "verdict_on"]
+
+#: Groups from which on it is said whether learning pays.
+_FEWEST_JUDGED = 4
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,24 @@ class Learned:
         return {
             "n_groups": self.n_groups,
             "curve": [asdict(point) for point in self.curve],
+            "verdict": verdict_on(self.curve),
             "weights": [{"name": name, "weight": w} for name, w in self.weights],
             "kinds": [asdict(kind) for kind in self.kinds],
             "path": [asdict(point) for point in self.path],
             "comparison": self.comparison,
         }
+
+
+def verdict_on(curve: Sequence[CurvePoint]) -> str:
+    """Return in words whether learning pays, by the last point of a curve.
+
+    What two digits do not tell apart is not called better.
+    """
+    if not curve or curve[-1].n < _FEWEST_JUDGED:
+        return f"Whether learning pays is said from {_FEWEST_JUDGED} groups on."
+    f, untrained = round(curve[-1].f, 2), round(curve[-1].untrained_f, 2)
+    agree = "agree" if f > untrained else "do not yet agree"
+    return (
+        f"Learned proposals {agree} better with your picks (F {f:.2f}) than untrained "
+        f"ones ({untrained:.2f}), on groups held out in turn."
+    )

@@ -1177,9 +1177,10 @@ function showLearned(told) {
       + `untrained ${two(last.untrained_f)}.`
     : "How well groups are chosen from that the model did not learn from.";
   $("curve-note").textContent = words;
+  $("verdict").textContent = learned.verdict;
   $("comparison").textContent = learned.comparison ?? "";
   $("comparison-section").hidden = !learned.comparison;
-  if (told && last) speak(`Learned from ${groupsOf(learned.n_groups)}. ${words}`);
+  if (told && last) speak(`Learned from ${groupsOf(learned.n_groups)}. ${words} ${learned.verdict}`);
 }
 
 function drawKinds(kinds) {
