@@ -11,7 +11,8 @@ undo  the pick or the end of a group numbered ``undone`` never was; ``base``, wh
 ====  ==========================================================================
 
 Picks of a group are its proposal, but for the items that a person decided on.  While a
-group has neither events nor an end, its picks are whatever is proposed.
+group has neither events nor an end, its picks are what is proposed
+(:mod:`~variegate.studio.at_hand` says when that may still change).
 """
 
 from __future__ import annotations

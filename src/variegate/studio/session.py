@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import IntArray
+from variegate.studio.at_hand import AtHand
 from variegate.studio.changes import Changes
 from variegate.studio.history import History
 from variegate.studio.learned import Learned
@@ -68,6 +69,7 @@ class Session:
         self.changes = Changes()
         self._lock = RLock()
         self._history = History()
+        self._at_hand = AtHand()
         self._settings = Settings()
         self._learned: Learned | None = None
         self._was_learning = False
@@ -279,6 +281,8 @@ class Session:
                 self._record("base", body, new.to_json())
             else:
                 self.store.set(**new.to_json())
+            if omega != self.omega:
+                self._at_hand.choose_again()
             self._settings = new
             self.changes.tell("settings")
 
@@ -320,11 +324,17 @@ class Session:
         return self.proposer.omega_for(name, share)
 
     def _shown(self, group: int) -> list[int]:
-        """Return the proposal that picks stand on, or that is made now."""
+        """Return the proposal that picks stand on, or will; it is made now if need be.
+
+        Called with the lock.
+        """
         mine = self._history.group(group)
         if mine.base is not None and not mine.is_done:
             return sorted(mine.base)
-        return self._chosen(group)
+        chosen = self._chosen(group)
+        if group != self.current or mine.is_done:
+            return chosen
+        return self._at_hand.seen(group, chosen, self._learned is not None)
 
     def _chosen(self, group: int, omega: float | None = None) -> list[int]:
         """Return what is proposed now.
