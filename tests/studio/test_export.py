@@ -2,6 +2,7 @@
 
 import io
 import json
+import pickle
 import shlex
 
 import numpy as np
@@ -13,7 +14,8 @@ from click.testing import CliRunner
 import variegate as vg
 from films import write_film
 from variegate.cli.app import app
-from variegate.studio.export import EXPORTS, export
+from variegate.studio.apart import Apart
+from variegate.studio.export import EXPORTS, Exporter
 from variegate.studio.material.base import MaterialError
 from variegate.studio.material.opening import open_material
 from variegate.tables import TableSelector, make_table
@@ -30,6 +32,10 @@ COLUMNS = {
     "categorical": "kind",
     "similarity": "embedding",
 }
+
+
+def export(name, material, picks):
+    return Exporter(material).export(name, picks)
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +137,14 @@ def test_the_report_is_a_page_without_anything_from_outside(material, picks):
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
+def test_a_model_learned_in_another_process_is_the_same(material, picks):
+    apart = Apart()
+    exporter = Exporter(material, apart.call)
+    for name in ("model.json", "report.html"):
+        here = Exporter(material).export(name, picks)
+        assert exporter.export(name, picks) == here
+
+
 def test_nothing_done_and_unknown_files_are_refused(material, picks):
     with pytest.raises(MaterialError, match="no group is done yet"):
         export("picks.csv", material, {})
@@ -181,6 +195,11 @@ def test_picked_sentences_are_summaries_to_learn_from(documents, tmp_path, monke
     assert len(rows) == sum(documents.sizes)
 
 
+def test_a_summarizer_can_be_learned_in_another_process(documents):
+    learner = pickle.loads(pickle.dumps(documents.learner({0: np.array([0, 3])})))
+    assert isinstance(learner(), Summarizer)
+
+
 def test_a_summarizer_needs_a_pick(documents):
     with pytest.raises(MaterialError, match="nothing was picked yet"):
         export("model.json", documents, {0: np.zeros(0, dtype=np.intp)})
@@ -212,5 +231,7 @@ def test_picked_frames_are_times_to_learn_from(film, tmp_path, monkeypatch):
     assert list(video.users[0]) == pytest.approx(times)
     model = vg.load(folder / "model.json")
     assert isinstance(model, KeyframePicker)
+    learner = pickle.loads(pickle.dumps(material.learner(picks)))
+    assert learner().models_[0].theta_ == pytest.approx(model.models_[0].theta_)
     assert model.training_["n_users"] == 1
     assert "fit-keyframes" in (folder / "command.txt").read_text()

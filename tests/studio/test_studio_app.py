@@ -9,6 +9,7 @@ from studio_fakes import Client, open_client, open_session, settle
 
 from variegate.studio import export
 from variegate.studio.app import EXPORTS
+from variegate.studio.export import Exporter
 from variegate.studio.learned import verdict_on
 
 
@@ -130,11 +131,11 @@ def test_nothing_is_exported_before_a_group_is_done(client):
 def test_exports_are_files_without_rights(client, name, monkeypatch):
     written = []
 
-    def export(name, material, picks):
+    def export(exporter, name, picks):
         written.append((name, {group: list(items) for group, items in picks.items()}))
         return b"content"
 
-    monkeypatch.setattr("variegate.studio.app.export", export)
+    monkeypatch.setattr(Exporter, "export", export)
     client.post("/api/done", {"group": 0})
     answer = client.get(f"/export/{name}")
     assert (answer.status, answer.body) == (200, b"content")
@@ -303,7 +304,7 @@ def test_streams_end_with_the_server(client):
     async def run():
         stream = asyncio.create_task(told(client, 99))
         await asyncio.sleep(0.1)
-        client.app.state.streams.end()
+        client.app.state.end()
         with pytest.raises(asyncio.TimeoutError):
             # All that is left is that no more events come.
             await asyncio.wait_for(stream, 0.3)

@@ -1,13 +1,22 @@
 """Where the studio listens, and what it says where it cannot."""
 
+import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
+from studio_process import Server
 
 from variegate.studio import serving
 from variegate.studio.serving import can_open_browser, is_loopback, serve
+from variegate.tables import make_table
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
@@ -74,3 +83,95 @@ def test_the_extra_is_named_where_it_is_missing(module, tmp_path):
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "pip install 'variegate[studio]'" in done.stderr
+
+
+# How it ends --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "items.parquet"
+    parquet.write_table(make_table(n_groups=24, n_items=60, random_state=0), path)
+    return path
+
+
+@pytest.fixture
+def studio(data, tmp_path):
+    """Run the command on a table, in a process of its own."""
+    columns = ["--group", "query", "--quality", "score", "--similarity", "embedding"]
+    options = ["--no-browser", "--store", tmp_path / "picks.sqlite"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "variegate", "studio", data, *columns, *options],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        server = Server(process.pid, process.stdout.readline().strip())
+        server.process = process
+        server.enter()
+        yield server
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def children_of(pid):
+    """Return the processes that the threads of a process have started."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for thread in threads for child in thread.read_text().split()]
+
+
+def is_there(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="needs /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_soon_whatever_it_is_at(studio, number):
+    # Eight groups are learned from and compared on.
+    for _ in range(8):
+        studio.request(
+            "POST", "/api/done", {"group": studio.state()["group"]["number"]}
+        )
+    # A page listens, one takes its answers slowly, and one does not end its request.
+    stream = studio.connect()
+    stream.request("GET", "/api/events", headers={"cookie": studio.cookie})
+    assert stream.getresponse().readline() == b"retry: 1000\n"
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+    slow.connect(("127.0.0.1", studio.port))
+    head = f"Host: 127.0.0.1:{studio.port}\r\nCookie: {studio.cookie}\r\n\r\n"
+    slow.sendall(f"GET /api/groups/0 HTTP/1.1\r\n{head}".encode() * 20)
+    half = socket.create_connection(("127.0.0.1", studio.port))
+    half.sendall(b"POST /api/pick HTTP/1.1\r\nHost: 127.")
+    # A model is learned to be taken along.
+    answers = []
+
+    def take_along():
+        with suppress(OSError, ValueError):
+            answers.append(studio.request("GET", "/export/model.json").status)
+
+    before = children_of(studio.pid)
+    taker = threading.Thread(target=take_along)
+    taker.start()
+    while len(children_of(studio.pid)) == len(before) and not answers:
+        time.sleep(0.01)
+    children = children_of(studio.pid)
+    assert len(children) == 3  # one learns, one compares, one makes the model
+    assert studio.state()["learning"]
+    assert not answers
+    began = time.monotonic()
+    studio.signal(number)
+    assert studio.process.wait(timeout=30) == 0
+    assert time.monotonic() - began < 5.0
+    taker.join(timeout=30)
+    assert answers in ([], [500])
+    for child in children:
+        assert not is_there(child)
+    for each in (stream, slow, half):
+        each.close()

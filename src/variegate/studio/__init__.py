@@ -10,6 +10,7 @@ done, and its proposals are what the next group starts from.
 ``proposals``    what a model would choose, and why
 ``store``        events in a file, :mod:`~variegate.studio.history` what they come to
 ``session``      the group at hand, its picks and proposal, and what was learned
+``export``       what is taken along: picks, a model, a report, the commands for it
 ``app``          the page and its twin in JSON, behind :mod:`~variegate.studio.security`
 ``serving``      an address on this machine
 ===============  ==================================================================

@@ -22,7 +22,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from variegate.studio.export import export
+from variegate.studio.apart import Apart, ApartError
+from variegate.studio.export import Exporter
 from variegate.studio.learned import verdict_on
 from variegate.studio.material.base import MaterialError
 from variegate.studio.security import Access, Guard
@@ -67,6 +68,7 @@ _STATUS = {
     SessionError: 400,
     StoreFullError: 507,
     StoreError: 500,
+    ApartError: 500,
 }
 
 _Endpoint = Callable[[Request], Awaitable[Response]]
@@ -75,7 +77,9 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 def studio_app(session: Session, access: Access) -> Starlette:
     """Return the application of a session that was started.
 
-    ``app.state.streams`` are its streams of events, to be ended before the server is.
+    ``app.state.streams`` are its streams of events; ``app.state.end()``, called in its
+    loop, ends them and the models that are being learned to be taken along: whatever
+    would keep a server from ending.
     """
     pages = _Pages(session)
     app = Starlette(
@@ -87,6 +91,7 @@ def studio_app(session: Session, access: Access) -> Starlette:
         },
     )
     app.state.streams = pages.streams
+    app.state.end = pages.end
     return app
 
 
@@ -105,6 +110,13 @@ class _Pages:
         self.streams = Streams(session.changes)
         self._painters = CapacityLimiter(_PAINTERS)
         self._exporters = CapacityLimiter(1)
+        self._apart = Apart()
+        self._exporter = Exporter(session.material, self._apart.call)
+
+    def end(self) -> None:
+        """End streams and exports that are on their way."""
+        self.streams.end()
+        self._apart.close()
 
     def routes(self) -> list[Route]:
         """Return all of them."""
@@ -265,7 +277,7 @@ class _Pages:
         name = request.path_params["name"]
         if name not in EXPORTS:
             raise HTTPException(404, f"exports are {', '.join(EXPORTS)}")
-        write = partial(export, name, self.session.material, self.session.done_picks())
+        write = partial(self._exporter.export, name, self.session.done_picks())
         content = await to_thread.run_sync(write, limiter=self._exporters)
         headers = {
             "content-disposition": f'attachment; filename="{name}"',

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from variegate.studio.material.base import Material, MaterialError, Picks
 from variegate.tables.columns import is_list
 from variegate.tables.writing import table_writer
 
-__all__ = ["EXPORTS", "export"]
+__all__ = ["EXPORTS", "Exporter"]
 
 #: The file of picks that the commands learn from, by kind of material; those of
 #: pictures hold what they look like.
@@ -37,44 +38,132 @@ _LEARNED_FROM = {
     "video": "picks.csv",
 }
 
+#: What calls a function that takes long, here or elsewhere.
+Call = Callable[[Callable[[], Any]], Any]
 
-def export(name: str, material: Material, picks: Picks) -> bytes:
-    """Return the content of a file.
+
+def _here(function: Callable[[], Any]) -> Any:
+    return function()
+
+
+class Exporter:
+    """Makes the files that can be taken along.
 
     Parameters
     ----------
-    name : str
-        One of ``EXPORTS``.
     material : Material
-    picks : mapping from group to items
-        Of the groups that are done.
+    call : callable
+        Calls what takes long; by default in this thread.
     """
-    if name not in EXPORTS:
-        raise MaterialError(f"there is no {name}; there are {', '.join(EXPORTS)}")
-    if not picks:
-        raise MaterialError("no group is done yet: there is nothing to export")
-    return EXPORTS[name](material, picks)
+
+    def __init__(self, material: Material, call: Call = _here) -> None:
+        self._material = material
+        self._call = call
+        self._lock = threading.Lock()
+        self._last: tuple[str, Any] | None = None
+
+    def export(self, name: str, picks: Picks) -> bytes:
+        """Return the content of a file.
+
+        Parameters
+        ----------
+        name : str
+            One of ``EXPORTS``.
+        picks : mapping from group to items
+            Of the groups that are done.
+        """
+        if name not in EXPORTS:
+            raise MaterialError(f"there is no {name}; there are {', '.join(EXPORTS)}")
+        if not picks:
+            raise MaterialError("no group is done yet: there is nothing to export")
+        return EXPORTS[name](self, picks)
+
+    # Picks ------------------------------------------------------------------------
+
+    def csv(self, picks: Picks) -> bytes:
+        """Return picks, vectors as text."""
+        own = getattr(self._material, "csv", None)
+        if own is not None:
+            return str(own(picks)).encode()
+        return _written(_vectors_as_text(self._material.picks_table(picks)), ".csv")
+
+    def jsonl(self, picks: Picks) -> bytes:
+        """Return picks, a line each."""
+        own = getattr(self._material, "jsonl", None)
+        if own is not None:
+            return str(own(picks)).encode()
+        return _written(self._material.picks_table(picks), ".jsonl")
+
+    def parquet(self, picks: Picks) -> bytes:
+        """Return picks with the types that they had."""
+        return _written(self._material.picks_table(picks), ".parquet")
+
+    # What is learned --------------------------------------------------------------
+
+    def model(self, picks: Picks) -> bytes:
+        """Return a model file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.json"
+            self._learned(picks).save(path)
+            return path.read_bytes()
+
+    def _learned(self, picks: Picks) -> Any:
+        """Return what is learned from picks, or what was, if these were the last.
+
+        A report is often asked for after its model.
+        """
+        key = repr([(group, chosen.tolist()) for group, chosen in picks.items()])
+        with self._lock:
+            if self._last is None or self._last[0] != key:
+                learn = partial(_quietly, self._material.learner(picks))
+                self._last = key, self._call(learn)
+            return self._last[1]
+
+    def report(self, picks: Picks) -> bytes:
+        """Return a page about the model and its picks."""
+        material, model = self._material, self._learned(picks)
+        if material.kind in ("table", "images"):
+            made = self._call(
+                partial(_table_report, model, material.picks_table(picks))
+            )
+            return str(made).encode()
+        page = render(
+            "studio",
+            "picks.html",
+            title="Learned from your own picks",
+            facts={
+                "groups": f"{len(picks):,} of {len(material.names):,}",
+                material.nouns[1]: f"{sum(map(len, picks.values())):,} picked",
+            },
+            description=str(model.describe()),
+            groups=[
+                _group(material, group, chosen.tolist())
+                for group, chosen in picks.items()
+            ],
+            command=self._command_line(picks),
+        )
+        return page.encode()
+
+    def command(self, picks: Picks) -> bytes:
+        """Return the commands that learn the same."""
+        return self._command_line(picks).encode()
+
+    def _command_line(self, picks: Picks) -> str:
+        kind = self._material.kind
+        return self._material.command_line(_LEARNED_FROM[kind], picks)
 
 
-# Picks --------------------------------------------------------------------------------
+def _quietly(learn: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", AllAlikeWarning)
+        return learn()
 
 
-def _csv(material: Material, picks: Picks) -> bytes:
-    own = getattr(material, "csv", None)
-    if own is not None:
-        return str(own(picks)).encode()
-    return _written(_vectors_as_text(material.picks_table(picks)), ".csv")
+def _table_report(model: Any, table: pa.Table) -> str:
+    from variegate.tables.report import html_page
 
-
-def _jsonl(material: Material, picks: Picks) -> bytes:
-    own = getattr(material, "jsonl", None)
-    if own is not None:
-        return str(own(picks)).encode()
-    return _written(material.picks_table(picks), ".jsonl")
-
-
-def _parquet(material: Material, picks: Picks) -> bytes:
-    return _written(material.picks_table(picks), ".parquet")
+    return html_page(model.report(table))
 
 
 def _vectors_as_text(table: pa.Table) -> pa.Table:
@@ -98,62 +187,6 @@ def _written(table: pa.Table, suffix: str) -> bytes:
         return path.read_bytes()
 
 
-# What is learned ----------------------------------------------------------------------
-
-
-def _learned(material: Material, picks: Picks) -> Any:
-    """Return what is learned from picks, or what was, if it is for the same again."""
-    pairs = [(group, chosen.tolist()) for group, chosen in picks.items()]
-    key = repr((material.fingerprint, pairs))
-    with _LEARNING:
-        if key not in _LAST:
-            _LAST.clear()
-            _LAST[key] = _learn(material, picks)
-        return _LAST[key]
-
-
-#: What was learned last: a report is often asked for after its model.
-_LAST: dict[str, Any] = {}
-_LEARNING = threading.Lock()
-
-
-def _learn(material: Material, picks: Picks) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", AllAlikeWarning)
-        return material.learn(picks)
-
-
-def _model(material: Material, picks: Picks) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.json"
-        _learned(material, picks).save(path)
-        return path.read_bytes()
-
-
-def _report(material: Material, picks: Picks) -> bytes:
-    model = _learned(material, picks)
-    if material.kind in ("table", "images"):
-        from variegate.tables.report import html_page
-
-        return html_page(model.report(material.picks_table(picks))).encode()
-    page = render(
-        "studio",
-        "picks.html",
-        title="Learned from your own picks",
-        facts={
-            "groups": f"{len(picks):,} of {len(material.names):,}",
-            material.nouns[1]: f"{sum(map(len, picks.values())):,} picked",
-        },
-        description=str(model.describe()),
-        groups=[
-            _group(material, group, chosen.tolist()) for group, chosen in picks.items()
-        ],
-        command=_command_line(material, picks),
-    )
-    return page.encode()
-
-
 def _group(material: Material, group: int, chosen: list[int]) -> dict[str, Any]:
     items = material.items(group)
     return {
@@ -163,22 +196,14 @@ def _group(material: Material, group: int, chosen: list[int]) -> dict[str, Any]:
     }
 
 
-def _command(material: Material, picks: Picks) -> bytes:
-    return _command_line(material, picks).encode()
-
-
-def _command_line(material: Material, picks: Picks) -> str:
-    return material.command_line(_LEARNED_FROM[material.kind], picks)
-
-
-#: What writes each file.
+#: What makes each file.
 #:
 #: :meta hide-value:
-EXPORTS: Mapping[str, Callable[[Material, Picks], bytes]] = {
-    "picks.csv": _csv,
-    "picks.parquet": _parquet,
-    "picks.jsonl": _jsonl,
-    "model.json": _model,
-    "report.html": _report,
-    "command.txt": _command,
+EXPORTS: Mapping[str, Callable[[Exporter, Picks], bytes]] = {
+    "picks.csv": Exporter.csv,
+    "picks.parquet": Exporter.parquet,
+    "picks.jsonl": Exporter.jsonl,
+    "model.json": Exporter.model,
+    "report.html": Exporter.report,
+    "command.txt": Exporter.command,
 }

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 import queue
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from variegate.studio.processes import end_process, start_process
 from variegate.studio.worker import Open, Outcome
 
 __all__ = ["Partner"]
 
 #: Times in a row that a process which ended by itself is started again.
 _RESTARTS = 3
-
-#: Seconds that a process has to end when it is told to.
-_GRACE = 2.0
 
 
 class Partner:
@@ -52,6 +48,7 @@ class Partner:
         self._niceness = niceness
         self._is_closed = False
         self._n_ended = 0
+        self._lock = threading.Lock()
         self._start()
 
     @property
@@ -64,17 +61,7 @@ class Partner:
         self._outbox.put(message)
 
     def _start(self) -> None:
-        nice = f"import os; os.nice({self._niceness})\n" * bool(self._niceness)
-        code = f"{nice}from variegate.studio import worker; worker.main()"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # What can be imported here can be imported there.
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            # Ctrl-C is for the studio, which ends its partners in order.
-            start_new_session=True,
-        )
+        self._process = start_process("worker", self._niceness)
         self._outbox: queue.Queue[Any] = queue.Queue()
         self._outbox.put(self._opening)
         for work in (self._write, self._read):
@@ -102,19 +89,16 @@ class Partner:
         for stream in (process.stdin, process.stdout):
             with contextlib.suppress(OSError):
                 stream.close()  # type: ignore[union-attr]
-        if self._is_closed:
-            return
-        self._n_ended += 1
-        if self._n_ended <= _RESTARTS:
-            self._start()
+        with self._lock:
+            if self._is_closed:
+                return
+            self._n_ended += 1
+            if self._n_ended <= _RESTARTS:
+                self._start()
         self._on_end(self._n_ended <= _RESTARTS)
 
     def close(self) -> None:
         """End the process."""
-        self._is_closed = True
-        self._process.terminate()
-        try:
-            self._process.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        with self._lock:
+            self._is_closed = True
+        end_process(self._process)

@@ -131,7 +131,7 @@ def _as_name(host: str) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, which ends quietly, and ends streams of events when it does."""
+    """Uvicorn, which ends quietly, and ends what the application is at when it does."""
 
     def __init__(self, app: Starlette) -> None:
         for name in ("uvicorn.error", "uvicorn.asgi"):
@@ -151,7 +151,7 @@ class _Server(uvicorn.Server):
                 timeout_graceful_shutdown=_GRACE,
             )
         )
-        self._streams = app.state.streams
+        self._end = app.state.end
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         # Not raised again at the end: to be interrupted is how a server ends.
@@ -159,7 +159,7 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._streams.end()
+        self._end()
         await asyncio.sleep(0)
         await super().shutdown(sockets)
 

@@ -1,8 +1,7 @@
-"""The process that learns: ``python -m variegate.studio.worker``.
+"""The process that learns, started by :class:`variegate.studio.partner.Partner`.
 
-It is started by :class:`variegate.studio.learning.Teacher`, which is its only partner:
-messages come on standard input and go out on standard output, as pickles between two
-processes of one program.  It ends with standard input.
+Messages come on standard input and go out on standard output
+(:mod:`variegate.studio.processes`); it ends with standard input.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from variegate.kernels import Kernel
 from variegate.studio.comparing import Comparison, compare
 from variegate.studio.learned import Learned
 from variegate.studio.lessons import Lesson
+from variegate.studio.processes import own_output
 from variegate.studio.pupil import Pupil
 
 __all__ = ["Compare", "Follow", "Open", "Outcome", "Teach", "main"]
@@ -85,8 +85,9 @@ class _Worker:
         self._n_cut = 0
 
     def run(self) -> None:
-        """Answer messages until there are no more."""
-        while (message := self._inbox.get()) is not None:
+        """Answer messages, one after the other; the end of them ends the process."""
+        while True:
+            message = self._inbox.get()
             if isinstance(message, Open):
                 self._pupil = Pupil(
                     message.ground_sets, message.kernels, message.feature_names
@@ -131,7 +132,7 @@ class _Worker:
 
     def _has_newer(self) -> bool:
         with self._inbox.mutex:
-            return any(isinstance(m, Teach) or m is None for m in self._inbox.queue)
+            return any(isinstance(message, Teach) for message in self._inbox.queue)
 
     def _send(self, outcome: Outcome) -> None:
         pickle.dump(outcome, self._out)
@@ -151,19 +152,10 @@ def main() -> None:
     """Learn what comes on standard input."""
     from threadpoolctl import threadpool_limits
 
-    # Whatever a library prints must not be taken for a message.
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    out = own_output()
     inbox: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), daemon=True).start()
     # Threads of BLAS wait for each other longer than small matrices take, and the page
     # has the other core.
     with threadpool_limits(1):
         _Worker(inbox, out).run()
-
-
-if __name__ == "__main__":
-    # By its full name, so that messages are of the classes that the partner knows.
-    from variegate.studio import worker
-
-    worker.main()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -111,8 +111,11 @@ class Material(Protocol):
         """Return picks as an Arrow table: a row for every item of the groups."""
         ...
 
-    def learn(self, picks: Picks) -> Any:
-        """Return the usual estimator of such data, learned from picks."""
+    def learner(self, picks: Picks) -> Callable[[], Any]:
+        """Return what, called, returns the usual estimator, learned from picks.
+
+        It can be called in another process.
+        """
         ...
 
     def command_line(self, picks_file: str, picks: Picks) -> str:

@@ -7,7 +7,7 @@ import json
 import shlex
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -184,8 +184,8 @@ class DocumentsMaterial:
             longest = max(longest, sum(len(text.split()) for text in texts))
         return Budget(longest + longest // 10, "words")
 
-    def learn(self, picks: Picks) -> Summarizer:
-        """Return a summarizer that has learned from picks.
+    def learner(self, picks: Picks) -> Callable[[], Summarizer]:
+        """Return what learns a summarizer from picks.
 
         By way of a file, as the command does it: what a page's markup said is not kept.
         """
@@ -196,7 +196,7 @@ class DocumentsMaterial:
             path.write_text(self.jsonl(picks), encoding="utf-8")
             clusters = read_clusters(path)
         budget = str(self._budget(picks))
-        return Summarizer(omega=(0.25, 1.0, 4.0), budget=budget).fit(clusters)
+        return partial(Summarizer(omega=(0.25, 1.0, 4.0), budget=budget).fit, clusters)
 
     def command_line(self, picks_file: str, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""

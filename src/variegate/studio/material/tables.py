@@ -6,7 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -197,13 +197,13 @@ class TableMaterial:
         some = self._table.take(pa.array(where[order]))
         return some.append_column(self.label, pa.array(np.concatenate(labels)[order]))
 
-    def learn(self, picks: Picks) -> TableSelector:
-        """Return a selector that has learned from picks, as ``variegate fit`` does."""
+    def learner(self, picks: Picks) -> Callable[[], TableSelector]:
+        """Return what learns a selector from picks, as ``variegate fit`` does."""
         columns, named = self._columns, self._named()
         selector = TableSelector(
             **named, missing=columns.missing, label=self.label, empty_groups="keep"
         )
-        return selector.fit(self.picks_table(picks))
+        return partial(selector.fit, self.picks_table(picks))
 
     def _named(self) -> dict[str, Any]:
         """Return which column is what, spelt out, as settings of a selector."""

@@ -9,8 +9,9 @@ import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,9 @@ _WIDEST = 480
 
 #: Seconds that somebody waits for the picture of a frame.
 _WAIT = 60.0
+
+#: Seconds between two looks at whether anybody waits.
+_LOOK = 0.5
 
 #: Called with the numbers of finished and of all steps.
 Progress = Callable[[int, int], object]
@@ -193,8 +197,8 @@ class VideoMaterial:
                 writer.writerow([row["video"], f"{row['time']:.3f}"])
         return lines.getvalue()
 
-    def learn(self, picks: Picks) -> KeyframePicker:
-        """Return a picker that has learned from picks, of the parts that are done."""
+    def learner(self, picks: Picks) -> Callable[[], KeyframePicker]:
+        """Return what learns a picker from picks, of the parts that are done."""
         training = [
             TrainingVideo(
                 self._pieces[group].view,
@@ -207,10 +211,7 @@ class VideoMaterial:
         ]
         if not training:
             raise MaterialError("nothing was picked yet")
-        picker = KeyframePicker(omega=(0.25, 1.0, 4.0))
-        picker.fit_prepared(training, self._picker.encoder_)
-        picker.every_ = self._picker.every_
-        return picker
+        return partial(_learned, training, self._picker.encoder_, self._picker.every_)
 
     def command_line(self, picks_file: str, picks: Picks) -> str:
         """Return the commands that learn from the same picks.
@@ -224,6 +225,15 @@ class VideoMaterial:
             "--omega 0.25 --omega 1 --omega 4 -o model.json\n"
             f"variegate keyframes {first} -o frames --model model.json\n"
         )
+
+
+def _learned(
+    training: Sequence[TrainingVideo], encoder: Any, every: float
+) -> KeyframePicker:
+    picker = KeyframePicker(omega=(0.25, 1.0, 4.0))
+    picker.fit_prepared(training, encoder)
+    picker.every_ = every
+    return picker
 
 
 class _Frames:
@@ -242,9 +252,13 @@ class _Frames:
             if not self._is_started:
                 self._is_started = True
                 threading.Thread(target=self._read, daemon=True).start()
-            self._ready.wait_for(
-                lambda: place in self._pictures or self._is_over, _WAIT
-            )
+            end = monotonic() + _WAIT
+            # Nobody looks at it any more when the program ends.
+            while monotonic() < end and threading.main_thread().is_alive():
+                if self._ready.wait_for(
+                    lambda: place in self._pictures or self._is_over, _LOOK
+                ):
+                    break
             if place not in self._pictures:
                 raise MaterialError(f"a frame of {self._path.name} cannot be read")
             return self._pictures[place]
