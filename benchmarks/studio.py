@@ -103,11 +103,9 @@ def measure(page, n_done, n_picks, generator):
         line("a pick while it learns", meanwhile)
     group = page.state()["group"]["number"]
     omegas = np.exp(generator.uniform(np.log(0.1), np.log(10.0), 30))
-    knob = [
-        page.ask("GET", f"/api/groups/{group}/proposal?omega={omega:.5f}")[1]
-        for omega in omegas
-    ]
-    line("the knob", knob)
+    for name, path in (("the knob", "choice"), ("its probabilities", "proposal")):
+        asked = [f"/api/groups/{group}/{path}?omega={omega:.5f}" for omega in omegas]
+        line(name, [page.ask("GET", one)[1] for one in asked])
 
 
 def main():

@@ -291,7 +291,7 @@ class Handler(BaseHTTPRequestHandler):
             "/static/studio.svg": ("studio.svg", "image/svg+xml"),
         }
         found = re.fullmatch(
-            r"/api/groups/(\d+)(?:/(proposal|map|why)(?:/(\d+))?)?", url.path
+            r"/api/groups/(\d+)(?:/(choice|proposal|map|why)(?:/(\d+))?)?", url.path
         )
         if url.path in files:
             name, kind = files[url.path]
@@ -319,7 +319,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def group(self, group: int, what: str | None, item: str | None, query: Any) -> None:
         studio = self.studio
-        if what == "proposal":
+        if what in ("choice", "proposal"):
             omega = float(query["omega"]) if "omega" in query else None
             self.answer(studio.proposal(group, omega))
         elif what == "map":

@@ -92,6 +92,9 @@ class FakeProposer:
     def omegas(self):
         return 0.25, 4.0
 
+    def choose(self, group, omega=1.0):
+        return self.propose(group, omega).chosen
+
     def propose(self, group, omega=1.0):
         omega = min(max(omega, 0.25), 4.0)
         count = 2 + round(np.log2(omega))

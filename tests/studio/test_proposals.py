@@ -71,6 +71,7 @@ def test_untrained_is_select(material):
     vectors = material.sets[0].similarity
     expected = np.sort(vg.select(vectors, k=4))
     assert untrained_choice(material.sets[0]).tolist() == expected.tolist()  # 12 / 3
+    assert Proposer(material).choose(0).tolist() == expected.tolist()
     several = untrained_choice(material.sets[0], 2)
     assert several.tolist() == np.sort(vg.select(vectors, k=2)).tolist()
 
@@ -104,6 +105,7 @@ def test_usual_size():
 @pytest.mark.parametrize("omega", [1 / 64, 0.25, 1.0, 8.0])
 def test_proposals_are_those_of_the_family(proposer, material, family, omega):
     found = proposer.propose(7, omega)
+    assert proposer.choose(7, omega).tolist() == found.chosen.tolist()
     model = family.at(omega)
     assert found.chosen.tolist() == model.predict([material.sets[7]])[0].tolist()
     expected = model.ensemble(material.sets[7]).marginals()
@@ -112,6 +114,7 @@ def test_proposals_are_those_of_the_family(proposer, material, family, omega):
 
 def test_an_omega_beyond_what_was_learned_is_the_nearest(proposer):
     low, high = proposer.omegas()
+    assert proposer.choose(7, 1e9).tolist() == proposer.choose(7, high).tolist()
     assert proposer.propose(7, 1e-9).omega == low
     assert proposer.propose(7, 1e9).omega == high
 
@@ -148,6 +151,9 @@ def test_many_threads_see_the_same(proposer):
             pool.map(lambda one: proposer.propose(*one).chosen.tolist(), asked)
         )
     assert found == [proposer.propose(*one).chosen.tolist() for one in asked]
+    with ThreadPoolExecutor(8) as pool:
+        chosen = list(pool.map(lambda one: proposer.choose(*one).tolist(), asked))
+    assert chosen == found
 
 
 # Why ----------------------------------------------------------------------------------

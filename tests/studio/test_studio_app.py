@@ -43,6 +43,8 @@ def test_groups_and_their_items(client):
 
 
 def test_a_proposal_for_any_omega(client, session):
+    assert client.get("/api/groups/0/choice").json == {"chosen": [0, 1]}
+    assert client.get("/api/groups/0/choice?omega=4").json == {"chosen": [0, 1, 2, 3]}
     assert client.get("/api/groups/0/proposal").json["chosen"] == [0, 1]
     other = client.get("/api/groups/3/proposal?omega=4").json
     assert (other["omega"], other["chosen"]) == (4.0, [0, 1, 2, 3])
@@ -195,6 +197,8 @@ def test_what_cannot_be_done_is_said(client, session, path, body, status, words)
         ("/api/groups/x", 404),
         ("/api/groups/-1", 404),
         (f"/api/groups/{'9' * 2000}", 404),
+        ("/api/groups/9/choice", 404),
+        ("/api/groups/0/choice?omega=-1", 400),
         ("/api/groups/0/proposal?omega=inf", 400),
         ("/api/groups/0/proposal?omega=0", 400),
         ("/api/groups/0/proposal?omega=x", 400),

@@ -131,6 +131,7 @@ class _Pages:
             Route("/api/learned", self.answering(self.learned)),
             Route("/api/groups", self.answering(self.groups)),
             Route(group, self.answering(self.items)),
+            Route(f"{group}/choice", self.answering(self.choice)),
             Route(f"{group}/proposal", self.answering(self.proposal)),
             Route(f"{group}/why/{{item}}", self.answering(self.why)),
             Route(f"{group}/map", self.answering(self.map)),
@@ -193,6 +194,10 @@ class _Pages:
                 for n, item in enumerate(self.session.material.items(number))
             ],
         }
+
+    def choice(self, request: Request) -> dict[str, Any]:
+        group = self._group(request)
+        return {"chosen": self.session.choice(group, _query_omega(request))}
 
     def proposal(self, request: Request) -> dict[str, Any]:
         omega = _query_omega(request)

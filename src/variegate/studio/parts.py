@@ -122,8 +122,12 @@ class Proposing(Protocol):
         """Return the smallest and the largest omega."""
         ...
 
-    def propose(self, group: int, omega: float = 1.0) -> Proposal:
+    def choose(self, group: int, omega: float = 1.0) -> IntArray:
         """Choose in a group; an omega beyond what was learned is the nearest to it."""
+        ...
+
+    def propose(self, group: int, omega: float = 1.0) -> Proposal:
+        """Choose in a group, and say how likely every item is to be chosen."""
         ...
 
     def why(

@@ -23,6 +23,7 @@ from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.linalg.cosine import unit_rows
+from variegate.studio.greedy_order import GreedyOrder
 from variegate.studio.learned import Learned
 from variegate.studio.lessons import OMEGAS
 from variegate.studio.material.base import Material, Picks
@@ -36,8 +37,11 @@ from variegate.tuning.family import OmegaFamily
 
 __all__ = ["Proposer", "omega_on_path"]
 
-#: Groups at an omega that are kept ready.
+#: What is kept ready, at most: groups at an omega, groups whose order is known, and the
+#: cells of all their matrices together.
 _KEPT = 16
+_KEPT_ORDERS = 4
+_KEPT_CELLS = 2e7
 
 #: Omegas closer than this share of an octave are one.
 _STEPS = 64
@@ -65,6 +69,7 @@ class Proposer:
         self._material = material
         self._lock = threading.Lock()
         self._views: OrderedDict[tuple[int, int, int], _View] = OrderedDict()
+        self._orders: OrderedDict[tuple[int, int], GreedyOrder] = OrderedDict()
         self._serial = 0
         self._learned: Learned | None = None
         self._size: int | None = None
@@ -76,6 +81,7 @@ class Proposer:
             self._size = usual_size(len(chosen) for chosen in picks.values())
             self._serial += 1
             self._views.clear()
+            self._orders.clear()
 
     # Choosing ---------------------------------------------------------------------
 
@@ -85,8 +91,22 @@ class Proposer:
         known = OMEGAS if family is None else family.omegas
         return known[0], known[-1]
 
-    def propose(self, group: int, omega: float = 1.0) -> Proposal:
+    def choose(self, group: int, omega: float = 1.0) -> IntArray:
         """Choose in a group; an omega beyond what was learned is the nearest to it."""
+        with self._lock:
+            key, learned = (self._serial, group), self._learned
+            order = self._orders.get(key)
+        if learned is None or learned.decoder != "greedy":
+            return self._view(group, omega).proposal.chosen
+        if order is None:
+            ground_set = self._material.ground_set(group)
+            order = GreedyOrder(learned.family.at(1.0).ensemble(ground_set))
+            with self._lock:
+                _keep(self._orders, key, order, _room(ground_set, _KEPT_ORDERS))
+        return order.chosen(_within(learned.family, 2.0 ** (_step(omega) / _STEPS)))
+
+    def propose(self, group: int, omega: float = 1.0) -> Proposal:
+        """Choose in a group, and say how likely every item is to be chosen."""
         return self._view(group, omega).proposal
 
     def _family(self) -> tuple[OmegaFamily | None, str]:
@@ -97,7 +117,7 @@ class Proposer:
         return learned.family, learned.decoder
 
     def _view(self, group: int, omega: float) -> _View:
-        step = round(_STEPS * float(np.log2(omega)))
+        step = _step(omega)
         with self._lock:
             key = (self._serial, group, step)
             family, decoder = self._family()
@@ -112,9 +132,7 @@ class Proposer:
         else:
             view = _by_model(ground_set, family, omega, decoder)
         with self._lock:
-            self._views[key] = view
-            while len(self._views) > _KEPT:
-                self._views.popitem(last=False)
+            _keep(self._views, key, view, _room(ground_set, _KEPT))
         return view
 
     def next_group(self, done: Collection[int], order: str = "unsure") -> int | None:
@@ -165,10 +183,31 @@ class Proposer:
         return _components(ground_set)
 
 
+def _step(omega: float) -> int:
+    """Return the place of an omega among those that are told apart."""
+    return round(_STEPS * float(np.log2(omega)))
+
+
+def _within(family: OmegaFamily, omega: float) -> float:
+    return float(np.clip(omega, family.omegas[0], family.omegas[-1]))
+
+
+def _room(ground_set: GroundSet, most: int) -> int:
+    """Return how many such groups are kept."""
+    return max(1, min(most, int(_KEPT_CELLS / len(ground_set) ** 2)))
+
+
+def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    """Keep a value, and those before it that there is room for."""
+    kept[key] = value
+    while len(kept) > most:
+        kept.popitem(last=False)
+
+
 def _by_model(
     ground_set: GroundSet, family: OmegaFamily, omega: float, decoder: str
 ) -> _View:
-    omega = float(np.clip(omega, family.omegas[0], family.omegas[-1]))
+    omega = _within(family, omega)
     model = family.at(omega)
     ensemble = model.ensemble(ground_set)
     chosen = np.sort(ensemble.decode(decoder, random_state=0).indices)

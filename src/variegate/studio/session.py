@@ -165,8 +165,13 @@ class Session:
         with self._lock:
             return [self._summary(number) for number in range(start, end)]
 
-    def proposal(self, group: int, omega: float | None = None) -> Proposal:
+    def choice(self, group: int, omega: float | None = None) -> list[int]:
         """Choose in a group, without waiting for anything that is being learned."""
+        self.check(group)
+        return self._chosen(group, omega)
+
+    def proposal(self, group: int, omega: float | None = None) -> Proposal:
+        """Choose in a group, with the probabilities of its items; may take longer."""
         self.check(group)
         return self.proposer.propose(group, self.omega if omega is None else omega)
 
@@ -341,8 +346,8 @@ class Session:
 
         Called before the lock is taken, too: it may take a while in a large group.
         """
-        proposal = self.proposer.propose(group, self.omega if omega is None else omega)
-        return [int(item) for item in proposal.chosen]
+        chosen = self.proposer.choose(group, self.omega if omega is None else omega)
+        return [int(item) for item in chosen]
 
     def _teach(self) -> None:
         """Let what is done be learned, in its time."""

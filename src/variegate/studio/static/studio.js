@@ -213,7 +213,7 @@ function follow() {
   stream.onmessage = (message) => {
     const event = JSON.parse(message.data);
     if (event.what === "learned") {
-      refreshLearned().then(refresh).then(fetchProbability).then(showPanel);
+      refreshLearned().then(refresh).then(() => fetchProbability()).then(showPanel);
     } else if (!studio.state || event.seq > studio.state.seq || event.what === "learning") {
       refresh();
     }
@@ -324,14 +324,16 @@ async function showGroup(number) {
 
 let probing = null;
 
-async function fetchProbability() {
+/** Fetch how likely items are, at the knob's place while it moves: it may take a while. */
+async function fetchProbability(omega) {
   const number = studio.shown;
   probing?.abort();
   probing = new AbortController();
   try {
-    const path = `/api/groups/${number}/proposal`;
+    const at = omega === undefined ? "" : `?omega=${omega}`;
+    const path = `/api/groups/${number}/proposal${at}`;
     const proposal = await get(path, { signal: probing.signal });
-    if (number !== studio.shown || studio.preview) return;
+    if (number !== studio.shown || studio.preview?.asked !== omega) return;
     studio.probability = proposal.probability;
     list.paint();
   } catch (error) {
@@ -842,11 +844,11 @@ async function preview() {
       mine.again = false;
       const omega = omegaAt(Number($("omega").value));
       const number = studio.shown;
-      const proposal = await get(`/api/groups/${number}/proposal?omega=${omega}`);
+      const { chosen } = await get(`/api/groups/${number}/choice?omega=${omega}`);
       if (!turning || number !== studio.shown) break;
-      studio.preview = { ...proposal, asked: omega };
-      studio.probability = proposal.probability;
+      studio.preview = { chosen, asked: omega };
       showState();
+      if (!mine.again) fetchProbability(omega);
     } while (mine.again);
   } catch (error) {
     complain(error);
@@ -892,7 +894,7 @@ function aim() {
     return;
   }
   const target = name ? { [name]: value } : null;
-  send("/api/settings", { target }, { after: fetchProbability });
+  send("/api/settings", { target }, { after: () => fetchProbability() });
 }
 $("target").addEventListener("change", aim);
 $("target-value").addEventListener("change", aim);
