@@ -37,8 +37,9 @@ from variegate.tuning.family import OmegaFamily
 
 __all__ = ["Proposer", "omega_on_path"]
 
-#: What is kept ready, at most: groups at an omega, groups whose order is known, and the
-#: cells of all their matrices together.
+#: What is kept ready, at most: choices, groups at an omega, groups whose order is
+#: known, and the cells of all matrices of either together.
+_KEPT_CHOICES = 256
 _KEPT = 16
 _KEPT_ORDERS = 4
 _KEPT_CELLS = 2e7
@@ -70,6 +71,7 @@ class Proposer:
         self._lock = threading.Lock()
         self._views: OrderedDict[tuple[int, int, int], _View] = OrderedDict()
         self._orders: OrderedDict[tuple[int, int], GreedyOrder] = OrderedDict()
+        self._choices: OrderedDict[tuple[int, int, int], IntArray] = OrderedDict()
         self._serial = 0
         self._learned: Learned | None = None
         self._size: int | None = None
@@ -82,6 +84,7 @@ class Proposer:
             self._serial += 1
             self._views.clear()
             self._orders.clear()
+            self._choices.clear()
 
     # Choosing ---------------------------------------------------------------------
 
@@ -93,17 +96,34 @@ class Proposer:
 
     def choose(self, group: int, omega: float = 1.0) -> IntArray:
         """Choose in a group; an omega beyond what was learned is the nearest to it."""
+        step = _step(omega)
         with self._lock:
-            key, learned = (self._serial, group), self._learned
-            order = self._orders.get(key)
-        if learned is None or learned.decoder != "greedy":
-            return self._view(group, omega).proposal.chosen
+            serial, learned, size = self._serial, self._learned, self._size
+            if (serial, group, step) in self._choices:
+                return self._choices[serial, group, step]
+        omega = 2.0 ** (step / _STEPS)
+        if learned is not None and learned.decoder == "greedy":
+            order = self._order(serial, learned, group)
+            chosen = order.chosen(_within(learned.family, omega))
+        elif learned is None and self._material.prior is None:
+            chosen = _untrained_choice(self._material.ground_set(group), size, omega)
+        else:
+            chosen = self._view(group, omega).proposal.chosen
+        with self._lock:
+            _keep(self._choices, (serial, group, step), chosen, _KEPT_CHOICES)
+        return chosen
+
+    def _order(self, serial: int, learned: Learned, group: int) -> GreedyOrder:
+        """Return the order in which items of a group are taken."""
+        with self._lock:
+            order = self._orders.get((serial, group))
         if order is None:
             ground_set = self._material.ground_set(group)
             order = GreedyOrder(learned.family.at(1.0).ensemble(ground_set))
+            room = _room(ground_set, _KEPT_ORDERS)
             with self._lock:
-                _keep(self._orders, key, order, _room(ground_set, _KEPT_ORDERS))
-        return order.chosen(_within(learned.family, 2.0 ** (_step(omega) / _STEPS)))
+                _keep(self._orders, (serial, group), order, room)
+        return order
 
     def propose(self, group: int, omega: float = 1.0) -> Proposal:
         """Choose in a group, and say how likely every item is to be chosen."""
@@ -215,13 +235,18 @@ def _by_model(
 
 
 def _untrained(ground_set: GroundSet, size: int | None, omega: float) -> _View:
-    """Return a view in which omega is a wish for fewer or more: its root times."""
-    if size is None:
-        size = len(untrained_choice(ground_set))
-    wanted = round(size * omega**0.25)
-    chosen = untrained_choice(ground_set, max(1, wanted))
+    chosen = _untrained_choice(ground_set, size, omega)
     ensemble = untrained_ensemble(ground_set, len(chosen))
     return _View(ensemble, Proposal(omega, chosen, ensemble.marginals()), None)
+
+
+def _untrained_choice(
+    ground_set: GroundSet, size: int | None, omega: float
+) -> IntArray:
+    """Choose where omega is a wish for fewer or more: its fourth root times."""
+    if size is None:
+        size = len(untrained_choice(ground_set))
+    return untrained_choice(ground_set, max(1, round(size * omega**0.25)))
 
 
 def _parts(
