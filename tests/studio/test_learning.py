@@ -19,6 +19,7 @@ from variegate.studio.lessons import OMEGAS, lessons_for, over_omega, weights_of
 from variegate.studio.pupil import Pupil
 from variegate.studio.settled import SettledKinds, plain, settled
 from variegate.studio.untrained import untrained_choice
+from variegate.studio.worker import Outcome
 
 KERNELS = {"4 kinds": vg.Kinds(4), "Gaussians": vg.MultipleKernel()}
 
@@ -376,14 +377,23 @@ def test_what_cannot_be_learned_from_is_said_in_words(teacher):
     assert teacher.learned.n_groups == 1
 
 
+def test_a_comparison_that_fails_is_said_and_does_not_end_learning(teacher):
+    material = MadeMaterial(10)
+    teacher.teach([(g, material.wanted[g]) for g in range(4)])
+    teacher._is_comparing = True
+    teacher._take_comparison(Outcome(1, True, problem="ValueError: no"))
+    assert teacher.problem == "similarities cannot be compared: ValueError: no"
+    assert teacher.is_learning
+    assert teacher.wait(120)
+    assert teacher.learned.n_groups == 4
+
+
 def test_a_teacher_compares_in_the_background():
     material = MadeMaterial(10)
-    changes = []
-    teacher = Teacher(material, lambda: changes.append(1))
+    teacher = Teacher(material)
     try:
         teacher.teach([(g, material.wanted[g]) for g in range(8)])
         assert teacher.wait(170)
         assert "compared on 8 groups" in teacher.learned.comparison
-        assert changes
     finally:
         teacher.close()

@@ -310,8 +310,9 @@ def test_folders_of_documents_are_clusters(documents):
     assert dict(material.items(0)[0].fields)["document"] == "cats.txt"
 
 
-def test_clusters_may_be_lines_of_json(tmp_path):
-    path = tmp_path / "clusters.jsonl"
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson"])
+def test_clusters_may_be_lines_of_json(tmp_path, suffix):
+    path = tmp_path / f"clusters{suffix}"
     row = {"id": "news", "documents": list(TEXTS.values())}
     path.write_text(json.dumps(row) + "\n")
     material = open_material(path)

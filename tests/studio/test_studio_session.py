@@ -85,7 +85,7 @@ def test_when_all_are_done_it_is_said(session):
     for number in range(6):
         assert session.state()["message"] is None
         session.done(number)
-    state = session.state()
+    state = settle(session)  # after which nothing happens by itself
     assert state["message"] == "All groups are done."
     assert state["group"]["number"] == 5
     seq = session.changes.seq

@@ -27,7 +27,7 @@ from variegate.studio.learned import CurvePoint, PathPoint
 from variegate.studio.lessons import OMEGAS, Example, Lesson, over_omega
 from variegate.studio.untrained import untrained_choice, usual_size
 
-__all__ = ["N_PARTS", "Judge", "is_on_curve"]
+__all__ = ["N_PARTS", "Check", "Judge", "is_on_curve"]
 
 N_PARTS = 4
 

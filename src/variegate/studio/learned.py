@@ -56,7 +56,8 @@ class Learned:
     n_groups : int
         Groups that were learned from.
     family : OmegaFamily
-        What the knob does, from end to end, and anywhere between.
+        What the knob does, from end to end, and anywhere between: one model, whose odds
+        are multiplied by omega (:func:`variegate.studio.lessons.over_omega`).
     decoder : str
         How a set is chosen: see :meth:`variegate.LEnsemble.decode`.
     weights : tuple of (name, weight)
@@ -71,8 +72,6 @@ class Learned:
         Of groups that were not done: how sure the model is of its proposal.
     comparison : str or None
         What a thorough comparison of similarities came to, in a sentence.
-    seconds : float
-        How long learning took.
     """
 
     n_groups: int
@@ -84,12 +83,6 @@ class Learned:
     path: tuple[PathPoint, ...] = ()
     sureness: Mapping[int, float] = field(default_factory=dict)
     comparison: str | None = None
-    seconds: float = 0.0
-
-    @property
-    def omegas(self) -> tuple[float, float]:
-        """The smallest and the largest omega that can be asked for."""
-        return self.family.omegas[0], self.family.omegas[-1]
 
     def to_json(self) -> dict[str, Any]:
         """Return what the page shows, as plain values."""

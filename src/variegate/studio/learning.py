@@ -9,7 +9,7 @@ Similarities are compared in another process when 4, 8, 16, 32, ... groups are d
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,9 @@ from variegate.studio.worker import Compare, Follow, Open, Outcome, Teach
 
 __all__ = ["Teacher"]
 
+#: What the priority of the process that compares is lowered by.
+_NICENESS = 10
+
 
 class Teacher:
     """Learns from picks in processes of its own.
@@ -31,20 +34,12 @@ class Teacher:
     Parameters
     ----------
     material : Material
-    on_change : callable, optional
-        Called, from another thread, when something was learned or went wrong.
     compares : bool, default=True
         Whether similarities are compared in the background.
     """
 
-    def __init__(
-        self,
-        material: Material,
-        on_change: Callable[[], object] | None = None,
-        compares: bool = True,
-    ) -> None:
+    def __init__(self, material: Material, compares: bool = True) -> None:
         self._material = material
-        self._on_change = on_change
         self._changed = threading.Condition()
         self._serial = 0
         #: What was taught last of which something, and all, has come back.
@@ -65,7 +60,12 @@ class Teacher:
         self._quick = Partner(opening, self._take, self._go_on)
         has_choice = compares and len(material.kernels) > 1
         self._thorough = (
-            Partner(opening, self._take, self._give_up_comparing, niceness=10)
+            Partner(
+                opening,
+                self._take_comparison,
+                self._give_up_comparing,
+                niceness=_NICENESS,
+            )
             if has_choice
             else None
         )
@@ -81,11 +81,6 @@ class Teacher:
     def is_learning(self) -> bool:
         """Whether something is to come for what was taught last."""
         return self._finished < self._serial
-
-    @property
-    def is_comparing(self) -> bool:
-        """Whether similarities are being compared."""
-        return self._is_comparing
 
     @property
     def problem(self) -> str | None:
@@ -145,13 +140,10 @@ class Teacher:
     # What comes back --------------------------------------------------------------
 
     def _take(self, outcome: Outcome) -> None:
-        """Take what a process sends, in the thread that reads it."""
+        """Take what was learned, in the thread that reads it."""
         with self._changed:
-            if outcome.comparison is not None:
-                self._follow(outcome.comparison)
-            elif outcome.problem is not None and outcome.learned is None:
+            if outcome.problem is not None:
                 self._problem = outcome.problem
-                self._is_comparing = False
                 self._finished = max(self._finished, outcome.serial)
             elif outcome.serial == self._serial:
                 self._problem = None
@@ -161,12 +153,19 @@ class Teacher:
                 if outcome.is_last:
                     self._finished = outcome.serial
             self._changed.notify_all()
-        if self._on_change is not None:
-            self._on_change()
+
+    def _take_comparison(self, outcome: Outcome) -> None:
+        """Take what was compared; where that failed, learning goes on as before."""
+        with self._changed:
+            self._is_comparing = False
+            if outcome.comparison is not None:
+                self._follow(outcome.comparison)
+            else:
+                self._problem = f"similarities cannot be compared: {outcome.problem}"
+            self._changed.notify_all()
 
     def _follow(self, comparison: Comparison) -> None:
         """Learn by what did best from now on, and at once from what is there."""
-        self._is_comparing = False
         self._comparison = comparison
         self._quick.send(Follow(comparison.lesson, comparison.sentence))
         if self._done:
@@ -197,8 +196,6 @@ class Teacher:
                 if self._done:
                     self._quick.send(Teach(self._serial, self._done))
             self._changed.notify_all()
-        if self._on_change is not None:
-            self._on_change()
 
     def _give_up_comparing(self, has_restarted: bool) -> None:
         with self._changed:

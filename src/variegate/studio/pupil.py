@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ from variegate.application.description.learned import learned_kinds
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
-from variegate.studio.judging import Judge
+from variegate.studio.judging import Check, Judge
 from variegate.studio.learned import Kind, Learned
 from variegate.studio.lessons import (
     Example,
@@ -37,8 +36,6 @@ _KIND_ITEMS = 2000
 _TYPICAL = 3
 _MOST_KINDS = 32
 
-#: Asked between steps; raises to give up.
-Check = Callable[[], None]
 Publish = Callable[[Learned], None]
 
 
@@ -112,14 +109,11 @@ class Pupil:
             self._take_up(self.lesson)
             return None
         examples = {g: (self.ground_sets[g], picks) for g, picks in done.items()}
-        started = time.perf_counter()
         self.model = self.lesson.fit(list(examples.values()), self.model)
-        learned = self._described(len(done))
-        learned = replace(learned, seconds=time.perf_counter() - started)
-        publish(learned)
+        publish(self._described(len(done)))
         check()
         self.model = self.lesson.fit(list(examples.values()))
-        learned = replace(self._described(len(done)), seconds=learned.seconds)
+        learned = self._described(len(done))
         learned = replace(learned, sureness=self._sureness(done, check))
         self.last = learned
         publish(learned)

@@ -234,7 +234,7 @@ async def _body(scope: Scope, receive: Receive) -> Receive:
         # Which no form of another page can send.
         raise _RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json")
     length = headers.get("content-length", "0")
-    if not length.isdigit() or int(length[:20]) > MOST_BYTES:
+    if not (length.isascii() and length.isdigit()) or int(length[:20]) > MOST_BYTES:
         raise _too_large()
     try:
         async with asyncio.timeout(BODY_SECONDS):

@@ -15,7 +15,7 @@ import numpy as np
 
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
-from variegate.studio.material.base import Item, MaterialError, Picks
+from variegate.studio.material.base import Item, MaterialError, Picks, Progress
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
 from variegate.text.detection import language_of
@@ -25,17 +25,22 @@ from variegate.text.readers import read_clusters, read_documents
 from variegate.text.view import ClusterView
 from variegate.tuning.family import OmegaFamily
 
-__all__ = ["DOCUMENT_SUFFIXES", "DocumentsMaterial", "document_material"]
+__all__ = [
+    "CLUSTER_SUFFIXES",
+    "DOCUMENT_SUFFIXES",
+    "DocumentsMaterial",
+    "document_material",
+]
 
 DOCUMENT_SUFFIXES = (".txt", ".md", ".markdown", ".html", ".htm")
+
+#: Files that may hold clusters of documents, or a table.
+CLUSTER_SUFFIXES = (".jsonl", ".ndjson")
 
 _FEATURES = "full"
 
 #: Sentences of a cluster, at most.
 _MOST_SENTENCES = 5000
-
-#: Called with the numbers of finished and of all steps.
-Progress = Callable[[int, int], object]
 
 
 class DocumentsMaterial:
@@ -217,7 +222,7 @@ def document_material(
     A folder of folders: each is a cluster.  A folder of files: each file is one by
     itself.  A file of JSON lines, as ``variegate fit-summarizer`` reads: one a line.
     """
-    if path.is_file() and path.suffix.lower() == ".jsonl":
+    if path.is_file() and path.suffix.lower() in CLUSTER_SUFFIXES:
         clusters = read_clusters(path, need_references=False)
         names = [cluster.id or str(n) for n, cluster in enumerate(clusters, 1)]
         return DocumentsMaterial(clusters, names, str(path), prior, progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from variegate.studio.material.base import MaterialError
+from variegate.studio.material.base import MaterialError, Progress
 from variegate.studio.material.pictures import (
     is_picture,
     look_at,
@@ -30,9 +30,6 @@ PAGE = 20
 
 #: Pictures that are looked at, at most.
 _MOST = 50_000
-
-#: Called with the numbers of finished and of all steps.
-Progress = Callable[[int, int], object]
 
 
 def pictures_in(folder: Path) -> list[Path]:
@@ -129,9 +126,7 @@ def _looks(paths: Sequence[Path], progress: Progress) -> list[Any]:
     return found
 
 
-def picture_columns(
-    folder: Path, paths: Sequence[Path | None], progress: Progress
-) -> dict[str, Any]:
+def picture_columns(paths: Sequence[Path | None], progress: Progress) -> dict[str, Any]:
     """Return columns of what pictures look like; zeros where there is none."""
     known = [path for path in paths if path is not None]
     looks = iter(_looks(known, progress))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from variegate import persistence
-from variegate.studio.material.base import Material, MaterialError
+from variegate.studio.material.base import Material, MaterialError, Progress
 
 __all__ = ["open_material"]
-
-#: Called with the numbers of finished and of all steps.
-Progress = Callable[[int, int], object]
 
 #: How the name of a table ends; folders may be full of the first two.
 _TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson")
@@ -121,9 +119,9 @@ def _by_ending(path: Path, endings: Mapping[str, Sequence[str]]) -> str | None:
 
 def _holds_documents(path: Path) -> bool:
     """Return whether a file of JSON lines holds clusters of documents."""
-    import json
+    from variegate.studio.material.documents import CLUSTER_SUFFIXES
 
-    if path.suffix.lower() not in (".jsonl", ".ndjson"):
+    if path.suffix.lower() not in CLUSTER_SUFFIXES:
         return False
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         first = file.readline(10_000_000)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from variegate.studio.material.base import MaterialError
+from variegate.studio.material.base import MaterialError, Progress
 from variegate.studio.material.cells import Shown
 from variegate.studio.material.images import picture_columns
 from variegate.studio.material.tables import TableMaterial
@@ -26,9 +26,6 @@ _PAGE = 50
 
 #: The column of pages, where there is no other group.
 _PAGES = "page"
-
-#: Called with the numbers of finished and of all steps.
-Progress = Callable[[int, int], object]
 
 
 def table_material(
@@ -145,7 +142,7 @@ def _with_features(
     if not has_quality or not columns.similarity:
         shown = Shown(table, columns, folder)
         paths = [shown.picture(row) for row in range(table.num_rows)]
-        for name, values in picture_columns(folder, paths, progress).items():
+        for name, values in picture_columns(paths, progress).items():
             if name not in table.schema.names:
                 table = table.append_column(name, pa.array(values))
         added = [n for n in ("shapes", "palette") if n in table.schema.names]

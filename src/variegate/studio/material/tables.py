@@ -22,7 +22,6 @@ from variegate.studio.material.cells import Shown
 from variegate.studio.material.pictures import Thumbnails, read_picture
 from variegate.tables.columns import Columns
 from variegate.tables.derived import derive
-from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Group, Groups
 from variegate.tables.selector import TableSelector
 from variegate.tables.survey import learn_encoding, survey
@@ -142,11 +141,6 @@ class TableMaterial:
     def prior(self) -> OmegaFamily | None:
         """The models that were given, if any were."""
         return None if self._prior is None else self._prior.family_
-
-    @property
-    def encoding(self) -> Encoding:
-        """How columns become features."""
-        return self._encoding
 
     def ground_set(self, group: int) -> GroundSet:
         """Return the features of a group."""

@@ -19,7 +19,7 @@ import numpy as np
 from variegate._typing import AnyArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Kinds, Linear, Mixture, MultipleKernel
-from variegate.studio.material.base import Item, MaterialError, Picks
+from variegate.studio.material.base import Item, MaterialError, Picks, Progress
 from variegate.studio.material.pictures import Thumbnails
 from variegate.tuning.family import OmegaFamily
 from variegate.video import KeyframePicker
@@ -44,9 +44,6 @@ _WAIT = 60.0
 
 #: Seconds between two looks at whether anybody waits.
 _LOOK = 0.5
-
-#: Called with the numbers of finished and of all steps.
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, eq=False)
