@@ -8,14 +8,29 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any
+from contextlib import suppress
+from typing import IO, Any, TypeAlias
 
 from joblib import Parallel
 
-__all__ = ["end_with", "in_processes", "output_of"]
+__all__ = [
+    "Piped",
+    "end_piped",
+    "end_with",
+    "in_processes",
+    "output_of",
+    "own_output",
+    "start_piped",
+]
+
+#: A process that is spoken with by pipes.
+Piped: TypeAlias = "subprocess.Popen[bytes]"
 
 #: Seconds between two looks at whether the parent is still there.
 _PERIOD = 0.5
+
+#: Seconds that a process which was killed has to be gone.
+_GRACE = 1.0
 
 
 def in_processes(n_jobs: int | None, **options: Any) -> Any:
@@ -32,6 +47,45 @@ def output_of(code: str) -> str:
     first = f"from {__name__} import end_with; end_with({os.getpid()})"
     command = [sys.executable, "-c", f"{first}\n{code}"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def start_piped(module: str, niceness: int = 0) -> Piped:
+    """Start ``main()`` of a module, with its priority lowered.
+
+    It takes pickles on standard input and sends pickles on standard output, between two
+    processes of one program, and has to end when its standard input does: then it ends
+    with this process.  The module goes by its full name, so that what it sends is of
+    the classes that are known here.
+    """
+    code = f"import {module} as module; module.main()"
+    if niceness and hasattr(os, "nice"):
+        code = f"import os; os.nice({niceness}); {code}"
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # What can be imported here can be imported there.
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        # Ctrl-C is for this process, which ends the others in order.
+        start_new_session=True,
+    )
+
+
+def end_piped(process: Piped) -> None:
+    """End a process at once: it holds nothing that could be lost."""
+    process.kill()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE)
+
+
+def own_output() -> IO[bytes]:
+    """Return standard output, and let what others print go to standard error.
+
+    Whatever a library prints must not be taken for a message.
+    """
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return out
 
 
 def end_with(parent: int) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import Any
 
-from variegate.studio.processes import end_process, own_output, start_process
+from variegate._processes import Piped, end_piped, own_output, start_piped
 
 __all__ = ["Apart", "ApartError", "main"]
 
@@ -35,7 +34,7 @@ class Apart:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[Piped] = set()
         self._is_closed = False
 
     def call(self, function: Callable[[], Any]) -> Any:
@@ -43,14 +42,14 @@ class Apart:
         with self._lock:
             if self._is_closed:
                 raise ApartError("the studio is ending")
-            process = start_process("apart", _NICENESS)
+            process = start_piped("variegate.studio.apart", _NICENESS)
             self._running.add(process)
         try:
             result, problem = _asked(process, function)
         finally:
             with self._lock:
                 self._running.discard(process)
-            end_process(process)
+            end_piped(process)
         if problem is not None:
             raise ApartError(problem)
         return result
@@ -63,9 +62,7 @@ class Apart:
                 process.kill()
 
 
-def _asked(
-    process: subprocess.Popen[bytes], function: Callable[[], Any]
-) -> tuple[Any, str | None]:
+def _asked(process: Piped, function: Callable[[], Any]) -> tuple[Any, str | None]:
     """Send a function to a process, and return what came of it, or what went wrong."""
     assert process.stdin is not None
     assert process.stdout is not None

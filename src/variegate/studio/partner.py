@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import pickle
 import queue
-import subprocess
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from variegate.studio.processes import end_process, start_process
+from variegate._processes import Piped, end_piped, start_piped
 from variegate.studio.worker import Open, Outcome
 
 __all__ = ["Partner"]
@@ -61,16 +60,14 @@ class Partner:
         self._outbox.put(message)
 
     def _start(self) -> None:
-        self._process = start_process("worker", self._niceness)
+        self._process = start_piped("variegate.studio.worker", self._niceness)
         self._outbox: queue.Queue[Any] = queue.Queue()
         self._outbox.put(self._opening)
         for work in (self._write, self._read):
             arguments = (self._process, self._outbox)
             threading.Thread(target=work, args=arguments, daemon=True).start()
 
-    def _write(
-        self, process: subprocess.Popen[bytes], outbox: queue.Queue[Any]
-    ) -> None:
+    def _write(self, process: Piped, outbox: queue.Queue[Any]) -> None:
         assert process.stdin is not None
         # What a process does not take any more is taught again to the next one.
         with contextlib.suppress(OSError, ValueError):
@@ -78,7 +75,7 @@ class Partner:
                 pickle.dump(message, process.stdin)
                 process.stdin.flush()
 
-    def _read(self, process: subprocess.Popen[bytes], outbox: queue.Queue[Any]) -> None:
+    def _read(self, process: Piped, outbox: queue.Queue[Any]) -> None:
         assert process.stdout is not None
         with contextlib.suppress(EOFError, OSError, ValueError, pickle.PickleError):
             while True:
@@ -101,4 +98,4 @@ class Partner:
         """End the process."""
         with self._lock:
             self._is_closed = True
-        end_process(self._process)
+        end_piped(self._process)

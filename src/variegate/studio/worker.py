@@ -1,7 +1,7 @@
 """The process that learns, started by :class:`variegate.studio.partner.Partner`.
 
 Messages come on standard input and go out on standard output
-(:mod:`variegate.studio.processes`); it ends with standard input.
+(:mod:`variegate._processes`); it ends with standard input.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import threading
 from dataclasses import dataclass
 from typing import IO, Any
 
+from variegate._processes import own_output
 from variegate._typing import IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.studio.comparing import Comparison, compare
 from variegate.studio.learned import Learned
 from variegate.studio.lessons import Lesson
-from variegate.studio.processes import own_output
 from variegate.studio.pupil import Pupil
 
 __all__ = ["Compare", "Follow", "Open", "Outcome", "Teach", "main"]
