@@ -19,9 +19,11 @@ OUT    ?= out
 demo: $(READY)  ## the paper's synthetic experiment in about three minutes: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
 
-# One BLAS thread a test process: more only fight over the cores.
+# One BLAS thread a test process: more only fight over the cores.  Half as many processes
+# again as cores, since some tests wait for what they have killed.
 test: which lint  ## lint, types, and every test but the slow ones
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --dist worksteal \
+	    -n $$($(BIN)/python -c 'import os; print(max(1, os.cpu_count() * 3 // 2))')
 
 test-slow: $(READY)  ## the checks that take minutes
 	$(BIN)/python -m pytest -m slow

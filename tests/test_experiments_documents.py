@@ -112,6 +112,7 @@ def test_test_data_are_judged_and_not_learned_from(tmp_path):
     assert {entry["held_out"] for entry in outcome.results["chosen"]} >= {"T0"}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_only_the_rows_that_are_asked_for(tmp_path):
     data = write_data(tmp_path / "data")

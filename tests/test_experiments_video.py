@@ -154,6 +154,7 @@ def test_learning_from_all_and_judging_on_another_folder(tmp_path):
     assert {row["n_videos"] for row in results["rows"]} == {2}
 
 
+@pytest.mark.slow
 def test_only_the_rows_that_are_asked_for(tmp_path):
     data = write_films(tmp_path / "data", 6)
     outcome = reproduce(tmp_path / "out", replace(TINY, rows=tuple(ROWS)), data)

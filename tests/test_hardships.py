@@ -189,7 +189,7 @@ def test_eight_commands_at_once_with_a_cold_cache(inputs, tmp_path):
 # No place for a cache ----------------------------------------------------------------
 
 
-def test_a_cache_that_cannot_be_written(inputs, tmp_path):
+def test_a_cache_that_cannot_be_written(tmp_path):
     # A file where the cache would be, as root may write into every folder.
     package = tmp_path / "package" / "variegate"
     ignored = shutil.ignore_patterns("__pycache__")
@@ -203,6 +203,13 @@ def test_a_cache_that_cannot_be_written(inputs, tmp_path):
         "NUMBA_CACHE_DIR": str(nowhere / "cache"),
         "XDG_CACHE_HOME": str(nowhere / "cache"),
     }
-    command = ("summarize", inputs / "news.txt", "--budget", "30w")
-    assert finished(process(*command, env=env)) == finished(process(*command))
+    code = (
+        "import numpy as np\n"
+        "from variegate.compiled.spd import invert_stack\n"
+        "M, inverse = 4.0 * np.eye(3)[None], np.empty((1, 3, 3))\n"
+        "assert invert_stack(M, 0.0, np.empty(1), inverse) == -1\n"
+        "print(inverse[0].tolist())\n"
+    )
+    quarter = [[0.25, 0.0, 0.0], [0.0, 0.25, 0.0], [0.0, 0.0, 0.25]]
+    assert finished(process(code=code, env=env)) == f"{quarter}\n"
     assert nowhere.read_bytes() == b""

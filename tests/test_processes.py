@@ -111,7 +111,7 @@ def started_work(way, tmp_path):
 #: Every way with the signal that leaves no time for anything, and others once.
 CASES = [
     *((way, signal.SIGKILL) for way in WAYS),
-    ("tuning", signal.SIGINT),
+    pytest.param("tuning", signal.SIGINT, marks=pytest.mark.slow),
     pytest.param("an experiment", signal.SIGTERM, marks=pytest.mark.slow),
 ]
 

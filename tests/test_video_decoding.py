@@ -118,6 +118,8 @@ def test_pairs_of_subsets():
 
 ALIKE = np.abs(np.subtract.outer(np.arange(10), np.arange(10))) <= 1
 
+N_SAMPLES = 60
+
 #: Every way of choosing, as parameters of ``choose``.
 WAYS = {
     "mbr": {},
@@ -141,7 +143,7 @@ def choose(limit=10, log_scale=1.0, **parameters):
         "search": "greedy",
         "consensus": "matched",
         "beta": 1.0,
-        "n_samples": 200,
+        "n_samples": N_SAMPLES,
     }
     same = np.eye(10, dtype=bool)
     decode = video_decoder(**defaults | parameters, alike=ALIKE, same=same)
@@ -169,7 +171,7 @@ def test_every_name_is_tried():
 
 
 def test_the_search_is_at_least_as_good_as_the_best_sample():
-    samples = an_ensemble().sample(200, random_state=np.random.default_rng(0))
+    samples = an_ensemble().sample(N_SAMPLES, random_state=np.random.default_rng(0))
     selection = choose()
     rows = np.zeros((1, 10), dtype=bool)
     rows[0, selection.indices] = True
