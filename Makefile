@@ -100,8 +100,8 @@ $(PYTORCH)/.ready: pyproject.toml
 $(BROWSER)/.ready: pyproject.toml
 	test -x $(BROWSER)/bin/python || $(PYTHON) -m venv $(BROWSER)
 	$(BROWSER)/bin/python -m pip install --quiet --disable-pip-version-check \
-	    --editable '.[studio,tables,text,video]' 'playwright>=1.50' 'pytest>=8.0' \
-	    'pytest-xdist>=3.5'
+	    --editable '.[studio,tables,text,video]' 'axe-playwright-python>=0.1.4' \
+	    'hypothesis>=6.100' 'playwright>=1.50' 'pytest>=8.0' 'pytest-xdist>=3.5'
 	touch $@
 
 clean:

@@ -159,7 +159,14 @@ INTERRUPTIBLE = (
 )
 
 
-@pytest.mark.parametrize("experiment", ["synthetic", "documents", "video"])
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        "synthetic",
+        pytest.param("documents", marks=pytest.mark.slow),
+        pytest.param("video", marks=pytest.mark.slow),
+    ],
+)
 def test_an_interrupted_experiment_says_that_it_can_go_on(experiment, tmp_path):
     # A signal as Ctrl-C sends it, in the middle of the work.
     code = (
@@ -194,6 +201,7 @@ def test_an_interrupt_of_what_cannot_go_on(tmp_path):
     assert result.stderr.lstrip() == "variegate: interrupted; it must start again\n"
 
 
+@pytest.mark.slow  # what it does is tested in test_benchmarks.py
 def test_bench(tmp_path):
     result = variegate("bench", "decoding", "--quick", "--out", str(tmp_path))
     assert result.returncode == 0, result.stderr

@@ -223,6 +223,7 @@ def write_duc(folder):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_papers_own_protocol(tmp_path):
     data, duc = write_data(tmp_path / "data"), write_duc(tmp_path / "duc")

@@ -228,7 +228,7 @@ np.save(out, np.concatenate(learned))
 """
 
 
-@pytest.mark.parametrize("n_kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_driver_killed_at_any_moment_goes_on_to_the_same_bits(
     folder, tmp_path, n_kills
 ):

@@ -10,7 +10,7 @@ import pytest
     "use",
     [
         "import variegate.torch",
-        "import variegate.tensors",
+        pytest.param("import variegate.tensors", marks=pytest.mark.slow),
         "from variegate.benchmarks import load_benchmark; load_benchmark('torch')",
     ],
 )
@@ -32,7 +32,9 @@ def fit_without_pytorch(device):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.slow)]
+)
 def test_learning_on_a_device_says_how_to_get_pytorch(device):
     assert "pip install 'variegate[torch]'" in fit_without_pytorch(device).stderr
 

@@ -100,8 +100,8 @@
   }
 
   // roles, states and what they refer to
-  const roles = new Set(["alert", "listbox", "option", "presentation", "tablist", "tab",
-    "tabpanel", "status", "img"]);
+  const roles = new Set(["alert", "complementary", "listbox", "main", "option", "presentation",
+    "tablist", "tab", "tabpanel", "status", "img"]);
   for (const element of all("[role]")) {
     if (!roles.has(element.getAttribute("role"))) say("role", element, "is not one that is used here");
   }
@@ -137,14 +137,14 @@
   const viewport = document.querySelector("meta[name=viewport]").content;
   if (/user-scalable\s*=\s*no|maximum-scale/.test(viewport)) wrong.push("page: cannot be enlarged");
   if (document.documentElement.scrollWidth > innerWidth) wrong.push("page: is wider than the window");
-  if (all("main").length !== 1) wrong.push("landmark: there is not one main");
+  if (all("main, [role=main]").filter(seen).length !== 1) wrong.push("landmark: there is not one main");
   if (all("body > header").length !== 1) wrong.push("landmark: there is not one banner");
-  const places = "main, body > header, section[aria-label], section[aria-labelledby], aside, dialog, "
-    + "[role=alert], [role=status], .skip, script, noscript";
+  const places = "main, body > header, section[aria-label], section[aria-labelledby], dialog, "
+    + "[role=complementary], [role=main], [role=alert], [role=status], .skip, script, noscript";
   for (const element of document.body.children) {
     if (!element.matches(places)) say("landmark", element, "is in no landmark");
   }
-  const names = all("section[aria-label], section[aria-labelledby], aside").filter(seen).map((element) =>
+  const names = all("section[aria-label], section[aria-labelledby], [role=complementary]").filter(seen).map((element) =>
     element.getAttribute("aria-label")
       ?? document.getElementById(element.getAttribute("aria-labelledby"))?.textContent.trim());
   names.filter((name, i) => !name || names.indexOf(name) !== i)

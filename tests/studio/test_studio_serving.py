@@ -73,7 +73,9 @@ def without(module, code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("module", ["starlette", "uvicorn"])
+@pytest.mark.parametrize(
+    "module", ["starlette", pytest.param("uvicorn", marks=pytest.mark.slow)]
+)
 def test_the_extra_is_named_where_it_is_missing(module, tmp_path):
     done = without(module, "import variegate.studio")
     assert "ImportError: the studio needs Starlette and uvicorn" in done.stderr

@@ -933,8 +933,11 @@ function flip(show) {
   document.body.classList.toggle("show-panels", show);
   $("show-panels").setAttribute("aria-expanded", String(show));
   $("show-panels").textContent = show ? `To the ${studio.state?.nouns[1] ?? "items"}` : "Why";
+  // What stands in the place of the main part is the main part.
+  $("panels").setAttribute("role", show ? "main" : "complementary");
   if (show) showPanel();
 }
+matchMedia("(max-width: 56rem)").addEventListener("change", () => flip(false));
 $("show-panels").addEventListener("click", () =>
   flip(!document.body.classList.contains("show-panels")));
 
