@@ -1,13 +1,11 @@
 """A person in front of the studio: pictures, a browser, and a rule that nobody knows.
 
-What ``studio_screenshots.py`` and ``studio_person.py`` share.  ``make test-browser``
-installs what they need, but for Chromium.
+What ``studio_first.py``, ``studio_person.py`` and ``studio_screenshots.py`` share.
+``make test-browser`` installs what they need, but for Chromium.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 import time
@@ -18,17 +16,8 @@ from typing import Any
 
 import cv2
 import numpy as np
+from installed_chromium import ARGUMENTS, chromium_path
 
-#: Chromium asks nobody anything, and needs neither a GPU nor a sandbox of its own.
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PAGE = 20
 
 Rule = Callable[[int], set[int]]
@@ -85,10 +74,7 @@ def chromium() -> Iterator[Any]:
     """Start the Chromium that VARIEGATE_CHROMIUM names, or that is on the path."""
     from playwright.sync_api import sync_playwright
 
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = os.environ.get("VARIEGATE_CHROMIUM") or next(
-        filter(None, map(shutil.which, names)), None
-    )
+    path = chromium_path()
     if path is None:
         raise SystemExit("there is no Chromium: apt-get install chromium")
     with sync_playwright() as playwright:

@@ -101,7 +101,7 @@ def test_another_version_of_the_format_is_refused(tmp_path):
 
 
 def test_a_journal_in_use_is_refused(tmp_path):
-    pytest.importorskip("fcntl")
+    pytest.importorskip("fcntl", reason="needs locks on files")
     path = tmp_path / "run.journal"
     with Journal(path), pytest.raises(CheckpointError, match="in use by another"):
         Journal(path)

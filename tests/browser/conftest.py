@@ -1,40 +1,24 @@
 """A real browser, if there is one, and pages that must not complain."""
 
 import importlib.util
-import os
-import shutil
+import sys
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+from installed_chromium import ARGUMENTS, chromium_path
+
 # In an environment without Playwright there is nothing to collect here.
 collect_ignore_glob = [] if importlib.util.find_spec("playwright") else ["test_*.py"]
-
-#: Chromium asks nobody anything, and needs neither a GPU nor a sandbox of its own.
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-
-
-def chromium():
-    """Return where Chromium is: what VARIEGATE_CHROMIUM says, or on the path."""
-    return os.environ.get("VARIEGATE_CHROMIUM") or next(
-        filter(None, map(shutil.which, NAMES)), None
-    )
 
 
 @pytest.fixture(scope="session")
 def browser():
     from playwright.sync_api import sync_playwright
 
-    path = chromium()
+    path = chromium_path()
     if path is None:
         pytest.skip("needs Chromium: apt-get install chromium")
     with sync_playwright() as playwright:

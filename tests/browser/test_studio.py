@@ -1,15 +1,12 @@
 """The studio as a new user starts it, in a real browser: nothing is made up here."""
 
 import random
-import sys
 import time
 from pathlib import Path
 
 import pytest
+import studio_browser
 from steps import selected, until
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-studio_browser = pytest.importorskip("studio_browser", exc_type=ImportError)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,9 @@ import os
 import pytest
 from test_studio_kills import kept_in
 
-resource = pytest.importorskip("resource")
+resource = pytest.importorskip(
+    "resource", reason="needs limits of a process, to fill a disk up"
+)
 
 pytestmark = pytest.mark.skipif(
     not (hasattr(resource, "prlimit") and hasattr(os, "fork")),

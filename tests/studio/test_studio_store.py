@@ -193,7 +193,9 @@ import os; os._exit(1)
 
 
 def test_a_full_disk_is_said_and_passes(path):
-    pytest.importorskip("resource")
+    pytest.importorskip(
+        "resource", reason="needs limits of a process, to fill a disk up"
+    )
     done = subprocess.run(
         [sys.executable, "-c", FULL, path], capture_output=True, text=True
     )
