@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate._typing import RandomState
+from variegate._typing import FloatArray, IntArray, RandomState
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
@@ -32,3 +32,21 @@ def check_random_state(random_state: Any) -> None:
             "random_state must be None, a non-negative integer or a NumPy random "
             f"generator, got {random_state!r}"
         )
+
+
+def uniforms(seeds: IntArray, steps: IntArray) -> FloatArray:
+    """Return numbers from [0, 1): those of SplitMix64 after so many steps.
+
+    The same streams as :func:`variegate.compiled.random.next_uniform`.
+
+    Parameters
+    ----------
+    seeds : array of uint64
+    steps : array of int, of a shape that broadcasts with ``seeds``
+        1 for the first number of a stream.
+    """
+    z = seeds + steps.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return np.asarray((z >> np.uint64(11)) * 2.0**-53)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 
@@ -24,6 +23,12 @@ __all__ = [
     "recall",
     "weighted_hamming",
 ]
+
+
+#: Entries of boolean arrays up to which a dense product is faster than a sparse one.
+#: 100 samples of 12 items: 0.1 and 1.1 ms; 1,000 of 100: 1.0 and 2.6 ms; 1,000 of
+#: 1,000 with ten members each: 12 and 4 ms.
+_DENSE_ENTRIES = 250_000
 
 
 def _as_set(subset: SubsetLike) -> set[int]:
@@ -106,10 +111,13 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
     array of shape (A,)
     """
     sizes, place = np.unique(second.sum(axis=1), return_inverse=True)
-    of_size = sparse.csr_array((counts.astype(float), (place, np.arange(len(place)))))
-    by_size = of_size @ _sparse(second)
     own = first.sum(axis=1)
-    common = (_sparse(first) @ by_size.T).toarray()
+    if max(first.size, second.size) <= _DENSE_ENTRIES:
+        of_size = np.zeros((len(sizes), len(place)))
+        of_size[place, np.arange(len(place))] = counts
+        common = first.astype(float) @ (of_size @ second.astype(float)).T
+    else:
+        common = _common_by_size(first, second, counts, place)
     total = own[:, None] + sizes
     gain = (2.0 * common / np.where(total > 0, total, 1)).sum(axis=1)
     # Two empty sets agree.
@@ -118,8 +126,20 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
     return mean
 
 
+def _common_by_size(
+    first: BoolArray, second: BoolArray, counts: IntArray, place: IntArray
+) -> FloatArray:
+    """Count common items with the rows of ``second`` of each size, by sparse rows."""
+    from scipy import sparse
+
+    of_size = sparse.csr_array((counts.astype(float), (place, np.arange(len(place)))))
+    return np.asarray((_sparse(first) @ (of_size @ _sparse(second)).T).toarray())
+
+
 def _sparse(subsets: BoolArray) -> Any:
     """Return subsets as rows that hold their members only: of many items, few."""
+    from scipy import sparse
+
     rows, items = np.nonzero(subsets)
     return sparse.csr_array((np.ones(len(rows)), (rows, items)), subsets.shape)
 

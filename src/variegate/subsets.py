@@ -9,7 +9,7 @@ import numpy as np
 
 from variegate._typing import AnyArray, BoolArray, IntArray, SubsetLike
 
-__all__ = ["as_indicator", "as_members"]
+__all__ = ["as_indicator", "as_members", "distinct_rows"]
 
 
 def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
@@ -77,3 +77,30 @@ def as_indicator(members: IntArray, n_items: int) -> BoolArray:
     indicator = np.zeros(n_items, dtype=bool)
     indicator[members] = True
     return indicator
+
+
+def distinct_rows(subsets: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the distinct rows of a boolean array, in lexicographic order.
+
+    Returns
+    -------
+    first : array of int
+        Where each distinct row stands first.
+    number : array of int, one for every row
+        Its number among the distinct ones.
+    counts : array of int
+        How often each distinct row is there.
+    """
+    packed = np.packbits(subsets, axis=1)
+    width = 8 if packed.shape[1] <= 8 else packed.shape[1]
+    keys = np.zeros((len(packed), width), dtype=np.uint8)
+    keys[:, : packed.shape[1]] = packed
+    # Bytes of up to 64 items are one integer, which sorts faster.
+    whole = keys.view(">u8" if width == 8 else f"S{width}")[:, 0]
+    _, first, number, counts = np.unique(
+        whole.astype(np.uint64) if width == 8 else whole,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+    )
+    return first, number, counts

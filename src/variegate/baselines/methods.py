@@ -44,8 +44,9 @@ import numpy as np
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.baselines.medoids import k_medoids
 from variegate.linalg.cosine import rounded
-from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.greedy import choose_rows
 from variegate.linalg.limits import MAX_PAIRED
+from variegate.linalg.tolerances import RANK_TOLERANCE
 
 __all__ = ["METHODS", "Candidates"]
 
@@ -160,7 +161,10 @@ def _dpp(
     log_squared_quality = weight * (items.z - items.z[items.is_open()].max())
     count = min(k, F.shape[1])
     if log_squared_quality.min() > -_WIDEST_QUALITY:
-        chosen = _greedy_lazily(F, log_squared_quality, squared, count)
+        B = F * np.exp(log_squared_quality / 2.0)[:, None]
+        # Not from the rows, whose squared lengths differ in the last digit.
+        lengths = squared * np.exp(log_squared_quality)
+        chosen, _ = choose_rows(B, lengths, count)
     else:
         chosen = _greedy_in_logarithms(F, log_squared_quality, squared, count)
     if len(chosen) == k:
@@ -187,26 +191,10 @@ def _without(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatArray]
     return residual, squared
 
 
-def _greedy_lazily(
-    F: FloatArray, log_squared_quality: FloatArray, lengths: FloatArray, count: int
-) -> IntArray:
-    """Choose by :mod:`variegate.compiled.lazy_greedy`, fewer if the rank is less."""
-    from variegate.compiled.lazy_greedy import lazy_greedy
-
-    B = F * np.exp(log_squared_quality / 2.0)[:, None]
-    # The compiled loop is kept for arrays that cannot be written to.
-    B.flags.writeable = False
-    # Not from the rows, whose squared lengths differ in the last digit.
-    squared = lengths * np.exp(log_squared_quality)
-    chosen = np.empty(count, dtype=np.int64)
-    taken, _ = lazy_greedy(B, squared, RANK_TOLERANCE, 0.0, chosen)
-    return chosen[:taken].astype(np.intp)
-
-
 def _greedy_in_logarithms(
     F: FloatArray, log_squared_quality: FloatArray, lengths: FloatArray, count: int
 ) -> IntArray:
-    """Do the same where qualities are too far apart to be numbers."""
+    """Choose greedily where qualities are too far apart to be numbers."""
     chosen: list[int] = []
     directions = np.empty((count, F.shape[1]))
     residual = lengths.copy()

@@ -8,22 +8,15 @@ import numpy as np
 
 from variegate.compiled.jit import njit
 
-#: Rounding in an entry of a matrix that was a product, and was divided by its diagonal.
-_ROUNDING = 8.0 * 2.0**-52
-
 
 @njit(cache=True, nogil=True)
-def pivoted_cholesky(S: Any, log_scale: Any, tolerance: float, factor: Any) -> int:
-    """Fill ``factor`` (N, N) so that ``S = F Fᵀ`` with ``F`` its first columns.
+def pivoted_cholesky(
+    S: Any, log_scale: Any, tolerance: float, rounding: float, factor: Any
+) -> int:
+    """Fill ``factor`` (N, N) and return its number of columns.
 
-    ``S`` has a unit diagonal.  The next pivot is the item with the largest residual in
-    ``L = diag(e^u) S diag(e^u)``.  A residual of at most ``tolerance``, or of no more
-    than rounding in ``S`` can make of it, is exactly zero: items that are equal get
-    equal rows.  Returns the number of columns.
-
-    With ``w`` the weights by which the pivots explain an item, rounding of ``e`` in the
-    entries of ``S`` changes its residual by up to ``e (1 + |w|)²``, and weights are
-    large where pivots are nearly alike.
+    See :func:`variegate.linalg.determinants.pivoted_cholesky`; ``rounding`` is that of
+    an entry of ``S``.
     """
     n = S.shape[0]
     residual = np.empty(n)
@@ -58,7 +51,7 @@ def pivoted_cholesky(S: Any, log_scale: Any, tolerance: float, factor: Any) -> i
                 weights[i, k] -= share * weights[pivot, k]
                 total += abs(weights[i, k])
             weights[i, rank] = share
-            if residual[i] <= max(tolerance, _ROUNDING * total * total):
+            if residual[i] <= max(tolerance, rounding * total * total):
                 residual[i] = 0.0
         residual[pivot] = 0.0
     return int(n)

@@ -18,7 +18,7 @@ from variegate.decoding.residuals import (
     nothing_left,
     score_for_cost,
 )
-from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.greedy import choose_rows
 from variegate.linalg.representations import Factored, Representation
 from variegate.selection import Selection
 
@@ -43,7 +43,7 @@ class Greedy:
         """Choose a subset."""
         kernel = ensemble.representation
         if constraint.budget is None and isinstance(kernel, Factored):
-            chosen, reason = _choose_lazily(kernel, constraint.k)
+            chosen, reason = _choose_from_factor(kernel, constraint.k)
         else:
             chosen, reason = self._choose(kernel, constraint)
         indices = np.sort(np.array(chosen, dtype=np.intp))
@@ -71,12 +71,9 @@ class Greedy:
                 state.add(item)
 
 
-def _choose_lazily(kernel: Factored, k: int | None) -> tuple[list[int], str]:
-    """Choose from a factor: see :mod:`variegate.compiled.lazy_greedy`."""
-    from variegate.compiled.lazy_greedy import lazy_greedy
-
+def _choose_from_factor(kernel: Factored, k: int | None) -> tuple[list[int], str]:
+    """Choose from the rows of a factor."""
     rank = min(kernel.B.shape)
-    chosen = np.empty(rank if k is None else min(k, rank), dtype=np.int64)
     B, norms, threshold = kernel.B, kernel.norms, 1.0
     largest = float(norms.max(initial=0.0))
     if not 1e-100 < largest < 1e100:  # whose squares would not be numbers
@@ -85,8 +82,9 @@ def _choose_lazily(kernel: Factored, k: int | None) -> tuple[list[int], str]:
             return [], NO_GAIN
     squared = kernel.diagonal() * norms**2
     threshold = threshold if k is None else 0.0
-    count, reached = lazy_greedy(B, squared, RANK_TOLERANCE, threshold, chosen)
-    taken = chosen[:count].tolist()
-    if count == k:
-        return taken, all_chosen(count)
-    return taken, NO_GAIN if reached else nothing_left(count, k, RANK_USED_UP)
+    count = rank if k is None else min(k, rank)
+    chosen, reached = choose_rows(B, squared, count, threshold)
+    taken = chosen.tolist()
+    if len(taken) == k:
+        return taken, all_chosen(k)
+    return taken, NO_GAIN if reached else nothing_left(len(taken), k, RANK_USED_UP)

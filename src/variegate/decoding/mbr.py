@@ -17,6 +17,7 @@ from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
 from variegate.decoding.growing import grow
 from variegate.selection import Selection, refuse_fewer
+from variegate.subsets import distinct_rows
 
 __all__ = ["MBR", "AmongSamples", "GreedySearch"]
 
@@ -109,10 +110,7 @@ class MBR:
             search = SEARCHES[search](self)
         samples = (self.draw or _draw)(ensemble, constraint, self.n_samples, generator)
         # Repeated samples vote with their number; each is a candidate once.
-        packed = np.packbits(samples, axis=1)  # which keeps their order
-        _, first, votes = np.unique(
-            packed, axis=0, return_index=True, return_counts=True
-        )
+        first, _, votes = distinct_rows(samples)
         voters = samples[first]
         consensus = Consensus(as_agreement(self.agreement), voters, votes)
         selection: Selection = search(consensus, ensemble, constraint)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
+from variegate.linalg.limits import COMPILED_ENTRIES
 
 __all__ = ["Chains", "PackedSimilarities", "chains_of", "unchained"]
 
@@ -86,7 +87,8 @@ class PackedSimilarities:
     ``packed`` (B, chains, N (N - 1) / 2) holds entries below the diagonal, row by row,
     ``diagonal`` (B, chains, N) those on it.  ``anchors`` (B, weights, N), if there are
     any, are taken from both items of a pair.  A stack stands for several ground sets,
-    perhaps one; else it is one alone.
+    perhaps one; else it is one alone.  ``compiled`` says whether compiled loops do the
+    work; by default, where there are at least ``COMPILED_ENTRIES`` entries.
     """
 
     chains: Chains
@@ -94,6 +96,7 @@ class PackedSimilarities:
     diagonal: FloatArray
     anchors: FloatArray | None = None
     is_stack: bool = False
+    compiled: bool | None = None
 
     @classmethod
     def of(
@@ -103,13 +106,12 @@ class PackedSimilarities:
         anchors: FloatArray | None = None,
     ) -> PackedSimilarities:
         """Pack the first similarities of one ground set."""
-        from variegate.compiled.ladder import pack_lower
-
         n = len(matrices[0])
         packed = np.empty((1, len(matrices), n * (n - 1) // 2))
         diagonal = np.empty((1, len(matrices), n))
         for place, matrix in enumerate(matrices):
-            pack_lower(matrix, packed[0, place])
+            for i, entries in _rows_below(n):
+                packed[0, place, entries] = matrix[i, :i]
             diagonal[0, place] = np.diagonal(matrix)
         return cls(chains, packed, diagonal, None if anchors is None else anchors[None])
 
@@ -118,19 +120,16 @@ class PackedSimilarities:
         cls, chains: Chains, features: Mapping[str | None, FloatArray]
     ) -> PackedSimilarities:
         """Return a stack of ground sets with features (B, N, p), block by block."""
-        from variegate.compiled.ladder import pack_distances, pack_products
-
         n_sets, n, _ = next(iter(features.values())).shape
         packed = np.empty((n_sets, len(chains.bandwidths), n * (n - 1) // 2))
         diagonal = np.ones((n_sets, len(chains.bandwidths), n))
         distances: dict[str | None, FloatArray] = {}
         for place, (block, bandwidth) in enumerate(chains.bandwidths):
             if bandwidth is None:
-                pack_products(features[block], packed[:, place], diagonal[:, place])
+                _fill_products(features[block], packed[:, place], diagonal[:, place])
                 continue
             if block not in distances:
-                distances[block] = np.empty(packed[:, 0].shape)
-                pack_distances(features[block], distances[block])
+                distances[block] = _squared_distances(features[block])
             # Divided twice, so that no square overflows.
             np.exp(-distances[block] / bandwidth / bandwidth, out=packed[:, place])
         return cls(chains, packed, diagonal, is_stack=True)
@@ -160,38 +159,120 @@ class PackedSimilarities:
 
         ``out`` of shape (B, N, N) is written to, if given.
         """
-        from variegate.compiled.ladder import fill_mixture
-
         S = np.empty(self.shape) if out is None else out
         scaled = weights * self.chains.scale
-        fill_mixture(
-            self.packed,
-            self.diagonal,
-            self.chains.first,
-            self.chains.length,
-            scaled[self.chains.order],
-            np.empty((0, 0)) if self.anchors is None else scaled @ self.anchors,
-            S,
-        )
+        anchors = None if self.anchors is None else scaled @ self.anchors
+        if self._is_compiled():
+            from variegate.compiled.ladder import fill_mixture
+
+            fill_mixture(
+                self.packed,
+                self.diagonal,
+                self.chains.first,
+                self.chains.length,
+                scaled[self.chains.order],
+                np.empty((0, 0)) if anchors is None else anchors,
+                S,
+            )
+        else:
+            self._fill(scaled[self.chains.order], anchors, S)
         return S if self.is_stack else np.asarray(S[0])
+
+    def _is_compiled(self) -> bool:
+        n_sets, n_items, _ = self.shape
+        own = n_sets * n_items**2 >= COMPILED_ENTRIES
+        return own if self.compiled is None else self.compiled
+
+    def _rungs(self) -> Iterator[tuple[int, int, FloatArray]]:
+        """Yield, for every weight in order, its chain, its number and its matrix."""
+        for chain, (first, length) in enumerate(
+            zip(self.chains.first.tolist(), self.chains.length.tolist(), strict=True)
+        ):
+            x = self.packed[:, chain]
+            for number in range(first, first + length):
+                yield chain, number, x
+                if number + 1 == first + length:
+                    break
+                if self.anchors is not None:
+                    x = x * (4.0 + x * (6.0 + x * (4.0 + x)))
+                else:
+                    x = np.square(np.square(x))
+
+    def _fill(
+        self, weights: FloatArray, anchors: FloatArray | None, S: FloatArray
+    ) -> None:
+        """Fill ``S`` with the weighted sum of all rungs, by NumPy."""
+        rows, columns = _below(S.shape[-1])
+        own = np.zeros(self.diagonal[:, 0].shape)
+        below = np.zeros(self.packed[:, 0].shape)
+        if anchors is not None:
+            own -= 2.0 * anchors
+            below -= anchors[:, rows] + anchors[:, columns]
+        for chain, number, x in self._rungs():
+            own += weights[number] * self.diagonal[:, chain]
+            below += weights[number] * x
+        S[:, rows, columns] = S[:, columns, rows] = below
+        np.einsum("bii->bi", S)[:] = own
 
     def inner_products(self, G: FloatArray) -> FloatArray:
         """Return ``Σ_ij G_ij S^k_ij`` for every weight, summed over the stack."""
-        from variegate.compiled.ladder import add_inner_products
-
         found = np.zeros(len(self.chains.order))
         G = G if G.ndim == 3 else G[None]
-        add_inner_products(
-            self.packed,
-            self.diagonal,
-            self.chains.first,
-            self.chains.length,
-            self.anchors is not None,
-            np.ascontiguousarray(G),
-            found,
-        )
+        if self._is_compiled():
+            from variegate.compiled.ladder import add_inner_products
+
+            add_inner_products(
+                self.packed,
+                self.diagonal,
+                self.chains.first,
+                self.chains.length,
+                self.anchors is not None,
+                np.ascontiguousarray(G),
+                found,
+            )
+        else:
+            own, below = np.einsum("bii->bi", G), G[:, *_below(G.shape[-1])]
+            for chain, number, x in self._rungs():
+                found[number] = np.vdot(own, self.diagonal[:, chain])
+                found[number] += 2.0 * np.vdot(below, x)
         by_weight = np.empty_like(found)
         by_weight[self.chains.order] = found
         if self.anchors is not None:
             by_weight -= 2.0 * np.einsum("bkn,bn->k", self.anchors, G.sum(axis=-1))
         return by_weight * self.chains.scale
+
+
+@lru_cache(maxsize=64)
+def _below(n_items: int) -> tuple[IntArray, IntArray]:
+    """Return rows and columns of the entries below the diagonal, row by row."""
+    rows, columns = np.tril_indices(n_items, -1)
+    return rows, columns
+
+
+def _rows_below(n_items: int) -> Iterator[tuple[int, slice]]:
+    """Yield every row and the place of its entries below the diagonal."""
+    for i in range(1, n_items):
+        yield i, slice(i * (i - 1) // 2, i * (i + 1) // 2)
+
+
+def _squared_distances(features: FloatArray) -> FloatArray:
+    """Return squared distances of items (B, N, p), packed.
+
+    Differences are taken directly: an expansion into inner products would lose the
+    digits of near-duplicates, which decide determinants.
+    """
+    n_sets, n, _ = features.shape
+    packed = np.empty((n_sets, n * (n - 1) // 2))
+    for i, entries in _rows_below(n):
+        difference = features[:, i, None] - features[:, :i]
+        packed[:, entries] = np.einsum("bjp,bjp->bj", difference, difference)
+    return packed
+
+
+def _fill_products(
+    features: FloatArray, packed: FloatArray, diagonal: FloatArray
+) -> None:
+    """Fill ``packed`` and ``diagonal`` with inner products of items (B, N, p)."""
+    products = features @ features.mT
+    packed[:] = products[:, *_below(features.shape[1])]
+    diagonal[:] = np.einsum("bii->bi", products)

@@ -61,10 +61,11 @@ from variegate.ground_set import GroundSetError, check_error_costs
 from variegate.linalg.determinants import (
     DOUBTFUL_PIVOT,
     NotPositiveDefiniteError,
+    Resolvent,
     log_det_and_inverse,
     split_scale,
 )
-from variegate.linalg.limits import STACK_LIMIT
+from variegate.linalg.limits import COMPILED_ENTRIES, STACK_LIMIT
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 from variegate.subsets import as_indicator, as_members
 
@@ -196,6 +197,7 @@ class LargeMarginLoss:
         target_log_det: FloatArray | None = None,
         similarity_gradient: bool = True,
         out: FloatArray | None = None,
+        compiled: bool | None = None,
     ) -> LossTerms:
         """Return the losses and their gradients.
 
@@ -211,16 +213,66 @@ class LargeMarginLoss:
             Whether the gradient in ``S`` is wanted, the larger part of the work.
         out : array of shape (B, N, N), optional
             To write that gradient to.
+        compiled : bool, optional
+            Whether compiled loops do the work; by default, where this stack alone has
+            at least ``COMPILED_ENTRIES`` entries.
         """
         n_items = S.shape[-1]
+        if compiled is None:
+            compiled = log_quality.size * n_items >= COMPILED_ENTRIES
         if target_log_det is not None and similarity_gradient:
             raise ValueError("with a gradient in S, log det S_y is not known before")
         G: FloatArray | None = None
         if similarity_gradient:
             G = np.empty((*log_quality.shape, n_items)) if out is None else out
-        if n_items <= STACK_LIMIT:
-            return self._small(S, log_quality, targets, target_log_det, G)
-        return self._large(S, log_quality, targets, target_log_det, G)
+        evaluate = self._large if n_items > STACK_LIMIT else self._small
+        if not compiled:
+            evaluate = self._stacked
+        return evaluate(S, log_quality, targets, target_log_det, G)
+
+    def _stacked(
+        self,
+        S: FloatArray,
+        log_quality: FloatArray,
+        targets: Targets,
+        target_log_det: FloatArray | None,
+        G: FloatArray | None,
+    ) -> LossTerms:
+        """Return the losses of a stack, each step by NumPy for all sets at once."""
+        of_target: FloatArray | float = 0.0
+        if target_log_det is None:
+            target_log_det, of_target = targets.log_det_and_inverse(S)
+        resolvent = Resolvent.of(S, log_quality, DOUBTFUL_PIVOT)
+        wanted, cost = targets.indicator, targets.error_cost
+        signed = np.where(wanted, -cost, cost)
+        included, excluded = resolvent.included, resolvent.excluded
+        inverse, p, c_squared = resolvent.inverse, resolvent.p, resolvent.c**2
+        value = resolvent.log_det - target_log_det
+        value -= 2.0 * np.where(wanted, log_quality, 0.0).sum(axis=-1)
+        slope = 2.0 * np.where(wanted, -excluded, included)
+        if self.lam > 0.0:
+            errors = np.where(wanted, excluded, included)
+            margin = np.maximum((cost * errors).sum(axis=-1), SMALLEST_ERROR)
+            value += self.lam * np.log(margin)
+            factor = (self.lam / margin)[:, None]
+            squares = inverse**2
+            squares[:, np.arange(S.shape[-1]), np.arange(S.shape[-1])] = 0.0
+            others = (squares @ (c_squared * signed)[..., None])[..., 0]
+            own = signed * included * excluded
+            slope += 2.0 * factor * (own - c_squared * others)
+        if G is not None:
+            G[:] = inverse
+            if self.lam > 0.0:
+                G += (inverse * (factor * c_squared * signed)[:, None, :]) @ inverse
+            G *= p[:, :, None]
+            G *= p[:, None, :]
+            G -= of_target
+        if self.hinge:
+            is_met = ~(value > 0.0)
+            value[is_met], slope[is_met] = 0.0, 0.0
+            if G is not None:
+                G[is_met] = 0.0
+        return LossTerms(value, G, slope)
 
     def _small(
         self,
@@ -230,7 +282,7 @@ class LargeMarginLoss:
         target_log_det: FloatArray | None,
         G: FloatArray | None,
     ) -> LossTerms:
-        """Return the losses of sets that one compiled loop goes through."""
+        """Return the losses of many small sets by one compiled loop."""
         from variegate.compiled import small_sets
 
         n_sets, n_items = log_quality.shape
@@ -263,7 +315,7 @@ class LargeMarginLoss:
         target_log_det: FloatArray | None,
         G: FloatArray | None,
     ) -> LossTerms:
-        """Return the losses of sets that LAPACK goes through one by one."""
+        """Return the losses of large sets, factored one by one by LAPACK."""
         from variegate.learning.large_set import large_set_loss
 
         value, slope = np.empty(len(S)), np.empty_like(log_quality)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -50,7 +50,7 @@ from variegate.linalg.determinants import (
     add_jitter,
     with_jitter,
 )
-from variegate.linalg.limits import STACK_LIMIT
+from variegate.linalg.limits import COMPILED_ENTRIES, STACK_LIMIT
 from variegate.linalg.scratch import scratch
 from variegate.streaming import Example
 
@@ -93,6 +93,9 @@ class TrainingProblem:
     n_jobs : int
         Threads that stacks of ground sets are shared among.  Their sums are taken in
         one order, so that nothing but rounding within BLAS depends on it.
+    compiled : bool, optional
+        Whether compiled loops do the work; by default, where the similarities of all
+        ground sets have at least ``COMPILED_ENTRIES`` entries.
 
     Attributes
     ----------
@@ -118,7 +121,12 @@ class TrainingProblem:
         scale: FloatArray | None = None,
         positions: Sequence[int] | None = None,
         n_jobs: int = 1,
+        compiled: bool | None = None,
     ) -> None:
+        if compiled is None:
+            n_entries = sum(len(ground_set) ** 2 for ground_set in ground_sets)
+            compiled = n_entries >= COMPILED_ENTRIES
+        self._compiled = compiled
         self.kernel = kernel
         self.loss = loss
         self.l2 = l2
@@ -185,8 +193,10 @@ class TrainingProblem:
                     positions, X[0], embedded, targets, self.kernel, self.jitter
                 )
         prepared = prepared_stack(self.kernel, positions, ground_sets)
-        stack = partial(_Stack, positions, X, prepared, targets)
-        return self._explained(positions, partial(stack, self.kernel, self.jitter))
+        if isinstance(prepared, PackedSimilarities):
+            prepared = replace(prepared, compiled=self._compiled)
+        stack = partial(_Stack, positions, X, prepared, targets, self.kernel)
+        return self._explained(positions, partial(stack, self.jitter, self._compiled))
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
@@ -305,6 +315,7 @@ class _Stack:
     targets: Targets
     kernel: Kernel
     jitter: float
+    compiled: bool
 
     def __post_init__(self) -> None:
         self.learned = self.kernel.domain.size > 0
@@ -357,6 +368,7 @@ class _Stack:
             target_log_det=self.target_log_det,
             similarity_gradient=self.learned,
             out=scratch("gradient", S.shape) if self.learned else None,
+            compiled=self.compiled,
         )
         G, slope = terms.similarity_gradient, None
         if G is not None and pull_back is not None:

@@ -17,11 +17,8 @@ import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.limits import STACK_LIMIT
-
-#: A squared residual below this share of the item's own diagonal is rounding error:
-#: the item lies in the span of those before it, and the determinant is zero.
-RANK_TOLERANCE = 1e-12
+from variegate.linalg.limits import COMPILED_PIVOTS, STACK_LIMIT
+from variegate.linalg.tolerances import RANK_TOLERANCE
 
 #: Where no order of items can be chosen, rounding in a pivot is divided by those
 #: before it.  A share of the diagonal below the root of rounding is then in doubt, and
@@ -69,24 +66,31 @@ def log_det_and_inverse(
     if size == 0:
         return np.zeros(M.shape[:-2]), M
     flat = M.reshape(-1, size, size)
-    log_det = np.empty(len(flat))
-    inverse = np.empty_like(flat)
     if len(flat) > 1 and size <= STACK_LIMIT:
-        _invert_small(flat, tolerance, log_det, inverse)
+        log_det, inverse = _invert_stack(flat, tolerance)
     else:
+        log_det, inverse = np.empty(len(flat)), np.empty_like(flat)
         for index in range(len(flat)):
             log_det[index], inverse[index] = _invert_one(flat[index], tolerance, index)
     return log_det.reshape(M.shape[:-2]), inverse.reshape(M.shape)
 
 
-def _invert_small(
-    M: FloatArray, tolerance: float, log_det: FloatArray, inverse: FloatArray
-) -> None:
-    from variegate.compiled.spd import invert_stack
-
-    failed = invert_stack(np.ascontiguousarray(M), tolerance, log_det, inverse)
-    if failed >= 0:
-        raise NotPositiveDefiniteError(failed)
+def _invert_stack(M: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
+    """Invert a stack of small matrices, one NumPy call a step for all of them."""
+    try:
+        factor = np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        # NumPy does not say which matrix failed.
+        for index in range(len(M)):
+            _invert_one(M[index], tolerance, index)
+        raise
+    pivots = np.diagonal(factor, axis1=-2, axis2=-1)
+    allowed = tolerance * np.diagonal(M, axis1=-2, axis2=-1)
+    is_singular = ~(pivots**2 > allowed).all(axis=-1)
+    if is_singular.any():
+        raise NotPositiveDefiniteError(int(np.argmax(is_singular)))
+    root = np.linalg.inv(factor)
+    return 2.0 * np.log(pivots).sum(axis=-1), root.mT @ root
 
 
 def _invert_one(
@@ -203,12 +207,56 @@ def normalizer_and_marginal_kernel(
 def _normalizer_and_marginal_kernel_by_qr(
     S: FloatArray, log_scale: FloatArray
 ) -> tuple[float, FloatArray]:
-    from variegate.compiled.pivoted import pivoted_cholesky
-
-    factor = np.empty_like(S)
-    rank = pivoted_cholesky(S, log_scale, RANK_TOLERANCE, factor)
-    log_normalizer, root = normalizer_of_rows(factor[:, :rank], log_scale)
+    factor = pivoted_cholesky(S, log_scale)
+    log_normalizer, root = normalizer_of_rows(factor, log_scale)
     return log_normalizer, root @ root.T
+
+
+#: Rounding in an entry of a matrix that was a product, and was divided by its diagonal.
+_ROUNDING = 8.0 * 2.0**-52
+
+
+def pivoted_cholesky(S: FloatArray, log_scale: FloatArray) -> FloatArray:
+    """Return ``F`` with ``S = F Fᵀ``, of shape (N, rank).
+
+    ``S`` has a unit diagonal.  The next pivot is the item with the largest residual in
+    ``L = diag(e^u) S diag(e^u)``.  A residual of at most ``RANK_TOLERANCE``, or of no
+    more than rounding in ``S`` can make of it, is exactly zero.
+
+    With ``w`` the weights by which the pivots explain an item, rounding of ``e`` in the
+    entries of ``S`` changes its residual by up to ``e (1 + |w|)²``, and weights are
+    large where pivots are nearly alike.
+    """
+    n = len(S)
+    factor = np.zeros((n, n))
+    if n >= COMPILED_PIVOTS:
+        from variegate.compiled import pivoted
+
+        rank = pivoted.pivoted_cholesky(
+            S, log_scale, RANK_TOLERANCE, _ROUNDING, factor
+        )
+        return factor[:, :rank]
+    residual, weights = np.diagonal(S).copy(), np.zeros((n, n))
+    for rank in range(n):
+        is_left = residual > RANK_TOLERANCE
+        if not is_left.any():
+            return factor[:, :rank]
+        gain = np.log(np.where(is_left, residual, 1.0)) + 2.0 * log_scale
+        pivot = int(np.argmax(np.where(is_left, gain, -np.inf)))
+        root = np.sqrt(residual[pivot])
+        before, explained = factor[:, :rank], weights[:, :rank]
+        column = (S[:, pivot] - np.einsum("ik,k->i", before, before[pivot])) / root
+        factor[:, rank] = np.where(is_left, column, 0.0)
+        residual -= factor[:, rank] ** 2
+        share = factor[:, rank] / root
+        share[pivot] = 0.0
+        explained -= share[:, None] * explained[pivot]
+        weights[:, rank] = share
+        total = 1.0 + np.abs(weights[:, : rank + 1]).sum(axis=1)
+        is_rounding = residual <= np.maximum(RANK_TOLERANCE, _ROUNDING * total**2)
+        residual[is_rounding] = 0.0
+        residual[pivot] = 0.0
+    return factor
 
 
 def normalizer_of_rows(
@@ -343,8 +391,16 @@ def log_principal_minors(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     -------
     array of shape (2**N,)
     """
-    from variegate.compiled.minors import fill_log_minors
-
-    log_dets = np.empty(2 ** len(S))
-    fill_log_minors(S, log_scale, RANK_TOLERANCE, log_dets)
+    n_items = len(S)
+    matrices, log_dets = S[None], np.zeros(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for item in range(n_items):
+            pivot = matrices[:, 0, 0]
+            is_possible = pivot > RANK_TOLERANCE
+            gain = np.where(is_possible, np.log(pivot) + 2.0 * log_scale[item], -np.inf)
+            column, without = matrices[:, 1:, 0], matrices[:, 1:, 1:]
+            ratio = np.where(is_possible[:, None], column / pivot[:, None], 0.0)
+            schur = without - ratio[:, :, None] * column[:, None, :]
+            matrices = np.concatenate([without, schur])
+            log_dets = np.concatenate([log_dets, log_dets + gain])
     return log_dets

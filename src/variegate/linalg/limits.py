@@ -8,6 +8,10 @@ from __future__ import annotations
 
 # Learning -------------------------------------------------------------------------
 
+#: Entries of all similarities of a problem (the sum of N²) from which compiled loops
+#: evaluate it; below, NumPy does, a stack of sets of equal size at a time.
+COMPILED_ENTRIES = 50_000
+
 #: Ground sets up to this size go through one compiled loop, a stack of them in a call;
 #: above it, one LAPACK call a matrix is faster.  Loss and gradient of a set of 32
 #: items: 0.03 ms compiled, 0.5 ms by LAPACK; of 64: 0.4 and 0.3 ms; of 128: 3.5 and 2.
@@ -96,3 +100,14 @@ REPEATED_ITEMS = 2000
 
 #: The most items of "facility-location", which looks at all pairs, again and again.
 MAX_PAIRED = 20_000
+
+# Compiled -------------------------------------------------------------------------
+
+#: Samples times items times expected size from which compiled loops draw samples.
+COMPILED_SAMPLES = 100_000
+
+#: Rows times columns times choices from which compiled loops choose rows greedily.
+COMPILED_ROWS = 50_000_000
+
+#: Items from which a compiled loop factors a matrix with pivoting.
+COMPILED_PIVOTS = 128

@@ -157,11 +157,7 @@ def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenv
             rounding = len(S) * np.finfo(np.float64).eps * values[-1]
             log_values = np.log(np.where(values > rounding, values, 0.0))
         else:
-            from variegate.compiled.pivoted import pivoted_cholesky
-
-            factor = np.empty_like(S)
-            rank = pivoted_cholesky(S, log_scale, RANK_TOLERANCE, factor)
-            return graded_eigenpairs(factor[:, :rank], log_scale)
+            return graded_eigenpairs(pivoted_cholesky(S, log_scale), log_scale)
     return log_values + 2.0 * top, vectors
 
 

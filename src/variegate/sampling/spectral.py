@@ -5,7 +5,8 @@ A determinantal point process is a mixture of elementary ones.  First each eigen
 (``λ_m`` that in ``L``); for exactly ``k`` items, ``k`` of them are kept with a
 probability proportional to the product of their ``λ_m`` (Kulesza and Taskar, 2011).
 Then items are drawn from the span of those kept: see
-:mod:`variegate.compiled.elementary`.
+:mod:`variegate.sampling.elementary`, and for many samples of many items
+:mod:`variegate.compiled.elementary`, which draws the same ones.
 
 Every sample has a seed of its own, drawn before any sample is made.
 """
@@ -14,8 +15,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from variegate._random import uniforms
 from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.linalg.limits import COMPILED_SAMPLES
 from variegate.linalg.spectrum import Eigenvectors
+from variegate.sampling import elementary
 
 
 def sample_spectral(
@@ -39,8 +43,8 @@ def sample_spectral(
     boolean array of shape (n_samples, N)
     """
     kept = generator.random((n_samples, len(keep_probability))) < keep_probability
-    offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-    return _sample_items(eigenvectors, np.nonzero(kept)[1], offsets, generator)
+    expected = float(keep_probability.sum())
+    return _sample_items(eigenvectors, kept, expected, generator)
 
 
 def sample_spectral_k(
@@ -65,30 +69,77 @@ def sample_spectral_k(
     -------
     boolean array of shape (n_samples, N)
     """
-    from variegate.compiled.symmetric import choose_eigenvectors, fill_log_polynomials
+    table = _log_polynomials(log_eigenvalues, k)
+    seeds = _seeds(generator, n_samples)
+    kept = np.zeros((n_samples, len(log_eigenvalues)), dtype=bool)
+    if _is_compiled(n_samples, len(log_eigenvalues), k):
+        from variegate.compiled.symmetric import choose_eigenvectors
 
-    table = np.empty((k + 1, len(log_eigenvalues) + 1))
-    fill_log_polynomials(log_eigenvalues, table)
-    kept = np.empty((n_samples, k), dtype=np.intp)
-    choose_eigenvectors(log_eigenvalues, table, _seeds(generator, n_samples), kept)
-    offsets = np.arange(n_samples + 1) * k
-    return _sample_items(eigenvectors, kept.ravel(), offsets, generator)
+        choose_eigenvectors(log_eigenvalues, table, seeds, kept)
+    else:
+        _choose_eigenvectors(log_eigenvalues, table, seeds, kept)
+    return _sample_items(eigenvectors, kept, k, generator)
+
+
+def _is_compiled(n_samples: int, n_items: int, size: float) -> bool:
+    return n_samples * n_items * size >= COMPILED_SAMPLES
+
+
+def _log_polynomials(log_values: FloatArray, k: int) -> FloatArray:
+    """Return ``log e_j`` of the first ``m`` values, of shape (M + 1, k + 1).
+
+    ``e_j(m) = e_j(m - 1) + λ_m e_{j-1}(m - 1)`` has no subtraction, so in log space
+    no digit is lost whatever the scale of the values.
+    """
+    table = np.full((len(log_values) + 1, k + 1), -np.inf)
+    table[:, 0] = 0.0
+    for m, log_value in enumerate(log_values.tolist()):
+        with_it = table[m, :-1] + log_value
+        np.logaddexp(table[m, 1:], with_it, out=table[m + 1, 1:])
+    return table
+
+
+def _choose_eigenvectors(
+    log_values: FloatArray, table: FloatArray, seeds: IntArray, kept: BoolArray
+) -> None:
+    """Keep ``k`` eigenvectors of every sample, from the last to the first.
+
+    The ``m``-th is kept, ``k`` of the first ``m`` being wanted, with probability
+    ``λ_m e_{k-1}(m - 1) / e_k(m)`` (Kulesza and Taskar, 2011).
+    """
+    n_vectors = len(log_values)
+    uniform = uniforms(seeds[:, None], np.arange(1, n_vectors + 1))
+    wanted = np.full(len(seeds), table.shape[1] - 1)
+    for step, m in enumerate(range(n_vectors, 0, -1)):
+        samples = np.flatnonzero(wanted)
+        k = wanted[samples]
+        log_probability = log_values[m - 1] + table[m - 1, k - 1] - table[m, k]
+        is_kept = uniform[samples, step] < np.exp(log_probability)
+        kept[samples, m - 1] = is_kept
+        wanted[samples] -= is_kept
 
 
 def _sample_items(
     eigenvectors: Eigenvectors,
-    kept: IntArray,
-    offsets: IntArray,
+    kept: BoolArray,
+    expected_size: float,
     generator: np.random.Generator,
 ) -> BoolArray:
+    """Draw items from the span of the vectors that each sample keeps."""
+    offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    vectors, rows = eigenvectors.select(np.nonzero(kept)[1])
+    seeds = _seeds(generator, len(kept))
+    n_items = vectors.shape[1]
+    if not _is_compiled(len(kept), n_items, expected_size):
+        spanning = np.zeros((len(kept), len(vectors)), dtype=bool)
+        spanning[np.repeat(np.arange(len(kept)), np.diff(offsets)), rows] = True
+        return elementary.sample_elementary(vectors, spanning, seeds)
     from variegate.compiled.elementary import sample_elementary
 
-    n_samples = len(offsets) - 1
-    vectors, kept = eigenvectors.select(kept)
-    items = np.empty(len(kept), dtype=np.intp)
-    sample_elementary(vectors, kept, offsets, _seeds(generator, n_samples), items)
-    chosen = np.zeros((n_samples, vectors.shape[1]), dtype=bool)
-    chosen[np.repeat(np.arange(n_samples), np.diff(offsets)), items] = True
+    items = np.empty(len(rows), dtype=np.intp)
+    sample_elementary(vectors, rows, offsets, seeds, items)
+    chosen = np.zeros((len(kept), n_items), dtype=bool)
+    chosen[np.repeat(np.arange(len(kept)), np.diff(offsets)), items] = True
     return chosen
 
 

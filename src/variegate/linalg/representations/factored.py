@@ -14,11 +14,17 @@ import numpy as np
 from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.determinants import RANK_TOLERANCE, log_det_and_pivot
-from variegate.linalg.limits import GRADED_ITEMS, MAX_MATRIX
+from variegate.linalg.determinants import log_det_and_pivot
+from variegate.linalg.limits import (
+    COMPILED_ENTRIES,
+    GRADED_ITEMS,
+    MAX_MATRIX,
+)
 from variegate.linalg.repeated import fix_basis, repeated_spaces
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors
+from variegate.linalg.tolerances import RANK_TOLERANCE
+from variegate.linalg.volume import log_volume
 
 #: Rows that are worked on at a time.
 _CHUNK = 16_384
@@ -48,9 +54,7 @@ class Factored(Representation):
     def __init__(self, B: FloatArray) -> None:
         self.B = np.ascontiguousarray(B).view()
         self.B.flags.writeable = False
-        from variegate.compiled.rows import squared_lengths
-
-        squared = squared_lengths(self.B)
+        squared = self._squared_lengths()
         if ((squared > _TINY) & (squared < np.inf)).all():
             norms: FloatArray = np.sqrt(squared)
         else:
@@ -58,6 +62,15 @@ class Factored(Representation):
         self.norms = np.where(norms > 0.0, norms, 1.0)
         self._possible = norms > 0.0
         self.log_scale = np.log(self.norms)
+
+    def _squared_lengths(self) -> FloatArray:
+        """Return the squared lengths of the rows, in double precision."""
+        if self.B.size >= COMPILED_ENTRIES:
+            from variegate.compiled.rows import squared_lengths
+
+            return np.asarray(squared_lengths(self.B))
+        B = self._rows(slice(None))
+        return np.asarray(np.einsum("ij,ij->i", B, B))
 
     def _careful_norms(self) -> FloatArray:
         """Return the lengths of the rows where squares overflow or underflow."""
@@ -124,12 +137,8 @@ class Factored(Representation):
         if share >= _ENOUGH:
             return log_det + scale
         # Products of rows have lost digits that the rows themselves still have.
-        from variegate.compiled.graded import log_volume
-
         unit = self._rows(members) / self.norms[members, None]
-        every = np.arange(len(members))
-        floor = np.full(len(members), _FLOOR)
-        return float(log_volume(unit, every, floor)) + scale
+        return log_volume(unit, np.full(len(members), _FLOOR)) + scale
 
     @property
     def _every_singular_value(self) -> FloatArray:

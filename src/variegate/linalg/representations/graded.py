@@ -17,7 +17,8 @@ import numpy as np
 from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.determinants import RANK_TOLERANCE, normalizer_of_rows
+from variegate.linalg.determinants import normalizer_of_rows, pivoted_cholesky
+from variegate.linalg.volume import log_volume
 from variegate.linalg.repeated import fix_basis, repeated_spaces
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors, graded_eigenpairs
@@ -59,11 +60,8 @@ class Graded(Representation):
     @classmethod
     def of_similarity(cls, S: FloatArray, log_scale: FloatArray) -> Self:
         """Factor a matrix with a unit diagonal, of which 1e-12 is rounding."""
-        from variegate.compiled.pivoted import pivoted_cholesky
-
-        factor = np.empty_like(S)
-        rank = pivoted_cholesky(S, log_scale, RANK_TOLERANCE, factor)
-        return cls(factor[:, :rank], log_scale, np.full(len(S), _FLOOR_OF_MATRIX))
+        rows = pivoted_cholesky(S, log_scale)
+        return cls(rows, log_scale, np.full(len(S), _FLOOR_OF_MATRIX))
 
     @classmethod
     def of_factor(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
@@ -110,12 +108,9 @@ class Graded(Representation):
 
     def log_det(self, members: IntArray) -> float:
         """Return ``log det L_y``: 0 for the empty set, -inf if singular."""
-        from variegate.compiled.graded import log_volume
-
         if len(members) > self.rank:
             return -np.inf
-        members = np.asarray(members, dtype=np.int64)
-        volume = float(log_volume(self.rows, members, self.floor))
+        volume = log_volume(self.rows[members], self.floor[members])
         return volume + 2.0 * float(self.log_scale[members].sum())
 
     @cached_property

@@ -1,0 +1,176 @@
+"""Sample elementary determinantal processes with NumPy, many samples at a time.
+
+The same proposals, decided by the same random numbers, as in
+:mod:`variegate.compiled.elementary`, so that both draw the same items.  Samples that
+keep the same eigenvectors and have picked the same items share one *state*: the basis
+of what was picked and the squared residual that is left of every item.  Small ground
+sets have few states, whatever the number of samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from variegate._random import uniforms
+from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.subsets import distinct_rows
+
+__all__ = ["sample_elementary"]
+
+#: Proposals of a sample that are looked at together: after its first ones fail, more.
+_FIRST_WINDOW = 2
+_WINDOW = 16
+
+#: Stands for the residual of an item that was picked before, or of no item.
+_TAKEN = -1.0
+
+
+def sample_elementary(
+    vectors: FloatArray, kept: BoolArray, seeds: IntArray
+) -> BoolArray:
+    """Draw one subset from the span of the vectors that each sample keeps.
+
+    Parameters
+    ----------
+    vectors : array of shape (M, N)
+        Orthonormal vectors in rows.
+    kept : boolean array of shape (n, M)
+        The vectors that span each sample.
+    seeds : array of shape (n,) of uint64
+
+    Returns
+    -------
+    boolean array of shape (n, N)
+    """
+    first, process, _ = distinct_rows(kept)
+    processes = _Processes.of(vectors, kept[first])
+    size = kept.sum(axis=1)
+    chosen = np.zeros((len(seeds), vectors.shape[1]), dtype=bool)
+    drawn = np.zeros(len(seeds), dtype=np.int64)
+    states, state = _States.start(processes), process.copy()
+    for count in range(int(size.max(initial=0))):
+        samples = np.flatnonzero(size > count)
+        item = np.empty(len(seeds), dtype=np.intp)
+        waiting, window = samples, _FIRST_WINDOW
+        while len(waiting):
+            steps = drawn[waiting, None] + np.arange(1, window + 2)
+            uniform = uniforms(seeds[waiting, None], steps)
+            found, at = states.propose(state[waiting], uniform)
+            is_done = at < window
+            # An accepted proposal used two numbers.
+            drawn[waiting] += at + 2 * is_done
+            item[waiting[is_done]] = found[is_done]
+            waiting, window = waiting[~is_done], _WINDOW
+        chosen[samples, item[samples]] = True
+        samples = np.flatnonzero(size > count + 1)
+        states, state[samples] = states.after(state[samples], item[samples])
+    return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class _Processes:
+    """Elementary processes: what their kept vectors say about every item.
+
+    Attributes
+    ----------
+    rows : array of shape (P, N, K)
+        The entries of the kept vectors at each item, padded with zeros.
+    squared : array of shape (P, N + 1)
+        Squared lengths of these rows; the last is of no item.
+    cumulative : array of shape (P, N)
+    """
+
+    rows: FloatArray
+    squared: FloatArray
+    cumulative: FloatArray
+
+    @classmethod
+    def of(cls, vectors: FloatArray, kept: BoolArray) -> _Processes:
+        """Collect the kept vectors (P, M) of each process."""
+        sizes = kept.sum(axis=1)
+        n_items = vectors.shape[1]
+        rows = np.zeros((len(kept), n_items, int(sizes.max(initial=0))))
+        process, vector = np.nonzero(kept)
+        place = np.arange(len(vector)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows[process, :, place] = vectors[vector]
+        squared = np.zeros((len(kept), n_items + 1))
+        squared[:, :-1] = np.einsum("pik,pik->pi", rows, rows)
+        return cls(rows, squared, squared[:, :-1].cumsum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class _States:
+    """Processes given the items picked so far.
+
+    Attributes
+    ----------
+    processes : _Processes
+    process : array of shape (S,)
+        The process of each state.
+    basis : array of shape (S, count, K)
+        Orthonormal vectors that span the rows of the picked items.
+    left : array of shape (S, N + 1)
+        The squared residual of every item outside this span.
+    """
+
+    processes: _Processes
+    process: IntArray
+    basis: FloatArray
+    left: FloatArray
+
+    @classmethod
+    def start(cls, processes: _Processes) -> _States:
+        """Return one state for each process, nothing picked."""
+        n_processes, _, width = processes.rows.shape
+        left = processes.squared.copy()
+        left[:, -1] = _TAKEN
+        basis = np.zeros((n_processes, 0, width))
+        return cls(processes, np.arange(n_processes), basis, left)
+
+    def propose(
+        self, state: IntArray, uniform: FloatArray
+    ) -> tuple[IntArray, IntArray]:
+        """Return the first accepted item of each sample, and its place in the window.
+
+        A proposal takes one random number, and one more to decide on it unless the
+        item was picked before.  ``uniform`` is (n, window + 1); a place from
+        ``window`` on is where the next window begins, nothing being accepted.
+        """
+        process = self.process[state]
+        cumulative = self.processes.cumulative[process]
+        window = uniform.shape[1] - 1
+        target = uniform[:, :-1] * cumulative[:, -1:]
+        item = np.count_nonzero(cumulative[:, None] <= target[:, :, None], axis=2)
+        left = self.left[state[:, None], item]
+        squared = self.processes.squared[process[:, None], item]
+        is_accepted = uniform[:, 1:] * squared < left
+        following = np.tile(np.arange(window + 2), (len(state), 1))
+        used = np.where(left == _TAKEN, 1, 2)
+        following[:, :window] += np.where(is_accepted, 0, used)
+        samples, at = np.arange(len(state)), np.zeros(len(state), dtype=np.intp)
+        for _ in range(window):
+            at = following[samples, at]
+        return item[samples, np.minimum(at, window - 1)], at
+
+    def after(self, state: IntArray, item: IntArray) -> tuple[_States, IntArray]:
+        """Return the states after each sample's pick, and the number of each."""
+        n_items = self.processes.rows.shape[1]
+        found, number = np.unique(state * n_items + item, return_inverse=True)
+        before, picked = np.divmod(found, n_items)
+        process, basis = self.process[before], self.basis[before]
+        direction = self.processes.rows[process, picked]
+        for _ in range(2):  # once more, to be orthogonal to rounding
+            inner = np.einsum("sjk,sk->sj", basis, direction)
+            direction = direction - np.einsum("sj,sjk->sk", inner, basis)
+        direction /= np.sqrt(np.einsum("sk,sk->s", direction, direction))[:, None]
+        left = self.left[before]
+        explained = np.einsum("sik,sk->si", self.processes.rows[process], direction)
+        is_open = left[:, :-1] != _TAKEN
+        left[:, :-1] = np.where(
+            is_open, np.maximum(left[:, :-1] - explained**2, 0.0), _TAKEN
+        )
+        left[np.arange(len(found)), picked] = _TAKEN
+        basis = np.concatenate([basis, direction[:, None]], axis=1)
+        return _States(self.processes, process, basis, left), number
