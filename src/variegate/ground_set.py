@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_real
@@ -195,6 +194,8 @@ def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
 
 def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
     """Return ``values`` as a read-only float matrix, never touching the original."""
+    from scipy import sparse
+
     if sparse.issparse(values):
         if not allow_sparse:
             raise ValueError(f"{label} must be a dense array; use .toarray() on it")

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 
@@ -105,6 +104,8 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
     -------
     array of shape (A,)
     """
+    from scipy import sparse
+
     sizes, place = np.unique(second.sum(axis=1), return_inverse=True)
     of_size = sparse.csr_array((counts.astype(float), (place, np.arange(len(place)))))
     by_size = of_size @ _sparse(second)
@@ -120,6 +121,8 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
 
 def _sparse(subsets: BoolArray) -> Any:
     """Return subsets as rows that hold their members only: of many items, few."""
+    from scipy import sparse
+
     rows, items = np.nonzero(subsets)
     return sparse.csr_array((np.ones(len(rows)), (rows, items)), subsets.shape)
 

@@ -18,8 +18,8 @@ from variegate.decoding.residuals import (
     nothing_left,
     score_for_cost,
 )
-from variegate.linalg.determinants import RANK_TOLERANCE
 from variegate.linalg.representations import Factored, Representation
+from variegate.linalg.tolerances import RANK_TOLERANCE
 from variegate.selection import Selection
 
 

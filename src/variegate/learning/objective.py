@@ -59,13 +59,13 @@ from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
 from variegate.ground_set import GroundSetError, check_error_costs
 from variegate.linalg.determinants import (
-    DOUBTFUL_PIVOT,
     NotPositiveDefiniteError,
     log_det_and_inverse,
     split_scale,
 )
 from variegate.linalg.limits import STACK_LIMIT
 from variegate.linalg.psd import check_semidefinite, check_symmetric
+from variegate.linalg.tolerances import DOUBTFUL_PIVOT
 from variegate.subsets import as_indicator, as_members
 
 __all__ = ["LargeMarginLoss", "LossTerms", "Targets", "large_margin_loss"]

@@ -18,15 +18,7 @@ from scipy.linalg import lapack, qr, solve_triangular
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.limits import STACK_LIMIT
-
-#: A squared residual below this share of the item's own diagonal is rounding error:
-#: the item lies in the span of those before it, and the determinant is zero.
-RANK_TOLERANCE = 1e-12
-
-#: Where no order of items can be chosen, rounding in a pivot is divided by those
-#: before it.  A share of the diagonal below the root of rounding is then in doubt, and
-#: a loss that depends on it is refused.
-DOUBTFUL_PIVOT = 1e-8
+from variegate.linalg.tolerances import RANK_TOLERANCE
 
 #: An inverse by Cholesky loses as many digits as its smallest squared pivot, as a
 #: share of the diagonal, has zeros.  Small ground sets can afford to lose none.

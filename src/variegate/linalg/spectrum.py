@@ -6,8 +6,8 @@ import numpy as np
 from scipy.linalg import eigh, lapack
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.determinants import RANK_TOLERANCE
 from variegate.linalg.repeated import fix_basis, repeated_spaces
+from variegate.linalg.tolerances import RANK_TOLERANCE
 
 #: Log-qualities that spread no further than this leave an eigenvalue of ``L`` all but
 #: a few of the digits that it has in ``S``.

@@ -14,11 +14,12 @@ import numpy as np
 from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.determinants import RANK_TOLERANCE, log_det_and_pivot
+from variegate.linalg.determinants import log_det_and_pivot
 from variegate.linalg.limits import GRADED_ITEMS, MAX_MATRIX
 from variegate.linalg.repeated import fix_basis, repeated_spaces
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors
+from variegate.linalg.tolerances import RANK_TOLERANCE
 
 #: Rows that are worked on at a time.
 _CHUNK = 16_384
