@@ -15,6 +15,7 @@ from variegate.subsets import as_members
 __all__ = [
     "GroundSet",
     "GroundSetError",
+    "ValidationError",
     "check_costs",
     "check_error_costs",
     "check_ground_sets",
@@ -277,6 +278,13 @@ class GroundSetError(ValueError):
     def at(self, position: int) -> Self:
         """Return the same problem of the ground set at another position."""
         return type(self)(position, self.problem)
+
+
+class ValidationError(GroundSetError):
+    """Something is wrong with a ground set that is only judged by."""
+
+    def __str__(self) -> str:
+        return f"validation: {super().__str__()}"
 
 
 @contextmanager
