@@ -1,54 +1,10 @@
-"""Learn, from examples of good selections, to pick relevant and diverse subsets."""
+"""Learn, from examples of good selections, to pick relevant and diverse subsets.
 
-from variegate import datasets, decoding, metrics, sampling, solvers
-from variegate._version import __version__
-from variegate.baselines import select
-from variegate.ensemble import LEnsemble
-from variegate.estimator import LargeMarginDPP
-from variegate.ground_set import GroundSet
-from variegate.kernels import (
-    FixedKernel,
-    Gaussian,
-    Kernel,
-    Kinds,
-    Linear,
-    Metric,
-    Mixture,
-    MultipleKernel,
-    Precomputed,
-    domains,
-)
-from variegate.learning.objective import large_margin_loss
-from variegate.linalg.psd import SimilarityRepairWarning, nearest_psd
-from variegate.persistence import load
-from variegate.selection import Selection
-from variegate.tuning import LargeMarginDPPCV
+Names are listed in ``__init__.pyi`` and imported at first use, as SPEC 1 says; only
+NumPy, which all of them need, is imported at once.
+"""
 
-__all__ = [
-    "FixedKernel",
-    "Gaussian",
-    "GroundSet",
-    "Kernel",
-    "Kinds",
-    "LEnsemble",
-    "LargeMarginDPP",
-    "LargeMarginDPPCV",
-    "Linear",
-    "Metric",
-    "Mixture",
-    "MultipleKernel",
-    "Precomputed",
-    "Selection",
-    "SimilarityRepairWarning",
-    "__version__",
-    "datasets",
-    "decoding",
-    "domains",
-    "large_margin_loss",
-    "load",
-    "metrics",
-    "nearest_psd",
-    "sampling",
-    "select",
-    "solvers",
-]
+import lazy_loader as _lazy
+import numpy as _numpy  # noqa: F401
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

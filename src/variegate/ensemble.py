@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate._validation import check_real
-from variegate.decoding import Constraint, Decoder, as_decoder
+from variegate.decoding.base import Constraint
 from variegate.linalg.coins import law_of_heads
 from variegate.linalg.limits import MATRIX_ITEMS
 from variegate.linalg.psd import check_semidefinite, check_symmetric
@@ -18,6 +18,9 @@ from variegate.linalg.representations.factored import refuse_large_matrix
 from variegate.sampling import sample_spectral, sample_spectral_k
 from variegate.selection import Selection
 from variegate.subsets import as_members
+
+if TYPE_CHECKING:
+    from variegate.decoding import Decoder
 
 __all__ = ["LEnsemble"]
 
@@ -277,6 +280,8 @@ class LEnsemble:
         -------
         Selection
         """
+        from variegate.decoding import as_decoder
+
         decoder = as_decoder(method)
         constraint = Constraint.of(len(self), k, budget, costs)
         return decoder(self, constraint, generator(random_state))

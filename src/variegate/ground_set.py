@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_real
@@ -16,6 +15,7 @@ from variegate.subsets import as_members
 __all__ = [
     "GroundSet",
     "GroundSetError",
+    "ValidationError",
     "check_costs",
     "check_error_costs",
     "check_ground_sets",
@@ -195,6 +195,8 @@ def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
 
 def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
     """Return ``values`` as a read-only float matrix, never touching the original."""
+    from scipy import sparse
+
     if sparse.issparse(values):
         if not allow_sparse:
             raise ValueError(f"{label} must be a dense array; use .toarray() on it")
@@ -276,6 +278,13 @@ class GroundSetError(ValueError):
     def at(self, position: int) -> Self:
         """Return the same problem of the ground set at another position."""
         return type(self)(position, self.problem)
+
+
+class ValidationError(GroundSetError):
+    """Something is wrong with a ground set that is only judged by."""
+
+    def __str__(self) -> str:
+        return f"validation: {super().__str__()}"
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from variegate._typing import (
     RandomState,
     SubsetLike,
 )
-from variegate.linalg.representations import Representation
+
+if TYPE_CHECKING:
+    from variegate.linalg.representations import Representation
 
 __all__ = ["Ensemble", "Selection", "Subsets", "refuse_fewer"]
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.estimator import DPPEstimator
+
+if TYPE_CHECKING:
+    from variegate.estimator import DPPEstimator
 
 __all__ = ["best_by_quality"]
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from variegate.cli.progress import Progress, Show, Stage
 from variegate.partitions.engine import unwatched
-from variegate.partitions.problem import Sums
 from variegate.report.words import count
 
 if TYPE_CHECKING:
@@ -52,6 +51,8 @@ class WatchedEngine:
         add: Callable[[R, R], R],
     ) -> R:
         """Return what the engine does, and look at the clock."""
+        from variegate.partitions.problem import Sums
+
         started = time.monotonic()
         total = self._engine.tree_sum(function, items, add)
         if isinstance(total, Sums):  # of losses, over so many groups

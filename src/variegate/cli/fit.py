@@ -12,8 +12,8 @@ import click
 from variegate.application.table_defaults import (
     EMPTY_GROUPS,
     KERNELS,
+    LAM,
     MISSING,
-    default_estimator,
 )
 from variegate.cli.cluster_options import (
     Cluster,
@@ -60,7 +60,6 @@ _COLUMNS = (
     "cost",
 )  # fmt: skip
 
-_DEFAULT = default_estimator()
 #: Options that are for a cluster only, and those that it has no use for.
 _ON_CLUSTER = ("checkpoint", "first_passes", "worker_cache")
 _AT_HOME = {
@@ -98,7 +97,7 @@ _SHARE = Number(min=0.0, max=1.0, min_open=True, max_open=True)
 @click.option(
     "--lam",
     type=Number(min=0.0),
-    help=f"Weight of the margin; 0 is maximum likelihood.  [default: {_DEFAULT.lam:g}]",
+    help=f"Weight of the margin; 0 is maximum likelihood.  [default: {LAM:g}]",
 )
 @click.option(
     "--omega",

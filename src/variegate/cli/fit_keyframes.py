@@ -18,10 +18,7 @@ from variegate.cli.paths import FORCE, PATH, refuse_existing, refuse_to_replace
 from variegate.cli.progress import progress_bar
 from variegate.cli.results import say, say_written
 from variegate.cli.video_options import every_option, need_opencv
-from variegate.video import KeyframePicker, read_picks
-from variegate.video.candidates import EVERY
-from variegate.video.reading import TruncatedVideoWarning, promised_duration
-from variegate.video.training import REACH
+from variegate.video.reading import EVERY, TruncatedVideoWarning, promised_duration
 
 
 @click.command(
@@ -32,10 +29,10 @@ from variegate.video.training import REACH
 @click.argument("folder", type=PATH)
 @click.argument("picks", type=PATH)
 @OUT
-@lam_option(KeyframePicker)
+@lam_option(6.0)
 @omega_option("frame", "keyframes")
 @every_option(default=EVERY, show_default=True)
-@max_iter_option(KeyframePicker)
+@max_iter_option(1000)
 @FORCE
 def fit_keyframes(
     folder: Path, picks: Path, out: Path, every: float, force: bool, **parameters: Any
@@ -46,6 +43,8 @@ def fit_keyframes(
     "time", in seconds or as m:ss, and perhaps "user".  A keyframes.csv will do, once
     its rows are corrected.
     """
+    from variegate.video import KeyframePicker, read_picks
+
     need_opencv()
     videos = read_picks(picks, folder)
     refuse_to_replace(out, "-o", [picks, *(video.path for video in videos)])
@@ -62,6 +61,8 @@ def fit_keyframes(
 
 
 def _note_lost(count: int) -> None:
+    from variegate.video.training import REACH
+
     if count:
         what, were = ("picks are", "were") if count > 1 else ("pick is", "was")
         note(

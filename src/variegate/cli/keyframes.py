@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,15 +30,15 @@ from variegate.cli.paths import MODEL, PATH
 from variegate.cli.progress import video_progress
 from variegate.cli.results import Interrupted, echo_json, json_option, say
 from variegate.cli.video_options import every_option, need_opencv
-from variegate.video import KeyframePicker, VideoSummary
 from variegate.video.reading import (
     TruncatedVideoWarning,
     VideoError,
     promised_duration,
 )
-from variegate.video.report import html_report
-from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
 from variegate.video.times import time_label
+
+if TYPE_CHECKING:
+    from variegate.video import VideoSummary
 
 _JPEG_QUALITY = 92
 
@@ -134,7 +134,9 @@ def keyframes(
     if not run.force:
         refuse_results(folders)
     with made_folders(folders):
-        picker = video.load_default() if model is None else KeyframePicker.load(model)
+        picker = (
+            video.load_default() if model is None else video.KeyframePicker.load(model)
+        )
         # Said once, what every video would fail by.
         picker.family_.resolve(omega, picker.default_omega)
         pick = partial(
@@ -234,6 +236,9 @@ class _Run:
         self, job: Job, summary: VideoSummary, report: Mapping[str, Any]
     ) -> dict[str, bytes]:
         """Return the files to write by name, the table last."""
+        from variegate.video.report import html_report
+        from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
+
         contents: dict[str, bytes] = {}
         for row, keyframe in zip(report["keyframes"], summary.keyframes, strict=True):
             if row["file"].lower().endswith(".png"):

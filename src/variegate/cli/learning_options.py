@@ -1,9 +1,8 @@
-"""Options of commands that learn: their defaults and choices are the estimator's."""
+"""Options of commands that learn, each for a parameter of an estimator."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from inspect import signature
 from typing import Any
 
 import click
@@ -21,31 +20,34 @@ OUT = output_option(
 
 
 def parameter(
-    estimator: type, name: str, choices: Iterable[str] | None = None, **settings: Any
+    name: str, default: Any, choices: Iterable[str] | None = None, **settings: Any
 ) -> _Decorator:
-    """Return the option for a parameter of an estimator, with its default."""
+    """Return the option for a parameter of an estimator, with its default.
+
+    The default and the choices are written again rather than read from the estimator,
+    which takes long to import; a test compares them.
+    """
     if choices is not None:
         settings["type"] = click.Choice(list(choices))
-    default = signature(estimator).parameters[name].default
     option = f"--{name.replace('_', '-')}"
     return click.option(option, name, default=default, show_default=True, **settings)
 
 
-def lam_option(estimator: type) -> _Decorator:
+def lam_option(default: float) -> _Decorator:
     """Return the option for the weight of the margin."""
     return parameter(
-        estimator,
         "lam",
+        default,
         type=Number(min=0.0),
         help="Weight of the margin; 0 is maximum likelihood.",
     )
 
 
-def max_iter_option(estimator: type) -> _Decorator:
+def max_iter_option(default: int) -> _Decorator:
     """Return the option for the most iterations."""
     return parameter(
-        estimator,
         "max_iter",
+        default,
         type=click.IntRange(min=1),
         help="When to stop learning at the latest.",
     )

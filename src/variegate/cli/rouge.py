@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,8 +15,9 @@ from variegate.cli.paths import FILE, encoding_option
 from variegate.cli.results import echo_json, json_option, say
 from variegate.cli.values import parsed
 from variegate.report.terminal import columns
-from variegate.text.rouge import Rouge, Score, mean_scores, read_exceptions
-from variegate.text.rouge.tokens import mostly_beyond_ascii
+
+if TYPE_CHECKING:
+    from variegate.text.rouge import Rouge, Score
 
 
 @parsed
@@ -116,6 +117,8 @@ def rouge(
     **settings: Any,
 ) -> None:
     """Score summaries of one topic as ROUGE-1.5.5 does."""
+    from variegate.text.rouge import Rouge, mean_scores, read_exceptions
+
     scorer = Rouge(
         exceptions=None if wordnet is None else read_exceptions(wordnet),
         references="best" if best else "average",
@@ -142,6 +145,8 @@ def _notes(
     scorer: Rouge, references: Mapping[Path, str], wordnet: Path | None
 ) -> Iterator[str]:
     """Yield what a user may not expect of the scores."""
+    from variegate.text.rouge.tokens import mostly_beyond_ascii
+
     if scorer.stem and wordnet is None:
         yield (
             "plain Porter stems; irregular forms differ from ROUGE-1.5.5, which looks "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,20 +30,18 @@ from variegate.cli.paths import (
 from variegate.cli.progress import progress_bar
 from variegate.cli.results import echo_json, json_option, say, say_written
 from variegate.cli.values import parsed
-from variegate.text import Budget, Document, Summarizer
-from variegate.text.languages import as_language, other_language
-from variegate.text.markup import HTML_READER
-from variegate.text.quality import FEATURE_SETS
-from variegate.text.readers import read_clusters, read_documents
-from variegate.text.report import html_report
-from variegate.text.summarizer import SIMILARITIES
 
-_budget = parsed(lambda value: str(Budget.parse(value)))
+if TYPE_CHECKING:
+    from variegate.text import Document
+
+_budget = parsed(lambda value: str(text.Budget.parse(value)))
 
 
 @parsed
 def _language(value: str) -> str:
     """Return the name of a language, "none", or the name of one without word lists."""
+    from variegate.text.languages import as_language, other_language
+
     if value.strip().lower() == "none":
         return "none"
     other = other_language(value)
@@ -62,6 +60,8 @@ def _say_without_lists(other: str | None) -> None:
 
 def _say_readers(documents: Sequence[Document]) -> None:
     """Name the reader of pages that was only the second choice."""
+    from variegate.text.markup import HTML_READER
+
     simple = [one for one in documents if one.reader.startswith(HTML_READER)]
     if simple:
         which = simple[0].id if len(simple) == 1 else f"{len(simple)} pages"
@@ -117,6 +117,9 @@ def summarize(
     is also read where no file is named.  All of them together give one summary, a
     sentence a line.
     """
+    from variegate.text.languages import other_language
+    from variegate.text.report import html_report
+
     if not files:
         if sys.stdin is None or sys.stdin.isatty():
             raise click.UsageError(
@@ -125,13 +128,13 @@ def summarize(
             )
         files = ("-",)
     other = None if language is None else other_language(language)
-    documents = read_documents(files, encoding)
+    documents = text.read_documents(files, encoding)
     sources = [document.id for document in documents]
     refuse_to_replace(
         html, "--html", sources if model is None else [*sources, str(model)]
     )
     refuse_existing(force, html)
-    summarizer = text.load_default() if model is None else Summarizer.load(model)
+    summarizer = text.load_default() if model is None else text.Summarizer.load(model)
     known = language if other is None else "none"
     summary = summarizer.summarize(documents, budget, omega, known)
     _say_without_lists(other)
@@ -161,27 +164,27 @@ def _title(documents: Sequence[Document]) -> str:
 @click.argument("data", type=click.Path(path_type=Path))
 @OUT
 @parameter(
-    Summarizer,
     "budget",
+    "250w",
     callback=_budget,
     metavar="N[cwsb]",
     help="How long the summaries to learn from are, as for summarize.",
 )
-@lam_option(Summarizer)
+@lam_option(1.0)
 @omega_option("sentence", "summarize")
 @parameter(
-    Summarizer,
     "similarity",
-    SIMILARITIES,
+    "mkr",
+    ("mkr", "cos"),
     help="A learned mixture of kernels, or the cosine.",
 )
 @parameter(
-    Summarizer,
     "features",
-    sorted(FEATURE_SETS),
+    "full",
+    ("full", "paper"),
     help="What is known of a sentence: all there is, or what the paper has.",
 )
-@max_iter_option(Summarizer)
+@max_iter_option(200)
 @encoding_option(help="Encoding of DATA.")
 @FORCE
 def fit_summarizer(
@@ -194,8 +197,8 @@ def fit_summarizer(
     """
     refuse_existing(force, out)
     refuse_to_replace(out, "-o", [data])
-    clusters = read_clusters(data, encoding=encoding)
-    summarizer = Summarizer(**parameters)
+    clusters = text.read_clusters(data, encoding=encoding)
+    summarizer = text.Summarizer(**parameters)
     with notes(), progress_bar("fitting") as progress:
         summarizer.fit(clusters, progress=progress)
         summarizer.save(out)

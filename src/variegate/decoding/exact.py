@@ -12,9 +12,10 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_number
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
-from variegate.linalg.determinants import RANK_TOLERANCE, log_principal_minors
+from variegate.linalg.determinants import log_principal_minors
 from variegate.linalg.limits import EXACT_ITEMS, TABLED_ITEMS
 from variegate.linalg.representations import Dense, Factored, Graded, Representation
+from variegate.linalg.tolerances import RANK_TOLERANCE
 from variegate.selection import Selection
 
 #: Beyond this the square of an entry of L may overflow.

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
-from scipy.optimize import minimize
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count
@@ -107,6 +106,7 @@ class Relaxed:
 
     def _climb(self, kernel: Dense, ceiling: FloatArray) -> tuple[FloatArray, bool]:
         """Return a local maximum below ``ceiling`` and whether the climb was ended."""
+        from scipy.optimize import minimize
 
         def negative(x: FloatArray) -> tuple[float, FloatArray]:
             value, gradient = softmax_extension(kernel, x)

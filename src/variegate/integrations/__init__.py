@@ -15,15 +15,6 @@ extra           class                         module
 ==============  ============================  =========================================
 """
 
-from variegate.integrations.candidates import Candidates, Found, count_words
-from variegate.integrations.core import ContextSelector, ContextWarning
-from variegate.integrations.learned import training_table
+import lazy_loader as _lazy
 
-__all__ = [
-    "Candidates",
-    "ContextSelector",
-    "ContextWarning",
-    "Found",
-    "count_words",
-    "training_table",
-]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

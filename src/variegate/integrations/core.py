@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from variegate.integrations.candidates import (
     count_words,
     gather,
 )
-from variegate.integrations.learned import LearnedChooser, as_chooser
+
+if TYPE_CHECKING:
+    from variegate.integrations.learned import LearnedChooser
 
 __all__ = ["ContextSelector", "ContextWarning"]
 
@@ -229,6 +231,8 @@ class ContextSelector:
 
     @cached_property
     def _learned(self) -> LearnedChooser:
+        from variegate.integrations.learned import as_chooser
+
         return as_chooser(self.model)
 
     def _warn(self, n_found: int, k: int | None, tokens: FloatArray) -> None:

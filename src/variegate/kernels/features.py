@@ -23,7 +23,6 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import euclidean_distances
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count
@@ -139,6 +138,8 @@ _MAPS: dict[str, type[Fourier] | type[Nystroem]] = {
 
 def _squared_distances_to(rows: Any, landmarks: FloatArray) -> FloatArray:
     if sparse.issparse(rows):
+        from sklearn.metrics.pairwise import euclidean_distances  # slow to import
+
         return np.asarray(euclidean_distances(rows, landmarks, squared=True))
     return np.asarray(cdist(rows, landmarks, "sqeuclidean"))
 

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import euclidean_distances
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_flag, check_number
@@ -180,11 +179,11 @@ def squared_distances(features: Any) -> FloatArray:
     Near-duplicates decide determinants, so small distances must not drown in the
     rounding of large norms: differences are taken directly where that is affordable.
     """
-    if sparse.issparse(features):
-        if features.shape[1] > DIRECT_FEATURES:
-            return np.asarray(euclidean_distances(features, squared=True))
-        features = features.toarray()
     if features.shape[1] <= DIRECT_FEATURES:
-        return np.asarray(cdist(features, features, "sqeuclidean"))
-    centred = features - features.mean(axis=0)
-    return np.asarray(euclidean_distances(centred, squared=True))
+        dense = features.toarray() if sparse.issparse(features) else features
+        return np.asarray(cdist(dense, dense, "sqeuclidean"))
+    from sklearn.metrics.pairwise import euclidean_distances  # slow to import
+
+    if not sparse.issparse(features):
+        features = features - features.mean(axis=0)
+    return np.asarray(euclidean_distances(features, squared=True))

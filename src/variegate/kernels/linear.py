@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet
@@ -40,7 +41,7 @@ class Linear(FixedKernel):
         """Return ``Φ Φᵀ``."""
         features = ground_set.features(self.block)
         if self.normalize:
-            features = normalize(features)
+            features = _unit_rows(features)
         with np.errstate(over="ignore", invalid="ignore"):  # judged in prepare
             product = features @ features.T
         return product.toarray() if sparse.issparse(product) else np.asarray(product)
@@ -55,5 +56,12 @@ class Linear(FixedKernel):
         ):
             return None
         if self.normalize:
-            features = normalize(features)
+            features = _unit_rows(features)
         return [features.toarray() if sparse.issparse(features) else features]
+
+
+def _unit_rows(features: Any) -> Any:
+    """Return rows scaled to unit length; those of zeros stay."""
+    from sklearn.preprocessing import normalize  # slow to import, seldom needed
+
+    return normalize(features)

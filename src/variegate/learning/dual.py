@@ -56,11 +56,8 @@ from variegate.learning.objective import (
     Targets,
     ZeroProbabilityError,
 )
-from variegate.linalg.determinants import (
-    DOUBTFUL_PIVOT,
-    NotPositiveDefiniteError,
-    log_det_and_inverse,
-)
+from variegate.linalg.determinants import NotPositiveDefiniteError, log_det_and_inverse
+from variegate.linalg.tolerances import DOUBTFUL_PIVOT
 
 __all__ = ["DualPoint", "DualTerms", "check_target", "dual_loss", "marginals"]
 

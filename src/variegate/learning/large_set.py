@@ -17,8 +17,9 @@ from variegate._typing import FloatArray, IntArray
 from variegate.compiled import dense
 from variegate.learning.objective import LargeMarginLoss
 from variegate.linalg import lapack
-from variegate.linalg.determinants import DOUBTFUL_PIVOT, NotPositiveDefiniteError
+from variegate.linalg.determinants import NotPositiveDefiniteError
 from variegate.linalg.scratch import scratch
+from variegate.linalg.tolerances import DOUBTFUL_PIVOT
 from variegate.subsets import as_indicator
 
 __all__ = ["large_set_loss"]

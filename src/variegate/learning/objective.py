@@ -59,7 +59,6 @@ from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
 from variegate.ground_set import GroundSetError, check_error_costs
 from variegate.linalg.determinants import (
-    DOUBTFUL_PIVOT,
     NotPositiveDefiniteError,
     Resolvent,
     log_det_and_inverse,
@@ -67,6 +66,7 @@ from variegate.linalg.determinants import (
 )
 from variegate.linalg.limits import COMPILED_ENTRIES, STACK_LIMIT
 from variegate.linalg.psd import check_semidefinite, check_symmetric
+from variegate.linalg.tolerances import DOUBTFUL_PIVOT
 from variegate.subsets import as_indicator, as_members
 
 __all__ = ["LargeMarginLoss", "LossTerms", "Targets", "large_margin_loss"]

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from variegate._typing import FloatArray
-from variegate.ground_set import GroundSet, GroundSetError, renumbering
+from variegate.ground_set import GroundSet, GroundSetError, ValidationError, renumbering
 from variegate.kernels import Kernel
 from variegate.learning.coordinates import (
     feature_center,
@@ -32,20 +32,13 @@ from variegate.streaming import Example, Examples, ListedExamples
 if TYPE_CHECKING:
     from variegate.learning.device.problem import DeviceProblem
 
-__all__ = ["StreamedProblem", "ValidationError", "fingerprint", "judging"]
+__all__ = ["StreamedProblem", "fingerprint", "judging"]
 
 #: Ground sets from the head of a stream that bandwidths and the mean of the features
 #: are taken from.
 N_SAMPLE = 1000
 #: Fewer of them, where their features take more bytes than this.
 _SAMPLE_BYTES = 2**26
-
-
-class ValidationError(GroundSetError):
-    """Something is wrong with a ground set that is only judged by."""
-
-    def __str__(self) -> str:
-        return f"validation: {super().__str__()}"
 
 
 def _head(stream: Iterator[Example]) -> Iterator[Example]:

@@ -20,11 +20,6 @@ from variegate._typing import FloatArray, IntArray
 from variegate.linalg.limits import COMPILED_PIVOTS, STACK_LIMIT
 from variegate.linalg.tolerances import RANK_TOLERANCE
 
-#: Where no order of items can be chosen, rounding in a pivot is divided by those
-#: before it.  A share of the diagonal below the root of rounding is then in doubt, and
-#: a loss that depends on it is refused.
-DOUBTFUL_PIVOT = 1e-8
-
 #: An inverse by Cholesky loses as many digits as its smallest squared pivot, as a
 #: share of the diagonal, has zeros.  Small ground sets can afford to lose none.
 _SMALL = 256
@@ -232,9 +227,7 @@ def pivoted_cholesky(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     if n >= COMPILED_PIVOTS:
         from variegate.compiled import pivoted
 
-        rank = pivoted.pivoted_cholesky(
-            S, log_scale, RANK_TOLERANCE, _ROUNDING, factor
-        )
+        rank = pivoted.pivoted_cholesky(S, log_scale, RANK_TOLERANCE, _ROUNDING, factor)
         return factor[:, :rank]
     residual, weights = np.diagonal(S).copy(), np.zeros((n, n))
     for rank in range(n):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import eigh, lapack
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.determinants import pivoted_cholesky
 from variegate.linalg.repeated import fix_basis, repeated_spaces
 
 #: Log-qualities that spread no further than this leave an eigenvalue of ``L`` all but

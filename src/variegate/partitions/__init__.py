@@ -16,30 +16,6 @@ A :class:`Source` says how partitions are read, such as :class:`PairShards`, and
 :class:`PartitionedExamples` is what ``LargeMarginDPP.fit`` takes.
 """
 
-from variegate.partitions.cache import Limits
-from variegate.partitions.engine import Engine, Serial
-from variegate.partitions.examples import PartitionedExamples
-from variegate.partitions.journal import Journal
-from variegate.partitions.partition import (
-    Partition,
-    PartitionChangedError,
-    PartitionError,
-    UnreadablePartitionError,
-)
-from variegate.partitions.shards import PairShards
-from variegate.partitions.source import Reader, Source
+import lazy_loader as _lazy
 
-__all__ = [
-    "Engine",
-    "Journal",
-    "Limits",
-    "PairShards",
-    "Partition",
-    "PartitionChangedError",
-    "PartitionError",
-    "PartitionedExamples",
-    "Reader",
-    "Serial",
-    "Source",
-    "UnreadablePartitionError",
-]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -15,8 +15,8 @@ import numpy as np
 from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState
 from variegate._validation import check_count
-from variegate.linalg.determinants import RANK_TOLERANCE
 from variegate.linalg.representations import Dense, Factored, Graded
+from variegate.linalg.tolerances import RANK_TOLERANCE
 from variegate.selection import Ensemble, refuse_fewer
 
 __all__ = ["ChainSamples", "sample_chain"]

@@ -7,8 +7,6 @@ Groups are learned from (:mod:`~variegate.tables.training`), chosen from
 (:mod:`~variegate.tables.choosing`) and judged by (:mod:`~variegate.tables.evaluation`).
 """
 
-from __future__ import annotations
-
 try:
     import narwhals as _narwhals
     import pyarrow as _pyarrow
@@ -17,36 +15,8 @@ except ImportError as error:
         f"tables need pyarrow and narwhals ({error}): pip install 'variegate[tables]'"
     ) from error
 
-from variegate.tables.columns import Columns
-from variegate.tables.folder.files import FolderTable
-from variegate.tables.folder.gather import Gathered, gather
-from variegate.tables.folder.judging import FolderEvaluation, evaluate_folder
-from variegate.tables.folder.learning import learn_folder
-from variegate.tables.folder.selecting import FolderSelection, select_folder
-from variegate.tables.output import write_table
-from variegate.tables.reading import TableFile, TableFileError
-from variegate.tables.sample import make_table
-from variegate.tables.selector import TableSelector
-from variegate.tables.table import TableError
-from variegate.tables.untrained import select_untrained
+import lazy_loader as _lazy
 
-__all__ = [
-    "Columns",
-    "FolderEvaluation",
-    "FolderSelection",
-    "FolderTable",
-    "Gathered",
-    "TableError",
-    "TableFile",
-    "TableFileError",
-    "TableSelector",
-    "evaluate_folder",
-    "gather",
-    "learn_folder",
-    "make_table",
-    "select_folder",
-    "select_untrained",
-    "write_table",
-]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
 
 del _narwhals, _pyarrow

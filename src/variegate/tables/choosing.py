@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,13 +15,16 @@ from threadpoolctl import threadpool_limits
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.candidates import best_by_quality
 from variegate.baselines.ordering import Ordering
-from variegate.decoding import Constraint, Decoder
+from variegate.decoding import Constraint
 from variegate.decoding.ranking import ranked
-from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.selection import Selection
 from variegate.tables.groups import Group, in_rows
 from variegate.tables.table import TableError
+
+if TYPE_CHECKING:
+    from variegate.decoding import Decoder
+    from variegate.estimator import LargeMarginDPP
 
 __all__ = [
     "ByMethod",

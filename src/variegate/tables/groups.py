@@ -26,8 +26,7 @@ import numpy as np
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.application.refusal import Setting
 from variegate.application.table_defaults import MEMORY
-from variegate.ground_set import GroundSet, GroundSetError
-from variegate.learning.streamed_problem import ValidationError
+from variegate.ground_set import GroundSet, GroundSetError, ValidationError
 from variegate.tables.cells import Batch, Cells, batches
 from variegate.tables.encoding import Encoding
 from variegate.tables.survey import Survey, flags_of

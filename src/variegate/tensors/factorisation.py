@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from variegate.linalg.determinants import DOUBTFUL_PIVOT, RANK_TOLERANCE
+from variegate.linalg.tolerances import DOUBTFUL_PIVOT, RANK_TOLERANCE
 
 __all__ = [
     "doubtful_pivot",

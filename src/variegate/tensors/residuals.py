@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from variegate.linalg.determinants import RANK_TOLERANCE
+from variegate.linalg.tolerances import RANK_TOLERANCE
 
 __all__ = ["DenseResiduals", "FactoredResiduals", "Residuals"]
 

@@ -9,7 +9,7 @@ from os import PathLike
 import numpy as np
 
 from variegate.video.description import Description, describe
-from variegate.video.reading import Frame
+from variegate.video.reading import EVERY, Frame
 from variegate.video.screening import Decision, Screening, screen
 from variegate.video.shots import Reel, Shot, shot_at
 from variegate.video.stretches import (
@@ -19,10 +19,7 @@ from variegate.video.stretches import (
 )
 from variegate.video.view import VideoView
 
-__all__ = ["EVERY", "MAX_CANDIDATES", "ReadVideo", "read_candidates"]
-
-#: Seconds between the frames that are looked at, where nobody says.
-EVERY = 0.5
+__all__ = ["MAX_CANDIDATES", "ReadVideo", "read_candidates"]
 
 #: Of more stretches than this, neighbours are merged.
 MAX_CANDIDATES = 1000

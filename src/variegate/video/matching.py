@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from variegate._typing import BoolArray, FloatArray
 
@@ -34,6 +32,9 @@ def n_matches(alike: BoolArray, matching: Matching = "maximum") -> int:
         that is alike and still free, which can leave pairs unformed.
     """
     if matching == "maximum":
+        from scipy import sparse
+        from scipy.sparse.csgraph import maximum_bipartite_matching
+
         graph = sparse.csr_array(alike)
         return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
     if matching != "vsumm":

@@ -23,10 +23,11 @@ from variegate.model_format import POSITIVE
 from variegate.schema import Anything, MapOf, Shape
 from variegate.tuning.family import OmegaFamily, as_omegas
 from variegate.video.amount import Amount
-from variegate.video.candidates import EVERY, read_candidates
+from variegate.video.candidates import read_candidates
 from variegate.video.choosing import Choice, choose_frames
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
+from variegate.video.reading import EVERY
 from variegate.video.screening import Screening
 from variegate.video.settings import check_settings, choosing_settings
 from variegate.video.sharpest import sharpest_frames

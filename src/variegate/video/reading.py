@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import cv2
 
 __all__ = [
+    "EVERY",
     "EVERY_FRAME",
     "VIDEO_SUFFIXES",
     "Frame",
@@ -37,6 +38,9 @@ VIDEO_SUFFIXES = (
 
 #: Seconds by which a time may miss a multiple: containers round to milliseconds.
 _ROUNDING = 0.0005
+
+#: Seconds between the frames that are looked at by default.
+EVERY = 0.5
 
 #: The shortest step in seconds; it already takes every frame of an ordinary video.
 EVERY_FRAME = 0.001

@@ -18,10 +18,10 @@ from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.determinants import normalizer_of_rows, pivoted_cholesky
-from variegate.linalg.volume import log_volume
 from variegate.linalg.repeated import fix_basis, repeated_spaces
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors, graded_eigenpairs
+from variegate.linalg.volume import log_volume
 
 #: A set is impossible where the least of its squared residuals is at most this.  Far
 #: below the residuals of pivots, so that what is given up is a negligible share of

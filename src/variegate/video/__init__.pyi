@@ -1,0 +1,23 @@
+from .evaluation import KeyframeScore, evaluate_keyframes
+from .hue import hue_histogram
+from .picker import KeyframePicker, load_default
+from .picks import PickedVideo, read_picks
+from .reading import Frame, read_frames
+from .screening import Screening
+from .summary import Candidate, Keyframe, VideoSummary
+
+__all__ = [
+    "Candidate",
+    "Frame",
+    "Keyframe",
+    "KeyframePicker",
+    "KeyframeScore",
+    "PickedVideo",
+    "Screening",
+    "VideoSummary",
+    "evaluate_keyframes",
+    "hue_histogram",
+    "load_default",
+    "read_frames",
+    "read_picks",
+]
