@@ -13,20 +13,30 @@ TORCH   ?= torch==2.13.0
 # The studio's page is tried in the Chromium that is installed; none is downloaded.
 BROWSER := .venv-browser
 OUT    ?= out
+# Markers of pyproject.toml; each has a target of its own, and 'make test' leaves it out.
+MARKERS := cluster docs faults fuzz paper
 
-.PHONY: demo test test-slow test-versions test-integrations test-torch test-cluster test-gpu test-browser which lint format bench docs pictures wheel clean
+.PHONY: demo test test-all test-slow test-versions test-integrations test-torch test-gpu test-browser which lint format bench docs pictures wheel clean $(MARKERS:%=test-%)
 
 demo: $(READY)  ## the paper's synthetic experiment in about three minutes: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
 
 # One BLAS thread a test process: more only fight over the cores.  Half as many processes
-# again as cores, since some tests wait for what they have killed.
-test: which lint  ## lint, types, and every test but the slow ones
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --dist worksteal \
-	    -n $$($(BIN)/python -c 'import os; print(max(1, os.cpu_count() * 3 // 2))')
+# again as cores, since some tests wait for a process that they have killed.
+PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --dist worksteal \
+    -n $$($(BIN)/python -c 'import os; print(max(1, os.cpu_count() * 3 // 2))')
+test: which lint  ## lint, types, and every test without a marker
+	$(PYTEST) --durations=60 -m "not slow $(MARKERS:%=and not %)"
 
-test-slow: $(READY)  ## the checks that take minutes
+$(MARKERS:%=test-%): test-%: $(READY)  ## the tests with this marker
+	$(PYTEST) --durations=60 -m "$* and not slow" $$(grep -rl --include=*.py 'mark\.$*' tests)
+
+test-slow: $(READY)  ## the checks that take minutes, and 50 random kills of a cluster
 	$(BIN)/python -m pytest -m slow
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/cluster_faults.py --runs 50 \
+	    --out $(OUT)/cluster-faults
+
+test-all: test $(MARKERS:%=test-%) test-browser test-integrations test-torch test-slow
 
 test-versions: $(READY)  ## the tests on every Python, with the least and the newest versions
 	$(BIN)/python scripts/versions.py
@@ -37,11 +47,6 @@ test-integrations: $(FRAMEWORKS)/.ready  ## pipelines of Haystack, LangChain and
 test-torch: $(PYTORCH)/.ready  ## what is made with PyTorch, on the CPU
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PYTORCH)/bin/python -m pytest -n auto \
 	    -m "not slow" tests/pytorch
-
-test-cluster: $(READY)  ## faults of a Dask cluster that take minutes, and 50 random kills
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/dask_cluster
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/cluster_faults.py --runs 50 \
-	    --out $(OUT)/cluster-faults
 
 # On a machine with a GPU, by a Python that has PyTorch for it.
 test-gpu:  ## the same on a GPU

@@ -22,6 +22,8 @@ from variegate.benchmarks import (
 from variegate.benchmarks.competitors import check_agreement
 from variegate.benchmarks.report import plot, table
 
+pytestmark = pytest.mark.paper
+
 EFFORT = timing.Effort(2, 0.0)
 INSTANCES = {
     "one large, learned": lambda: instances.one_large(40, True),

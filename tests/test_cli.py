@@ -159,6 +159,7 @@ INTERRUPTIBLE = (
 )
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     "experiment",
     [
@@ -189,6 +190,7 @@ def test_an_interrupted_experiment_says_that_it_can_go_on(experiment, tmp_path):
     )
 
 
+@pytest.mark.faults
 def test_an_interrupt_of_what_cannot_go_on(tmp_path):
     code = (
         "from variegate.cli.app import app, run\n"

@@ -135,6 +135,7 @@ def test_data_that_is_not_there(call, tmp_path):
     assert fails(call("studio", tmp_path / "nothing.csv"), "nothing.csv")
 
 
+@pytest.mark.faults
 def test_another_host_says_what_it_means(person, table, tmp_path):
     one = person(table, *COLUMNS, "--host", "0.0.0.0")
     status, _, messages = one.leave()

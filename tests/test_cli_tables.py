@@ -153,6 +153,7 @@ def test_every_format_gives_the_same(variegate):
     assert all(other == chosen[0] for other in chosen)
 
 
+@pytest.mark.faults
 def test_in_processes_of_their_own(samples, tmp_path):
     steps = [
         ["fit", samples / "train.csv", *QUICK, "-o", "model.json", "--json"],
@@ -926,6 +927,7 @@ def started_selection(samples, folder):
     return started
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without names")
 def test_a_killed_selection_leaves_nothing(samples, tmp_path):
     started = started_selection(samples, tmp_path / "out")
@@ -935,6 +937,7 @@ def test_a_killed_selection_leaves_nothing(samples, tmp_path):
     assert names_in(tmp_path / "out") == []
 
 
+@pytest.mark.faults
 def test_an_interrupted_selection(samples, tmp_path):
     started = started_selection(samples, tmp_path / "out")
     status, output, messages = interrupt(started)
@@ -943,6 +946,7 @@ def test_an_interrupted_selection(samples, tmp_path):
     assert names_in(tmp_path / "out") == []
 
 
+@pytest.mark.faults
 def test_an_interrupted_fit(samples, tmp_path):
     # In the middle of learning, as Ctrl-C does it.
     code = (

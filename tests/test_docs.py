@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import pkgutil
 import re
 import sys
 from pathlib import Path
@@ -17,11 +16,14 @@ sys.path.insert(0, str(ROOT / "docs"))
 pages = importlib.import_module("pages")
 
 PAGES = pages.pages()
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(vg.__path__, "variegate.")
-    if ".cli" not in module.name
-]
+
+
+def modules_with_examples():
+    root = Path(vg.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        if ">>>" in path.read_text():
+            place = path.relative_to(root.parent).with_suffix("")
+            yield ".".join(place.parts).removesuffix(".__init__")
 
 
 def place(page):
@@ -45,7 +47,7 @@ ON_SMALLER_TABLES = {"docs/start.md": 40, "docs/tables.md": 40}
 
 def with_examples():
     for page in PAGES:
-        marks = pytest.mark.slow if place(page) in LONG else ()
+        marks = pytest.mark.docs if place(page) in LONG else ()
         yield pytest.param(page, marks=marks, id=place(page))
 
 
@@ -115,10 +117,11 @@ def test_the_commands_of_this_environment_are_found(tmp_path):
     assert vg.__version__ in (tmp_path / "version.txt").read_text()
 
 
-@pytest.mark.parametrize("name", ["variegate", *MODULES])
+@pytest.mark.parametrize("name", list(modules_with_examples()))
 def test_docstring_examples(name):
     need_framework_of(name)
     result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0
     assert result.failed == 0
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from frameworks import FRAMEWORKS, PYTORCH, is_installed
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS))

@@ -17,6 +17,8 @@ from variegate.report.markdown import markdown_table
 from variegate.report.page import environment
 from variegate.report.terminal import ruled_columns
 
+pytestmark = pytest.mark.paper
+
 SMALL = Settings(
     n_draws=2,
     train_sizes=(20, 30),

@@ -12,6 +12,8 @@ from variegate.experiments.documents.similarities import N_BUCKETS, bucketed
 from variegate.experiments.learned import ROWS
 from variegate.text import Cluster, ClusterView
 
+pytestmark = pytest.mark.paper
+
 TINY = Settings(
     n_runs=2,
     n_samples=50,

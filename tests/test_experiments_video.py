@@ -14,6 +14,8 @@ from variegate.experiments.video.pool import read_pool
 from variegate.experiments.video.rows import HERO, comparisons
 from variegate.experiments.video.settings import Setup
 
+pytestmark = pytest.mark.paper
+
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 
 

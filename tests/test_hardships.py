@@ -14,6 +14,8 @@ import variegate as vg
 from table_instances import QUICK, names_in, process, small_table
 from variegate.tables import TableSelector, write_table
 
+pytestmark = pytest.mark.faults
+
 MODEL = Path(__file__).parent / "files" / "table-selector-v1.json"
 
 #: A disk that is full after so many bytes, for one process.

@@ -166,6 +166,7 @@ def loads(path):
     return True
 
 
+@pytest.mark.fuzz
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_damaged_files_load_or_are_refused(kind, tmp_path):
@@ -200,6 +201,7 @@ def choose(model):
         model.predict([vg.GroundSet(quality, rng.normal(size=(6, 5)))])
 
 
+@pytest.mark.fuzz
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_every_leaf_is_checked(kind, tmp_path):

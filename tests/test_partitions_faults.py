@@ -24,6 +24,8 @@ from variegate.partitions import (
 from variegate.solvers import CheckpointError, MiniBatch
 from variegate.streaming import write_pairs
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.fixture(scope="module")
 def pairs():

@@ -116,6 +116,7 @@ CASES = [
 ]
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(("way", "how"), CASES)
 def test_workers_end_with_the_process_that_started_them(way, how, tmp_path):
     with started_work(way, tmp_path) as (started, workers):

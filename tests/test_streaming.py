@@ -587,6 +587,7 @@ def answer_of_run(checkpoint, pause=0.0):
     return learned(model), model.solver_result_.objective, model.history_
 
 
+@pytest.mark.faults
 def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
     checkpoint = tmp_path / "run.json"
     code = (

@@ -653,6 +653,7 @@ with ExitStack() as writers:
 """
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without a name")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_process_leaves_nothing(tmp_path, how):

@@ -145,6 +145,7 @@ select_folder(load(model), folder, out, Serial(), keep_all=True, progress=progre
 """
 
 
+@pytest.mark.faults
 def test_killed_twice_every_row_is_there_once_and_in_order(fitted, tmp_path, out):
     folder = write_folder(tmp_path / "t", cut(some_table(), *range(12, 144, 12)))
     fitted.save(tmp_path / "m.json")

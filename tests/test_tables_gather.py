@@ -112,6 +112,7 @@ keys = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.fuzz
 @given(keys, st.integers(1, 4), st.integers(1, 5), st.sampled_from([1, 500, 2**29]))
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_table_is_gathered_as_pandas_would(tmp_path, names, n_in, n_out, memory):
@@ -406,6 +407,7 @@ def test_an_empty_folder_is_filled(tmp_path):
     assert names_in(tmp_path) == ["in", "out"]
 
 
+@pytest.mark.faults
 def test_killed_twice_and_run_again(tmp_path, monkeypatch):
     table = scattered(2000, 100)
     source = write_folder(tmp_path / "in", cut(table, 5))

@@ -18,6 +18,8 @@ from variegate.cli.cluster_progress import WatchedEngine
 from variegate.partitions.problem import Sums
 from variegate.tables.folder import learning
 
+pytestmark = pytest.mark.cluster
+
 #: Soon there, and alike everywhere.
 FIT = (*COLUMNS, "--omega", "1", "--kernel", "linear", "--max-iter", "20")
 

@@ -12,6 +12,8 @@ import pytest
 from variegate.dask import DaskEngine, SchedulerLostError, connect
 from variegate.partitions import Serial, UnreadablePartitionError
 
+pytestmark = pytest.mark.cluster
+
 
 @pytest.mark.parametrize("n_items", [1, 7, 8, 9, 64, 65, 130])
 def test_sums_have_the_bits_of_the_serial_engine(engine, n_items):

@@ -21,6 +21,8 @@ from variegate.streaming import PairFolder, write_pairs
 from variegate.tables.folder.learning import learn_folder
 from variegate.tables.folder.selecting import select_folder
 
+pytestmark = pytest.mark.cluster
+
 SETTINGS = {"kernel": vg.MultipleKernel(), "lam": 1.0, "l2": 1e-3, "max_iter": 15}
 
 

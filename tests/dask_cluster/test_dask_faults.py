@@ -30,6 +30,8 @@ from variegate.dask import (
 )
 from variegate.partitions import Serial
 
+pytestmark = pytest.mark.cluster
+
 ITEMS = list(range(40))
 
 

@@ -26,6 +26,8 @@ from variegate.dask.versions import (
 )
 from variegate.partitions import Serial
 
+pytestmark = pytest.mark.cluster
+
 
 @given(n_items=st.integers(1, 300), n_threads=st.integers(1, 40))
 def test_the_graph_of_a_sum_is_the_tree_however_many_threads(n_items, n_threads):

@@ -137,6 +137,7 @@ def test_the_report_is_a_page_without_anything_from_outside(material, picks):
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
+@pytest.mark.faults
 def test_a_model_learned_in_another_process_is_the_same(material, picks):
     apart = Apart()
     exporter = Exporter(material, apart.call)
@@ -195,6 +196,7 @@ def test_picked_sentences_are_summaries_to_learn_from(documents, tmp_path, monke
     assert len(rows) == sum(documents.sizes)
 
 
+@pytest.mark.faults
 def test_a_summarizer_can_be_learned_in_another_process(documents):
     learner = pickle.loads(pickle.dumps(documents.learner({0: np.array([0, 3])})))
     assert isinstance(learner(), Summarizer)

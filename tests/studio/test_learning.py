@@ -326,6 +326,7 @@ def is_running(pid):
     return True
 
 
+@pytest.mark.faults
 def test_a_teacher_learns_elsewhere(teacher):
     material = MadeMaterial(10)
     assert teacher.learned is None
@@ -353,6 +354,7 @@ def test_a_teacher_learns_elsewhere(teacher):
     assert not teacher.is_learning
 
 
+@pytest.mark.faults
 def test_a_process_that_is_killed_is_started_again(teacher):
     material = MadeMaterial(10)
     pid = teacher._quick.pid
@@ -366,6 +368,7 @@ def test_a_process_that_is_killed_is_started_again(teacher):
     assert not is_running(last)
 
 
+@pytest.mark.faults
 def test_what_cannot_be_learned_from_is_said_in_words(teacher):
     material = MadeMaterial(10)
     teacher.teach([(0, [99])])
@@ -377,6 +380,7 @@ def test_what_cannot_be_learned_from_is_said_in_words(teacher):
     assert teacher.learned.n_groups == 1
 
 
+@pytest.mark.faults
 def test_a_comparison_that_fails_is_said_and_does_not_end_learning(teacher):
     material = MadeMaterial(10)
     teacher.teach([(g, material.wanted[g]) for g in range(4)])
@@ -388,6 +392,7 @@ def test_a_comparison_that_fails_is_said_and_does_not_end_learning(teacher):
     assert teacher.learned.n_groups == 4
 
 
+@pytest.mark.faults
 def test_a_teacher_compares_in_the_background():
     material = MadeMaterial(10)
     teacher = Teacher(material)

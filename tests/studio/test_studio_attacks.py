@@ -13,7 +13,10 @@ from studio_process import Server
 from variegate.studio.connections import Connection
 from variegate.studio.security import Access
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+]
 
 
 @pytest.fixture(scope="module")

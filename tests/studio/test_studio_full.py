@@ -10,10 +10,13 @@ resource = pytest.importorskip(
     "resource", reason="needs limits of a process, to fill a disk up"
 )
 
-pytestmark = pytest.mark.skipif(
-    not (hasattr(resource, "prlimit") and hasattr(os, "fork")),
-    reason="needs prlimit and fork",
-)
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.skipif(
+        not (hasattr(resource, "prlimit") and hasattr(os, "fork")),
+        reason="needs prlimit and fork",
+    ),
+]
 
 
 def toggle(server, picks, item):

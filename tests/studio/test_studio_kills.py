@@ -14,7 +14,10 @@ from studio_process import N_GROUPS, N_ITEMS
 from variegate.studio.history import History
 from variegate.studio.store import Store
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+]
 
 
 class Page(threading.Thread):

@@ -18,6 +18,8 @@ from variegate.studio import serving
 from variegate.studio.serving import can_open_browser, is_loopback, serve
 from variegate.tables import make_table
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
 def test_addresses_of_this_machine_alone(host):

@@ -144,6 +144,7 @@ def test_a_folder_in_place_of_the_file(tmp_path):
         opened(tmp_path)
 
 
+@pytest.mark.faults
 def test_a_second_process_is_refused_while_the_first_is_there(path):
     code = (
         "import sys; from variegate.studio.store import Store; "
@@ -192,6 +193,7 @@ import os; os._exit(1)
 """
 
 
+@pytest.mark.faults
 def test_a_full_disk_is_said_and_passes(path):
     pytest.importorskip(
         "resource", reason="needs limits of a process, to fill a disk up"

@@ -11,7 +11,10 @@ from contextlib import closing, suppress
 import pytest
 from studio_process import N_GROUPS, N_ITEMS
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+]
 
 
 class Tab:
