@@ -26,7 +26,7 @@ COLUMNS = (
 )  # fmt: skip
 
 #: Enough for a model that chooses something, and soon there.
-QUICK = (*COLUMNS, "--omega", "1")
+QUICK = (*COLUMNS, "--kernel", "linear", "--omega", "1")
 
 
 def small_table(n_groups=12, random_state=0):

@@ -103,7 +103,7 @@ def from_one(found):
 
 def test_a_similarity_that_calls_all_alike_is_noted(variegate, monkeypatch):
     monkeypatch.setattr("variegate.estimator.alike._ALIKE", -1.0)  # as all now do
-    status, _, messages = variegate("fit", "train.csv", *QUICK, "-o", "fitted.json")
+    status, _, messages = variegate("fit", "train.csv", *COLUMNS, "-o", "fitted.json")
     assert status == 0
     noted = [line for line in messages.splitlines() if "alike" in line]
     assert len(noted) == 1
@@ -114,7 +114,7 @@ def test_a_similarity_that_calls_all_alike_is_noted(variegate, monkeypatch):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_fit_evaluate_select_describe(variegate, kind):
     status, output, messages = variegate(
-        "fit", f"train.{kind}", *QUICK, "-o", "fitted.json"
+        "fit", f"train.{kind}", *COLUMNS, "--omega", "1", "-o", "fitted.json"
     )
     assert status == 0
     assert "score" in output

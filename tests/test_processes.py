@@ -149,7 +149,7 @@ def commands(folder):
     write_table(small_table(40), folder / "table.parquet")
     fit = ("fit", folder / "table.parquet", "-o", folder / "out" / "model.json")
     return {
-        "fit": (*fit, *QUICK[:-2], "--tune", "--kernel", "linear", "--jobs", "2"),
+        "fit": (*fit, *QUICK[:-2], "--tune", "--jobs", "2"),
         "reproduce": (
             *("reproduce", "synthetic", "--quick", "--jobs", "2"),
             *("--out", folder / "out"),
