@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -110,7 +111,7 @@ def _look_at_all(ensemble: Ensemble, constraint: Constraint) -> Selection:
     if log_dets[best] == -np.inf:
         raise _impossible(constraint)
     indices = np.flatnonzero(best >> np.arange(n_items) & 1)
-    log_prob = ensemble.log_prob(indices)
+    log_prob = partial(ensemble.log_prob, indices)
     return Selection(indices, log_prob, "looked at every subset", upper_bound=log_prob)
 
 
