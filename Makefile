@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# The demo runs on a part of what the tests need, and installs no more.
+DEMO   := $(VENV)/.demo-ready
 # Frameworks of retrieval are large, and what they need need not go with the rest.
 FRAMEWORKS := .venv-integrations
 # PyTorch brings gigabytes of CUDA libraries, unless its index of CPU builds is asked:
@@ -18,7 +20,7 @@ MARKERS := cluster docs faults fuzz paper
 
 .PHONY: demo test test-all test-slow test-versions test-integrations test-torch test-gpu test-browser which lint format bench docs pictures wheel clean $(MARKERS:%=test-%)
 
-demo: $(READY)  ## the paper's synthetic experiment in about three minutes: table and figures
+demo: $(DEMO)  ## the paper's synthetic experiment in under two minutes: table and figures
 	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
 
 # One BLAS thread a test process: more only fight over the cores.  Half as many processes
@@ -83,10 +85,18 @@ pictures: $(READY)  ## make the pictures of the guides again, by the code they s
 wheel: $(READY)
 	$(BIN)/python -m build --wheel
 
+# Without compiling: most files that are installed are never imported.
+$(DEMO): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV): variegate[cli] with NumPy, SciPy, scikit-learn, Numba and matplotlib"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[cli]'
+	touch $@
+
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV): variegate[dev], all extras and what tests and checks need"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $@
+	touch $@ $(DEMO)
 
 $(FRAMEWORKS)/.ready: pyproject.toml
 	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)

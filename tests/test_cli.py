@@ -153,6 +153,25 @@ def test_reproduce_synthetic(tmp_path, monkeypatch):
     assert {"fig1a", "fig1b", "fig1c", "clean"} <= set(results)
 
 
+def test_an_experiment_shows_its_progress_before_the_first_piece(
+    call, monkeypatch, watch, tmp_path
+):
+    from variegate.cli import progress
+    from variegate.experiments import synthetic
+
+    def stop(*arguments, **options):
+        raise ValueError("nothing is done here")
+
+    monkeypatch.setattr(progress, "PATIENCE", 1000.0)
+    monkeypatch.setattr(synthetic, "reproduce", stop)
+    drawn = watch()
+    status, output, messages = call("reproduce", "synthetic", "--out", str(tmp_path))
+    assert status == 2
+    assert output == ""
+    assert any(line.startswith("fitting ━") for line in drawn(messages))
+    assert drawn(messages)[-1] == "variegate: nothing is done here"
+
+
 #: Python's own handler, also where the tests run in the background without it.
 INTERRUPTIBLE = (
     "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"

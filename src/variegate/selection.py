@@ -50,15 +50,16 @@ class Selection:
         computed when somebody asks.
     stop_reason : str
         A sentence.
-    upper_bound : float
+    upper_bound : float, or a function that returns it
         No feasible subset has a larger log-probability; infinite where the decoder
         gives no bound.
 
     Attributes
     ----------
-    indices, stop_reason, upper_bound : as given
+    indices, stop_reason : as given
     log_prob : float
         ``log P(indices)`` under the ensemble.
+    upper_bound : float
     """
 
     def __init__(
@@ -66,17 +67,23 @@ class Selection:
         indices: IntArray,
         log_prob: float | Callable[[], float],
         stop_reason: str,
-        upper_bound: float = np.inf,
+        upper_bound: float | Callable[[], float] = np.inf,
     ) -> None:
         self.indices = indices
         self.stop_reason = stop_reason
-        self.upper_bound = upper_bound
         self._given = log_prob
+        self._given_bound = upper_bound
 
     @cached_property
     def log_prob(self) -> float:
         """``log P(indices)`` under the ensemble."""
         return float(self._given() if callable(self._given) else self._given)
+
+    @cached_property
+    def upper_bound(self) -> float:
+        """No feasible subset has a larger log-probability than this."""
+        bound = self._given_bound
+        return float(bound() if callable(bound) else bound)
 
     @property
     def gap(self) -> float:
@@ -116,10 +123,11 @@ class Selection:
         shown = ", ".join(map(str, self.indices[:_SHOWN].tolist()))
         rest = more(_SHOWN, len(self), "items")
         facts = {"items": f"{shown} {rest}", "why it ended": self.stop_reason}
+        gap = self.gap  # which takes the log-probability, if there is a bound
         if "log_prob" in vars(self) or not callable(self._given):
             facts["log-probability"] = number(self.log_prob)
-        if self.upper_bound < np.inf:
-            facts["gap to the best"] = f"at most {number(self.gap)}"
+        if gap < np.inf:
+            facts["gap to the best"] = f"at most {number(gap)}"
         return card(f"Selection of {len(self):,} items", facts)
 
 

@@ -28,9 +28,15 @@ PATIENCE = 2.0
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Progress | None]:
-    """Yield a callback ``(done, total)``, or None where nobody is watching."""
-    with _line() as show:
+def progress_bar(label: str, at_once: bool = False) -> Iterator[Progress | None]:
+    """Yield a callback ``(done, total)``, or None where nobody is watching.
+
+    ``at_once`` is for work that surely takes long: the bar is there before the first
+    call.
+    """
+    with _line(at_once) as show:
+        if show is not None and at_once:
+            show(label, 0, None, "")
         yield show and (lambda done, total: show(label, done, total, ""))
 
 
@@ -78,7 +84,7 @@ def video_progress(label: str, video: Path) -> Iterator[Position | None]:
 
 
 @contextmanager
-def _line() -> Iterator[Show | None]:
+def _line(at_once: bool = False) -> Iterator[Show | None]:
     """Yield what shows one line, which is wiped at the end; None where none is seen."""
     if not sys.stderr.isatty():
         yield None
@@ -107,7 +113,7 @@ def _line() -> Iterator[Show | None]:
 
     def show(label: str, done: float, total: float | None, note: str) -> None:
         nonlocal task
-        if time.monotonic() - started < PATIENCE:
+        if not at_once and time.monotonic() - started < PATIENCE:
             return
         if task is None or label != bars.tasks[0].description:
             # A new task, as the pace of another says nothing about this one.

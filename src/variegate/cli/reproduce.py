@@ -88,26 +88,21 @@ def _run(
     **folders: Any,
 ) -> None:
     """Run an experiment; print its claims beside what was measured."""
-    # Imported here: the figures need packages that other commands do not.
-    from variegate.report.figures import new_figure
-    from variegate.report.terminal import ruled_columns
+    # The bar is there before the imports, which take a second or two.
+    with progress_bar(label, at_once=True) as progress:
+        from variegate.report.figures import new_figure
+        from variegate.report.terminal import ruled_columns
 
-    experiment = import_module(f"variegate.experiments.{name}")
-    new_figure()  # better to learn now than after the fits that matplotlib is missing
-    command = f"variegate reproduce {name} --out DIR"
-    command += " --data DIR" * ("data" in folders)
-    command += " --test-data DIR" * (folders.get("test_data") is not None)
-    command += " --duc DIR" * (folders.get("duc") is not None)
-    command += "".join(f" --row {row!r}" for row in rows)
-    settings = experiment.Settings.quick() if quick else experiment.Settings()
-    if rows:
-        settings = replace(settings, rows=rows)
-    with progress_bar(label) as progress:
+        experiment = import_module(f"variegate.experiments.{name}")
+        new_figure()  # better to fail now than after the fits if matplotlib is missing
+        settings = experiment.Settings.quick() if quick else experiment.Settings()
+        if rows:
+            settings = replace(settings, rows=rows)
         try:
             outcome = experiment.reproduce(
                 out,
                 settings,
-                command=command + " --quick" * quick,
+                command=_command_line(name, quick, rows, folders),
                 jobs=jobs or os.cpu_count() or 1,
                 progress=progress,
                 **folders,
@@ -117,6 +112,18 @@ def _run(
     claims = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
     say(ruled_columns(outcome.claims_header, claims, widths=(36, 48, 14)))
     say("written: " + ", ".join(str(path) for path in outcome.files), err=True)
+
+
+def _command_line(
+    name: str, quick: bool, rows: tuple[str, ...], folders: dict[str, Any]
+) -> str:
+    """Return the command as the report shows it, with DIR for every folder."""
+    command = f"variegate reproduce {name} --out DIR"
+    command += " --data DIR" * ("data" in folders)
+    command += " --test-data DIR" * (folders.get("test_data") is not None)
+    command += " --duc DIR" * (folders.get("duc") is not None)
+    command += "".join(f" --row {row!r}" for row in rows)
+    return command + " --quick" * quick
 
 
 _add(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -29,6 +30,14 @@ _ROUNDING_OF_ROWS = 1e-18
 
 #: Where no squared pivot is smaller, Schur complements keep their digits.
 _TAME_PIVOT = 1e-4
+
+#: What is in doubt of an entry of a similarity: rows that are taken for it leave out
+#: what is within ``RANK_TOLERANCE``.
+_DOUBT = 2.0 * RANK_TOLERANCE
+
+#: Up to this many volumes are computed one by one, 0.05 ms each; of more, a compiled
+#: loop makes all.
+_FEW_SUBSETS = 64
 
 #: Nodes between two looks at the clock, some ten milliseconds.
 _NODES_AT_A_TIME = 500
@@ -102,29 +111,82 @@ class Exact:
 
 def _look_at_all(ensemble: Ensemble, constraint: Constraint) -> Selection:
     n_items = len(ensemble)
-    log_dets = _all_log_dets(ensemble.representation)
+    allowed = np.ones(2**n_items, dtype=bool)
     if constraint.k is not None or constraint.budget is not None:
         allowed = constraint.allows(all_subsets(n_items))
-        log_dets = np.where(allowed, log_dets, -np.inf)
+    log_dets = _largest_log_dets(ensemble.representation, allowed)
     best = int(np.argmax(log_dets))
     if log_dets[best] == -np.inf:
         raise _impossible(constraint)
-    indices = np.flatnonzero(best >> np.arange(n_items) & 1)
-    log_prob = ensemble.log_prob(indices)
+    indices = _members(best, n_items)
+    log_prob = partial(ensemble.log_prob, indices)
     return Selection(indices, log_prob, "looked at every subset", upper_bound=log_prob)
 
 
-def _all_log_dets(kernel: Representation) -> FloatArray:
-    """Return ``log det L_y`` of all subsets; bit ``i`` of a place is item ``i``."""
-    edge = _at_the_edge(kernel)
-    if edge is None:
-        S = kernel.submatrix(np.arange(len(kernel)))
-        return log_principal_minors(S, kernel.log_scale)
+def _largest_log_dets(kernel: Representation, allowed: BoolArray) -> FloatArray:
+    """Return ``log det L_y`` of the allowed subsets that may have the largest.
+
+    Bit ``i`` of a place is item ``i``; -inf stands for all other subsets.
+    """
+    S = kernel.submatrix(np.arange(len(kernel)))
+    if not _is_at_the_edge(kernel):
+        return np.where(allowed, log_principal_minors(S, kernel.log_scale), -np.inf)
+    lower, upper = _log_det_bounds(S, kernel.log_scale)
+    least = lower[allowed].max(initial=-np.inf)
+    candidates = np.flatnonzero(allowed & (upper >= least))
+    log_dets = np.full(len(allowed), -np.inf)
+    if len(candidates) == 1 and least > -np.inf:
+        log_dets[candidates] = least
+    else:
+        log_dets[candidates] = _log_volumes(_edge_of(kernel), candidates)
+    return log_dets
+
+
+def _log_det_bounds(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, ...]:
+    """Return lower and upper bounds of ``log det L_y`` of all subsets.
+
+    Subsets are built as in :func:`log_principal_minors`.  With ``w`` the weights by
+    which the chosen items explain another, rounding of ``e`` in the entries of ``S``
+    changes its residual by up to ``e (1 + |w|)²``.  When item ``j`` is chosen,
+    ``1 + |w_i|`` grows by at most ``|r_ij| (1 + |w_j|)``, ``r_ij`` the share of ``i``
+    that ``j`` explains.  An item whose residual may be zero is not taken out of the
+    others: their residuals are then upper bounds, and the lower bound is -inf.
+    """
+    matrices, spread = S[None], np.ones((1, len(S)))
+    lower = upper = np.zeros(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for item in range(len(S)):
+            pivot, error = matrices[:, 0, 0], _DOUBT * spread[:, 0] ** 2
+            is_sure = pivot > 2.0 * error
+            column, without = matrices[:, 1:, 0], matrices[:, 1:, 1:]
+            ratio = np.where(is_sure[:, None], column / pivot[:, None], 0.0)
+            schur = without - ratio[:, :, None] * column[:, None, :]
+            grown = spread[:, 1:] + np.abs(ratio) * spread[:, :1]
+            least = np.where(is_sure, np.log(pivot - error), -np.inf)
+            most = np.log(np.minimum(np.maximum(pivot, 0.0) + error, S[item, item]))
+            gain = 2.0 * log_scale[item]
+            matrices = np.concatenate([without, schur])
+            spread = np.concatenate([spread[:, 1:], grown])
+            lower = np.concatenate([lower, lower + (least + gain)])
+            upper = np.concatenate([upper, upper + (most + gain)])
+    return lower, upper
+
+
+def _log_volumes(edge: Graded, subsets: IntArray) -> FloatArray:
+    """Return ``log det L_y`` of subsets of a kernel that is held by rows."""
+    if len(subsets) <= _FEW_SUBSETS:
+        n_items = len(edge)
+        return np.array([edge.log_det(_members(y, n_items)) for y in subsets])
     from variegate.compiled.graded import fill_log_volumes
 
-    log_dets = np.empty(2 ** len(kernel))
+    log_dets = np.empty(2 ** len(edge))
     fill_log_volumes(edge.rows, edge.log_scale, edge.floor, log_dets)
-    return log_dets
+    return log_dets[subsets]
+
+
+def _members(subset: int, n_items: int) -> IntArray:
+    """Return the items whose bits are set."""
+    return np.flatnonzero(subset >> np.arange(n_items) & 1)
 
 
 def _impossible(constraint: Constraint) -> ValueError:
@@ -147,17 +209,21 @@ def _incumbent(ensemble: Ensemble, constraint: Constraint) -> IntArray | None:
     return greedy.indices
 
 
-def _at_the_edge(kernel: Representation) -> Graded | None:
-    """Return the rows of a kernel whose Schur complements would lose digits."""
-    if isinstance(kernel, Graded):
-        return kernel
+def _is_at_the_edge(kernel: Representation) -> bool:
+    """Whether Schur complements of a kernel would lose digits."""
     if isinstance(kernel, Dense):
-        if kernel.smallest_pivot >= _TAME_PIVOT:
-            return None
+        return kernel.smallest_pivot < _TAME_PIVOT
+    return isinstance(kernel, Factored | Graded)
+
+
+def _edge_of(kernel: Representation) -> Graded:
+    """Return the rows of a kernel at the edge of its rank."""
+    if isinstance(kernel, Dense):
         return Graded.of_similarity(kernel.S, kernel.log_scale)
     if isinstance(kernel, Factored):
         return Graded.with_rows(kernel.unit_rows(), kernel.log_scale)
-    return None
+    assert isinstance(kernel, Graded)
+    return kernel
 
 
 class _Search:
@@ -181,8 +247,8 @@ class _Search:
         self._units, self._log_scale = np.empty((0, 0)), kernel.log_scale
         self._rows = np.empty((0, 0, 0))
         self._slack = _ROUNDING * n_items * np.diagonal(L)
-        edge = _at_the_edge(kernel)
-        if edge is not None:
+        if _is_at_the_edge(kernel):
+            edge = _edge_of(kernel)
             self._rows = np.empty((n_items + 1, n_items, edge.rank))
             self._rows[0] = scale[:, None] * edge.rows
             self._units, tolerance = edge.rows, edge.floor

@@ -15,9 +15,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+#: How far the points of a method are moved to the side, as a share of the axis, so
+#: that error bars of methods that score alike stand beside each other.
+_SHIFTS = {"oracle": 0.0, "lme": -0.009, "mle": 0.009}
+
+
 def _line(axes: Axes, results: Results, figure: str, method: str, **style: Any) -> None:
     rows = [row for row in results[figure] if row["method"] == method]
-    x = [row[AXES[figure]] for row in rows]
+    values = [row[AXES[figure]] for row in rows]
+    moved = (max(values) / min(values)) ** _SHIFTS[method]  # the axis is logarithmic
+    x = [value * moved for value in values]
     mean = [row["f"]["mean"] for row in rows]
     style = {"color": COLOURS[method], "linewidth": 1.8, **style}
     if method == "oracle":
@@ -25,6 +32,12 @@ def _line(axes: Axes, results: Results, figure: str, method: str, **style: Any) 
     else:
         style = {"marker": MARKERS[method], "markersize": 5, "capsize": 3, **style}
         axes.errorbar(x, mean, [row["f"]["se"] for row in rows], **style)
+
+
+def _leave_room(axes: Axes, share: float) -> None:
+    """Leave room for a legend below the curves, as a share of their height."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(low - share * (high - low), high)
 
 
 def _finish(
@@ -43,6 +56,7 @@ def panel_1a(axes: Axes, settings: Settings, results: Results) -> None:
     """Draw what learning θ achieves with the true similarity."""
     for method in ("oracle", "lme", "mle"):
         _line(axes, results, "fig1a", method, label=NAMES[method])
+    _leave_room(axes, 0.3)
     title = "1a: learning θ, similarity known"
     _finish(axes, title, settings.train_sizes, "training pairs", loc="lower right")
 
@@ -72,18 +86,20 @@ def panel_1c(axes: Axes, settings: Settings, results: Results) -> None:
     for method, short in (("lme", "margin"), ("mle", "likelihood")):
         for figure, name, style in styles:
             _line(axes, results, figure, method, label=f"{short}, {name}", **style)
-    # Room below the curves for a legend of two columns.
-    low, high = axes.get_ylim()
-    axes.set_ylim(low - 0.38 * (high - low), high)
-    title, legend = "1c: learning θ and the similarity", {"fontsize": 8.5, "ncols": 2}
-    sizes = settings.train_sizes
+    _leave_room(axes, 0.4)
+    handles = axes.get_legend_handles_labels()[0]
+    # The oracle below the first column, so that learners stand beside each other.
+    handles.insert(len(styles), handles.pop(0))
+    legend = {"handles": handles, "fontsize": 8.5, "ncols": 2}
+    title, sizes = "1c: learning θ and the similarity", settings.train_sizes
     _finish(axes, title, sizes, "training pairs", loc="lower center", **legend)
 
 
 def panel_clean(axes: Axes, settings: Settings, results: Results) -> None:
     """Draw figure 1a without noise."""
-    for method in ("lme", "mle"):
+    for method in ("oracle", "lme", "mle"):
         _line(axes, results, "clean", method, label=NAMES[method])
+    _leave_room(axes, 0.3)
     title = "no noise: learning θ, similarity known"
     _finish(axes, title, settings.train_sizes, "training pairs", loc="lower right")
     axes.set_ylabel("F-score")
