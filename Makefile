@@ -27,6 +27,7 @@ demo: $(DEMO)  ## the paper's synthetic experiment in under two minutes: table a
 # again as cores, since some tests wait for a process that they have killed.
 PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --dist worksteal \
     -n $$($(BIN)/python -c 'import os; print(max(1, os.cpu_count() * 3 // 2))')
+
 test: which lint  ## lint, types, and every test without a marker
 	$(PYTEST) --durations=60 -m "not slow $(MARKERS:%=and not %)"
 
