@@ -88,5 +88,6 @@ def test_done_on_picks_that_changed_meanwhile_is_refused_and_shown_again(
     page.keyboard.press("Enter")
     page.wait_for_selector(".message :text('look again')")
     assert page.inner_text("#name") == "Page 1"
+    page.wait_for_selector("#done:enabled")
     page.keyboard.press("Enter")
     until(lambda: page.inner_text("#name") == "Page 2")
