@@ -16,6 +16,7 @@ from variegate.linalg.determinants import log_principal_minors
 from variegate.linalg.limits import EXACT_ITEMS, TABLED_ITEMS
 from variegate.linalg.representations import Dense, Factored, Graded, Representation
 from variegate.linalg.tolerances import RANK_TOLERANCE
+from variegate.linalg.volume import log_volumes
 from variegate.selection import Selection
 
 #: Beyond this the square of an entry of L may overflow.
@@ -120,10 +121,14 @@ def _all_log_dets(kernel: Representation) -> FloatArray:
     if edge is None:
         S = kernel.submatrix(np.arange(len(kernel)))
         return log_principal_minors(S, kernel.log_scale)
-    from variegate.compiled.graded import fill_log_volumes
-
-    log_dets = np.empty(2 ** len(kernel))
-    fill_log_volumes(edge.rows, edge.log_scale, edge.floor, log_dets)
+    subsets = all_subsets(len(kernel))
+    sizes = subsets.sum(axis=1)
+    log_dets = np.full(len(subsets), -np.inf)
+    for size in range(edge.rank + 1):
+        masks = np.flatnonzero(sizes == size)
+        members = np.nonzero(subsets[masks])[1].reshape(len(masks), size)
+        scale = 2.0 * edge.log_scale[members].sum(axis=1)
+        log_dets[masks] = scale + log_volumes(edge.rows[members], edge.floor[members])
     return log_dets
 
 
