@@ -191,7 +191,8 @@ def _gaussian(placed: FloatArray) -> FloatArray:
         fill_gaussian(placed, S)
         return S
     apart = placed[:, :, None] - placed[:, None]
-    return np.exp(-0.5 * np.einsum("bijk,bijk->bij", apart, apart))
+    squared = np.einsum("bijk,bijk->bij", apart, apart)
+    return np.asarray(np.exp(-0.5 * squared))
 
 
 def _principal_components(items: FloatArray, rank: int) -> FloatArray:
