@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 import reference
 from variegate.baselines import METHODS, medoids, select
 from variegate.baselines import methods as baselines
+from variegate.compiled import lazy_greedy
 from variegate.linalg import cosine as _cosine
+from variegate.linalg import greedy
 
 #: Those that weigh relevance against diversity item by item.
 WEIGHING = ["dpp", "mmr", "facility-location"]
@@ -113,6 +115,40 @@ def test_equals_the_obvious_loops(method, seed, k, trade_off):
     X, relevance = random_items(seed)
     chosen = select(X, relevance, k, method, trade_off=trade_off)
     assert chosen.tolist() == REFERENCES[method](X, relevance, k, trade_off)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n_items", "n_columns", "k"), [(12, 5, 5), (300, 20, 20), (2000, 64, 10)]
+)
+def test_numpy_and_the_compiled_loop_choose_the_same(n_items, n_columns, k, dtype):
+    for seed in range(5):
+        X, relevance = random_items(seed, n_items, n_columns)
+        X[n_items // 2 :] = X[: n_items - n_items // 2]  # copies, of another relevance
+        X[3] = 0.0
+        chosen = []
+        for limit in (np.inf, 0):
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(greedy, "COMPILED_ROWS", limit)
+                chosen.append(select(X.astype(dtype), relevance, k).tolist())
+                chosen.append(select(X.astype(dtype), None, k).tolist())
+        assert chosen[:2] == chosen[2:]
+
+
+@pytest.mark.parametrize("is_above", [False, True])
+def test_rows_columns_and_choices_decide_who_chooses(is_above, monkeypatch):
+    X, relevance = random_items(0, 20 + is_above, 50)
+    monkeypatch.setattr(greedy, "COMPILED_ROWS", 20 * 50 * 4 + 1)
+    used = []
+
+    def recorded(B, squared, *rest):
+        used.append(B.shape)
+        return compiled(B, squared, *rest)
+
+    compiled = lazy_greedy.lazy_greedy
+    monkeypatch.setattr(lazy_greedy, "lazy_greedy", recorded)
+    select(X, relevance, 4)
+    assert used == ([(21, 50)] if is_above else [])
 
 
 def test_every_method_without_chance_has_a_reference():

@@ -16,6 +16,7 @@ from variegate.decoding import (
     as_decoder,
 )
 from variegate.decoding import exact as exact_module
+from variegate.linalg import greedy as greedy_rows
 from variegate.linalg.determinants import log_principal_minors, split_scale
 
 
@@ -104,6 +105,18 @@ def test_greedy_equals_the_obvious_greedy(n, rank, seed, mode):
     assert selection.indices.tolist() == greedy_by_determinants(L, **options)
 
 
+def greedy_by_both(B, k):
+    """Choose from a factor by NumPy and by the compiled loop, which must agree."""
+    chosen = []
+    for limit in (np.inf, 0):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(greedy_rows, "COMPILED_ROWS", limit)
+            chosen.append(vg.LEnsemble.from_factor(B).decode("greedy", k=k))
+    assert chosen[0].indices.tolist() == chosen[1].indices.tolist()
+    assert chosen[0].stop_reason == chosen[1].stop_reason
+    return chosen[1]
+
+
 @given(
     n=st.integers(1, 30),
     columns=st.integers(1, 8),
@@ -121,7 +134,7 @@ def test_lazy_greedy_equals_plain_greedy(n, columns, seed, kind, use_k):
     if kind == "graded":
         B = B * np.exp(2 * rng.standard_normal(n))[:, None]
     k = int(np.linalg.matrix_rank(B)) // 2 if use_k else None
-    lazy = vg.LEnsemble.from_factor(B).decode("greedy", k=k)
+    lazy = greedy_by_both(B, k)
     plain = vg.LEnsemble(B @ B.T).decode("greedy", k=k)
     assert lazy.indices.tolist() == plain.indices.tolist()
     assert lazy.log_prob == pytest.approx(plain.log_prob, abs=1e-8)
@@ -142,7 +155,7 @@ def test_lazy_greedy_over_many_blocks(kind, dtype):
     if kind == "twins":
         B = B[rng.integers(0, 300, 1500)]
     B = B.astype(dtype)
-    lazy = vg.LEnsemble.from_factor(B).decode("greedy", k=20)
+    lazy = greedy_by_both(B, 20)
     exactly = B.astype(np.float64)
     plain = vg.LEnsemble(exactly @ exactly.T).decode("greedy", k=20)
     assert lazy.indices.tolist() == plain.indices.tolist()

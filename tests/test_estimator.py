@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import variegate as vg
 from instances import KERNELS, random_ground_set
 from variegate.decoding import MBR
+from variegate.sampling import elementary, spectral
 from variegate.solvers import LBFGS
 
 
@@ -41,6 +42,20 @@ def test_fits_and_predicts_with_every_kernel(case):
     for chosen, ground_set in zip(model.predict(ground_sets), ground_sets, strict=True):
         assert chosen.tolist() == sorted(set(chosen.tolist()))
         assert all(0 <= item < len(ground_set) for item in chosen)
+
+
+@pytest.mark.parametrize("k", [None, 2])
+def test_what_is_chosen_does_not_depend_on_the_other_ground_sets(data, k, monkeypatch):
+    model = vg.LargeMarginDPP(lam=0.0, kernel=vg.Linear(), random_state=0, l2=0.1)
+    model.fit(data.ground_sets, data.subsets)
+    one_by_one = [model.predict([one], k)[0] for one in data.ground_sets[:20]]
+    # So few samples are drawn by compiled loops only for all ground sets together.
+    monkeypatch.setattr(spectral, "COMPILED_SAMPLES_TOGETHER", 1)
+    monkeypatch.setattr(elementary, "sample_elementary", None)
+    for found, expected in zip(
+        model.predict(data.ground_sets[:20], k), one_by_one, strict=True
+    ):
+        assert found.tolist() == expected.tolist()
 
 
 def test_recovers_the_direction_of_theta_from_clean_data():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -251,11 +253,12 @@ def test_repair_leaves_a_good_matrix_alone():
         (2.0 ** np.arange(-6.0, 7.0)).tolist(),
     ],
 )
-def test_a_ladder_equals_its_gaussians(bandwidths):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_ladder_equals_its_gaussians(bandwidths, compiled):
     rng = np.random.default_rng(3)
     ground_set = vg.GroundSet(rng.standard_normal((70, 6)))
     kernel = vg.MultipleKernel(bandwidths=bandwidths, linear=True)
-    prepared = kernel.prepare(ground_set)
+    prepared = replace(kernel.prepare(ground_set), compiled=compiled)
     matrices = kernel.matrices(ground_set)
     weights = rng.dirichlet(np.ones(len(matrices)))
     expected = sum(w * S for w, S in zip(weights, matrices, strict=True))
@@ -275,12 +278,13 @@ def test_a_ladder_equals_its_gaussians(bandwidths):
 @pytest.mark.parametrize(
     "bandwidths", [[1.0], [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0], [3.0, 1.0, 2.0, 0.7]]
 )
-def test_a_ladder_equals_its_anchored_gaussians(bandwidths):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_ladder_equals_its_anchored_gaussians(bandwidths, compiled):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((70, 6))
     ground_set = vg.GroundSet(X)
     kernel = vg.MultipleKernel(bandwidths=bandwidths, anchored=True)
-    prepared = kernel.prepare(ground_set)
+    prepared = replace(kernel.prepare(ground_set), compiled=compiled)
     matrices = [reference.anchored_gaussian(X, sigma) for sigma in bandwidths]
     matrices.append(X @ X.T)
     np.testing.assert_allclose(

@@ -8,6 +8,7 @@ import pytest
 import reference
 import variegate as vg
 from variegate.kernels.domains import Free, Product, Simplex
+from variegate.linalg import limits
 from variegate.persistence import ModelFileError
 
 
@@ -76,7 +77,11 @@ def test_similarity_is_as_documented():
     np.testing.assert_allclose(value, expected, rtol=1e-12)
 
 
-def test_a_metric_is_as_documented_and_starts_at_the_principal_components():
+@pytest.mark.parametrize("limit", [np.inf, 0], ids=["numpy", "compiled"])
+def test_a_metric_is_as_documented_and_starts_at_the_principal_components(
+    limit, monkeypatch
+):
+    monkeypatch.setattr(limits, "COMPILED_ENTRIES", limit)
     rng = np.random.default_rng(0)
     features = rng.standard_normal((30, 4)) * [5.0, 3.0, 0.1, 0.1]
     ground_set = vg.GroundSet(np.zeros((30, 1)), features)

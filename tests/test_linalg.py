@@ -5,16 +5,20 @@ import pytest
 
 import reference
 from instances import random_kernel_matrix
-from variegate.compiled.spd import invert_stack
-from variegate.linalg import limits
+from variegate.compiled import graded
+from variegate.compiled.spd import invert
+from variegate.linalg import determinants, limits
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
     log_det_and_inverse,
     log_principal_minors,
     normalizer_and_marginal_kernel,
+    pivoted_cholesky,
     split_scale,
 )
-from variegate.linalg.limits import STACK_LIMIT
+from variegate.linalg.limits import COMPILED_LENGTHS, COMPILED_PIVOTS, STACK_LIMIT
+from variegate.linalg.representations import Factored
+from variegate.linalg.volume import log_volumes, pivoted_rows, residual_rows
 
 
 def random_stack(rng, n_matrices, n):
@@ -51,9 +55,11 @@ def test_failure_names_the_matrix(n):
 
 
 def test_compiled_inverse_does_not_need_the_upper_triangle():
-    M = random_stack(np.random.default_rng(0), 2, 5)
-    log_det, inverse = np.empty(2), np.empty_like(M)
-    assert invert_stack(np.tril(M), 0.0, log_det, inverse) == -1
+    M = random_stack(np.random.default_rng(0), 1, 5)[0]
+    inverse = np.empty_like(M)
+    exists, log_det = invert(np.tril(M), 5, 0.0, np.empty_like(M), inverse)
+    assert exists
+    assert log_det == pytest.approx(np.linalg.slogdet(M)[1], rel=1e-12)
     np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-9)
 
 
@@ -171,6 +177,93 @@ def test_small_but_real_eigenvalues_are_kept():
     det = 1 + 2 * q2 + q2**2 * (1 - (1 - 1e-7) ** 2)
     assert log_det == pytest.approx(np.log(det), rel=1e-9)
     assert K[0, 0] == pytest.approx(1 - (1 + q2) / det, rel=1e-6)
+
+
+def unit_rows(rng, n, n_columns):
+    """Return rows of unit length, of which one is zero and one is there twice."""
+    rows = rng.standard_normal((n, n_columns))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    if n > 3:
+        rows[2], rows[3] = 0.0, rows[1]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("n", "rank"),
+    [
+        (1, 1),
+        (5, 3),
+        (12, 12),
+        (40, 7),
+        (COMPILED_PIVOTS - 1, 30),
+        (COMPILED_PIVOTS, 30),
+    ],
+)
+@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0])
+def test_pivoted_factors_of_numpy_and_the_compiled_loop(n, rank, spread, monkeypatch):
+    rng = np.random.default_rng(n)
+    rows, log_scale = unit_rows(rng, n, rank), spread * rng.standard_normal(n)
+    S = rows @ rows.T
+    found = [pivoted_cholesky(S, log_scale)]
+    for limit in (np.inf, 0):
+        monkeypatch.setattr(determinants, "COMPILED_PIVOTS", limit)
+        found.append(pivoted_cholesky(S, log_scale))
+    for factor in found:
+        assert factor.shape == (n, np.linalg.matrix_rank(rows))
+        np.testing.assert_allclose(factor @ factor.T, S, atol=1e-9)
+        np.testing.assert_allclose(factor, found[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "n_columns", [COMPILED_LENGTHS // 100 - 1, COMPILED_LENGTHS // 100]
+)
+def test_lengths_of_the_rows_of_a_factor(n_columns, dtype):
+    # At both sides of the size from which a compiled loop takes them.
+    B = np.random.default_rng(0).standard_normal((100, n_columns)).astype(dtype)
+    expected = np.linalg.norm(B.astype(np.float64), axis=1)
+    np.testing.assert_allclose(Factored(B).norms, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 6])
+def test_volumes_equal_determinants_and_the_compiled_loop(size):
+    rng = np.random.default_rng(size)
+    rows, floor = unit_rows(rng, 12, 6), np.full(12, 1e-20)
+    members = np.array([rng.permutation(12)[:size] for _ in range(50)])
+    volumes = log_volumes(rows[members], floor[members])
+    for found, some in zip(volumes, members, strict=True):
+        compiled = graded.log_volume(rows, some, floor)
+        if 2 in some or {1, 3} <= set(some.tolist()):
+            assert found == compiled == -np.inf
+            continue
+        expected = np.linalg.slogdet(rows[some] @ rows[some].T)[1] if size else 0.0
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+        assert found == pytest.approx(compiled, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "n_columns"), [(1, 1), (6, 3), (12, 12), (9, 20)])
+def test_pivoted_rows_have_the_products_of_all(n, n_columns):
+    rng = np.random.default_rng(n)
+    rows, log_scale = unit_rows(rng, n, n_columns), rng.standard_normal(n)
+    factor, lost = pivoted_rows(rows, log_scale, np.full(n, 1e-18))
+    assert factor.shape == (n, np.linalg.matrix_rank(rows))
+    np.testing.assert_allclose(factor @ factor.T, rows @ rows.T, atol=1e-14)
+    assert lost.max() < 1e-28  # the copy, but for rounding
+    # A row that is nearly the copy of another is given up where the floor says so.
+    if n > 3:
+        rows[3] = rows[1] + 1e-6 * rng.standard_normal(n_columns)
+        _, lost = pivoted_rows(rows, log_scale, np.full(n, 1e-9))
+        assert (lost > 1e-14).sum() == 1
+
+
+def test_residual_rows_are_those_of_least_squares():
+    rows = unit_rows(np.random.default_rng(0), 10, 6)
+    included, rest = np.array([0, 4, 7]), np.array([1, 2, 3, 5, 9])
+    left, noise = residual_rows(rows, included, rest)
+    fit = np.linalg.lstsq(rows[included].T, rows[rest].T, rcond=None)[0]
+    np.testing.assert_allclose(left, rows[rest] - fit.T @ rows[included], atol=1e-14)
+    assert (noise >= 2.0**-96).all()
+    assert (noise < 1e-27).all()
 
 
 def test_the_table_of_limits_in_the_documentation():

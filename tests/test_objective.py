@@ -26,7 +26,7 @@ LAMBDAS = [0.0, 1.0, 16.0]
 OMEGAS = [1 / 64, 1.0, 64.0]
 
 
-def problem_of(case, subset, lam, omega, *, hinge, l2=0.0, twins=False):
+def problem_of(case, subset, lam, omega, *, hinge, l2=0.0, twins=False, compiled=None):
     rng = np.random.default_rng(0)
     ground_sets = [random_ground_set(case, rng, N, twins=twins) for _ in range(3)]
     kernel = case.kernel.fit(ground_sets)
@@ -39,6 +39,7 @@ def problem_of(case, subset, lam, omega, *, hinge, l2=0.0, twins=False):
         false_negative=[omega] * 3,
         l2=l2,
         jitter=1e-6,
+        compiled=compiled,
     )
     point = problem.space.center()
     point[problem.space.slices["theta"]] = [0.3, -0.2, 0.1]
@@ -64,6 +65,23 @@ def test_gradient_equals_central_differences(case, lam, omega):
 
         expected = reference.central_differences(objective, point)
         assert relative_error(gradient, expected) < 1e-6, subset
+
+
+@pytest.mark.parametrize("case", KERNELS, ids=str)
+@pytest.mark.parametrize("lam", LAMBDAS)
+@pytest.mark.parametrize("omega", OMEGAS)
+def test_compiled_loops_equal_numpy(case, lam, omega):
+    options = [(y, hinge) for y in SUBSETS.values() for hinge in (False, True)]
+    for subset, hinge in options:
+        found = []
+        for compiled in (False, True):
+            problem, point = problem_of(
+                case, subset, lam, omega, hinge=hinge, l2=0.1, compiled=compiled
+            )
+            found.append(problem.value_and_gradient(point))
+        (value, gradient), (expected, expected_gradient) = found
+        assert value == pytest.approx(expected, rel=1e-9, abs=1e-9), subset
+        assert relative_error(gradient, expected_gradient) < 1e-8, subset
 
 
 @pytest.mark.parametrize("case", KERNELS, ids=str)

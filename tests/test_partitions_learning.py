@@ -13,6 +13,7 @@ from variegate.learning.coordinates import feature_center, feature_scale
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
+from variegate.linalg import limits
 from variegate.partitions import (
     Journal,
     Limits,
@@ -258,17 +259,39 @@ def test_several_starts_and_another_solver_are_those_of_home(pairs, folder):
         np.testing.assert_allclose(there.theta_, home.theta_, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_all_partitions_together_decide_whether_loops_are_compiled(
+    folder, more, monkeypatch
+):
+    examples = PartitionedExamples(PairShards(folder), limits=Limits(0, 0))
+    total = int((examples.survey.sizes.astype(int) ** 2).sum())
+    monkeypatch.setattr(limits, "COMPILED_ENTRIES", total + more)
+    used = []
+    for name in ("_stacked", "_small"):
+        method = getattr(LargeMarginLoss, name)
+
+        def recorded(*arguments, name=name, method=method):
+            used.append(name)
+            return method(*arguments)
+
+        monkeypatch.setattr(LargeMarginLoss, name, recorded)
+    problem = PartitionedProblem(examples, vg.Linear(), LargeMarginLoss(1.0))
+    problem.value_and_gradient(problem.space.center())
+    assert len(examples.source.partitions) > 1
+    assert set(used) == {"_stacked" if more else "_small"}
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("first_passes", [0, 2])
 def test_bits_depend_neither_on_engine_nor_on_what_is_kept(folder, first_passes):
     source = PairShards(folder)
     engines = [Serial(), Threads(1), Threads(5, seed=3), Serial(), Serial()]
-    limits = [None, None, None, Limits(memory=0), Limits(memory=0, disk=0)]
+    kept = [None, None, None, Limits(memory=0), Limits(memory=0, disk=0)]
     models = [
         vg.LargeMarginDPP(max_iter=8, random_state=1).fit(
             PartitionedExamples(source, engine, first_passes=first_passes, limits=limit)
         )
-        for engine, limit in zip(engines, limits, strict=True)
+        for engine, limit in zip(engines, kept, strict=True)
     ]
     for model in models[1:]:
         assert_same_bits(models[0], model)

@@ -9,10 +9,11 @@ import pytest
 
 import variegate as vg
 from laws import KERNELS, P_VALUE, SIZE, factor, p_value
-from variegate.compiled.elementary import sample_elementary
-from variegate.compiled.symmetric import choose_eigenvectors, fill_log_polynomials
+from variegate.compiled import elementary as compiled_elementary
+from variegate.compiled import symmetric
+from variegate.linalg.limits import COMPILED_SAMPLES, COMPILED_SAMPLES_TOGETHER
 from variegate.linalg.spectrum import Eigenvectors
-from variegate.sampling import sample_spectral, sequential
+from variegate.sampling import elementary, sample_spectral, sequential, spectral
 from variegate.sampling.chain import effective_sample_size, sample_chain
 
 DRAWS = 20_000
@@ -24,6 +25,16 @@ REPRESENTATIONS = {
 }
 
 
+@pytest.fixture(params=["numpy", "compiled"])
+def path(request, monkeypatch):
+    """Draw by NumPy or by compiled loops, however many samples there are."""
+    limit = np.inf if request.param == "numpy" else 0
+    monkeypatch.setattr(spectral, "COMPILED_SAMPLES", limit)
+    monkeypatch.setattr(spectral, "COMPILED_SAMPLES_TOGETHER", limit)
+    return request.param
+
+
+@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("make", REPRESENTATIONS.values(), ids=REPRESENTATIONS)
 @pytest.mark.parametrize("L", KERNELS.values(), ids=KERNELS)
 def test_law(L, make):
@@ -62,6 +73,7 @@ def test_the_test_rejects_a_slightly_wrong_sampler():
     assert p_value(wrong, L) < P_VALUE
 
 
+@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
 @pytest.mark.parametrize("k", [0, 1, 3])
 @pytest.mark.parametrize("make", REPRESENTATIONS.values(), ids=REPRESENTATIONS)
@@ -80,8 +92,13 @@ def test_the_test_rejects_a_wrong_k_sampler():
     assert p_value(wrong, L, 3) < P_VALUE
 
 
+@pytest.mark.parametrize(
+    "choose",
+    [symmetric.choose_eigenvectors, spectral._choose_eigenvectors],
+    ids=["compiled", "numpy"],
+)
 @pytest.mark.parametrize("scale", [1.0, 1e7, 1e-7])
-def test_many_items_of_many_do_not_overflow(scale):
+def test_many_items_of_many_do_not_overflow(scale, choose):
     # A published library's polynomials overflow here, and the top eigenvector, which
     # is all but certain to be kept, is then never kept.
     rng = np.random.default_rng(0)
@@ -100,12 +117,12 @@ def test_many_items_of_many_do_not_overflow(scale):
 
     ensemble = vg.LEnsemble(L * scale)
     log_eigenvalues, _ = ensemble.representation.eigenpairs()
-    ours = np.empty((k + 1, n + 1))
-    fill_log_polynomials(log_eigenvalues, ours)
-    kept = np.empty((2000, k), dtype=np.intp)
+    ours = spectral._log_polynomials(log_eigenvalues, k)
+    kept = np.zeros((2000, n), dtype=bool)
     seeds = rng.integers(2**64, size=2000, dtype=np.uint64)
-    choose_eigenvectors(log_eigenvalues, ours, seeds, kept)
-    share = (kept == n - 1).any(axis=1).mean()
+    choose(log_eigenvalues, ours, seeds, kept)
+    assert (kept.sum(axis=1) == k).all()
+    share = kept[:, n - 1].mean()
     assert share == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 2000))
     assert expected > 0.99
 
@@ -124,9 +141,63 @@ def test_samples_do_not_depend_on_how_many_are_drawn_after_them():
     kept = np.tile(np.arange(3), 4)
     seeds = np.arange(4, dtype=np.uint64)
     together, alone = np.empty(12, dtype=np.intp), np.empty(3, dtype=np.intp)
-    sample_elementary(vectors, kept, np.arange(5) * 3, seeds, together)
-    sample_elementary(vectors, kept[:3], np.array([0, 3]), seeds[3:], alone)
+    draw = compiled_elementary.sample_elementary
+    draw(vectors, kept, np.arange(5) * 3, seeds, together)
+    draw(vectors, kept[:3], np.array([0, 3]), seeds[3:], alone)
     np.testing.assert_array_equal(together[9:], alone)
+    spanning = np.tile(np.arange(len(vectors)) < 3, (4, 1))
+    by_numpy = elementary.sample_elementary(vectors, spanning, seeds)
+    alone = elementary.sample_elementary(vectors, spanning[:1], seeds[3:])
+    np.testing.assert_array_equal(by_numpy[3], alone[0])
+
+
+def ensemble_of(n_items, size, rank=None, seed=0):
+    """Return an ensemble of some rank whose samples have ``size`` items on average."""
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((n_items, rank or n_items))
+    values = np.linalg.svd(B, compute_uv=False) ** 2
+    scale = np.geomspace(1e-6, 1e6, 2001)
+    sizes = (scale[:, None] * values / (1.0 + scale[:, None] * values)).sum(axis=1)
+    B *= np.sqrt(scale[np.argmin(np.abs(sizes - size))])
+    return vg.LEnsemble.from_factor(B) if rank else vg.LEnsemble(B @ B.T)
+
+
+@pytest.mark.parametrize(
+    ("n_items", "size", "rank", "n"),
+    [(1, 0.5, None, 50), (6, 2, None, 500), (12, 9, None, 500), (40, 13, None, 300),
+     (70, 5, None, 300), (300, 8, 20, 50), (30, 4, 5, 300)],
+)  # fmt: skip
+def test_numpy_and_compiled_loops_draw_the_same(n_items, size, rank, n, monkeypatch):
+    ensemble = ensemble_of(n_items, size, rank)
+    drawn = []
+    for limit in (np.inf, 0):
+        monkeypatch.setattr(spectral, "COMPILED_SAMPLES", limit)
+        k = max(1, int(size))
+        drawn.append((ensemble.sample(n, 1), ensemble.sample_k(k, n, 1)))
+    np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
+    np.testing.assert_array_equal(drawn[0][1], drawn[1][1])
+    assert drawn[0][0].any()
+    assert (drawn[0][1].sum(axis=1) == k).all()
+
+
+def test_compiled_loops_draw_many_samples(monkeypatch):
+    ensemble, by_numpy = ensemble_of(20, 5), elementary.sample_elementary
+    work = 20 * ensemble.expected_size()
+    calls = []
+
+    def recorded(*arguments):
+        calls.append(len(arguments[2]))
+        return by_numpy(*arguments)
+
+    monkeypatch.setattr(elementary, "sample_elementary", recorded)
+    for n in (int(0.9 * COMPILED_SAMPLES / work), int(1.1 * COMPILED_SAMPLES / work)):
+        ensemble.sample(n, 0)
+    assert calls == [int(0.9 * COMPILED_SAMPLES / work)]
+    few = ensemble.sample(10, 0)
+    assert calls.pop() == 10
+    ensemble.n_together = int(COMPILED_SAMPLES_TOGETHER / (10 * work)) + 1
+    np.testing.assert_array_equal(ensemble.sample(10, 0), few)
+    assert calls == [int(0.9 * COMPILED_SAMPLES / work)]
 
 
 def test_same_seed_same_samples():

@@ -21,6 +21,7 @@ from instances import KERNELS, random_ground_set
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.learning.streamed_problem import StreamedProblem
+from variegate.linalg import limits
 from variegate.solvers import (
     LBFGS,
     CheckpointError,
@@ -53,6 +54,24 @@ def model_with(solver, **options):
 
 def learned(model):
     return np.concatenate([model.theta_, [model.intercept_], model.kernel_parameters_])
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_head_of_a_stream_decides_whether_loops_are_compiled(
+    data, more, monkeypatch
+):
+    # Of 120 sets of ten, all of them: each batch is told, however small it is.
+    monkeypatch.setattr(limits, "COMPILED_ENTRIES", 12_000 + more)
+    by_numpy = LargeMarginLoss._stacked
+    used = []
+
+    def recorded(*arguments):
+        used.append(len(arguments[2]))
+        return by_numpy(*arguments)
+
+    monkeypatch.setattr(LargeMarginLoss, "_stacked", recorded)
+    learned(model_with(quick(n_epochs=1)).fit(pairs_of(data)))
+    assert bool(used) == bool(more)
 
 
 def objective(model, ground_sets, subsets, lam=1.0):

@@ -48,6 +48,9 @@ class LEnsemble:
         are dependent to rounding, rows that settle the rank for all that is asked.
     items : array of shape (N,)
         Item numbers: ``0 .. N-1``, or after :meth:`condition` what is left of them.
+    n_together : int
+        Ensembles that are decoded in the same call as this one: for many, compiling
+        pays earlier.  What is chosen does not depend on it.
 
     Examples
     --------
@@ -59,6 +62,8 @@ class LEnsemble:
     >>> e.decode("exact").indices
     array([0])
     """
+
+    n_together = 1
 
     def __init__(self, L: Any) -> None:
         L = check_symmetric(L, "L")
@@ -187,7 +192,8 @@ class LEnsemble:
         is repeated.
         """
         keep_probability, vectors = self.representation.elementary()
-        return sample_spectral(keep_probability, vectors, n, generator(random_state))
+        rng = generator(random_state)
+        return sample_spectral(keep_probability, vectors, n, rng, self.n_together)
 
     def sample_k(
         self, k: int, n: int = 1, random_state: RandomState = None
@@ -207,7 +213,7 @@ class LEnsemble:
                 f"no subset of {k} items has positive probability: L has rank {rank}"
             )
         rng = generator(random_state)
-        return sample_spectral_k(log_values, vectors, k, n, rng)
+        return sample_spectral_k(log_values, vectors, k, n, rng, self.n_together)
 
     def size_distribution(self) -> FloatArray:
         """Return the probabilities of choosing 0, 1, 2, ... items.

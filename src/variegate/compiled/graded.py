@@ -15,9 +15,6 @@ import numpy as np
 from variegate.compiled.jit import njit
 from variegate.compiled.random import next_uniform
 
-#: Rounding in a unit row.
-_ROUNDING = 16.0 * 2.0**-52
-
 
 @njit(cache=True, nogil=True)
 def _project(rows: Any, size: int, direction: Any) -> None:
@@ -36,76 +33,6 @@ def _squared(row: Any) -> float:
     for d in range(len(row)):
         total += row[d] * row[d]
     return total
-
-
-@njit(cache=True, nogil=True)
-def pivoted_rows(rows: Any, log_scale: Any, floor: Any, factor: Any) -> Any:
-    """Fill ``factor`` (N, N) so that ``F Fᵀ`` is that of ``rows`` (N, D).
-
-    The next pivot is the item with the largest residual in ``L``.  A squared residual
-    of at most ``floor`` (N,) is exactly zero from there on.  Returns the number of
-    columns and, for each item, the squared residual that was so given up.
-    """
-    n = rows.shape[0]
-    left = rows.copy()
-    residual = np.empty(n)
-    lost = np.zeros(n)
-    for i in range(n):
-        residual[i] = _squared(left[i])
-    direction = np.empty(rows.shape[1])
-    for rank in range(min(n, rows.shape[1])):
-        pivot, best = -1, -np.inf
-        for i in range(n):
-            if residual[i] > 0.0:
-                value = np.log(residual[i]) + 2.0 * log_scale[i]
-                if value > best:
-                    pivot, best = i, value
-        if pivot < 0:
-            return rank, lost
-        direction[:] = left[pivot] / np.sqrt(residual[pivot])
-        for i in range(n):
-            factor[i, rank] = 0.0
-            if residual[i] == 0.0:
-                continue
-            for _ in range(2):
-                inner = 0.0
-                for d in range(len(direction)):
-                    inner += left[i, d] * direction[d]
-                factor[i, rank] += inner
-                for d in range(len(direction)):
-                    left[i, d] -= inner * direction[d]
-            residual[i] = _squared(left[i])
-            if i == pivot or residual[i] <= floor[i]:
-                lost[i] = 0.0 if i == pivot else residual[i]
-                residual[i] = 0.0
-    return min(n, rows.shape[1]), lost
-
-
-@njit(cache=True, nogil=True)
-def residual_rows(rows: Any, included: Any, rest: Any) -> Any:
-    """Return what is left of the rows of ``rest``, and rounding in it, squared.
-
-    The included are taken in the order of their residuals.  A direction of which
-    little was left is off by as much more, and so is every row that has a part in it.
-    """
-    given = rows[included]
-    left = rows[rest]
-    noise = np.full(len(rest), _ROUNDING * _ROUNDING)
-    for end in range(len(included), 0, -1):
-        pivot, best = 0, -1.0
-        for i in range(end):
-            squared = _squared(given[i])
-            if squared > best:
-                pivot, best = i, squared
-        for i in range(len(rest)):
-            grown = _ROUNDING * _ROUNDING * _squared(left[i]) / best
-            noise[i] = max(noise[i], grown)
-        direction = given[pivot] / np.sqrt(best)
-        given[pivot] = given[end - 1]
-        for _ in range(2):
-            _project(given, end - 1, direction)
-            _project(left, len(rest), direction)
-    return left, noise
 
 
 @njit(cache=True, nogil=True)
@@ -134,23 +61,6 @@ def log_volume(rows: Any, members: Any, floor: Any) -> float:
         for _ in range(2):
             _project(left, end - 1, direction)
     return total
-
-
-@njit(cache=True, nogil=True)
-def fill_log_volumes(rows: Any, log_scale: Any, floor: Any, out: Any) -> None:
-    """Fill ``out`` (2^N,) with ``log det L_y``; bit ``i`` of a place is item ``i``."""
-    n = rows.shape[0]
-    members = np.empty(n, dtype=np.int64)
-    for mask in range(len(out)):
-        size, scale = 0, 0.0
-        for item in range(n):
-            if mask >> item & 1:
-                members[size] = item
-                scale += 2.0 * log_scale[item]
-                size += 1
-        out[mask] = -np.inf
-        if size <= rows.shape[1]:
-            out[mask] = log_volume(rows, members[:size], floor) + scale
 
 
 @njit(cache=True, nogil=True)

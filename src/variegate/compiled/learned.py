@@ -16,28 +16,6 @@ _FAST = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def to_roots(logits: Any, b: Any) -> None:
-    """Turn rows ``l`` (n, K), in place, into ``√softmax(l + b)``.
-
-    Which is ``e / ‖e‖`` with ``e = exp((l + b) / 2)``.
-    """
-    n_kinds = logits.shape[1]
-    for i in range(logits.shape[0]):
-        largest = -np.inf
-        for k in range(n_kinds):
-            logits[i, k] += b[k]
-            largest = max(largest, logits[i, k])
-        total = 0.0
-        for k in range(n_kinds):
-            root = np.exp(0.5 * (logits[i, k] - largest))
-            logits[i, k] = root
-            total += root * root
-        scale = 1.0 / np.sqrt(total)
-        for k in range(n_kinds):
-            logits[i, k] *= scale
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
 def fill_gaussian(placed: Any, S: Any) -> None:
     """Fill ``S`` (B, N, N) with ``exp(-‖z_i - z_j‖² / 2)`` of ``placed`` (B, N, r).
 

@@ -17,6 +17,7 @@ from variegate.linalg.determinants import log_principal_minors
 from variegate.linalg.limits import EXACT_ITEMS, TABLED_ITEMS
 from variegate.linalg.representations import Dense, Factored, Graded, Representation
 from variegate.linalg.tolerances import RANK_TOLERANCE
+from variegate.linalg.volume import log_volumes
 from variegate.selection import Selection
 
 #: Beyond this the square of an entry of L may overflow.
@@ -34,10 +35,6 @@ _TAME_PIVOT = 1e-4
 #: What is in doubt of an entry of a similarity: rows that are taken for it leave out
 #: what is within ``RANK_TOLERANCE``.
 _DOUBT = 2.0 * RANK_TOLERANCE
-
-#: Up to this many volumes are computed one by one, 0.05 ms each; of more, a compiled
-#: loop makes all.
-_FEW_SUBSETS = 64
 
 #: Nodes between two looks at the clock, some ten milliseconds.
 _NODES_AT_A_TIME = 500
@@ -174,14 +171,16 @@ def _log_det_bounds(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, .
 
 def _log_volumes(edge: Graded, subsets: IntArray) -> FloatArray:
     """Return ``log det L_y`` of subsets of a kernel that is held by rows."""
-    if len(subsets) <= _FEW_SUBSETS:
-        n_items = len(edge)
-        return np.array([edge.log_det(_members(y, n_items)) for y in subsets])
-    from variegate.compiled.graded import fill_log_volumes
-
-    log_dets = np.empty(2 ** len(edge))
-    fill_log_volumes(edge.rows, edge.log_scale, edge.floor, log_dets)
-    return log_dets[subsets]
+    is_member = (subsets[:, None] >> np.arange(len(edge)) & 1).astype(bool)
+    sizes = is_member.sum(axis=1)
+    log_dets = np.full(len(subsets), -np.inf)
+    for size in range(edge.rank + 1):
+        places = np.flatnonzero(sizes == size)
+        members = np.nonzero(is_member[places])[1].reshape(len(places), size)
+        scale = 2.0 * edge.log_scale[members].sum(axis=1)
+        volumes = log_volumes(edge.rows[members], edge.floor[members])
+        log_dets[places] = scale + volumes
+    return log_dets
 
 
 def _members(subset: int, n_items: int) -> IntArray:

@@ -106,6 +106,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
             costs = ground_set.costs if budget is not None else None
             with naming(position):
                 ensemble = self._checked_ensemble(ground_set)
+                ensemble.n_together = len(ground_sets)
                 selection = ensemble.decode(decoder, k, budget, costs, seed)
             if k is not None and len(selection) < k:
                 warnings.warn(

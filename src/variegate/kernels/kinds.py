@@ -199,13 +199,16 @@ class Kinds(FromStart):
 
     def _roots(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
         """Return ``φ = √p``."""
-        from variegate.compiled.learned import to_roots
-
         W, b = self.weights(parameters)
         # One product of all items: NumPy would take those of a stack one by one.
         logits = prepared.reshape(-1, prepared.shape[-1]) @ W.T
-        to_roots(logits, b)
-        return np.asarray(logits.reshape(*prepared.shape[:-1], -1))
+        logits += b
+        # e / ‖e‖ with e = exp(l / 2), in place.
+        logits -= logits.max(axis=1, keepdims=True)
+        logits *= 0.5
+        roots = np.exp(logits, out=logits)
+        roots /= np.sqrt(np.einsum("ik,ik->i", roots, roots))[:, None]
+        return np.asarray(roots.reshape(*prepared.shape[:-1], -1))
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
         """Return ``(1 - ε) φ φᵀ + ε I`` with ``φ = √p``."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.limits import COMPILED_ENTRIES
+from variegate.linalg.limits import STACK_LIMIT
 
 __all__ = ["Chains", "PackedSimilarities", "chains_of", "unchained"]
 
@@ -88,7 +88,7 @@ class PackedSimilarities:
     ``diagonal`` (B, chains, N) those on it.  ``anchors`` (B, weights, N), if there are
     any, are taken from both items of a pair.  A stack stands for several ground sets,
     perhaps one; else it is one alone.  ``compiled`` says whether compiled loops do the
-    work; by default, where there are at least ``COMPILED_ENTRIES`` entries.
+    work, which pays where a problem evaluates many entries again and again.
     """
 
     chains: Chains
@@ -96,7 +96,7 @@ class PackedSimilarities:
     diagonal: FloatArray
     anchors: FloatArray | None = None
     is_stack: bool = False
-    compiled: bool | None = None
+    compiled: bool = False
 
     @classmethod
     def of(
@@ -162,7 +162,7 @@ class PackedSimilarities:
         S = np.empty(self.shape) if out is None else out
         scaled = weights * self.chains.scale
         anchors = None if self.anchors is None else scaled @ self.anchors
-        if self._is_compiled():
+        if self.compiled:
             from variegate.compiled.ladder import fill_mixture
 
             fill_mixture(
@@ -177,11 +177,6 @@ class PackedSimilarities:
         else:
             self._fill(scaled[self.chains.order], anchors, S)
         return S if self.is_stack else np.asarray(S[0])
-
-    def _is_compiled(self) -> bool:
-        n_sets, n_items, _ = self.shape
-        own = n_sets * n_items**2 >= COMPILED_ENTRIES
-        return own if self.compiled is None else self.compiled
 
     def _rungs(self) -> Iterator[tuple[int, int, FloatArray]]:
         """Yield, for every weight in order, its chain, its number and its matrix."""
@@ -218,7 +213,7 @@ class PackedSimilarities:
         """Return ``Σ_ij G_ij S^k_ij`` for every weight, summed over the stack."""
         found = np.zeros(len(self.chains.order))
         G = G if G.ndim == 3 else G[None]
-        if self._is_compiled():
+        if self.compiled:
             from variegate.compiled.ladder import add_inner_products
 
             add_inner_products(
@@ -233,8 +228,9 @@ class PackedSimilarities:
         else:
             own, below = np.einsum("bii->bi", G), G[:, *_below(G.shape[-1])]
             for chain, number, x in self._rungs():
-                found[number] = np.vdot(own, self.diagonal[:, chain])
-                found[number] += 2.0 * np.vdot(below, x)
+                # Not by BLAS, whose sums depend on the number of its threads.
+                found[number] = np.einsum("bi,bi->", own, self.diagonal[:, chain])
+                found[number] += 2.0 * np.einsum("bi,bi->", below, x)
         by_weight = np.empty_like(found)
         by_weight[self.chains.order] = found
         if self.anchors is not None:
@@ -242,11 +238,17 @@ class PackedSimilarities:
         return by_weight * self.chains.scale
 
 
-@lru_cache(maxsize=64)
 def _below(n_items: int) -> tuple[IntArray, IntArray]:
     """Return rows and columns of the entries below the diagonal, row by row."""
+    return (_kept_below if n_items <= STACK_LIMIT else _new_below)(n_items)
+
+
+def _new_below(n_items: int) -> tuple[IntArray, IntArray]:
     rows, columns = np.tril_indices(n_items, -1)
     return rows, columns
+
+
+_kept_below = lru_cache(maxsize=STACK_LIMIT)(_new_below)
 
 
 def _rows_below(n_items: int) -> Iterator[tuple[int, slice]]:

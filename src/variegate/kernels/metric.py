@@ -21,7 +21,7 @@ from variegate.kernels.features import (
 from variegate.kernels.from_start import FromStart, as_dense
 from variegate.kernels.gaussian import squared_distances
 from variegate.kernels.known import Looks
-from variegate.linalg.limits import MEDIAN_ITEMS
+from variegate.linalg.limits import MEDIAN_ITEMS, compiled_pays
 from variegate.schema import Matrix
 
 
@@ -157,14 +157,11 @@ class Metric(FromStart):
         With ``z = W x`` and ``H = G ∘ S``, ``∂f/∂z_i = -2 Σ_j H_ij (z_i - z_j)``, where
         the diagonal of ``S`` does not count.
         """
-        from variegate.compiled.learned import fill_gaussian
-
         n_items, n_features = prepared.shape[-2:]
         # One product of all items: NumPy would take those of a stack one by one.
         flat = prepared.reshape(-1, n_features)
         placed = (flat @ self.weights(parameters).T).reshape(-1, n_items, self._rank)
-        S = np.empty((len(placed), n_items, n_items))
-        fill_gaussian(placed, S)
+        S = _gaussian(placed)
 
         def pull_back(G: FloatArray) -> FloatArray:
             H = G * S
@@ -178,6 +175,24 @@ class Metric(FromStart):
     @property
     def _rank(self) -> int:
         return len(self._settled())
+
+
+def _gaussian(placed: FloatArray) -> FloatArray:
+    """Return ``exp(-‖z_i - z_j‖² / 2)`` (B, N, N) of ``placed`` (B, N, r).
+
+    Near-duplicates decide determinants, so differences are taken directly: an
+    expansion into inner products would drown them in rounding.
+    """
+    n_sets, n_items, _ = placed.shape
+    if compiled_pays([n_items] * n_sets):
+        from variegate.compiled.learned import fill_gaussian
+
+        S = np.empty((n_sets, n_items, n_items))
+        fill_gaussian(placed, S)
+        return S
+    apart = placed[:, :, None] - placed[:, None]
+    squared = np.einsum("bijk,bijk->bij", apart, apart)
+    return np.asarray(np.exp(-0.5 * squared))
 
 
 def _principal_components(items: FloatArray, rank: int) -> FloatArray:

@@ -257,7 +257,8 @@ class MultipleKernel(WeightedSum):
             if stacked is None or stacked.shape[-1] > DIRECT_FEATURES:
                 return None
             features[block] = stacked
-        found = PackedSimilarities.of_features(self._chains(), features)
+        with np.errstate(over="ignore", invalid="ignore"):  # judged below
+            found = PackedSimilarities.of_features(self._chains(), features)
         parts = (found.packed, found.diagonal)
         return found if all(np.isfinite(part).all() for part in parts) else None
 

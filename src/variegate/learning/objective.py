@@ -64,7 +64,7 @@ from variegate.linalg.determinants import (
     log_det_and_inverse,
     split_scale,
 )
-from variegate.linalg.limits import COMPILED_ENTRIES, STACK_LIMIT
+from variegate.linalg.limits import STACK_LIMIT, compiled_pays
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 from variegate.linalg.tolerances import DOUBTFUL_PIVOT
 from variegate.subsets import as_indicator, as_members
@@ -214,12 +214,12 @@ class LargeMarginLoss:
         out : array of shape (B, N, N), optional
             To write that gradient to.
         compiled : bool, optional
-            Whether compiled loops do the work; by default, where this stack alone has
-            at least ``COMPILED_ENTRIES`` entries.
+            Whether compiled loops do the work; by default, if that pays for this
+            stack alone.
         """
         n_items = S.shape[-1]
         if compiled is None:
-            compiled = log_quality.size * n_items >= COMPILED_ENTRIES
+            compiled = compiled_pays([n_items] * len(log_quality))
         if target_log_det is not None and similarity_gradient:
             raise ValueError("with a gradient in S, log det S_y is not known before")
         G: FloatArray | None = None

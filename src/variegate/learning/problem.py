@@ -50,7 +50,7 @@ from variegate.linalg.determinants import (
     add_jitter,
     with_jitter,
 )
-from variegate.linalg.limits import COMPILED_ENTRIES, STACK_LIMIT
+from variegate.linalg.limits import STACK_LIMIT, compiled_pays
 from variegate.linalg.scratch import scratch
 from variegate.streaming import Example
 
@@ -94,8 +94,9 @@ class TrainingProblem:
         Threads that stacks of ground sets are shared among.  Their sums are taken in
         one order, so that nothing but rounding within BLAS depends on it.
     compiled : bool, optional
-        Whether compiled loops do the work; by default, where the similarities of all
-        ground sets have at least ``COMPILED_ENTRIES`` entries.
+        Whether compiled loops do the work; by default, if
+        :func:`~variegate.linalg.limits.compiled_pays` for these ground sets.  A part of
+        a larger problem is told what pays for the whole.
 
     Attributes
     ----------
@@ -124,8 +125,7 @@ class TrainingProblem:
         compiled: bool | None = None,
     ) -> None:
         if compiled is None:
-            n_entries = sum(len(ground_set) ** 2 for ground_set in ground_sets)
-            compiled = n_entries >= COMPILED_ENTRIES
+            compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])
         self._compiled = compiled
         self.kernel = kernel
         self.loss = loss

@@ -23,6 +23,7 @@ def problem_of(
     *,
     device: str | None = None,
     n_jobs: int = 1,
+    compiled: bool | None = None,
     **options: Any,
 ) -> TrainingProblem | DeviceProblem:
     """Return the objective, computed by PyTorch if a device is named.
@@ -30,7 +31,8 @@ def problem_of(
     See :class:`~variegate.learning.problem.TrainingProblem` for the options.
     """
     if device is None:
-        return TrainingProblem.of(examples, kernel, loss, n_jobs=n_jobs, **options)
+        on_cpu = {"n_jobs": n_jobs, "compiled": compiled}
+        return TrainingProblem.of(examples, kernel, loss, **on_cpu, **options)
     from variegate.learning.device.problem import DeviceProblem
 
     return DeviceProblem(examples, kernel, loss, device=device, **options)

@@ -27,6 +27,7 @@ from variegate.learning.coordinates import (
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.learning.problems import problem_of
+from variegate.linalg.limits import compiled_pays
 from variegate.streaming import Example, Examples, ListedExamples
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ class StreamedProblem:
             with renumbering([example.position for example in sample]):
                 kernel.fit(ground_sets)
         first = ground_sets[0]
+        # One answer for all batches, however many examples the last one has.
+        self._compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])
         self.center = feature_center(ground_sets, fit_intercept)
         self.scale = feature_scale(ground_sets, self.center)
         self.space = parameter_space(self.scale, fit_intercept, kernel)
@@ -143,6 +146,7 @@ class StreamedProblem:
             center=self.center,
             scale=self.scale,
             device=self.device,
+            compiled=self._compiled,
         )
 
     def blocks(self, size: int, first: int = 0) -> Iterator[list[Example]]:

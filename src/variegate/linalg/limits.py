@@ -6,11 +6,19 @@ says otherwise.  What they mean for a user is a table in ``docs/which-method.md`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from variegate._typing import IntArray
+
 # Learning -------------------------------------------------------------------------
 
 #: Entries of all similarities of a problem (the sum of N²) from which compiled loops
-#: evaluate it; below, NumPy does, a stack of sets of equal size at a time.
-COMPILED_ENTRIES = 50_000
+#: evaluate it; below, NumPy does, a stack of sets of equal size at a time.  A fit of 60
+#: sets of 12: 33 ms by NumPy, 16 compiled; of 100 sets of 10: 38 and 18; of 340 sets of
+#: 12: 290 and 100; compiling takes 2 s, once.
+COMPILED_ENTRIES = 10_000
 
 #: Ground sets up to this size go through one compiled loop, a stack of them in a call;
 #: above it, one LAPACK call a matrix is faster.  Loss and gradient of a set of 32
@@ -104,10 +112,28 @@ MAX_PAIRED = 20_000
 # Compiled -------------------------------------------------------------------------
 
 #: Samples times items times expected size from which compiled loops draw samples.
+#: 1,000 samples of 12 items, 2.5 expected: 2 ms by NumPy, 0.25 compiled; 5 of 20: 6 and
+#: 0.9; 13 of 40: 27 and 8; compiling takes 0.7 s, once.
 COMPILED_SAMPLES = 100_000
 
-#: Rows times columns times choices from which compiled loops choose rows greedily.
-COMPILED_ROWS = 50_000_000
+#: The same for all ground sets of one call together: 300 sets of 12 take 0.7 s more.
+COMPILED_SAMPLES_TOGETHER = 10_000_000
 
-#: Items from which a compiled loop factors a matrix with pivoting.
+#: Rows times columns times choices from which compiled loops choose rows greedily.  10
+#: of 1,000 x 64: 0.16 ms by NumPy, 0.05 to 0.12 compiled; 50 of 5,000 x 128: 3.6 and
+#: 1.4 to 2.7; 50 of 50,000 x 128: 70 and 0.8 to 25; compiling takes 3 s, once.
+COMPILED_ROWS = 20_000_000
+
+#: Entries of a factor from which a compiled loop takes the lengths of its rows: 64,000
+#: in single precision, 0.02 ms by NumPy, 0.003 compiled; 6.4 million: 2 and 0.3.
+COMPILED_LENGTHS = 1_000_000
+
+#: Items from which a compiled loop factors a matrix with pivoting.  12 of full rank:
+#: 0.2 ms by NumPy, 0.002 compiled; 128: 3.7 and 0.35; 500: 100 and 20.
 COMPILED_PIVOTS = 128
+
+
+def compiled_pays(sizes: Sequence[int] | IntArray) -> bool:
+    """Tell whether compiled loops evaluate ground sets of these sizes."""
+    squared = np.asarray(sizes, dtype=np.float64) ** 2
+    return bool(squared.sum() >= COMPILED_ENTRIES)

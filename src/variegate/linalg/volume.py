@@ -1,37 +1,114 @@
-"""Volumes spanned by rows that are dependent, or nearly so."""
+"""Volumes spanned by rows that are dependent, or nearly so.
+
+Rows have unit length, or are zero.  A residual is what is left of a row without its
+part in the span of others, found by projecting twice: unlike differences of entries of
+``F Fᵀ`` it is right to rounding in the row itself, so squared residuals mean something
+down to about 1e-28.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 
-__all__ = ["log_volume"]
+__all__ = ["log_volume", "log_volumes", "pivoted_rows", "residual_rows"]
+
+#: Rounding in a unit row, squared.
+_ROUNDING = (16.0 * 2.0**-52) ** 2
+
+
+def _squared(rows: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("...d,...d->...", rows, rows))
+
+
+def _project(rows: FloatArray, direction: FloatArray) -> FloatArray:
+    """Take the part in a unit direction out of rows, in place, and return its share."""
+    share = np.einsum("...id,...d->...i", rows, direction)
+    rows -= share[..., None] * direction[..., None, :]
+    return np.asarray(share)
 
 
 def log_volume(rows: FloatArray, floor: FloatArray) -> float:
+    """Return ``log det F Fᵀ`` of one set of rows: see :func:`log_volumes`."""
+    return float(log_volumes(rows[None], floor[None])[0])
+
+
+def log_volumes(rows: FloatArray, floor: FloatArray) -> FloatArray:
     """Return ``log det F Fᵀ``, -inf where a pivoted residual is within ``floor``.
 
     Pivoted, so that whether a set is possible does not depend on the order of its
-    items; by residuals of the rows, which keep digits that products of them lose.  The
-    twin of :func:`variegate.compiled.graded.log_volume`.
+    items.  The twin of :func:`variegate.compiled.graded.log_volume`.
 
     Parameters
     ----------
-    rows : array of shape (k, R), of unit length or zero
-    floor : array of shape (k,)
+    rows : array of shape (B, k, D)
+        ``F`` of each set.
+    floor : array of shape (B, k)
         Squared residuals up to this are zero.
     """
-    left, floor, total = rows.copy(), floor.copy(), 0.0
-    for end in range(len(rows), 0, -1):
-        squared = np.einsum("ij,ij->i", left[:end], left[:end])
-        pivot = int(np.argmax(squared))
-        if not squared[pivot] > floor[pivot]:
-            return -np.inf
-        total += float(np.log(squared[pivot]))
-        direction = left[pivot] / np.sqrt(squared[pivot])
-        left[pivot], floor[pivot] = left[end - 1], floor[end - 1]
-        rest = left[: end - 1]
-        for _ in range(2):  # once more, to be orthogonal to rounding
-            rest -= np.einsum("ij,j->i", rest, direction)[:, None] * direction
+    left, floor, total = rows.copy(), floor.copy(), np.zeros(len(rows))
+    sets = np.arange(len(rows))
+    for end in range(rows.shape[1], 0, -1):
+        squared = _squared(left[:, :end])
+        pivot = squared.argmax(axis=1)
+        best = squared[sets, pivot]
+        is_possible = best > floor[sets, pivot]
+        best[~is_possible] = 1.0
+        total += np.where(is_possible, np.log(best), -np.inf)
+        direction = left[sets, pivot] / np.sqrt(best)[:, None]
+        left[sets, pivot], floor[sets, pivot] = left[:, end - 1], floor[:, end - 1]
+        for _ in range(2):
+            _project(left[:, : end - 1], direction)
     return total
+
+
+def pivoted_rows(
+    rows: FloatArray, log_scale: FloatArray, floor: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return ``F`` with as many columns as its rank, and ``F Fᵀ`` that of ``rows``.
+
+    The next pivot is the item with the largest residual in ``L``.  A squared residual
+    of at most ``floor`` (N,) is exactly zero from there on; the second array is the
+    squared residual of each item that was so given up.
+    """
+    n_items, most = len(rows), min(rows.shape)
+    factor, lost = np.zeros((n_items, most)), np.zeros(n_items)
+    squared = _squared(rows)
+    items = np.flatnonzero(squared > 0.0)
+    left, squared = rows[items], squared[items]
+    for rank in range(most):
+        if len(items) == 0:
+            return factor[:, :rank], lost
+        pivot = int(np.argmax(np.log(squared) + 2.0 * log_scale[items]))
+        direction = left[pivot] / np.sqrt(squared[pivot])
+        for _ in range(2):
+            factor[items, rank] += _project(left, direction)
+        squared = _squared(left)
+        squared[pivot] = 0.0
+        is_open = squared > floor[items]
+        lost[items[~is_open]] = squared[~is_open]
+        items, left, squared = items[is_open], left[is_open], squared[is_open]
+    return factor, lost
+
+
+def residual_rows(
+    rows: FloatArray, included: IntArray, rest: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what is left of the rows of ``rest``, and rounding in it, squared.
+
+    The included are taken in the order of their residuals.  A direction of which
+    little was left is off by as much more, and so is every row that has a part in it.
+    """
+    given, left = rows[included], rows[rest]
+    noise = np.full(len(rest), _ROUNDING)
+    for end in range(len(included), 0, -1):
+        squared = _squared(given[:end])
+        pivot = int(np.argmax(squared))
+        noise = np.maximum(noise, _ROUNDING * _squared(left) / squared[pivot])
+        direction = given[pivot] / np.sqrt(squared[pivot])
+        given[pivot] = given[end - 1]
+        for _ in range(2):
+            _project(given[: end - 1], direction)
+            _project(left, direction)
+    return left, noise

@@ -23,6 +23,7 @@ from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
 from variegate.learning.penalty import penalized
 from variegate.learning.problem import TrainingProblem
+from variegate.linalg.limits import compiled_pays
 from variegate.partitions.cache import Limits, cached
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.partition import Partition
@@ -63,6 +64,7 @@ class Preparation:
     jitter: float
     center: FloatArray
     scale: FloatArray
+    compiled: bool
     limits: Limits
 
     def problem(self, partition: Partition) -> TrainingProblem | None:
@@ -83,6 +85,7 @@ class Preparation:
             jitter=self.jitter,
             center=self.center,
             scale=self.scale,
+            compiled=self.compiled,
         )
 
 
@@ -155,7 +158,9 @@ class PartitionedProblem:
         self.center = examples.survey.center(fit_intercept)
         self.scale = examples.survey.scale(self.center)
         self.space = parameter_space(self.scale, fit_intercept, kernel)
-        prepared = (kernel, fit_intercept, jitter, self.center, self.scale)
+        # Of all partitions, so that bits do not depend on how they are cut.
+        compiled = compiled_pays(examples.survey.sizes)
+        prepared = (kernel, fit_intercept, jitter, self.center, self.scale, compiled)
         key = str(hash_of([examples.source.key, *prepared]))
         self._preparation = Preparation(
             key, examples.reader, *prepared, examples.limits

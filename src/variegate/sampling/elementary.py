@@ -19,8 +19,7 @@ from variegate.subsets import distinct_rows
 
 __all__ = ["sample_elementary"]
 
-#: Proposals of a sample that are looked at together: after its first ones fail, more.
-_FIRST_WINDOW = 2
+#: Proposals of a sample that are looked at together, after its first ones failed.
 _WINDOW = 16
 
 #: Stands for the residual of an item that was picked before, or of no item.
@@ -53,7 +52,8 @@ def sample_elementary(
     for count in range(int(size.max(initial=0))):
         samples = np.flatnonzero(size > count)
         item = np.empty(len(seeds), dtype=np.intp)
-        waiting, window = samples, _FIRST_WINDOW
+        # The first item is accepted; later ones take ever more proposals.
+        waiting, window = samples, 2 * count + 1
         while len(waiting):
             steps = drawn[waiting, None] + np.arange(1, window + 2)
             uniform = uniforms(seeds[waiting, None], steps)
@@ -79,7 +79,8 @@ class _Processes:
         The entries of the kept vectors at each item, padded with zeros.
     squared : array of shape (P, N + 1)
         Squared lengths of these rows; the last is of no item.
-    cumulative : array of shape (P, N)
+    cumulative : array of shape (P, N + 1)
+        Sums of these up to each item; the last is infinite.
     """
 
     rows: FloatArray
@@ -97,7 +98,9 @@ class _Processes:
         rows[process, :, place] = vectors[vector]
         squared = np.zeros((len(kept), n_items + 1))
         squared[:, :-1] = np.einsum("pik,pik->pi", rows, rows)
-        return cls(rows, squared, squared[:, :-1].cumsum(axis=1))
+        cumulative = np.full(squared.shape, np.inf)
+        squared[:, :-1].cumsum(axis=1, out=cumulative[:, :-1])
+        return cls(rows, squared, cumulative)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +142,12 @@ class _States:
         ``window`` on is where the next window begins, nothing being accepted.
         """
         process = self.process[state]
-        cumulative = self.processes.cumulative[process]
-        window = uniform.shape[1] - 1
-        target = uniform[:, :-1] * cumulative[:, -1:]
-        item = np.count_nonzero(cumulative[:, None] <= target[:, :, None], axis=2)
-        left = self.left[state[:, None], item]
-        squared = self.processes.squared[process[:, None], item]
+        cumulative = self.processes.cumulative.take(process, axis=0)
+        window, width = uniform.shape[1] - 1, cumulative.shape[1]
+        target = uniform[:, :-1] * cumulative[:, -2:-1]
+        item = (cumulative[:, None] > target[:, :, None]).argmax(axis=2)
+        left = self.left.take(width * state[:, None] + item)
+        squared = self.processes.squared.take(width * process[:, None] + item)
         is_accepted = uniform[:, 1:] * squared < left
         following = np.tile(np.arange(window + 2), (len(state), 1))
         used = np.where(left == _TAKEN, 1, 2)

@@ -17,7 +17,7 @@ import numpy as np
 
 from variegate._random import uniforms
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.linalg.limits import COMPILED_SAMPLES
+from variegate.linalg.limits import COMPILED_SAMPLES, COMPILED_SAMPLES_TOGETHER
 from variegate.linalg.spectrum import Eigenvectors
 from variegate.sampling import elementary
 
@@ -27,6 +27,7 @@ def sample_spectral(
     eigenvectors: Eigenvectors,
     n_samples: int,
     generator: np.random.Generator,
+    n_together: int = 1,
 ) -> BoolArray:
     """Draw subsets from the mixture of elementary processes.
 
@@ -37,14 +38,17 @@ def sample_spectral(
     eigenvectors : Eigenvectors of shape (M, N)
     n_samples : int
     generator : numpy.random.Generator
+    n_together : int
+        Processes like this one that are sampled in the same call.
 
     Returns
     -------
     boolean array of shape (n_samples, N)
     """
     kept = generator.random((n_samples, len(keep_probability))) < keep_probability
-    expected = float(keep_probability.sum())
-    return _sample_items(eigenvectors, kept, expected, generator)
+    work = n_samples * eigenvectors.shape[1] * float(keep_probability.sum())
+    compiled = _is_compiled(work, n_together)
+    return _sample_items(eigenvectors, kept, compiled, generator)
 
 
 def sample_spectral_k(
@@ -53,6 +57,7 @@ def sample_spectral_k(
     k: int,
     n_samples: int,
     generator: np.random.Generator,
+    n_together: int = 1,
 ) -> BoolArray:
     """Draw subsets of exactly ``k`` items: a k-DPP.
 
@@ -64,6 +69,8 @@ def sample_spectral_k(
     eigenvectors : Eigenvectors of shape (M, N)
     k, n_samples : int
     generator : numpy.random.Generator
+    n_together : int
+        Processes like this one that are sampled in the same call.
 
     Returns
     -------
@@ -72,17 +79,19 @@ def sample_spectral_k(
     table = _log_polynomials(log_eigenvalues, k)
     seeds = _seeds(generator, n_samples)
     kept = np.zeros((n_samples, len(log_eigenvalues)), dtype=bool)
-    if _is_compiled(n_samples, len(log_eigenvalues), k):
+    compiled = _is_compiled(n_samples * eigenvectors.shape[1] * k, n_together)
+    if compiled:
         from variegate.compiled.symmetric import choose_eigenvectors
 
         choose_eigenvectors(log_eigenvalues, table, seeds, kept)
     else:
         _choose_eigenvectors(log_eigenvalues, table, seeds, kept)
-    return _sample_items(eigenvectors, kept, k, generator)
+    return _sample_items(eigenvectors, kept, compiled, generator)
 
 
-def _is_compiled(n_samples: int, n_items: int, size: float) -> bool:
-    return n_samples * n_items * size >= COMPILED_SAMPLES
+def _is_compiled(work: float, n_together: int) -> bool:
+    """Tell whether compiled loops draw the samples; NumPy would draw the same."""
+    return work >= COMPILED_SAMPLES or work * n_together >= COMPILED_SAMPLES_TOGETHER
 
 
 def _log_polynomials(log_values: FloatArray, k: int) -> FloatArray:
@@ -122,15 +131,14 @@ def _choose_eigenvectors(
 def _sample_items(
     eigenvectors: Eigenvectors,
     kept: BoolArray,
-    expected_size: float,
+    compiled: bool,
     generator: np.random.Generator,
 ) -> BoolArray:
     """Draw items from the span of the vectors that each sample keeps."""
     offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
     vectors, rows = eigenvectors.select(np.nonzero(kept)[1])
     seeds = _seeds(generator, len(kept))
-    n_items = vectors.shape[1]
-    if not _is_compiled(len(kept), n_items, expected_size):
+    if not compiled:
         spanning = np.zeros((len(kept), len(vectors)), dtype=bool)
         spanning[np.repeat(np.arange(len(kept)), np.diff(offsets)), rows] = True
         return elementary.sample_elementary(vectors, spanning, seeds)
@@ -138,7 +146,7 @@ def _sample_items(
 
     items = np.empty(len(rows), dtype=np.intp)
     sample_elementary(vectors, rows, offsets, seeds, items)
-    chosen = np.zeros((len(kept), n_items), dtype=bool)
+    chosen = np.zeros((len(kept), vectors.shape[1]), dtype=bool)
     chosen[np.repeat(np.arange(len(kept)), np.diff(offsets)), items] = True
     return chosen
 

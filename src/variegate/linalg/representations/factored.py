@@ -15,11 +15,7 @@ from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.determinants import log_det_and_pivot
-from variegate.linalg.limits import (
-    COMPILED_ENTRIES,
-    GRADED_ITEMS,
-    MAX_MATRIX,
-)
+from variegate.linalg.limits import COMPILED_LENGTHS, GRADED_ITEMS, MAX_MATRIX
 from variegate.linalg.repeated import fix_basis, repeated_spaces
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors
@@ -65,7 +61,7 @@ class Factored(Representation):
 
     def _squared_lengths(self) -> FloatArray:
         """Return the squared lengths of the rows, in double precision."""
-        if self.B.size >= COMPILED_ENTRIES:
+        if self.B.size >= COMPILED_LENGTHS:
             from variegate.compiled.rows import squared_lengths
 
             return np.asarray(squared_lengths(self.B))

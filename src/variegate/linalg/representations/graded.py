@@ -21,7 +21,7 @@ from variegate.linalg.determinants import normalizer_of_rows, pivoted_cholesky
 from variegate.linalg.repeated import fix_basis, repeated_spaces
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import Eigenvectors, graded_eigenpairs
-from variegate.linalg.volume import log_volume
+from variegate.linalg.volume import log_volume, pivoted_rows, residual_rows
 
 #: A set is impossible where the least of its squared residuals is at most this.  Far
 #: below the residuals of pivots, so that what is given up is a negligible share of
@@ -67,7 +67,7 @@ class Graded(Representation):
     def of_factor(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
         """Take the unit rows of a factor, and refuse what cannot be decided."""
         floor = np.full(len(unit_rows), _DEPENDENT)
-        rows, lost = _pivoted(unit_rows, log_scale, floor)
+        rows, lost = pivoted_rows(unit_rows, log_scale, floor)
         doubtful = (lost > _SURELY_DEPENDENT) & (
             np.log(np.maximum(lost, _SURELY_DEPENDENT)) + 2.0 * log_scale
             > np.log(_NEGLIGIBLE)
@@ -152,8 +152,6 @@ class Graded(Representation):
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
         """Return the kernel of the rest: rows less their part in the included span."""
-        from variegate.compiled.graded import residual_rows
-
         left, noise = residual_rows(self.rows, included, rest)
         squared = np.einsum("ij,ij->i", left, left)
         floor = np.maximum(self.floor[rest], noise)
@@ -162,16 +160,5 @@ class Graded(Representation):
         length = np.sqrt(squared)
         log_scale = self.log_scale[rest] + np.log(length)
         floor = floor / squared
-        rows, _ = _pivoted(left / length[:, None], log_scale, floor)
+        rows, _ = pivoted_rows(left / length[:, None], log_scale, floor)
         return type(self)(rows, log_scale, floor)
-
-
-def _pivoted(
-    rows: FloatArray, log_scale: FloatArray, floor: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return rows with as many columns as their rank, and what was given up."""
-    from variegate.compiled.graded import pivoted_rows
-
-    factor = np.empty((len(rows), min(rows.shape)))
-    rank, lost = pivoted_rows(np.ascontiguousarray(rows), log_scale, floor, factor)
-    return factor[:, :rank], lost
