@@ -281,3 +281,8 @@ def test_the_table_of_limits_in_the_documentation():
     ):
         assert f" {getattr(limits, name):,} |" in rows
     assert limits.FACTORED_SHARE == 3
+    for number in ("10,000 entries", "100,000 samples", "20 million rows"):
+        assert number in " ".join(rows.split())
+    assert limits.COMPILED_ENTRIES == 10_000
+    assert limits.COMPILED_SAMPLES == 100_000
+    assert limits.COMPILED_ROWS == 20_000_000

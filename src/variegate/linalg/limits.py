@@ -121,7 +121,7 @@ COMPILED_SAMPLES_TOGETHER = 10_000_000
 
 #: Rows times columns times choices from which compiled loops choose rows greedily.  10
 #: of 1,000 x 64: 0.16 ms by NumPy, 0.05 to 0.12 compiled; 50 of 5,000 x 128: 3.6 and
-#: 1.4 to 2.7; 50 of 50,000 x 128: 70 and 0.8 to 25; compiling takes 3 s, once.
+#: 1.4 to 2.7; 50 of 50,000 x 128: 70 and 0.8 to 25; compiling takes 4 s, once.
 COMPILED_ROWS = 20_000_000
 
 #: Entries of a factor from which a compiled loop takes the lengths of its rows: 64,000
