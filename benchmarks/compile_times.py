@@ -43,7 +43,9 @@ def kernel(n_items, rank=None, scale=3.0):
 def graded(n_items, columns):
     """Return an ensemble whose items differ in quality by more than digits allow."""
     B = RNG.standard_normal((n_items, columns))
-    return vg.LEnsemble.from_factor(B * np.exp(np.linspace(-9.0, 9.0, n_items))[:, None])
+    return vg.LEnsemble.from_factor(
+        B * np.exp(np.linspace(-9.0, 9.0, n_items))[:, None]
+    )
 
 
 def exact():
@@ -61,7 +63,7 @@ def rows_at_the_edge():
     ensemble.condition([1, 3], [5])
     sample_chain(ensemble, n=5)
     sample_chain(ensemble, n=5, k=3)
-    vg.LEnsemble(kernel(150, rank=20)).log_normalizer
+    vg.LEnsemble(kernel(150, rank=20)).marginals()
 
 
 def chains():
@@ -99,7 +101,11 @@ def losses():
         for loss in (LargeMarginLoss(1.0), LargeMarginLoss(0.0)):
             loss.value_and_gradient(S, u, targets)
             loss.value_and_gradient(
-                S, u, targets, target_log_det=np.zeros(n_sets), similarity_gradient=False
+                S,
+                u,
+                targets,
+                target_log_det=np.zeros(n_sets),
+                similarity_gradient=False,
             )
 
 
@@ -123,7 +129,9 @@ def texts():
     words = tuple("abcdefghij")
     list(marks_of_long([words, words[::2]], [words[::3], words], 1.2))
     counts = sparse.csr_array(RNG.integers(3, size=(12, 30)))
-    growing = WordAgreement([counts]).growing(RNG.random((5, 12)) < 0.4, np.ones(5, int))
+    growing = WordAgreement([counts]).growing(
+        RNG.random((5, 12)) < 0.4, np.ones(5, int)
+    )
     growing.add(int(np.argmax(growing.gain())))
 
 

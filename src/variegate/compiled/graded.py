@@ -12,48 +12,70 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import njit
+from variegate.compiled.jit import helper, njit
 from variegate.compiled.random import next_uniform
 
 #: Rounding in a unit row.
 _ROUNDING = 16.0 * 2.0**-52
 
 
-@njit(cache=True, nogil=True)
-def _project(rows: Any, size: int, direction: Any) -> None:
-    """Take the part in one unit direction out of the first ``size`` rows."""
-    for i in range(size):
+@helper()
+def take_out(rows: Any, i: int, direction: Any) -> tuple[float, float]:
+    """Take the part in a unit direction out of row ``i``, twice.
+
+    Returns how long that part was, and the squared length of what is left.
+    """
+    part = 0.0
+    for _ in range(2):
         inner = 0.0
-        for d in range(rows.shape[1]):
+        for d in range(len(direction)):
             inner += rows[i, d] * direction[d]
-        for d in range(rows.shape[1]):
+        for d in range(len(direction)):
             rows[i, d] -= inner * direction[d]
+        part += inner
+    squared = 0.0
+    for d in range(len(direction)):
+        squared += rows[i, d] * rows[i, d]
+    return part, squared
+
+
+@helper()
+def _fill_squared(rows: Any, squared: Any) -> None:
+    for i in range(len(rows)):
+        squared[i] = 0.0
+        for d in range(rows.shape[1]):
+            squared[i] += rows[i, d] * rows[i, d]
+
+
+@helper()
+def _find_longest(rows: Any, squared: Any, direction: Any) -> int:
+    """Return the place of the longest row; fill ``direction``, unless it is zero."""
+    longest = 0
+    for i in range(1, len(squared)):
+        if squared[i] > squared[longest]:
+            longest = i
+    if squared[longest] > 0.0:
+        root = np.sqrt(squared[longest])
+        for d in range(len(direction)):
+            direction[d] = rows[longest, d] / root
+    return longest
 
 
 @njit(cache=True, nogil=True)
-def _squared(row: Any) -> float:
-    total = 0.0
-    for d in range(len(row)):
-        total += row[d] * row[d]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def pivoted_rows(rows: Any, log_scale: Any, floor: Any, factor: Any) -> Any:
+def pivoted_rows(rows: Any, log_scale: Any, floor: Any, factor: Any, lost: Any) -> int:
     """Fill ``factor`` (N, N) so that ``F Fᵀ`` is that of ``rows`` (N, D).
 
-    The next pivot is the item with the largest residual in ``L``.  A squared residual
-    of at most ``floor`` (N,) is exactly zero from there on.  Returns the number of
-    columns and, for each item, the squared residual that was so given up.
+    ``rows`` are changed.  The next pivot is the item with the largest residual in
+    ``L``.  A squared residual of at most ``floor`` (N,) is exactly zero from there on,
+    and what was so given up is ``lost`` (N,).  Returns the number of columns.
     """
-    n = rows.shape[0]
-    left = rows.copy()
+    n, width = rows.shape
     residual = np.empty(n)
-    lost = np.zeros(n)
+    direction = np.empty(width)
+    _fill_squared(rows, residual)
     for i in range(n):
-        residual[i] = _squared(left[i])
-    direction = np.empty(rows.shape[1])
-    for rank in range(min(n, rows.shape[1])):
+        lost[i] = 0.0
+    for rank in range(min(n, width)):
         pivot, best = -1, -np.inf
         for i in range(n):
             if residual[i] > 0.0:
@@ -61,78 +83,71 @@ def pivoted_rows(rows: Any, log_scale: Any, floor: Any, factor: Any) -> Any:
                 if value > best:
                     pivot, best = i, value
         if pivot < 0:
-            return rank, lost
-        direction[:] = left[pivot] / np.sqrt(residual[pivot])
+            return int(rank)
+        root = np.sqrt(residual[pivot])
+        for d in range(width):
+            direction[d] = rows[pivot, d] / root
         for i in range(n):
             factor[i, rank] = 0.0
             if residual[i] == 0.0:
                 continue
-            for _ in range(2):
-                inner = 0.0
-                for d in range(len(direction)):
-                    inner += left[i, d] * direction[d]
-                factor[i, rank] += inner
-                for d in range(len(direction)):
-                    left[i, d] -= inner * direction[d]
-            residual[i] = _squared(left[i])
+            factor[i, rank], residual[i] = take_out(rows, i, direction)
             if i == pivot or residual[i] <= floor[i]:
                 lost[i] = 0.0 if i == pivot else residual[i]
                 residual[i] = 0.0
-    return min(n, rows.shape[1]), lost
+    return int(min(n, width))
 
 
 @njit(cache=True, nogil=True)
-def residual_rows(rows: Any, included: Any, rest: Any) -> Any:
-    """Return what is left of the rows of ``rest``, and rounding in it, squared.
+def reduce_rows(given: Any, left: Any, noise: Any) -> None:
+    """Take the span of ``given`` (K, D) out of ``left`` (N, D); both are changed.
 
-    The included are taken in the order of their residuals.  A direction of which
-    little was left is off by as much more, and so is every row that has a part in it.
+    ``noise`` (N,) is filled with rounding in what is left, squared.  The given are
+    taken in the order of their residuals.  A direction of which little was left is off
+    by as much more, and so is every row that has a part in it.
     """
-    given = rows[included]
-    left = rows[rest]
-    noise = np.full(len(rest), _ROUNDING * _ROUNDING)
-    for end in range(len(included), 0, -1):
-        pivot, best = 0, -1.0
-        for i in range(end):
-            squared = _squared(given[i])
-            if squared > best:
-                pivot, best = i, squared
-        for i in range(len(rest)):
-            grown = _ROUNDING * _ROUNDING * _squared(left[i]) / best
+    of_given, of_left = np.empty(len(given)), np.empty(len(left))
+    direction = np.empty(given.shape[1])
+    _fill_squared(given, of_given)
+    _fill_squared(left, of_left)
+    for i in range(len(left)):
+        noise[i] = _ROUNDING * _ROUNDING
+    for _ in range(len(given)):
+        pivot = _find_longest(given, of_given, direction)
+        for i in range(len(left)):
+            grown = _ROUNDING * _ROUNDING * of_left[i] / of_given[pivot]
             noise[i] = max(noise[i], grown)
-        direction = given[pivot] / np.sqrt(best)
-        given[pivot] = given[end - 1]
-        for _ in range(2):
-            _project(given, end - 1, direction)
-            _project(left, len(rest), direction)
-    return left, noise
+            _, of_left[i] = take_out(left, i, direction)
+        of_given[pivot] = -1.0  # which marks it as taken
+        for i in range(len(given)):
+            if of_given[i] >= 0.0:
+                _, of_given[i] = take_out(given, i, direction)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def log_volume(rows: Any, members: Any, floor: Any) -> float:
     """Return ``log det F_y F_yᵀ``, -inf where a pivoted residual is within ``floor``.
 
     Pivoted, so that whether ``y`` is possible does not hang on the order of its items.
     """
-    open_items = members.copy()
-    left = np.empty((len(members), rows.shape[1]))
-    for i in range(len(members)):
-        left[i] = rows[members[i]]
+    size, width = len(members), rows.shape[1]
+    left = np.empty((size, width))
+    squared = np.empty(size)
+    direction = np.empty(width)
+    for i in range(size):
+        for d in range(width):
+            left[i, d] = rows[members[i], d]
+    _fill_squared(left, squared)
     total = 0.0
-    for end in range(len(members), 0, -1):
-        pivot, best = 0, -1.0
-        for i in range(end):
-            squared = _squared(left[i])
-            if squared > best:
-                pivot, best = i, squared
-        if not best > floor[open_items[pivot]]:
+    for _ in range(size):
+        pivot = _find_longest(left, squared, direction)
+        if not squared[pivot] > floor[members[pivot]]:
             return -np.inf
-        total += np.log(best)
-        direction = left[pivot] / np.sqrt(best)
-        left[pivot] = left[end - 1]
-        open_items[pivot] = open_items[end - 1]
-        for _ in range(2):
-            _project(left, end - 1, direction)
+        total += np.log(squared[pivot])
+        squared[pivot] = -1.0  # which marks it as taken
+        for i in range(size):
+            if squared[i] >= 0.0:
+                _, squared[i] = take_out(left, i, direction)
     return total
 
 
@@ -179,7 +194,8 @@ def run_graded_chain(
         item = min(int(uniform * n_items), n_items - 1)
         state, kind = next_uniform(state)
         state, uniform = next_uniform(state)
-        proposed[:size] = members[:size]
+        for j in range(size):
+            proposed[j] = members[j]
         position, gain, now = place[item], 2.0 * log_scale[item], size
         if fixed_size or kind < 0.5:
             if size == 0 or position >= 0:
@@ -202,8 +218,8 @@ def run_graded_chain(
             continue
         for j in range(size):
             place[members[j]] = -1
-        members[:now] = proposed[:now]
         for j in range(now):
+            members[j] = proposed[j]
             place[members[j]] = j
         size, here = now, there
         accepted += 1

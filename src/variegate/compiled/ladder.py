@@ -21,50 +21,6 @@ _TILE = 32
 _FAST = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True)
-def pack_lower(matrix: Any, packed: Any) -> None:
-    """Fill ``packed`` with the entries below the diagonal."""
-    place = 0
-    for i in range(len(matrix)):
-        for j in range(i):
-            packed[place + j] = matrix[i, j]
-        place += i
-
-
-@njit(cache=True, nogil=True)
-def pack_distances(features: Any, packed: Any) -> None:
-    """Fill ``packed`` (B, N (N - 1) / 2) with squared distances of items (B, N, p)."""
-    n, width = features.shape[1:]
-    for b in range(len(features)):
-        place = 0
-        for i in range(n):
-            for j in range(i):
-                total = 0.0
-                for k in range(width):
-                    difference = features[b, i, k] - features[b, j, k]
-                    total += difference * difference
-                packed[b, place + j] = total
-            place += i
-
-
-@njit(cache=True, nogil=True)
-def pack_products(features: Any, packed: Any, diagonal: Any) -> None:
-    """Fill ``packed`` and ``diagonal`` (B, N) with inner products of items."""
-    n, width = features.shape[1:]
-    for b in range(len(features)):
-        place = 0
-        for i in range(n):
-            for j in range(i + 1):
-                total = 0.0
-                for k in range(width):
-                    total += features[b, i, k] * features[b, j, k]
-                if j < i:
-                    packed[b, place + j] = total
-                else:
-                    diagonal[b, i] = total
-            place += i
-
-
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def fill_mixture(
     packed: Any,

@@ -46,13 +46,14 @@ def mean_f_with_each(
     n_targets = targets.shape[1]
     added = np.empty(n_targets, dtype=np.float32)
     for item in range(len(values)):
-        added[:] = 0.0
+        for t in range(n_targets):
+            added[t] = 0.0
         for k in range(starts[item], starts[item + 1]):
             before = current[units[k]]
             after = before + amounts[k]
-            wanted = targets[units[k]]
             for t in range(n_targets):
-                added[t] += min(after, wanted[t]) - min(before, wanted[t])
+                wanted = targets[units[k], t]
+                added[t] += min(after, wanted) - min(before, wanted)
         total = 0.0
         length = size + sizes[item]
         for t in range(n_targets):

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import njit
+from variegate.compiled.jit import helper, njit
 
 # Sums may be taken in any order; nothing else of IEEE arithmetic is given up.
 _FAST = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@helper(fastmath=_FAST)
 def invert(
     M: Any, n: int, tolerance: float, work: Any, inverse: Any
 ) -> tuple[bool, float]:

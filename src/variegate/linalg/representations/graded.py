@@ -152,9 +152,10 @@ class Graded(Representation):
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
         """Return the kernel of the rest: rows less their part in the included span."""
-        from variegate.compiled.graded import residual_rows
+        from variegate.compiled.graded import reduce_rows
 
-        left, noise = residual_rows(self.rows, included, rest)
+        left, noise = self.rows[rest], np.empty(len(rest))
+        reduce_rows(self.rows[included], left, noise)
         squared = np.einsum("ij,ij->i", left, left)
         floor = np.maximum(self.floor[rest], noise)
         gone = squared <= floor
@@ -170,8 +171,11 @@ def _pivoted(
     rows: FloatArray, log_scale: FloatArray, floor: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return rows with as many columns as their rank, and what was given up."""
+    from variegate.compiled.arguments import read_only
     from variegate.compiled.graded import pivoted_rows
 
-    factor = np.empty((len(rows), min(rows.shape)))
-    rank, lost = pivoted_rows(np.ascontiguousarray(rows), log_scale, floor, factor)
+    factor, lost = np.empty((len(rows), min(rows.shape))), np.empty(len(rows))
+    rank = pivoted_rows(
+        rows.copy(order="C"), read_only(log_scale), read_only(floor), factor, lost
+    )
     return factor[:, :rank], lost
