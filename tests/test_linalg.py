@@ -5,7 +5,7 @@ import pytest
 
 import reference
 from instances import random_kernel_matrix
-from variegate.compiled.spd import invert_stack
+from variegate.compiled.spd import invert
 from variegate.linalg import limits
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
@@ -51,9 +51,11 @@ def test_failure_names_the_matrix(n):
 
 
 def test_compiled_inverse_does_not_need_the_upper_triangle():
-    M = random_stack(np.random.default_rng(0), 2, 5)
-    log_det, inverse = np.empty(2), np.empty_like(M)
-    assert invert_stack(np.tril(M), 0.0, log_det, inverse) == -1
+    M = random_stack(np.random.default_rng(0), 1, 5)[0]
+    inverse = np.empty_like(M)
+    exists, log_det = invert(np.tril(M), 5, 0.0, np.empty_like(M), inverse)
+    assert exists
+    assert log_det == pytest.approx(np.linalg.slogdet(M)[1], rel=1e-12)
     np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-9)
 
 

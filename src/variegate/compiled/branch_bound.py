@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.graded import take_out
-from variegate.compiled.jit import helper, njit
+from variegate.compiled.jit import njit
 
 #: Values that differ by no more than this are equal.  Bounds hold rounding, so that
 #: without it every one of many equal subsets would be looked at.
@@ -30,7 +29,7 @@ TIE = 1e-9
 _EIGENVALUE_ROUNDING = 1e-15
 
 
-@helper()
+@njit(inline="always")
 def _list_members(
     T: Any,
     is_open: Any,
@@ -57,7 +56,7 @@ def _list_members(
     return size
 
 
-@helper()
+@njit(inline="always")
 def _bound_by_diagonal(
     T: Any,
     slack: Any,
@@ -101,7 +100,7 @@ def _bound_by_diagonal(
     return total
 
 
-@helper()
+@njit(inline="always")
 def _bound_by_spectrum(
     T: Any,
     slack: Any,
@@ -146,7 +145,7 @@ def _bound_by_spectrum(
     return total
 
 
-@helper()
+@njit(inline="always")
 def _take(levels: Any, count: int, members: Any, size: int, item: int) -> None:
     """Fill the level of ``count + 1`` items by Schur complements."""
     T, child = levels[count], levels[count + 1]
@@ -159,7 +158,7 @@ def _take(levels: Any, count: int, members: Any, size: int, item: int) -> None:
             child[i, j] = T[i, j] - ratio * T[item, j]
 
 
-@helper()
+@njit(inline="always")
 def _take_from_rows(
     rows: Any, levels: Any, count: int, members: Any, size: int, item: int
 ) -> None:
@@ -176,7 +175,12 @@ def _take_from_rows(
             continue
         for d in range(len(direction)):
             after[i, d] = before[i, d]
-        take_out(after, i, direction)
+        for _ in range(2):
+            inner = 0.0
+            for d in range(len(direction)):
+                inner += after[i, d] * direction[d]
+            for d in range(len(direction)):
+                after[i, d] -= inner * direction[d]
         for b in range(a + 1):
             j = members[b]
             total = 0.0

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import helper, njit
+from variegate.compiled.jit import njit
 from variegate.compiled.random import next_uniform
 
 
-@helper()
+@njit(cache=True, nogil=True)
 def _residual(
     F: Any,
     dense: bool,
@@ -33,19 +33,21 @@ def _residual(
         if dense:
             column[position] = F[other, item]
         else:
-            column[position] = 0.0
+            total = 0.0
             for d in range(F.shape[1]):
-                column[position] += F[other, d] * F[item, d]
+                total += F[other, d] * F[item, d]
+            column[position] = total
     explained = 0.0
     for i in range(size):
-        work[i] = 0.0
+        total = 0.0
         for j in range(size):
-            work[i] += inverse[i, j] * column[j]
-        explained += work[i] * column[i]
+            total += inverse[i, j] * column[j]
+        work[i] = total
+        explained += total * column[i]
     return own - explained
 
 
-@helper()
+@njit(cache=True, nogil=True)
 def _add(inverse: Any, work: Any, size: int, residual: float) -> None:
     for i in range(size):
         for j in range(size):
@@ -56,7 +58,7 @@ def _add(inverse: Any, work: Any, size: int, residual: float) -> None:
     inverse[size, size] = 1.0 / residual
 
 
-@helper()
+@njit(cache=True, nogil=True)
 def _drop(inverse: Any, members: Any, place: Any, size: int, position: int) -> None:
     """Move the last member into the gap, then take the Schur complement of the last."""
     last = size - 1

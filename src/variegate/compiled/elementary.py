@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import helper, njit
+from variegate.compiled.jit import njit
 from variegate.compiled.random import next_uniform
 
 
-@helper()
+@njit(inline="always")
 def _first_above(ascending: Any, target: float) -> int:
     """Return the place of the first number above ``target``, by bisection."""
     low, high = 0, len(ascending)

@@ -12,53 +12,51 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import helper, njit
+from variegate.compiled.jit import njit
 from variegate.compiled.random import next_uniform
 
 #: Rounding in a unit row.
 _ROUNDING = 16.0 * 2.0**-52
 
 
-@helper()
-def take_out(rows: Any, i: int, direction: Any) -> tuple[float, float]:
-    """Take the part in a unit direction out of row ``i``, twice.
+@njit(inline="always")
+def _squared(rows: Any, i: int) -> float:
+    total = 0.0
+    for d in range(rows.shape[1]):
+        total += rows[i, d] * rows[i, d]
+    return total
 
-    Returns how long that part was, and the squared length of what is left.
-    """
-    part = 0.0
+
+@njit(inline="always")
+def _find_longest(rows: Any, end: int) -> tuple[int, float]:
+    """Return the place and the squared length of the longest of the first rows."""
+    longest, best = 0, -1.0
+    for i in range(end):
+        squared = _squared(rows, i)
+        if squared > best:
+            longest, best = i, squared
+    return longest, best
+
+
+@njit(inline="always")
+def _move_to_end(rows: Any, place: int, end: int, length: float) -> None:
+    """Exchange a row with the last of the first ``end``, divided by its length."""
+    for d in range(rows.shape[1]):
+        unit = rows[place, d] / length
+        rows[place, d] = rows[end - 1, d]
+        rows[end - 1, d] = unit
+
+
+@njit(cache=True, nogil=True)
+def _project(rows: Any, size: int, directions: Any, place: int) -> None:
+    """Take the part in one of some unit rows out of the first ``size``, twice."""
     for _ in range(2):
-        inner = 0.0
-        for d in range(len(direction)):
-            inner += rows[i, d] * direction[d]
-        for d in range(len(direction)):
-            rows[i, d] -= inner * direction[d]
-        part += inner
-    squared = 0.0
-    for d in range(len(direction)):
-        squared += rows[i, d] * rows[i, d]
-    return part, squared
-
-
-@helper()
-def _fill_squared(rows: Any, squared: Any) -> None:
-    for i in range(len(rows)):
-        squared[i] = 0.0
-        for d in range(rows.shape[1]):
-            squared[i] += rows[i, d] * rows[i, d]
-
-
-@helper()
-def _find_longest(rows: Any, squared: Any, direction: Any) -> int:
-    """Return the place of the longest row; fill ``direction``, unless it is zero."""
-    longest = 0
-    for i in range(1, len(squared)):
-        if squared[i] > squared[longest]:
-            longest = i
-    if squared[longest] > 0.0:
-        root = np.sqrt(squared[longest])
-        for d in range(len(direction)):
-            direction[d] = rows[longest, d] / root
-    return longest
+        for i in range(size):
+            inner = 0.0
+            for d in range(rows.shape[1]):
+                inner += rows[i, d] * directions[place, d]
+            for d in range(rows.shape[1]):
+                rows[i, d] -= inner * directions[place, d]
 
 
 @njit(cache=True, nogil=True)
@@ -72,9 +70,8 @@ def pivoted_rows(rows: Any, log_scale: Any, floor: Any, factor: Any, lost: Any) 
     n, width = rows.shape
     residual = np.empty(n)
     direction = np.empty(width)
-    _fill_squared(rows, residual)
     for i in range(n):
-        lost[i] = 0.0
+        residual[i], lost[i] = _squared(rows, i), 0.0
     for rank in range(min(n, width)):
         pivot, best = -1, -np.inf
         for i in range(n):
@@ -91,7 +88,14 @@ def pivoted_rows(rows: Any, log_scale: Any, floor: Any, factor: Any, lost: Any) 
             factor[i, rank] = 0.0
             if residual[i] == 0.0:
                 continue
-            factor[i, rank], residual[i] = take_out(rows, i, direction)
+            for _ in range(2):
+                inner = 0.0
+                for d in range(width):
+                    inner += rows[i, d] * direction[d]
+                factor[i, rank] += inner
+                for d in range(width):
+                    rows[i, d] -= inner * direction[d]
+            residual[i] = _squared(rows, i)
             if i == pivot or residual[i] <= floor[i]:
                 lost[i] = 0.0 if i == pivot else residual[i]
                 residual[i] = 0.0
@@ -106,48 +110,39 @@ def reduce_rows(given: Any, left: Any, noise: Any) -> None:
     taken in the order of their residuals.  A direction of which little was left is off
     by as much more, and so is every row that has a part in it.
     """
-    of_given, of_left = np.empty(len(given)), np.empty(len(left))
-    direction = np.empty(given.shape[1])
-    _fill_squared(given, of_given)
-    _fill_squared(left, of_left)
     for i in range(len(left)):
         noise[i] = _ROUNDING * _ROUNDING
-    for _ in range(len(given)):
-        pivot = _find_longest(given, of_given, direction)
+    for end in range(len(given), 0, -1):
+        longest, best = _find_longest(given, end)
         for i in range(len(left)):
-            grown = _ROUNDING * _ROUNDING * of_left[i] / of_given[pivot]
+            grown = _ROUNDING * _ROUNDING * _squared(left, i) / best
             noise[i] = max(noise[i], grown)
-            _, of_left[i] = take_out(left, i, direction)
-        of_given[pivot] = -1.0  # which marks it as taken
-        for i in range(len(given)):
-            if of_given[i] >= 0.0:
-                _, of_given[i] = take_out(given, i, direction)
+        _move_to_end(given, longest, end, np.sqrt(best))
+        _project(given, end - 1, given, end - 1)
+        _project(left, len(left), given, end - 1)
 
 
-@helper()
+@njit(cache=True, nogil=True)
 def log_volume(rows: Any, members: Any, floor: Any) -> float:
     """Return ``log det F_y F_yᵀ``, -inf where a pivoted residual is within ``floor``.
 
     Pivoted, so that whether ``y`` is possible does not hang on the order of its items.
     """
     size, width = len(members), rows.shape[1]
-    left = np.empty((size, width))
-    squared = np.empty(size)
-    direction = np.empty(width)
+    left, places = np.empty((size, width)), np.empty(size, dtype=np.int64)
     for i in range(size):
+        places[i] = members[i]
         for d in range(width):
             left[i, d] = rows[members[i], d]
-    _fill_squared(left, squared)
     total = 0.0
-    for _ in range(size):
-        pivot = _find_longest(left, squared, direction)
-        if not squared[pivot] > floor[members[pivot]]:
+    for end in range(size, 0, -1):
+        longest, best = _find_longest(left, end)
+        if not best > floor[places[longest]]:
             return -np.inf
-        total += np.log(squared[pivot])
-        squared[pivot] = -1.0  # which marks it as taken
-        for i in range(size):
-            if squared[i] >= 0.0:
-                _, squared[i] = take_out(left, i, direction)
+        total += np.log(best)
+        places[longest] = places[end - 1]
+        _move_to_end(left, longest, end, np.sqrt(best))
+        _project(left, end - 1, left, end - 1)
     return total
 
 

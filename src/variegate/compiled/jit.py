@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["helper", "njit"]
+__all__ = ["njit"]
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -21,6 +21,9 @@ def njit(**options: Any) -> Callable[[Function], Function]:
 
     A function of which nothing is said about ``fastmath`` would take it from whichever
     function calls it first, and its results from the order of calls in a process.
+
+    Give ``inline="always"`` to a function with one caller: it is then compiled as a
+    part of that, not once by itself and once more there.
     """
     # Nothing passes these functions on as values, which is what the wrapper is for.
     options = {"fastmath": False, "no_cfunc_wrapper": True, **options}
@@ -33,13 +36,3 @@ def njit(**options: Any) -> Callable[[Function], Function]:
         return compiled
 
     return compiling
-
-
-def helper(**options: Any) -> Callable[[Function], Function]:
-    """Return what compiles a function that only compiled functions call.
-
-    A call from Python would crash: the code that takes Python's arguments is left out,
-    a third of what a short function takes to compile.  Nor is it kept in the cache:
-    those that call it are.
-    """
-    return njit(no_cpython_wrapper=True, **options)

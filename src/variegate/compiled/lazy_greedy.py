@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import helper, njit
+from variegate.compiled.jit import njit
 
 #: Residuals that differ by no more than this share are equal.
 _TIE = 1e-10
@@ -27,7 +27,7 @@ _WORTH_A_SWEEP = 0.03
 
 
 # Sums may be reordered, which is what lets the processor add several at a time.
-@helper(fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _explained(B: Any, item: int, directions: Any, first: int) -> float:
     """Return the squared length of a row's part in four directions.
 
@@ -43,7 +43,7 @@ def _explained(B: Any, item: int, directions: Any, first: int) -> float:
     return a * a + b * b + c * c + d * d
 
 
-@helper(fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _explained_of_two(
     B: Any, item: int, directions: Any, first: int
 ) -> tuple[float, float]:
@@ -63,7 +63,7 @@ def _explained_of_two(
     return a * a + b * b + c * c + d * d, e * e + f * f + g * g + h * h
 
 
-@helper()
+@njit(inline="always")
 def _look(
     B: Any, directions: Any, bound: Any, floor: Any, seen: Any, item: int, count: int
 ) -> None:
@@ -75,7 +75,7 @@ def _look(
     seen[item] = count
 
 
-@helper()
+@njit(inline="always")
 def _sweep(
     B: Any, directions: Any, bound: Any, floor: Any, seen: Any, largest: Any, count: int
 ) -> None:

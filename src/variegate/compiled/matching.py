@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.compiled.jit import helper, njit
+from variegate.compiled.jit import njit
 
 
-@helper()
+@njit(cache=True, nogil=True)
 def _free_place(
     item: int, alike: BoolArray, members: IntArray, owner: IntArray, tried: IntArray
 ) -> int:
@@ -29,7 +29,7 @@ def _free_place(
     return -1
 
 
-@helper()
+@njit(cache=True, nogil=True)
 def _place_of_largest(numbers: FloatArray) -> int:
     largest = 0
     for i in range(1, len(numbers)):

@@ -51,9 +51,9 @@ def mean_f_with_each(
         for k in range(starts[item], starts[item + 1]):
             before = current[units[k]]
             after = before + amounts[k]
+            wanted = targets[units[k]]
             for t in range(n_targets):
-                wanted = targets[units[k], t]
-                added[t] += min(after, wanted) - min(before, wanted)
+                added[t] += min(after, wanted[t]) - min(before, wanted[t])
         total = 0.0
         length = size + sizes[item]
         for t in range(n_targets):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import helper
+from variegate.compiled.jit import njit
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -18,7 +18,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _11 = (np.uint64(bits) for bits in (30, 27, 31, 11))
 
 
-@helper()
+@njit(cache=True, nogil=True)
 def next_uniform(state: Any) -> Any:
     """Return the next state and a number from [0, 1): SplitMix64 (Steele, 2014)."""
     state = state + _STEP

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import helper, njit
+from variegate.compiled.jit import njit
 
 #: What a move must add at least.
 _LEAST = 1e-12
 
 
-@helper()
+@njit(inline="always")
 def _is_better(weights: Any, i: int, j: int) -> bool:
     return weights[i] > weights[j] or (weights[i] == weights[j] and i < j)
 
 
-@helper()
+@njit(cache=True, nogil=True)
 def _fill_likeness(
     members: Any, count: int, weights: Any, likeness: Any, out: Any
 ) -> None:
@@ -42,7 +42,7 @@ def value_of(
     return total
 
 
-@helper()
+@njit(inline="always")
 def _best_addition(
     members: Any,
     count: int,

@@ -1,4 +1,4 @@
-"""Cholesky factorisation and inverse of many small positive definite matrices.
+"""Cholesky factorisation and inverse of small positive definite matrices.
 
 LAPACK is called once a matrix by NumPy's stacked routines, and for ten by ten matrices
 the calls cost more than the arithmetic.
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import helper, njit
+from variegate.compiled.jit import njit
 
 # Sums may be taken in any order; nothing else of IEEE arithmetic is given up.
 _FAST = {"reassoc", "contract", "nsz"}
 
 
-@helper(fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def invert(
     M: Any, n: int, tolerance: float, work: Any, inverse: Any
 ) -> tuple[bool, float]:
@@ -55,18 +55,3 @@ def invert(
             inverse[i, j] = entry
             inverse[j, i] = entry
     return True, log_det
-
-
-@njit(cache=True, nogil=True)
-def invert_stack(M: Any, tolerance: float, log_det: Any, inverse: Any) -> int:
-    """Fill ``log_det`` (B,) and ``inverse`` (B, N, N) from ``M`` (B, N, N).
-
-    Returns the place of the first matrix that :func:`invert` refuses, or -1.
-    """
-    n = M.shape[1]
-    work = np.empty((n, n))
-    for b in range(M.shape[0]):
-        exists, log_det[b] = invert(M[b], n, tolerance, work, inverse[b])
-        if not exists:
-            return b
-    return -1

@@ -66,12 +66,9 @@ class Factored(Representation):
     def _squared_lengths(self) -> FloatArray:
         """Return the squared lengths of the rows, in double precision."""
         if self.B.size >= COMPILED_ENTRIES:
-            from variegate.compiled.arguments import read_only
-            from variegate.compiled.rows import fill_squared_lengths
+            from variegate.compiled.rows import squared_lengths
 
-            squared = np.empty(len(self.B))
-            fill_squared_lengths(read_only(self.B), squared)
-            return squared
+            return np.asarray(squared_lengths(self.B))
         B = self._rows(slice(None))
         return np.asarray(np.einsum("ij,ij->i", B, B))
 
