@@ -16,22 +16,27 @@ from variegate.compiled.random import next_uniform
 
 
 @njit(cache=True, nogil=True)
-def _similarities(
-    F: Any, dense: bool, item: int, members: Any, size: int, out: Any
-) -> None:
+def _residual(
+    F: Any,
+    dense: bool,
+    item: int,
+    own: float,
+    members: Any,
+    size: int,
+    inverse: Any,
+    column: Any,
+    work: Any,
+) -> float:
+    """Return ``s_ii - sᵀ S_y⁻¹ s``, and ``S_y⁻¹ s`` in ``work``."""
     for position in range(size):
+        other = members[position]
         if dense:
-            out[position] = F[members[position], item]
+            column[position] = F[other, item]
         else:
             total = 0.0
             for d in range(F.shape[1]):
-                total += F[members[position], d] * F[item, d]
-            out[position] = total
-
-
-@njit(cache=True, nogil=True)
-def _residual(inverse: Any, column: Any, size: int, own: float, work: Any) -> float:
-    """Return ``s_ii - sᵀ S_y⁻¹ s``, and ``S_y⁻¹ s`` in ``work``."""
+                total += F[other, d] * F[item, d]
+            column[position] = total
     explained = 0.0
     for i in range(size):
         total = 0.0
@@ -120,8 +125,9 @@ def run_chain(
             before = 1.0 / inverse[position, position]
             _drop(inverse, members, place, size, position)
             size -= 1
-            _similarities(F, dense, item, members, size, column)
-            residual = _residual(inverse, column, size, diagonal[item], work)
+            residual = _residual(
+                F, dense, item, diagonal[item], members, size, inverse, column, work
+            )
             odds = 0.0
             if residual > tolerance:
                 odds = np.exp(
@@ -135,8 +141,9 @@ def run_chain(
                 accepted += 1
             else:
                 item = other
-                _similarities(F, dense, item, members, size, column)
-                residual = _residual(inverse, column, size, diagonal[item], work)
+                residual = _residual(
+                    F, dense, item, diagonal[item], members, size, inverse, column, work
+                )
             _add(inverse, work, size, residual)
             members[size] = item
             place[item] = size
@@ -144,8 +151,9 @@ def run_chain(
         elif place[item] < 0:
             if size == capacity:
                 continue
-            _similarities(F, dense, item, members, size, column)
-            residual = _residual(inverse, column, size, diagonal[item], work)
+            residual = _residual(
+                F, dense, item, diagonal[item], members, size, inverse, column, work
+            )
             if residual <= tolerance:
                 continue
             if np.log(uniform) < np.log(residual) + 2.0 * log_scale[item]:

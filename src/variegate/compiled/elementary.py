@@ -18,6 +18,19 @@ from variegate.compiled.jit import njit
 from variegate.compiled.random import next_uniform
 
 
+@njit(inline="always")
+def _first_above(ascending: Any, target: float) -> int:
+    """Return the place of the first number above ``target``, by bisection."""
+    low, high = 0, len(ascending)
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] > target:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
 @njit(cache=True, nogil=True)
 def sample_elementary(
     vectors: Any, kept: Any, offsets: Any, seeds: Any, items: Any
@@ -48,18 +61,19 @@ def sample_elementary(
         if k == 0:
             continue
         state = seeds[s]
-        cumulative[:] = 0.0
+        for i in range(n_items):
+            cumulative[i] = 0.0
         for m in range(k):
-            vector = vectors[kept[begin + m]]
+            vector = kept[begin + m]
             for i in range(n_items):
-                cumulative[i] += vector[i] * vector[i]
+                cumulative[i] += vectors[vector, i] * vectors[vector, i]
         for i in range(1, n_items):
             cumulative[i] += cumulative[i - 1]
         count = 0
         while count < k:
             state, uniform = next_uniform(state)
             target = uniform * cumulative[n_items - 1]
-            item = np.searchsorted(cumulative, target, side="right")
+            item = _first_above(cumulative, target)
             if item >= n_items:
                 continue
             repeated = False
@@ -73,13 +87,13 @@ def sample_elementary(
                 direction[m] = row[m]
                 norm += row[m] * row[m]
             # Twice, so that the basis stays orthogonal to rounding.
-            for _ in range(2):
-                for j in range(count):
-                    inner = 0.0
-                    for m in range(k):
-                        inner += basis[j, m] * direction[m]
-                    for m in range(k):
-                        direction[m] -= inner * basis[j, m]
+            for turn in range(2 * count):
+                j = turn if turn < count else turn - count
+                inner = 0.0
+                for m in range(k):
+                    inner += basis[j, m] * direction[m]
+                for m in range(k):
+                    direction[m] -= inner * basis[j, m]
             residual = 0.0
             for m in range(k):
                 residual += direction[m] * direction[m]

@@ -16,23 +16,44 @@ from variegate.compiled.jit import njit
 from variegate.compiled.random import next_uniform
 
 
-@njit(cache=True, nogil=True)
-def _project(rows: Any, size: int, direction: Any) -> None:
-    """Take the part in one unit direction out of the first ``size`` rows."""
-    for i in range(size):
-        inner = 0.0
-        for d in range(rows.shape[1]):
-            inner += rows[i, d] * direction[d]
-        for d in range(rows.shape[1]):
-            rows[i, d] -= inner * direction[d]
-
-
-@njit(cache=True, nogil=True)
-def _squared(row: Any) -> float:
+@njit(inline="always")
+def _squared(rows: Any, i: int) -> float:
     total = 0.0
-    for d in range(len(row)):
-        total += row[d] * row[d]
+    for d in range(rows.shape[1]):
+        total += rows[i, d] * rows[i, d]
     return total
+
+
+@njit(inline="always")
+def _find_longest(rows: Any, end: int) -> tuple[int, float]:
+    """Return the place and the squared length of the longest of the first rows."""
+    longest, best = 0, -1.0
+    for i in range(end):
+        squared = _squared(rows, i)
+        if squared > best:
+            longest, best = i, squared
+    return longest, best
+
+
+@njit(inline="always")
+def _move_to_end(rows: Any, place: int, end: int, length: float) -> None:
+    """Exchange a row with the last of the first ``end``, divided by its length."""
+    for d in range(rows.shape[1]):
+        unit = rows[place, d] / length
+        rows[place, d] = rows[end - 1, d]
+        rows[end - 1, d] = unit
+
+
+@njit(cache=True, nogil=True)
+def _project(rows: Any, size: int, directions: Any, place: int) -> None:
+    """Take the part in one of some unit rows out of the first ``size``, twice."""
+    for _ in range(2):
+        for i in range(size):
+            inner = 0.0
+            for d in range(rows.shape[1]):
+                inner += rows[i, d] * directions[place, d]
+            for d in range(rows.shape[1]):
+                rows[i, d] -= inner * directions[place, d]
 
 
 @njit(cache=True, nogil=True)
@@ -41,25 +62,21 @@ def log_volume(rows: Any, members: Any, floor: Any) -> float:
 
     Pivoted, so that whether ``y`` is possible does not hang on the order of its items.
     """
-    open_items = members.copy()
-    left = np.empty((len(members), rows.shape[1]))
-    for i in range(len(members)):
-        left[i] = rows[members[i]]
+    size, width = len(members), rows.shape[1]
+    left, places = np.empty((size, width)), np.empty(size, dtype=np.int64)
+    for i in range(size):
+        places[i] = members[i]
+        for d in range(width):
+            left[i, d] = rows[members[i], d]
     total = 0.0
-    for end in range(len(members), 0, -1):
-        pivot, best = 0, -1.0
-        for i in range(end):
-            squared = _squared(left[i])
-            if squared > best:
-                pivot, best = i, squared
-        if not best > floor[open_items[pivot]]:
+    for end in range(size, 0, -1):
+        longest, best = _find_longest(left, end)
+        if not best > floor[places[longest]]:
             return -np.inf
         total += np.log(best)
-        direction = left[pivot] / np.sqrt(best)
-        left[pivot] = left[end - 1]
-        open_items[pivot] = open_items[end - 1]
-        for _ in range(2):
-            _project(left, end - 1, direction)
+        places[longest] = places[end - 1]
+        _move_to_end(left, longest, end, np.sqrt(best))
+        _project(left, end - 1, left, end - 1)
     return total
 
 
@@ -89,7 +106,8 @@ def run_graded_chain(
         item = min(int(uniform * n_items), n_items - 1)
         state, kind = next_uniform(state)
         state, uniform = next_uniform(state)
-        proposed[:size] = members[:size]
+        for j in range(size):
+            proposed[j] = members[j]
         position, gain, now = place[item], 2.0 * log_scale[item], size
         if fixed_size or kind < 0.5:
             if size == 0 or position >= 0:
@@ -112,8 +130,8 @@ def run_graded_chain(
             continue
         for j in range(size):
             place[members[j]] = -1
-        members[:now] = proposed[:now]
         for j in range(now):
+            members[j] = proposed[j]
             place[members[j]] = j
         size, here = now, there
         accepted += 1

@@ -21,8 +21,12 @@ def njit(**options: Any) -> Callable[[Function], Function]:
 
     A function of which nothing is said about ``fastmath`` would take it from whichever
     function calls it first, and its results from the order of calls in a process.
+
+    Give ``inline="always"`` to a function with one caller: it is then compiled as a
+    part of that, not once by itself and once more there.
     """
-    options = {"fastmath": False, **options}
+    # Nothing passes these functions on as values, which is what the wrapper is for.
+    options = {"fastmath": False, "no_cfunc_wrapper": True, **options}
 
     def compiling(function: Function) -> Function:
         try:

@@ -34,11 +34,13 @@ def fill_knapsack(
         More than ``max_nodes`` where the search was not finished.
     """
     n, count = len(weights), len(chosen)
-    sums = np.zeros(n + 1)
+    sums = np.empty(n + 1)
+    sums[0] = 0.0
     for j in range(n):
         sums[j + 1] = sums[j] + weights[j] - price * costs[j]
-    picks = np.zeros(count, dtype=np.int64)
-    value, spent = np.zeros(count + 1), np.zeros(count + 1)
+    picks = np.empty(count, dtype=np.int64)
+    value, spent = np.empty(count + 1), np.empty(count + 1)
+    value[0] = spent[0] = 0.0
     best, taken, j, n_nodes = floor, 0, 0, 0
     while n_nodes <= max_nodes:
         n_nodes += 1
@@ -46,7 +48,8 @@ def fill_knapsack(
         if left == 0:
             if value[taken] > best:
                 best = value[taken]
-                chosen[:] = picks
+                for place in range(count):
+                    chosen[place] = picks[place]
         elif n - j >= left:
             bound = value[taken] + price * (budget - spent[taken])
             bound += sums[j + left] - sums[j]

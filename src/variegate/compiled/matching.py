@@ -9,30 +9,33 @@ from variegate.compiled.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def augments(
-    item: int,
-    alike: BoolArray,
-    members: IntArray,
-    owner: IntArray,
-    seen: BoolArray,
-    commit: bool,
-) -> bool:
-    """Tell whether one more item can be matched with the members of a set.
+def _free_place(
+    item: int, alike: BoolArray, members: IntArray, owner: IntArray, tried: IntArray
+) -> int:
+    """Return the member that is freed for one more item by changing partners, or -1.
 
-    ``owner`` says which item each member is matched with, -1 for none; with
-    ``commit`` it is changed along the path that frees a member.
+    ``owner`` says which item each member is matched with, -1 for none; ``tried``, -1
+    before, becomes the item that looked at each member.
     """
     for place in range(len(members)):
-        if seen[place] or not alike[item, members[place]]:
+        if tried[place] >= 0 or not alike[item, members[place]]:
             continue
-        seen[place] = True
-        if owner[place] < 0 or augments(
-            owner[place], alike, members, owner, seen, commit
-        ):
-            if commit:
-                owner[place] = item
-            return True
-    return False
+        tried[place] = item
+        if owner[place] < 0:
+            return place
+        free = _free_place(owner[place], alike, members, owner, tried)
+        if free >= 0:
+            return free
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _place_of_largest(numbers: FloatArray) -> int:
+    largest = 0
+    for i in range(1, len(numbers)):
+        if numbers[i] > numbers[largest]:
+            largest = i
+    return largest
 
 
 @njit(cache=True, nogil=True)
@@ -67,30 +70,34 @@ def matched_shares(
     bound : array of shape (N,), filled
     """
     n, n_sets = adds.shape
-    seen = np.zeros(members.shape[1], dtype=np.bool_)
-    is_exact = np.zeros(n, dtype=np.bool_)
+    tried = np.empty(members.shape[1], dtype=np.int64)
+    is_exact = np.empty(n, dtype=np.bool_)
     for i in range(n):
+        is_exact[i] = False
         bound[i] = -1.0
         if free[i]:
             bound[i] = 0.0
             for t in range(n_sets):
                 if adds[i, t]:
                     bound[i] += share[t]
-    best = int(np.argmax(bound))
-    while not is_exact[best]:
-        if free[best]:
-            bound[best] = 0.0
-            for t in range(n_sets):
-                if adds[best, t]:
-                    size = sizes[t]
-                    seen[:size] = False
-                    adds[best, t] = augments(
-                        best, alike, members[t, :size], owner[t, :size], seen, False
-                    )
-                    if adds[best, t]:
-                        bound[best] += share[t]
+    while n > 0:
+        best = _place_of_largest(bound)
+        if is_exact[best]:
+            return
         is_exact[best] = True
-        best = int(np.argmax(bound))
+        if not free[best]:
+            continue
+        bound[best] = 0.0
+        for t in range(n_sets):
+            if adds[best, t]:
+                size = sizes[t]
+                for place in range(size):
+                    tried[place] = -1
+                adds[best, t] = (
+                    _free_place(best, alike, members[t, :size], owner[t], tried) >= 0
+                )
+                if adds[best, t]:
+                    bound[best] += share[t]
 
 
 @njit(cache=True, nogil=True)
@@ -103,11 +110,20 @@ def match(
     adds: BoolArray,
 ) -> None:
     """Match an item with every set that it adds to, which ``adds`` then names."""
-    seen = np.zeros(members.shape[1], dtype=np.bool_)
+    tried = np.empty(members.shape[1], dtype=np.int64)
     for t in range(len(members)):
-        if adds[item, t]:
-            size = sizes[t]
-            seen[:size] = False
-            adds[item, t] = augments(
-                item, alike, members[t, :size], owner[t, :size], seen, True
-            )
+        if not adds[item, t]:
+            continue
+        size = sizes[t]
+        for place in range(size):
+            tried[place] = -1
+        free = _free_place(item, alike, members[t, :size], owner[t], tried)
+        adds[item, t] = free >= 0
+        while free >= 0:
+            # Whoever looked at the free member takes it, and leaves the one it had.
+            taker, left = tried[free], -1
+            for place in range(size):
+                if owner[t, place] == taker:
+                    left = place
+            owner[t, free] = taker
+            free = left

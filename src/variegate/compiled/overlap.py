@@ -46,7 +46,8 @@ def mean_f_with_each(
     n_targets = targets.shape[1]
     added = np.empty(n_targets, dtype=np.float32)
     for item in range(len(values)):
-        added[:] = 0.0
+        for t in range(n_targets):
+            added[t] = 0.0
         for k in range(starts[item], starts[item + 1]):
             before = current[units[k]]
             after = before + amounts[k]

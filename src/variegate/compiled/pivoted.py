@@ -20,7 +20,7 @@ def pivoted_cholesky(
     """
     n = S.shape[0]
     residual = np.empty(n)
-    weights = np.zeros((n, n))
+    weights = np.empty((n, n))  # each entry is written before it is read
     for i in range(n):
         residual[i] = S[i, i]
     for rank in range(n):

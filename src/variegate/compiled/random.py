@@ -18,7 +18,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _11 = (np.uint64(bits) for bits in (30, 27, 31, 11))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True)
 def next_uniform(state: Any) -> Any:
     """Return the next state and a number from [0, 1): SplitMix64 (Steele, 2014)."""
     state = state + _STEP

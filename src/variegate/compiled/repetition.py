@@ -12,13 +12,13 @@ from variegate.compiled.jit import njit
 _LEAST = 1e-12
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _is_better(weights: Any, i: int, j: int) -> bool:
     return weights[i] > weights[j] or (weights[i] == weights[j] and i < j)
 
 
 @njit(cache=True, nogil=True)
-def fill_likeness(
+def _fill_likeness(
     members: Any, count: int, weights: Any, likeness: Any, out: Any
 ) -> None:
     """Fill ``out`` with how like each member is to the likest better one."""
@@ -35,14 +35,14 @@ def value_of(
 ) -> float:
     """Return ``Σ w_i (1 - repetition · likeness to the likest better member)``."""
     most = np.empty(count)
-    fill_likeness(members, count, weights, likeness, most)
+    _fill_likeness(members, count, weights, likeness, most)
     total = 0.0
     for a in range(count):
         total += weights[members[a]] * (1.0 - repetition * most[a])
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _best_addition(
     members: Any,
     count: int,
@@ -53,17 +53,22 @@ def _best_addition(
     budget: float,
     skipped: int,
 ) -> Any:
-    """Return the item to add to some members, -1 if none fits, and the value then."""
+    """Return the item to add to some members, -1 if none fits, and the value then.
+
+    The item ``skipped`` is not added; ``len(weights)`` skips none.
+    """
     most = np.empty(count)
-    fill_likeness(members, count, weights, likeness, most)
+    _fill_likeness(members, count, weights, likeness, most)
     spent = 0.0
-    is_member = np.zeros(len(weights), dtype=np.bool_)
+    is_member = np.empty(len(weights), dtype=np.bool_)
+    for j in range(len(weights)):
+        is_member[j] = j == skipped
     for a in range(count):
         spent += costs[members[a]]
         is_member[members[a]] = True
     best, item = -np.inf, -1
     for j in range(len(weights)):
-        if is_member[j] or j == skipped or spent + costs[j] > budget:
+        if is_member[j] or spent + costs[j] > budget:
             continue
         own, total = 0.0, 0.0
         for a in range(count):
@@ -81,124 +86,64 @@ def _best_addition(
 
 
 @njit(cache=True, nogil=True)
-def _fill_up(
-    weights: Any,
-    likeness: Any,
-    repetition: float,
-    costs: Any,
-    budget: float,
-    size: int,
-    members: Any,
-    count: int,
-) -> int:
-    """Add one item after the other while there are fewer than ``size`` and one fits."""
-    while count < size:
-        item, _ = _best_addition(
-            members, count, weights, likeness, repetition, costs, budget, -1
-        )
-        if item < 0:
-            break
-        members[count] = item
-        count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _best_move(
+def best_move(
     table: Any,
     likeness: Any,
     repetition: float,
     costs: Any,
     budget: float,
-    is_fixed: bool,
     members: Any,
     count: int,
     value: float,
+    can_grow: bool,
+    can_shrink: bool,
+    can_exchange: bool,
 ) -> Any:
-    """Return the value after the best move, the place it empties and what it adds.
-
-    The place is -1 where nothing is dropped, the item where nothing is added.
-    """
-    best, place, item = value + _LEAST, -1, -1
-    rest = np.empty_like(members)
-    if not is_fixed and count < len(members):
-        other, reached = _best_addition(
-            members, count, table[count], likeness, repetition, costs, budget, -1
-        )
-        if other >= 0 and reached > best:
-            best, item = reached, other
-    for a in range(count):
-        for b in range(count):
-            rest[b - (b > a)] = members[b]
-        weights = table[0 if is_fixed else count - 1]
-        other, reached = _best_addition(
-            rest, count - 1, weights, likeness, repetition, costs, budget, members[a]
-        )
-        if other >= 0 and reached > best:
-            best, place, item = reached, a, other
-        if not is_fixed and count > 1:
-            weights = table[count - 2]
-            reached = value_of(rest, count - 1, weights, likeness, repetition)
-            if reached > best:
-                best, place, item = reached, a, -1
-    return best, place, item
-
-
-@njit(cache=True, nogil=True)
-def climb(
-    table: Any,
-    likeness: Any,
-    repetition: float,
-    costs: Any,
-    budget: float,
-    size: int,
-    members: Any,
-    count: int,
-) -> Any:
-    """Add, drop and exchange items, the best move first, until none helps.
+    """Find the best of all sets that differ by one item added, dropped or exchanged.
 
     Parameters
     ----------
     table : (sizes, N)
         Row ``a - 1`` has the weights in a set of ``a`` items; one row if all sets have
-        ``size`` items.
+        as many.
     likeness : (N, N)
     repetition : float
     costs : (N,)
     budget : float
-    size : int
-        The number of items; -1 for any number.
-    members : (largest,), overwritten
-        The first ``count`` are a set within the budget.
+    members : (largest,)
+        The first ``count`` are the set.
+    value : float
+        Of the set; a move must add to it.
+    can_grow, can_shrink, can_exchange : bool
+        Which moves there are.
 
     Returns
     -------
-    count : int
-    value : float
-        -inf where fewer than ``size`` were found within the budget.
+    best : float
+        The value after the move.
+    place : int
+        Whose member is dropped, -1 if none is.
+    item : int
+        Which is added, -1 if none is; both are -1 where no move helps.
     """
-    is_fixed = size >= 0
-    least = size if is_fixed else 1
-    count = _fill_up(
-        table[0], likeness, repetition, costs, budget, least, members, count
-    )
-    if count < least:
-        return count, -np.inf
-    weights = table[0 if is_fixed else count - 1]
-    value = value_of(members, count, weights, likeness, repetition)
-    while True:
-        best, place, item = _best_move(
-            table, likeness, repetition, costs, budget, is_fixed, members, count, value
+    best, place, item = value + _LEAST, -1, -1
+    rest = np.empty(len(members), dtype=np.int64)
+    for a in range(-1 if can_grow else 0, count if can_exchange else 0):
+        size, skipped = count, table.shape[1]
+        if a >= 0:
+            size, skipped = count - 1, members[a]
+        for b in range(count):
+            if b != a:
+                rest[b - (0 <= a < b)] = members[b]
+        weights = table[min(size, len(table) - 1)]
+        other, reached = _best_addition(
+            rest, size, weights, likeness, repetition, costs, budget, skipped
         )
-        if place < 0 and item < 0:
-            return count, value
-        value = best
-        if place < 0:
-            members[count] = item
-            count += 1
-        elif item >= 0:
-            members[place] = item
-        else:
-            for b in range(place, count - 1):
-                members[b] = members[b + 1]
-            count -= 1
+        if other >= 0 and reached > best:
+            best, place, item = reached, a, other
+        if a >= 0 and can_shrink and count > 1:
+            weights = table[count - 2]
+            reached = value_of(rest, size, weights, likeness, repetition)
+            if reached > best:
+                best, place, item = reached, a, -1
+    return best, place, item

@@ -11,18 +11,13 @@ from variegate.compiled.jit import njit
 
 # Sums may be reordered, which is what lets the processor add several at a time.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _squared_length(row: Any) -> float:
-    total = 0.0
-    for j in range(len(row)):
-        x = np.float64(row[j])
-        total += x * x
-    return total
-
-
-@njit(cache=True, nogil=True)
 def squared_lengths(B: Any) -> Any:
     """Return the squared lengths of the rows of ``B``, reading it once."""
     squared = np.empty(len(B))
     for i in range(len(B)):
-        squared[i] = _squared_length(B[i])
+        total = 0.0
+        for j in range(B.shape[1]):
+            x = np.float64(B[i, j])
+            total += x * x
+        squared[i] = total
     return squared

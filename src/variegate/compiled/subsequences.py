@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from variegate.compiled.jit import njit
 
 
 @njit(cache=True, nogil=True)
@@ -33,14 +34,15 @@ def mark_common(
     n, longest = len(sentence), 0
     for k in range(len(starts) - 1):
         longest = max(longest, starts[k + 1] - starts[k])
-    row, above = np.zeros(longest + 1), np.zeros(longest + 1)
-    runs = np.zeros(longest + 1, dtype=np.int64)
-    runs_above = np.zeros(longest + 1, dtype=np.int64)
-    goes_up = np.zeros((n, longest // 8 + 1), dtype=np.uint8)
+    row, above = np.empty(longest + 1), np.empty(longest + 1)
+    runs = np.empty(longest + 1, dtype=np.int64)
+    runs_above = np.empty(longest + 1, dtype=np.int64)
+    goes_up = np.empty((n, longest // 8 + 1), dtype=np.uint8)
     for k in range(len(starts) - 1):
         other = others[starts[k] : starts[k + 1]]
-        row[:] = 0.0
-        runs[:] = 0
+        for j in range(len(other) + 1):
+            row[j] = 0.0
+            runs[j] = runs_above[j] = 0
         for i in range(n):
             above, row = row, above
             runs_above, runs = runs, runs_above

@@ -13,6 +13,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_number
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
+from variegate.linalg import lapack
 from variegate.linalg.determinants import log_principal_minors
 from variegate.linalg.limits import EXACT_ITEMS, TABLED_ITEMS
 from variegate.linalg.representations import Dense, Factored, Graded, Representation
@@ -243,16 +244,15 @@ class _Search:
         self._levels = np.empty((n_items + 1, n_items, n_items))
         self._levels[0] = L
         tolerance = np.full(n_items, RANK_TOLERANCE)
-        self._units, self._log_scale = np.empty((0, 0)), kernel.log_scale
         self._rows = np.empty((0, 0, 0))
         self._slack = _ROUNDING * n_items * np.diagonal(L)
-        if _is_at_the_edge(kernel):
-            edge = _edge_of(kernel)
+        self._edge = _edge_of(kernel) if _is_at_the_edge(kernel) else None
+        self._is_in_doubt = False
+        if (edge := self._edge) is not None:
             self._rows = np.empty((n_items + 1, n_items, edge.rank))
             self._rows[0] = scale[:, None] * edge.rows
-            self._units, tolerance = edge.rows, edge.floor
+            tolerance = edge.floor
             self._slack = _ROUNDING_OF_ROWS * np.diagonal(L)
-        self._floor_share = tolerance
         self._floor = tolerance * np.diagonal(L)
         self._costs = constraint.costs
         self._wanted = -1 if constraint.k is None else constraint.k
@@ -269,22 +269,31 @@ class _Search:
         if start is not None:
             self._best_value, self._best_count = kernel.log_det(start), len(start)
             self._best_set[: len(start)] = start
+        self._numbers = lapack.arguments_of_eigenvalues(n_items)
+        self._work = np.empty((2, self._numbers[3]))
+        self._small = np.empty(n_items * n_items)
+        self._members = np.empty(n_items, dtype=np.int64)
         self.n_open = 1
         self.n_nodes = 0
 
     def go_on(self) -> None:
         """Look at some more nodes."""
+        from variegate.compiled.arguments import read_only
         from variegate.compiled.branch_bound import search
 
-        self.n_open, self._best_value, self._best_count, looked_at = search(
+        is_certain = self._is_in_doubt and self._settle()
+        (
+            self.n_open,
+            self._best_value,
+            self._best_count,
+            looked_at,
+            self._is_in_doubt,
+        ) = search(
             self._levels,
             self._rows,
-            self._units,
-            self._log_scale,
-            self._floor_share,
-            self._floor,
-            self._slack,
-            self._costs,
+            read_only(self._floor),
+            read_only(self._slack),
+            read_only(self._costs),
             self._wanted,
             self._budget,
             self._nodes,
@@ -294,12 +303,29 @@ class _Search:
             self._spent,
             self._path,
             self.n_open,
+            is_certain,
             self._best_value,
             self._best_set,
             self._best_count,
             _NODES_AT_A_TIME,
+            lapack.SYMMETRIC_EIGENVALUES,
+            self._numbers,
+            self._work,
+            self._small,
+            self._members,
         )
         self.n_nodes += looked_at
+
+    def _settle(self) -> bool:
+        """Compute the value of the next node by its rows; drop it if it has none."""
+        assert self._edge is not None
+        last = self.n_open - 1
+        value = self._edge.log_det(self._path[last, : self._counts[last]])
+        if value == -np.inf:  # and so is every set with these items
+            self.n_open, self.n_nodes = last, self.n_nodes + 1
+            return False
+        self._values[last] = value
+        return True
 
     def best(self) -> IntArray | None:
         """Return the best subset so far."""

@@ -24,7 +24,7 @@ def without_copies(
     repetition: float,
 ) -> Best:
     """Climb from the best set without regard to repetition, and from the empty set."""
-    from variegate.compiled.repetition import climb
+    from variegate.compiled.arguments import read_only
 
     if search.largest == 0 or constraint.k == 0:
         return plain
@@ -37,17 +37,63 @@ def without_copies(
     found: list[tuple[float, IntArray]] = []
     if constraint.k is None:
         found.append((search.weights.empty, starts[1]))
+    given = (
+        read_only(table), read_only(likeness), float(repetition),
+        read_only(search.costs[pool]), float(search.budget),
+    )  # fmt: skip
     for start in starts:
         members = np.zeros(sizes[-1], dtype=np.int64)
         members[: len(start)] = start
-        count, value = climb(
-            table, likeness, float(repetition), search.costs[pool],
-            float(search.budget), -1 if constraint.k is None else constraint.k,
-            members, len(start),
-        )  # fmt: skip
+        value, count = _climb(given, members, len(start), constraint.k)
         found.append((value, np.sort(pool[members[:count]])))
     value, best = max(found, key=lambda pair: pair[0])
     return Best(best, float(value), plain.bound)
+
+
+def _climb(
+    given: tuple[FloatArray, FloatArray, float, FloatArray, float],
+    members: IntArray,
+    count: int,
+    k: int | None,
+) -> tuple[float, int]:
+    """Add, drop and exchange items, the best move first, until none helps.
+
+    ``given`` are the first arguments of the compiled search for a move.  The first
+    ``count`` of ``members`` are a set within the budget; they are overwritten.
+
+    Returns
+    -------
+    value : float
+        -inf where fewer than ``k`` were found within the budget.
+    count : int
+    """
+    from variegate.compiled.repetition import best_move, value_of
+
+    table, likeness, repetition = given[:3]
+    while count < (1 if k is None else k):
+        _, _, item = best_move(*given, members, count, -np.inf, True, False, False)
+        if item < 0:
+            return -np.inf, count
+        members[count] = item
+        count += 1
+    weights = table[min(count, len(table)) - 1]
+    value = value_of(members, count, weights, likeness, repetition)
+    while True:
+        can_grow = k is None and count < len(members)
+        best, place, item = best_move(
+            *given, members, count, value, can_grow, k is None, True
+        )
+        if place < 0 and item < 0:
+            return value, count
+        value = best
+        if place < 0:
+            members[count] = item
+            count += 1
+        elif item >= 0:
+            members[place] = item
+        else:
+            members[place : count - 1] = members[place + 1 : count].copy()
+            count -= 1
 
 
 def _pool(search: SizeSearch, plain: Best) -> IntArray:

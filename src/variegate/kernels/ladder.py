@@ -163,11 +163,12 @@ class PackedSimilarities:
         scaled = weights * self.chains.scale
         anchors = None if self.anchors is None else scaled @ self.anchors
         if self.compiled:
+            from variegate.compiled.arguments import read_only
             from variegate.compiled.ladder import fill_mixture
 
             fill_mixture(
-                self.packed,
-                self.diagonal,
+                read_only(self.packed),
+                read_only(self.diagonal),
                 self.chains.first,
                 self.chains.length,
                 scaled[self.chains.order],
@@ -214,15 +215,16 @@ class PackedSimilarities:
         found = np.zeros(len(self.chains.order))
         G = G if G.ndim == 3 else G[None]
         if self.compiled:
+            from variegate.compiled.arguments import read_only
             from variegate.compiled.ladder import add_inner_products
 
             add_inner_products(
-                self.packed,
-                self.diagonal,
+                read_only(self.packed),
+                read_only(self.diagonal),
                 self.chains.first,
                 self.chains.length,
                 self.anchors is not None,
-                np.ascontiguousarray(G),
+                read_only(G),
                 found,
             )
         else:

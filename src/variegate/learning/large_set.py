@@ -15,6 +15,7 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate.compiled import dense
+from variegate.compiled.arguments import read_only
 from variegate.learning.objective import LargeMarginLoss
 from variegate.linalg import lapack
 from variegate.linalg.determinants import NotPositiveDefiniteError
@@ -47,7 +48,7 @@ def large_set_loss(
     G : array of shape (N, N) or None
         Filled with the gradient in ``S``, if it is wanted.
     """
-    S = np.ascontiguousarray(S)
+    S = read_only(S)
     p = np.exp(np.minimum(log_quality, 0.0))
     c = np.exp(-np.maximum(log_quality, 0.0))
     is_wanted = as_indicator(members, len(S))

@@ -284,17 +284,18 @@ class LargeMarginLoss:
     ) -> LossTerms:
         """Return the losses of many small sets by one compiled loop."""
         from variegate.compiled import small_sets
+        from variegate.compiled.arguments import read_only
 
         n_sets, n_items = log_quality.shape
         value, slope = np.empty(n_sets), np.empty((n_sets, n_items))
         failed, reason = small_sets.evaluate_sets(
-            np.ascontiguousarray(S),
-            np.ascontiguousarray(log_quality),
-            targets.indicator,
-            targets.error_cost,
-            np.empty(0) if target_log_det is None else target_log_det,
-            self.lam,
-            self.hinge,
+            read_only(S),
+            read_only(log_quality),
+            read_only(targets.indicator),
+            read_only(targets.error_cost),
+            read_only(np.empty(0) if target_log_det is None else target_log_det),
+            float(self.lam),
+            bool(self.hinge),
             DOUBTFUL_PIVOT,
             SMALLEST_ERROR,
             value,

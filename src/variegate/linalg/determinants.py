@@ -226,8 +226,11 @@ def pivoted_cholesky(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     factor = np.zeros((n, n))
     if n >= COMPILED_PIVOTS:
         from variegate.compiled import pivoted
+        from variegate.compiled.arguments import read_only
 
-        rank = pivoted.pivoted_cholesky(S, log_scale, RANK_TOLERANCE, _ROUNDING, factor)
+        rank = pivoted.pivoted_cholesky(
+            read_only(S), read_only(log_scale), RANK_TOLERANCE, _ROUNDING, factor
+        )
         return factor[:, :rank]
     residual, weights = np.diagonal(S).copy(), np.zeros((n, n))
     for rank in range(n):

@@ -19,8 +19,7 @@ def choose_rows(
 ) -> tuple[IntArray, bool]:
     """Choose up to ``count`` rows, each time the one with the largest residual.
 
-    Ties go to the row with the smallest number.  For many rows,
-    :mod:`variegate.compiled.lazy_greedy` chooses the same.
+    Ties go to the row with the smallest number.
 
     Parameters
     ----------
@@ -38,28 +37,78 @@ def choose_rows(
     reached : bool
         Whether the threshold ended it, rather than ``count`` or the rank.
     """
-    chosen = np.empty(count, dtype=np.int64)
-    if B.size * count >= COMPILED_ROWS:
-        from variegate.compiled.lazy_greedy import lazy_greedy
-
-        taken, reached = lazy_greedy(
-            B, squared.copy(), RANK_TOLERANCE, threshold, chosen
-        )
-        return chosen[:taken].astype(np.intp), reached
-    B = np.asarray(B, dtype=np.float64)
-    directions = np.empty((count, B.shape[1]))
-    floor, residual = RANK_TOLERANCE * squared, squared.copy()
+    # Zero rows beyond the last: compiled loops take four directions at a time.
+    directions = np.zeros((count + 3, B.shape[1]))
+    is_large = B.size * count >= COMPILED_ROWS
+    residuals = (_LazyResiduals if is_large else _Residuals)(B, squared, directions)
+    chosen = np.empty(count, dtype=np.intp)
     for step in range(count):
-        residual[~(residual > floor)] = -np.inf
-        best = residual.max(initial=-np.inf)
+        best, item = residuals.best()
         if not best > threshold:
-            return chosen[:step].astype(np.intp), bool(best > -np.inf)
-        item = int(np.argmax(residual >= best * (1.0 - _TIE)))
-        direction, earlier = B[item].copy(), directions[:step]
+            return chosen[:step], bool(best > -np.inf)
+        direction, earlier = B[item].astype(np.float64), directions[:step]
         for _ in range(2):  # once more, to be orthogonal to rounding
             direction -= (earlier @ direction) @ earlier
         directions[step] = direction / np.sqrt(direction @ direction)
-        residual -= (B @ directions[step]) ** 2
-        residual[item] = -np.inf
+        residuals.take(item)
         chosen[step] = item
-    return chosen.astype(np.intp), False
+    return chosen, False
+
+
+class _Residuals:
+    """Squared residuals of all rows, brought up to date after every choice."""
+
+    def __init__(
+        self, B: FloatArray, squared: FloatArray, directions: FloatArray
+    ) -> None:
+        self.B, self.directions = np.asarray(B, dtype=np.float64), directions
+        self.floor, self.residual = RANK_TOLERANCE * squared, squared.copy()
+        self.n_taken = 0
+
+    def best(self) -> tuple[float, int]:
+        """Return the largest, -inf if nothing is left, and the first row of equals."""
+        self.residual[~(self.residual > self.floor)] = -np.inf
+        best = float(self.residual.max(initial=-np.inf))
+        return best, int(np.argmax(self.residual >= best * (1.0 - _TIE)))
+
+    def take(self, item: int) -> None:
+        """Take a row, whose direction is the next one."""
+        self.residual -= (self.B @ self.directions[self.n_taken]) ** 2
+        self.residual[item] = -np.inf
+        self.n_taken += 1
+
+
+class _LazyResiduals:
+    """The same by compiled loops, which look only at rows that may be the best."""
+
+    def __init__(
+        self, B: FloatArray, squared: FloatArray, directions: FloatArray
+    ) -> None:
+        from variegate.compiled.arguments import read_only
+        from variegate.compiled.lazy_greedy import BLOCK, find_best
+
+        self.find_best, self.B, self.directions = find_best, read_only(B), directions
+        self.floor = RANK_TOLERANCE * squared
+        self.bound = np.where(squared > 0.0, squared, -np.inf)
+        self.largest = np.maximum.reduceat(self.bound, np.arange(0, len(B), BLOCK))
+        self.seen = np.zeros(len(B), dtype=np.int32)
+        self.n_taken = self.n_looks = 0
+
+    def best(self) -> tuple[float, int]:
+        """Return the largest, -inf if nothing is left, and the first row of equals."""
+        best, item, self.n_looks = self.find_best(
+            self.B,
+            self.directions,
+            self.bound,
+            self.floor,
+            self.seen,
+            self.largest,
+            self.n_taken,
+            self.n_looks,
+        )
+        return best, item
+
+    def take(self, item: int) -> None:
+        """Take a row, whose direction is the next one."""
+        self.bound[item] = -np.inf
+        self.n_taken += 1

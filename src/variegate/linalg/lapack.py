@@ -8,14 +8,22 @@ lower triangle of one order is the upper of the other.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_char, c_double, c_int
+from ctypes import POINTER, byref, c_char, c_double, c_int, c_void_p
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from scipy.linalg import cython_blas, cython_lapack
 
 from variegate._typing import FloatArray
 
-__all__ = ["add_product", "cholesky", "inverse_from_cholesky"]
+__all__ = [
+    "SYMMETRIC_EIGENVALUES",
+    "add_product",
+    "arguments_of_eigenvalues",
+    "cholesky",
+    "inverse_from_cholesky",
+]
 
 _CHAR, _INT, _REAL = POINTER(c_char), POINTER(c_int), POINTER(c_double)
 
@@ -50,6 +58,22 @@ _SYRK = _function(
     _REAL,
     _INT,
 )
+
+#: ``dsyev``, for compiled loops to call; nine pointers.  What NumPy's ``eigvalsh`` adds
+#: to it, checks and copies, Numba takes seven times as long to compile.
+SYMMETRIC_EIGENVALUES = _function(cython_lapack, "dsyev", *[c_void_p] * 9)
+
+#: Columns that LAPACK takes together at most, with room to spare.
+_BLOCK = 64
+
+
+def arguments_of_eigenvalues(n: int) -> npt.NDArray[np.int32]:
+    """Return those of ``dsyev`` that are characters or integers, for up to ``n`` rows.
+
+    No vectors, the lower triangle, ``n``, the size of its workspace, and room for
+    whether it failed.  A character is the first byte of its number.
+    """
+    return np.array([ord("N"), ord("L"), n, (_BLOCK + 2) * n, 0], dtype=np.int32)
 
 
 def _pointer(array: FloatArray) -> Any:

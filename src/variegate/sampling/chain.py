@@ -115,7 +115,7 @@ class _Chain:
         else:
             raise ValueError(f"no chain over a {type(kernel).__name__} kernel")
         self.dense = isinstance(kernel, Dense)
-        self.diagonal = np.ascontiguousarray(kernel.diagonal())
+        self.diagonal = kernel.diagonal()
         self.size = len(start)
         self.members = np.zeros(max(capacity, 1), dtype=np.int64)
         self.members[: self.size] = start
@@ -147,15 +147,16 @@ class _Chain:
         if isinstance(self.kernel, Graded):
             self._advance_at_the_edge(self.kernel, n_steps)
             return
+        from variegate.compiled.arguments import read_only
         from variegate.compiled.chain import run_chain
 
         while n_steps > 0:
             now = min(n_steps, _STEPS_BEFORE_RENEWAL)
             self.size, state, accepted = run_chain(
-                self.F,
+                read_only(self.F),
                 self.dense,
-                self.diagonal,
-                self.kernel.log_scale,
+                read_only(self.diagonal),
+                read_only(self.kernel.log_scale),
                 RANK_TOLERANCE,
                 self.fixed_size,
                 self.members,
@@ -173,12 +174,13 @@ class _Chain:
             self._renew()
 
     def _advance_at_the_edge(self, kernel: Graded, n_steps: int) -> None:
+        from variegate.compiled.arguments import read_only
         from variegate.compiled.graded import run_graded_chain
 
         self.size, state, accepted = run_graded_chain(
-            kernel.rows,
-            kernel.log_scale,
-            kernel.floor,
+            read_only(kernel.rows),
+            read_only(kernel.log_scale),
+            read_only(kernel.floor),
             self.fixed_size,
             self.members,
             self.place,

@@ -81,9 +81,10 @@ def sample_spectral_k(
     kept = np.zeros((n_samples, len(log_eigenvalues)), dtype=bool)
     compiled = _is_compiled(n_samples * eigenvectors.shape[1] * k, n_together)
     if compiled:
+        from variegate.compiled.arguments import read_only
         from variegate.compiled.symmetric import choose_eigenvectors
 
-        choose_eigenvectors(log_eigenvalues, table, seeds, kept)
+        choose_eigenvectors(read_only(log_eigenvalues), table, seeds, kept)
     else:
         _choose_eigenvectors(log_eigenvalues, table, seeds, kept)
     return _sample_items(eigenvectors, kept, compiled, generator)
@@ -142,10 +143,11 @@ def _sample_items(
         spanning = np.zeros((len(kept), len(vectors)), dtype=bool)
         spanning[np.repeat(np.arange(len(kept)), np.diff(offsets)), rows] = True
         return elementary.sample_elementary(vectors, spanning, seeds)
+    from variegate.compiled.arguments import read_only
     from variegate.compiled.elementary import sample_elementary
 
     items = np.empty(len(rows), dtype=np.intp)
-    sample_elementary(vectors, rows, offsets, seeds, items)
+    sample_elementary(read_only(vectors), rows, offsets, seeds, items)
     chosen = np.zeros((len(kept), vectors.shape[1]), dtype=bool)
     chosen[np.repeat(np.arange(len(kept)), np.diff(offsets)), items] = True
     return chosen

@@ -56,8 +56,8 @@ def evaluate(
     value, slope = np.zeros(n_sets), np.zeros((n_sets, n_items))
     G = np.zeros((n_sets if gradient else 0, n_items, n_items))
     problems = _evaluate_all(
-        np.ascontiguousarray(S.numpy()),
-        np.ascontiguousarray(u.numpy()),
+        S.numpy(),
+        u.numpy(),
         targets,
         (lam, doubtful_pivot(X.dtype), smallest_error),
         (value, slope, G),
@@ -115,11 +115,13 @@ def _evaluate_all(
     results: tuple[FloatArray, FloatArray, FloatArray],
 ) -> IntArray:
     """Fill the results; return what each set failed by, going on after each."""
+    from variegate.compiled.arguments import read_only
     from variegate.compiled.small_sets import evaluate_sets
 
     lam, tolerance, smallest_error = settings
-    wanted = np.ascontiguousarray(targets.indicator.numpy())
-    cost = np.ascontiguousarray(targets.error_cost.double().numpy())
+    S, u = read_only(S), read_only(u)
+    wanted = read_only(targets.indicator.numpy())
+    cost = read_only(targets.error_cost.double().numpy())
     problems, start = np.zeros(len(S), dtype=np.int64), 0
     while start < len(S):
         value, slope, G = (result[start:] for result in results)
@@ -128,8 +130,8 @@ def _evaluate_all(
             u[start:],
             wanted[start:],
             cost[start:],
-            np.empty(0),
-            lam,
+            read_only(np.empty(0)),
+            float(lam),
             False,
             tolerance,
             smallest_error,

@@ -107,7 +107,9 @@ class _Overlap:
     def __init__(
         self, counts: sparse.csr_array, targets: FloatArray, weights: FloatArray
     ) -> None:
-        self._counts = counts
+        # Whether SciPy counts in 32 or in 64 bits hangs on how the matrix was made.
+        self._starts = counts.indptr.astype(np.int32, copy=False)
+        self._units = counts.indices.astype(np.int32, copy=False)
         self._weights = weights
         self._amounts = counts.data.astype(np.float32)
         # Units in rows: what one sentence changes is then a few whole rows.
@@ -125,27 +127,28 @@ class _Overlap:
 
     def with_each(self) -> FloatArray:
         """Return the mean F-score with each of the sentences added."""
+        from variegate.compiled.arguments import read_only
         from variegate.compiled.overlap import mean_f_with_each
 
         values = np.empty(len(self._sizes))
         mean_f_with_each(
-            self._counts.indptr,
-            self._counts.indices,
+            self._starts,
+            self._units,
             self._amounts,
             self._sizes,
             self._current,
             self._size,
             self._targets,
             self._target_sizes,
-            self._weights,
+            read_only(self._weights),
             self._hits,
             values,
         )
         return values
 
     def add(self, item: int) -> None:
-        row = slice(self._counts.indptr[item], self._counts.indptr[item + 1])
-        units, amounts = self._counts.indices[row], self._amounts[row][:, None]
+        row = slice(self._starts[item], self._starts[item + 1])
+        units, amounts = self._units[row], self._amounts[row][:, None]
         before, wanted = self._current[units][:, None], self._targets[units]
         added = np.minimum(before + amounts, wanted) - np.minimum(before, wanted)
         self._hits = self._hits + added.sum(axis=0)

@@ -99,12 +99,13 @@ class GrowingMatching:
 
         Frames cost the same, so that the best gain is all that a search asks for.
         """
+        from variegate.compiled.arguments import read_only
         from variegate.compiled.matching import matched_shares
 
         share = self._shares(self._size + 1)
         added = np.empty(len(self._free))
         matched_shares(
-            self._alike,
+            read_only(self._alike),
             self._members,
             self._sizes,
             self._owner,
@@ -118,9 +119,11 @@ class GrowingMatching:
 
     def add(self, item: int) -> None:
         """Add a frame; those that are the same are no longer free."""
+        from variegate.compiled.arguments import read_only
         from variegate.compiled.matching import match
 
-        match(item, self._alike, self._members, self._sizes, self._owner, self._adds)
+        alike = read_only(self._alike)
+        match(item, alike, self._members, self._sizes, self._owner, self._adds)
         self._hits = self._hits + self._adds[item]
         self._free &= ~self._same[item]
         self._size += 1

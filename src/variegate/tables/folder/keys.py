@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from variegate.compiled.arguments import read_only
 from variegate.compiled.hashing import text_hashes
 from variegate.tables.cells import Cells
 from variegate.tables.columns import is_text
@@ -59,7 +60,8 @@ def _text_hashes(keys: Any) -> HashArray:
     places = (
         np.frombuffer(offsets, np.int64)[window] if len(texts) else np.zeros(1, int)
     )
-    found: HashArray = text_hashes(np.frombuffer(data or b"", np.uint8), places)
+    letters = np.frombuffer(data or b"", np.uint8)
+    found: HashArray = text_hashes(read_only(letters), read_only(places))
     return found
 
 
