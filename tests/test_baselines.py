@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 import reference
 from variegate.baselines import METHODS, medoids, select
 from variegate.baselines import methods as baselines
-from variegate.compiled import lazy_greedy
 from variegate.linalg import cosine as _cosine
 from variegate.linalg import greedy
 
@@ -141,12 +140,12 @@ def test_rows_columns_and_choices_decide_who_chooses(is_above, monkeypatch):
     monkeypatch.setattr(greedy, "COMPILED_ROWS", 20 * 50 * 4 + 1)
     used = []
 
-    def recorded(B, squared, *rest):
-        used.append(B.shape)
-        return compiled(B, squared, *rest)
+    class Recorded(greedy._LazyResiduals):
+        def __init__(self, B, *rest):
+            used.append(B.shape)
+            super().__init__(B, *rest)
 
-    compiled = lazy_greedy.lazy_greedy
-    monkeypatch.setattr(lazy_greedy, "lazy_greedy", recorded)
+    monkeypatch.setattr(greedy, "_LazyResiduals", Recorded)
     select(X, relevance, 4)
     assert used == ([(21, 50)] if is_above else [])
 
