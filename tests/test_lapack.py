@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from variegate.linalg.lapack import add_product, cholesky, inverse_from_cholesky
+from variegate.linalg.lapack import (
+    SYMMETRIC_EIGENVALUES,
+    add_product,
+    arguments_of_eigenvalues,
+    cholesky,
+    inverse_from_cholesky,
+)
 
 
 def definite(n, seed=0):
@@ -25,6 +31,18 @@ def test_factor_and_inverse_in_the_lower_triangle(n):
 def test_what_has_no_factor():
     assert not cholesky(np.array([[1.0, 0.0], [2.0, 1.0]]))
     assert not cholesky(np.full((1, 1), -1.0))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 70])
+def test_eigenvalues_of_a_symmetric_matrix(n):
+    M = definite(n) - n * np.eye(n)
+    numbers, values = arguments_of_eigenvalues(n), np.empty(n)
+    job, triangle, size, room, failed = (numbers[place:] for place in range(5))
+    work = np.empty(room[0])
+    arguments = (job, triangle, size, M.copy(), size, values, work, room, failed)
+    SYMMETRIC_EIGENVALUES(*(array.ctypes.data for array in arguments))
+    assert failed[0] == 0
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(M), rtol=1e-10)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (4, 2), (3, 8), (50, 50), (5, 0)])

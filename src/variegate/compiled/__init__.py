@@ -25,7 +25,7 @@ class _Note(event.Listener):
             return
         self._said = True
         print(
-            "variegate: compiling inner loops, once on this machine: up to a minute",
+            "variegate: compiling inner loops, once on this machine: some seconds",
             file=sys.stderr,
             flush=True,
         )
