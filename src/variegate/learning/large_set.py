@@ -1,4 +1,4 @@
-r"""The loss of one large ground set and its gradient, close to what LAPACK needs.
+r"""The loss of large ground sets and its gradient, close to what LAPACK needs.
 
 One Cholesky factorisation, one inverse, and for the gradient in ``S`` one symmetric
 product: with ``X = P M⁻¹ C |W|^{1/2}``,
@@ -16,17 +16,73 @@ import numpy as np
 from variegate._typing import FloatArray, IntArray
 from variegate.compiled import dense
 from variegate.compiled.arguments import read_only
-from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.objective import (
+    LargeMarginLoss,
+    Targets,
+    ZeroProbabilityError,
+)
 from variegate.linalg import lapack
-from variegate.linalg.determinants import NotPositiveDefiniteError
+from variegate.linalg.determinants import (
+    NotPositiveDefiniteError,
+    log_det_and_inverse,
+)
 from variegate.linalg.scratch import scratch
 from variegate.linalg.tolerances import DOUBTFUL_PIVOT
 from variegate.subsets import as_indicator
 
-__all__ = ["large_set_loss"]
+__all__ = ["large_sets_loss"]
 
 
-def large_set_loss(
+def large_sets_loss(
+    S: FloatArray,
+    log_quality: FloatArray,
+    targets: Targets,
+    target_log_det: FloatArray | None,
+    loss: LargeMarginLoss,
+    G: FloatArray | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the losses (B,) of sets (B, N, N) and their gradients in ``u`` (B, N).
+
+    ``target_log_det`` is ``log det S_y`` if it is known; ``G`` is filled with the
+    gradients in ``S``, if they are wanted.
+    """
+    value, slope = np.empty(len(S)), np.empty_like(log_quality)
+    for index in range(len(S)):
+        members = np.flatnonzero(targets.indicator[index])
+        target: tuple[float, FloatArray | None]
+        if target_log_det is not None:
+            target = float(target_log_det[index]), None
+        else:
+            target = _log_det_and_inverse_of(S[index], members, index)
+        try:
+            value[index], slope[index] = _large_set_loss(
+                S[index],
+                log_quality[index],
+                members,
+                targets.error_cost[index],
+                target,
+                loss,
+                None if G is None else G[index],
+            )
+        except NotPositiveDefiniteError:
+            raise NotPositiveDefiniteError(index) from None
+    return value, slope
+
+
+def _log_det_and_inverse_of(
+    S: FloatArray, members: IntArray, index: int
+) -> tuple[float, FloatArray]:
+    """Return ``log det S_y`` and ``S_y⁻¹``."""
+    try:
+        log_det, inverse = log_det_and_inverse(
+            S[np.ix_(members, members)], DOUBTFUL_PIVOT
+        )
+    except NotPositiveDefiniteError:
+        raise ZeroProbabilityError(index) from None
+    return float(log_det), inverse
+
+
+def _large_set_loss(
     S: FloatArray,
     log_quality: FloatArray,
     members: IntArray,

@@ -60,7 +60,6 @@ from variegate._validation import check_number
 from variegate.ground_set import GroundSetError, check_error_costs
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
-    Resolvent,
     log_det_and_inverse,
     split_scale,
 )
@@ -239,39 +238,13 @@ class LargeMarginLoss:
         G: FloatArray | None,
     ) -> LossTerms:
         """Return the losses of a stack, each step by NumPy for all sets at once."""
+        from variegate.learning.stacked_sets import stacked_loss
+
         of_target: FloatArray | float = 0.0
         if target_log_det is None:
             target_log_det, of_target = targets.log_det_and_inverse(S)
-        resolvent = Resolvent.of(S, log_quality, DOUBTFUL_PIVOT)
-        wanted, cost = targets.indicator, targets.error_cost
-        signed = np.where(wanted, -cost, cost)
-        included, excluded = resolvent.included, resolvent.excluded
-        inverse, p, c_squared = resolvent.inverse, resolvent.p, resolvent.c**2
-        value = resolvent.log_det - target_log_det
-        value -= 2.0 * np.where(wanted, log_quality, 0.0).sum(axis=-1)
-        slope = 2.0 * np.where(wanted, -excluded, included)
-        if self.lam > 0.0:
-            errors = np.where(wanted, excluded, included)
-            margin = np.maximum((cost * errors).sum(axis=-1), SMALLEST_ERROR)
-            value += self.lam * np.log(margin)
-            factor = (self.lam / margin)[:, None]
-            squares = inverse**2
-            squares[:, np.arange(S.shape[-1]), np.arange(S.shape[-1])] = 0.0
-            others = (squares @ (c_squared * signed)[..., None])[..., 0]
-            own = signed * included * excluded
-            slope += 2.0 * factor * (own - c_squared * others)
-        if G is not None:
-            G[:] = inverse
-            if self.lam > 0.0:
-                G += (inverse * (factor * c_squared * signed)[:, None, :]) @ inverse
-            G *= p[:, :, None]
-            G *= p[:, None, :]
-            G -= of_target
-        if self.hinge:
-            is_met = ~(value > 0.0)
-            value[is_met], slope[is_met] = 0.0, 0.0
-            if G is not None:
-                G[is_met] = 0.0
+        target = target_log_det, of_target
+        value, slope = stacked_loss(S, log_quality, targets, target, self, G)
         return LossTerms(value, G, slope)
 
     def _small(
@@ -317,42 +290,10 @@ class LargeMarginLoss:
         G: FloatArray | None,
     ) -> LossTerms:
         """Return the losses of large sets, factored one by one by LAPACK."""
-        from variegate.learning.large_set import large_set_loss
+        from variegate.learning.large_set import large_sets_loss
 
-        value, slope = np.empty(len(S)), np.empty_like(log_quality)
-        for index in range(len(S)):
-            members = np.flatnonzero(targets.indicator[index])
-            target: tuple[float, FloatArray | None]
-            if target_log_det is not None:
-                target = float(target_log_det[index]), None
-            else:
-                target = _log_det_and_inverse_of(S[index], members, index)
-            try:
-                value[index], slope[index] = large_set_loss(
-                    S[index],
-                    log_quality[index],
-                    members,
-                    targets.error_cost[index],
-                    target,
-                    self,
-                    None if G is None else G[index],
-                )
-            except NotPositiveDefiniteError:
-                raise NotPositiveDefiniteError(index) from None
-        return LossTerms(value, G, slope)
-
-
-def _log_det_and_inverse_of(
-    S: FloatArray, members: IntArray, index: int
-) -> tuple[float, FloatArray]:
-    """Return ``log det S_y`` and ``S_y⁻¹``."""
-    try:
-        log_det, inverse = log_det_and_inverse(
-            S[np.ix_(members, members)], DOUBTFUL_PIVOT
-        )
-    except NotPositiveDefiniteError:
-        raise ZeroProbabilityError(index) from None
-    return float(log_det), inverse
+        found = large_sets_loss(S, log_quality, targets, target_log_det, self, G)
+        return LossTerms(found[0], G, found[1])
 
 
 def large_margin_loss(
