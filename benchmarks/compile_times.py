@@ -7,12 +7,14 @@ A fresh process with an empty cache runs short examples that reach every loop, o
 from which the library uses them.  Seconds are taken from Numba's compile events:
 ``inclusive`` counts the loops that a loop calls and that are not compiled yet, ``own``
 does not, so that these add up to the total.  What Numba does once in a process is paid
-by an empty loop before, and shown apart.  Writes compile_times.json, prints a table.
+by an empty loop before, and shown apart.  Garbage collection is off, since each would
+be charged to the loop that it falls upon.  Writes compile_times.json, prints a table.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import os
@@ -188,6 +190,7 @@ def record():
             if self.open:
                 self.open[-1][1] += spent
 
+    gc.disable()
     recorder = Recorder()
     event.register("numba:compile", recorder)
     start = time.process_time()

@@ -44,7 +44,7 @@ def _move_to_end(rows: Any, place: int, end: int, length: float) -> None:
         rows[end - 1, d] = unit
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _project(rows: Any, size: int, directions: Any, place: int) -> None:
     """Take the part in one of some unit rows out of the first ``size``, twice."""
     for _ in range(2):

@@ -89,7 +89,8 @@ class _LazyResiduals:
 
         self.find_best, self.B, self.directions = find_best, read_only(B), directions
         self.floor = RANK_TOLERANCE * squared
-        self.bound = np.where(squared > 0.0, squared, -np.inf)
+        self.bound = squared.copy()
+        self.bound[~(squared > 0.0)] = -np.inf
         self.largest = np.maximum.reduceat(self.bound, np.arange(0, len(B), BLOCK))
         self.seen = np.zeros(len(B), dtype=np.int32)
         self.n_taken = self.n_looks = 0
