@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,8 @@ from variegate.cli.app import run
 from variegate.cli.paths import FOLDER
 from variegate.cli.progress import progress_bar
 from variegate.cli.results import Interrupted, say
+from variegate.cli.rouge import rouge, score_files
+from variegate.cli.values import parsed
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -144,6 +147,40 @@ _add(
     "Section 4.3: key frames of videos, table 2 and figures 2 and 3.",
     *(_data, _test_data, _rows),
 )
+
+
+@parsed
+def _distance(value: str) -> float:
+    if not value.isdecimal() and value != "unlimited":
+        raise ValueError(f"{value!r} is not a whole number or 'unlimited'")
+    return math.inf if value == "unlimited" else int(value)
+
+
+@app.command(
+    "rouge",
+    cls=type(rouge),
+    params=[option for option in rouge.params if option.name != "su"],
+)
+@click.option("--lcs", is_flag=True, help="ROUGE-L too.")
+@click.option("--w", type=float, help="ROUGE-W with this weight too, 1.2 by custom.")
+@click.option(
+    "--skip",
+    callback=_distance,
+    metavar="N",
+    help="ROUGE-S too: pairs with at most N words between; N may be 'unlimited'.",
+)
+@click.option(
+    "--su",
+    callback=_distance,
+    metavar="N",
+    help="ROUGE-SU too: such pairs, and single words.",
+)
+def _rouge(**options: Any) -> None:
+    """Score summaries as 'variegate rouge' does, by more measures."""
+    from paper.rouge import FullRouge
+
+    score_files(FullRouge, **options)
+
 
 if __name__ == "__main__":
     run(app, "paper")

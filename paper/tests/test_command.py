@@ -67,6 +67,25 @@ def test_bad_input_ends_with_one_line_and_status_2(
     assert message in messages
 
 
+def test_all_measures_of_rouge(call, tmp_path):
+    (tmp_path / "one.txt").write_text("The cat sat on the mat.\n")
+    (tmp_path / "two.txt").write_text("A cat sat on a mat.\n")
+    files = ("--system", tmp_path / "one.txt", "--reference", tmp_path / "two.txt")
+    more = ("--lcs", "--w", "1.2", "--skip", "4", "--su", "unlimited")
+    status, output, _ = call("rouge", *files, *more, "--json")
+    assert status == 0
+    assert list(json.loads(output)["mean"]) == [
+        *("rouge-1", "rouge-2", "rouge-l", "rouge-w-1.2", "rouge-s4", "rouge-su*")
+    ]
+    for wrong, message in {
+        ("--su", "-1"): "'-1' is not a whole number or 'unlimited'",
+        ("--w", "0.5"): "the weight w must be above 1, got 0.5",
+    }.items():
+        status, _, messages = call("rouge", *files, *wrong)
+        assert status == 2
+        assert message in messages
+
+
 def test_an_unknown_benchmark(monkeypatch, capsys):
     call = caller(monkeypatch, capsys, partial(run, bench, "benchmarks"))
     status, output, messages = call("speed", "--out", "x")

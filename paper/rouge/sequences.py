@@ -125,7 +125,7 @@ def marks_of_long(
     sentences: Sequence[Words], others: Sequence[Words], w: float
 ) -> Iterator[list[bool]]:
     """Yield what :func:`marks` does, by compiled loops."""
-    from variegate.compiled.subsequences import mark_common
+    from paper.rouge.subsequences import mark_common
 
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     words = np.array([numbers[word] for other in others for word in other], dtype=int)

@@ -14,7 +14,7 @@ def mark_common(
 ) -> None:
     """Mark the words of a sentence that are in its subsequences with the others.
 
-    The twin of ``variegate.text.rouge.sequences.common_positions``: the same additions
+    The twin of ``paper.rouge.sequences.common_positions``: the same additions
     in the same order, but one bit a pair of words is kept for going back.
 
     Parameters

@@ -1,24 +1,47 @@
-"""ROUGE-S with many words between: pairs are counted word by word, not listed.
+"""ROUGE-S and ROUGE-SU with any number of words between.
 
-A text of n words has up to n (n - 1) / 2 pairs.  How often a word comes before each
-other within reach is a difference of running counts, so that all pairs that begin with
-one word take time and memory proportional to n.
+A text of n words has up to n (n - 1) / 2 pairs.  With many words between, pairs are
+counted word by word, not listed: how often a word comes before each other within reach
+is a difference of running counts, so that all pairs that begin with one word take time
+and memory proportional to n.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.text.rouge.score import Ratios, ratio
+from variegate.text.rouge import counts
+from variegate.text.rouge.score import Measure, Ratios, ratio
 from variegate.text.rouge.tokens import Text
 
-__all__ = ["WidePairPool"]
+__all__ = ["WidePairPool", "skip_bigrams"]
 
 Words = tuple[str, ...]
+
+#: Words between the two of a pair beyond which a list of all pairs is too long.
+_WIDE = 30
+
+
+def skip_bigrams(skip: float, *, unigrams: bool) -> Measure:
+    """Return ROUGE-S: pairs of words in order, at most ``skip`` words between them.
+
+    ``skip`` may be ``math.inf``.  With ``unigrams`` (ROUGE-SU) single words count too,
+    all but the last.
+    """
+    if skip > _WIDE:
+        reach = "*" if math.isinf(skip) else f"{skip:.0f}"
+        name = f"rouge-s{'u' * unigrams}{reach}"
+        return Measure(name, partial(WidePairPool, skip, unigrams))
+    if unigrams:
+        return counts.skip_bigrams(int(skip))
+    units = partial(counts.pairs_within, int(skip))
+    return Measure(f"rouge-s{skip:.0f}", partial(counts.CountPool, units))
 
 
 class WidePairPool:
