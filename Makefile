@@ -18,10 +18,14 @@ OUT    ?= out
 # Markers of pyproject.toml; each has a target of its own, and 'make test' leaves it out.
 MARKERS := cluster docs faults fuzz paper
 
-.PHONY: demo test test-all test-slow test-versions test-integrations test-torch test-gpu test-browser which lint format bench docs pictures wheel clean $(MARKERS:%=test-%)
+.PHONY: demo test test-all test-slow test-versions test-integrations test-torch test-gpu test-browser which lint format bench reproduce-documents reproduce-video docs pictures wheel clean $(MARKERS:%=test-%)
 
 demo: $(DEMO)  ## the paper's synthetic experiment in under two minutes: table and figures
-	$(BIN)/variegate reproduce synthetic --quick --out $(OUT)/demo
+	$(BIN)/python -m paper synthetic --quick --out $(OUT)/demo
+
+# make reproduce-documents DATA=DIR; DATA is looked for as python -m paper does without.
+reproduce-documents reproduce-video: reproduce-%: $(READY)  ## the paper's tables
+	$(BIN)/python -m paper $* $(if $(DATA),--data $(DATA)) --out $(OUT)/$*
 
 # One BLAS thread a test process: more only fight over the cores.  Half as many processes
 # again as cores, since some tests wait for a process that they have killed.
@@ -32,11 +36,11 @@ test: which lint  ## lint, types, and every test without a marker
 	$(PYTEST) --durations=60 -m "not slow $(MARKERS:%=and not %)"
 
 $(MARKERS:%=test-%): test-%: $(READY)  ## the tests with this marker
-	$(PYTEST) --durations=60 -m "$* and not slow" $$(grep -rl --include=*.py 'mark\.$*' tests)
+	$(PYTEST) --durations=60 -m "$* and not slow" $$(grep -rl --include=*.py 'mark\.$*' tests paper/tests)
 
 test-slow: $(READY)  ## the checks that take minutes, and 50 random kills of a cluster
 	$(BIN)/python -m pytest -m slow
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/cluster_faults.py --runs 50 \
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.cluster_faults --runs 50 \
 	    --out $(OUT)/cluster-faults
 
 test-all: test $(MARKERS:%=test-%) test-browser test-integrations test-torch test-slow
@@ -72,7 +76,7 @@ format: $(READY)
 
 bench: $(READY)  ## learning, sampling and decoding against their peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	$(BIN)/variegate bench --out $(OUT)/bench
+	$(BIN)/python -m benchmarks --out $(OUT)/bench
 
 docs: $(READY)  ## run every example of the documentation, then build the site
 	$(BIN)/python -m pytest tests/test_docs.py

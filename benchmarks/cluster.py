@@ -1,9 +1,9 @@
 """Learning and choosing on a cluster of this machine, and what it costs elsewhere.
 
-    python benchmarks/cluster.py data     1,000,000 groups of 10 rows in 64 files
-    python benchmarks/cluster.py fit      at home, with 1 and with 2 workers
-    python benchmarks/cluster.py select   10,000,000 rows, killed twice and run again
-    python benchmarks/cluster.py model    the cost model: fitted, tried, extended
+    python -m benchmarks.cluster data     1,000,000 groups of 10 rows in 64 files
+    python -m benchmarks.cluster fit      at home, with 1 and with 2 workers
+    python -m benchmarks.cluster select   10,000,000 rows, killed twice and run again
+    python -m benchmarks.cluster model    the cost model: fitted, tried, extended
 
 ``data`` is made by the others where it is missing.  ``--n-groups``, ``--n-files`` and
 ``--max-iter`` make all of it smaller; it lies under ``--out`` (a folder in /tmp by
@@ -38,11 +38,17 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
-from cluster_costs import model
-from cluster_kills import select
-from cluster_tools import Recorder, loopback_bytes, make_folder, resident, selector
 
 import variegate as vg
+from benchmarks.cluster_costs import model
+from benchmarks.cluster_kills import select
+from benchmarks.cluster_tools import (
+    Recorder,
+    loopback_bytes,
+    make_folder,
+    resident,
+    selector,
+)
 
 N_ITEMS = 10
 N_DIMENSIONS = 13  # with three columns of quality, 16 numbers a row
@@ -86,7 +92,8 @@ def fit(options):
     selector(options.kernel, 2).fit(_few(folder))
     found = {}
     for name in ("home", "1", "2"):
-        command = [sys.executable, __file__, "one-fit", "--where", name]
+        command = [sys.executable, "-m", "benchmarks.cluster", "one-fit"]
+        command += ["--where", name]
         command += ["--out", options.out, "--max-iter", options.max_iter]
         command += ["--kernel", options.kernel]
         done = subprocess.run(

@@ -22,16 +22,17 @@ import time
 import warnings
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 import numpy as np
-from cluster_tools import (
+from scipy.optimize import nnls
+
+from benchmarks.cluster_tools import (
     Recorder,
     loopback_bytes,
     make_folder,
     selector,
 )
-from scipy.optimize import nnls
-
 from variegate.dask import DaskEngine, local_cluster
 from variegate.partitions import Limits, cache
 from variegate.partitions.tree import FAN_IN
@@ -56,9 +57,9 @@ KEPT = Limits().memory + Limits().disk  # bytes that a worker keeps, at most
 class Costs:
     """The fitted numbers; seconds and bytes."""
 
-    evaluation: dict
-    reading: dict
-    kept: dict
+    evaluation: dict[str, Any]
+    reading: dict[str, Any]
+    kept: dict[str, Any]
     stored: float
     fixed: float
     task: float

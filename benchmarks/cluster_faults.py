@@ -1,6 +1,6 @@
 """Random kills of a Dask cluster while a model is learned on it: does anything hang?
 
-    python benchmarks/cluster_faults.py --runs 50 --out FOLDER   needs variegate[dask]
+    python -m benchmarks.cluster_faults --runs 50 --out FOLDER   needs variegate[dask]
 
 A driver learns from a folder of pairs on a scheduler and two workers with nannies, all
 of them processes.  At a random time some are killed with signal 9: a worker, all
@@ -65,8 +65,8 @@ class Run:
         self.cluster = cluster
         self.limit = limit
         self.command = [
-            sys.executable, __file__, "--drive", cluster.address,
-            str(pairs), str(folder / "journal"),
+            sys.executable, "-m", "benchmarks.cluster_faults",
+            "--drive", cluster.address, str(pairs), str(folder / "journal"),
         ]  # fmt: skip
 
     def start(self):

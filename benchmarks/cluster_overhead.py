@@ -1,6 +1,6 @@
 """What a Dask cluster costs beside the work: seconds and bytes of one sum.
 
-    python benchmarks/cluster_overhead.py --items 64 --workers 2   needs variegate[dask]
+    python -m benchmarks.cluster_overhead --items 64 --workers 2   needs variegate[dask]
 
 Sums an array over items that take no time, as an iteration of learning does with its
 gradient.  Bytes are those that all processes send to each other, counted where Dask

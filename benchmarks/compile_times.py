@@ -1,7 +1,7 @@
 """CPU seconds that Numba takes to compile each loop of the library.
 
-    python benchmarks/compile_times.py --out FOLDER
-    PYTHONPATH=OTHER/src python benchmarks/compile_times.py    of another source tree
+    python -m benchmarks.compile_times --out FOLDER
+    PYTHONPATH=OTHER/src python -m benchmarks.compile_times    of another source tree
 
 A fresh process with an empty cache runs short examples that reach every loop, on sizes
 from which the library uses them.  Seconds are taken from Numba's compile events:
@@ -126,10 +126,7 @@ def learning():
 
 def texts():
     from variegate.text.agreement import WordAgreement
-    from variegate.text.rouge.sequences import marks_of_long
 
-    words = tuple("abcdefghij")
-    list(marks_of_long([words, words[::2]], [words[::3], words], 1.2))
     counts = sparse.csr_array(RNG.integers(3, size=(12, 30)))
     growing = WordAgreement([counts]).growing(
         RNG.random((5, 12)) < 0.4, np.ones(5, int)

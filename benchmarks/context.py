@@ -1,6 +1,6 @@
 """Context for a language model: near copies, answerable questions, tokens.
 
-    python benchmarks/context.py --out FOLDER    needs 'variegate[langchain,tables]'
+    python -m benchmarks.context --out FOLDER    needs 'variegate[langchain,tables]'
 
 Questions about made-up manuals (examples/context_corpus.py) are searched for in the
 in-memory vector store of LangChain, 40 chunks each.  From these, a context is made by

@@ -9,7 +9,7 @@ learned:
 - a whole ``fit`` of fewer ground sets on both, to the same objective, and one of all
   of them on the device.
 
-    python benchmarks/device.py [--device cuda] [--n-sets N] [--share N] [--n-fit N]
+    python -m benchmarks.device [--device cuda] [--n-sets N] [--share N] [--n-fit N]
                                 [--jobs 2] [--out FILE.json]
 """
 

@@ -4,7 +4,7 @@ Three Gaussians of rank 16 and a linear part of 16 features, their weights learn
 Every size is measured in a process of its own, on one thread: the time of an
 evaluation, and the peak of the memory of the whole process, data included.
 
-    python benchmarks/dual.py [--out FILE.json] [--sizes 10000 100000 1000000]
+    python -m benchmarks.dual [--out FILE.json] [--sizes 10000 100000 1000000]
 """
 
 import argparse
@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import variegate as vg
-from variegate.benchmarks.timing import measure_time
+from benchmarks.timing import measure_time
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 
@@ -80,7 +80,7 @@ def main():
     rows = []
     print(f"{'items':>9} {'prepare':>9} {'evaluation':>12} {'exponent':>9} {'peak':>9}")
     for n_items in arguments.sizes:
-        command = [sys.executable, __file__, "--one", str(n_items)]
+        command = [sys.executable, "-m", "benchmarks.dual", "--one", str(n_items)]
         output = subprocess.run(command, check=True, capture_output=True, text=True)
         row = json.loads(output.stdout)
         growth = math.nan

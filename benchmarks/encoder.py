@@ -1,7 +1,7 @@
 """Does training an encoder pay? Digits, by the number of pages to learn from.
 
-    python benchmarks/encoder.py              all of it, a table and a plot
-    python benchmarks/encoder.py --seed 1     other pages
+    python -m benchmarks.encoder              all of it, a table and a plot
+    python -m benchmarks.encoder --seed 1     other pages
 
 The truth and the pages are those of ``taste.py``: of 20 pictures, the sharpest of each
 digit, which no method is told.  Networks (the default ones of ``NeuralDPP``, and a
@@ -18,18 +18,20 @@ import argparse
 import json
 import time
 import warnings
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
-from taste import judge, less
-from taste_tasks import TASKS
 from torch import nn
 
 import variegate as vg
 import variegate.torch as vt
+from benchmarks.taste import judge, less
+from benchmarks.taste_tasks import TASKS
 
 SIZES = (25, 50, 100, 200, 400)
 N_TEST = 300
@@ -92,7 +94,7 @@ def large_margin(kernel, **settings):
 LAMS = [{"lam": 1.0}, {"lam": 4.0}]
 RATES = [{"learning_rate": rate} for rate in (0.005, 0.02)]
 WITH_RATES = [lam | rate for lam, rate in product(LAMS, RATES)]
-WAYS = {
+WAYS: dict[str, tuple[Callable[..., Any], list[dict[str, float]]]] = {
     "Kinds": (lambda n, **s: large_margin(vg.Kinds(), **s), LAMS),
     "Metric": (lambda n, **s: large_margin(vg.Metric(), **s), LAMS),
     "network": (network, WITH_RATES),

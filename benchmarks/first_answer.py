@@ -1,6 +1,6 @@
 """Time to the first answer, process start included, with and without compiled code.
 
-    python benchmarks/first_answer.py [--out FILE.json] [--repeats 5] [--only NAME ...]
+    python -m benchmarks.first_answer [--out FILE.json] [--repeats 5] [--only NAME ...]
 
 Every measurement is a fresh process on one BLAS thread: CPU seconds (user and system)
 of the process and its children, and seconds on the clock.  "Cold" has an empty folder
@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 
-from variegate.report.markdown import markdown_table
+from paper.text_tables import markdown_table
 
 THREADS = ("MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 STATES = ("cold", "warm")
@@ -239,7 +239,7 @@ def main():
     rows = measure(arguments.repeats, arguments.only)
     print(table(rows))
     missing = [name for name in (*PEERS, *COMMANDS) if not find_spec(name)]
-    print("\nleft out: studio (serves), reproduce, bench (minutes)", *missing, sep=", ")
+    print("\nleft out: studio (serves)", *missing, sep=", ")
     if arguments.out:
         arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
 

@@ -1,6 +1,6 @@
 """Seconds that a summary takes, by the length of a text and by its budget.
 
-    python benchmarks/long_texts.py
+    python -m benchmarks.long_texts
 
 The text is repetitive, sentences of nine words drawn from sixteen, so that all of it is
 alike and many sentences are needed for a budget: the worst case of the search.
@@ -62,6 +62,7 @@ def main() -> None:
         start = time.perf_counter()
         summary = model.summarize([text], budget=budget)
         seconds = time.perf_counter() - start
+        assert summary.selection is not None
         n_chosen = len(summary.selection.indices)
         print(f"{n_bytes // 1000:<7} {budget:<7} {seconds:7.1f}  {n_chosen}")
 

@@ -4,7 +4,7 @@ Writes ground sets of 10 items with 5 quality and 5 similarity features to a fol
 then learns one epoch in a process of its own, and again in one that is killed
 (``kill -9``) half way and started again.  The two must give the same model.
 
-    python benchmarks/stream.py [--n-sets N] [--folder DIR] [--kernel multiple|linear]
+    python -m benchmarks.stream [--n-sets N] [--folder DIR] [--kernel multiple|linear]
                                 [--out FILE.json]
 """
 
@@ -94,7 +94,14 @@ def in_a_process(arguments, kill_at=None):
     progress = folder / "progress"
     progress.unlink(missing_ok=True)
     command = [
-        *(sys.executable, __file__, "--learn", "--folder", str(folder)),
+        *(
+            sys.executable,
+            "-m",
+            "benchmarks.stream",
+            "--learn",
+            "--folder",
+            str(folder),
+        ),
         *("--kernel", arguments.kernel, "--checkpoint", str(folder / "run.json")),
         *("--progress", str(progress)),
     ]

@@ -1,7 +1,7 @@
 """How long one waits in the studio: for a pick, for the knob, and for learning.
 
-    python benchmarks/studio.py                   100 groups of 50 rows, 8 of them done
-    python benchmarks/studio.py --rows 2000 --groups 4 --done 1
+    python -m benchmarks.studio                   100 groups of 50 rows, 8 of them done
+    python -m benchmarks.studio --rows 2000 --groups 4 --done 1
 
 ``variegate studio`` runs on a table that was made for it, as it would for a person, and
 is asked over HTTP: an answer counts from the first byte of the request to the last of
@@ -25,8 +25,10 @@ import numpy as np
 
 from variegate.tables import make_table, write_table
 
-COLUMNS = ("--group", "query", "--item", "item", "--quality", "score,freshness")
-COLUMNS = (*COLUMNS, "--similarity", "embedding")
+COLUMNS = (
+    *("--group", "query", "--item", "item"),
+    *("--quality", "score,freshness", "--similarity", "embedding"),
+)
 
 
 class Page:

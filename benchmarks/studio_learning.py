@@ -1,8 +1,8 @@
 """Does the studio's learning pay before 30 groups? A scripted person picks digits.
 
-    python benchmarks/studio_learning.py curve                 seeds 1 to 5
-    python benchmarks/studio_learning.py curve --order given   pages in their order
-    python benchmarks/studio_learning.py time                  how long it takes
+    python -m benchmarks.studio_learning curve                 seeds 1 to 5
+    python -m benchmarks.studio_learning curve --order given   pages in their order
+    python -m benchmarks.studio_learning time                  how long it takes
 
 The person has a hidden rule: of 20 pictures on a page, the sharpest of each digit.
 Pages are a folder of PNG files, as a user would have them, and nobody is told what a

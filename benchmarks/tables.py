@@ -1,10 +1,10 @@
 """Tables at scale, by the commands that people type.
 
-    python benchmarks/tables.py contest   models against other ways, 2,000 x 50
-    python benchmarks/tables.py decoders  one model, chosen from in several ways
-    python benchmarks/tables.py large     fit on 2 GB of Parquet in 1 GB of memory
-    python benchmarks/tables.py million   select from a million rows in 10,000 groups
-    python benchmarks/tables.py kill      kill -9 in the middle of select
+    python -m benchmarks.tables contest   models against other ways, 2,000 x 50
+    python -m benchmarks.tables decoders  one model, chosen from in several ways
+    python -m benchmarks.tables large     fit on 2 GB of Parquet in 1 GB of memory
+    python -m benchmarks.tables million   select from a million rows in 10,000 groups
+    python -m benchmarks.tables kill      kill -9 in the middle of select
 
 Each writes what it needs under --out (4 GB at most) and prints what it measured.
 """

@@ -1,9 +1,9 @@
 """Does learning pay? Tables with different truths, learned and rivals.
 
-    python benchmarks/taste.py contest            all tasks, 240 groups to learn from
-    python benchmarks/taste.py contest --seed 1   the same truths, other data
-    python benchmarks/taste.py growth             25 to 800 groups, with a plot
-    python benchmarks/taste.py time               240 groups of 24 rows and 64 numbers
+    python -m benchmarks.taste contest            all tasks, 240 groups to learn from
+    python -m benchmarks.taste contest --seed 1   the same truths, other data
+    python -m benchmarks.taste growth             25 to 800 groups, with a plot
+    python -m benchmarks.taste time               240 groups of 24 rows and 64 numbers
 
 The learned model is ``TableSelector`` as it comes, told what the columns are.  Rivals
 learn a relevance with scikit-learn from the same groups and columns, and make it
@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from taste_tasks import TASKS
 
+from benchmarks.taste_tasks import TASKS
 from variegate.application.intervals import bootstrap_means
 from variegate.tables import TableSelector
 from variegate.tables.evaluation import SCORES

@@ -34,7 +34,7 @@ class Task:
     """A truth; ``make(rng, n_train, n_test)`` returns two lists of groups."""
 
     name: str
-    make: Callable
+    make: Callable[..., tuple[list[Group], list[Group]]]
     #: Whether the truth goes by kinds that were there in training.
     has_kinds: bool = False
     #: Whether the similarity is a vector, or numbers with units of their own.

@@ -11,7 +11,7 @@ warm, and given as a number a second.  Before a time counts, choices must be equ
 but one in a hundred in single precision, where gains may be equal to rounding) and
 sizes of samples must have the mean that is expected.
 
-    python benchmarks/torch_choosing.py [--device cuda] [--share 1.0] [--out FILE.json]
+    python -m benchmarks.torch_choosing [--device cuda] [--share 1.0] [--out FILE.json]
 
 A ``--share`` of all sizes makes it a try on the CPU.
 """

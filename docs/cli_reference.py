@@ -1,5 +1,7 @@
 """Write ``reference/cli.md`` from the help texts of the commands.
 
+The commands of the repository, ``python -m paper`` and others, follow.
+
 ``python docs/cli_reference.py`` writes the page; with ``--check`` it only says whether
 the page is that of the commands as they are, by its exit status.
 """
@@ -12,6 +14,9 @@ from pathlib import Path
 
 import click
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.__main__ import app as benchmarks
+from paper.__main__ import app as paper
 from variegate.cli.app import app
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
@@ -44,15 +49,32 @@ _VARIEGATE_COMPLETE=fish_source variegate | source     # fish
 """
 
 
+RESEARCH = """\
+## Research
+
+Figures and tables of the paper and benchmarks are in `paper/` and `benchmarks/` of the
+repository, not in the package. These commands run at its root, with the extra `bench`,
+`text` or `video` where they need it.
+"""
+
+
 def reference() -> str:
     """Return the whole page."""
-    sections = [INTRODUCTION]
-    for depth, context in _commands(_context(app, "variegate", None)):
-        heading = "#" * (2 + max(depth - 1, 0))
+    sections = [INTRODUCTION, *_sections(app, "variegate"), RESEARCH]
+    sections += _sections(paper, "python -m paper", level=3)
+    sections += _sections(benchmarks, "python -m benchmarks", level=3)
+    return "\n".join(sections)
+
+
+def _sections(command: click.Command, name: str, level: int = 2) -> list[str]:
+    """Return the help texts of a command and of its commands."""
+    sections = []
+    for depth, context in _commands(_context(command, name, None)):
+        heading = "#" * (level + max(depth - 1, 0))
         sections.append(
             f"{heading} {context.command_path}\n\n```text\n{_help(context)}\n```\n"
         )
-    return "\n".join(sections)
+    return sections
 
 
 def _commands(

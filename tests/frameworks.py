@@ -16,7 +16,6 @@ FRAMEWORKS = {
 PYTORCH = (
     "variegate.tensors",
     "variegate.torch",
-    "variegate.benchmarks.torch",
     "variegate.learning.device.",
 )
 

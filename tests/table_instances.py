@@ -56,7 +56,7 @@ def write_csv(table, path):
     write_table(with_column(table, "chosen", flags), path)
 
 
-def caller(monkeypatch, capsys):
+def caller(monkeypatch, capsys, run=run):
     """Return what runs a command here, and gives status, output and messages."""
 
     def call(*arguments):

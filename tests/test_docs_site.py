@@ -214,7 +214,7 @@ def test_the_command_line_reference_has_every_command():
     page = cli_reference.PAGE.read_text(encoding="utf-8")
     for name in app.commands:
         assert f"\n## variegate {name}\n" in page
-    assert "\n### variegate reproduce synthetic\n" in page
+    assert "\n### python -m paper synthetic\n" in page
 
 
 # Mathematics --------------------------------------------------------------------------

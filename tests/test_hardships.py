@@ -16,8 +16,6 @@ from variegate.tables import TableSelector, write_table
 
 pytestmark = pytest.mark.faults
 
-MODEL = Path(__file__).parent / "files" / "table-selector-v1.json"
-
 #: A disk that is full after so many bytes, for one process.
 FULL = (
     "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
@@ -26,10 +24,10 @@ FULL = (
 
 
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="needs RLIMIT_FSIZE")
-def test_a_full_disk_leaves_what_was_there(tmp_path):
+def test_a_full_disk_leaves_what_was_there(inputs, tmp_path):
     picture = tmp_path / "weights.png"
     picture.write_text("before")
-    command = ("describe", MODEL, "--png", picture, "--force")
+    command = ("describe", inputs / "model.json", "--png", picture, "--force")
     started = process(*command, code=FULL)
     _, messages = started.communicate(timeout=120)
     assert started.returncode == 2

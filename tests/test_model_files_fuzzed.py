@@ -11,6 +11,7 @@ import json
 import re
 import sys
 import tempfile
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from variegate.model_format import TOOLS
 from variegate.persistence import _TOOLS, ModelFileError
 from variegate.tables import TableSelector
 
-FOLDER = Path(__file__).parent / "files"
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 #: What a field is not, one of which it may be after all.
 WRONG = [
@@ -44,17 +45,18 @@ def plain():
     return model.fit(data.ground_sets, data.subsets)
 
 
-def selector():
+def selector(**settings):
+    settings = {"kernel": vg.Kinds(3)} | settings
     return TableSelector(
         group="query",
         label="chosen",
         item="item",
         quality=["score", "freshness"],
         similarity="embedding",
-        kernel=vg.Kinds(3),
         omega=[0.5, 2.0],
         validation_fraction=0.2,
         max_iter=5,
+        **settings,
     ).fit(small_table())
 
 
@@ -94,12 +96,32 @@ def with_corpus(document):
     return document | {"corpus": {"n_texts": 9, "counts": {"rain": 3, "storm": 9}}}
 
 
+@cache
+def _plain_text():
+    return json.dumps(document_of(plain()))
+
+
+@cache
+def _selector_text():
+    return json.dumps(document_of(selector(kernel="multiple")))
+
+
+def plain_document():
+    return json.loads(_plain_text())
+
+
+def selector_document():
+    """Return the file of a selector with Gaussians, for the default settings."""
+    return json.loads(_selector_text())
+
+
 DOCUMENTS = {
-    "plain": lambda: kept(FOLDER / "model-version-1.json"),
-    "mixture": lambda: document_of(plain()),
-    "first table selector": lambda: kept(FOLDER / "table-selector-v1.json"),
+    "mixture": plain_document,
+    "Gaussian table selector": selector_document,
     "table selector": lambda: with_more(document_of(selector())),
-    "summarizer": lambda: with_corpus(kept(FOLDER / "summarizer-v1.json")),
+    "summarizer": lambda: with_corpus(
+        kept(files("variegate.text") / "models" / "news.json")
+    ),
     "keyframes": lambda: kept(files("variegate.video") / "models" / "videos.json"),
 }
 
@@ -167,7 +189,6 @@ def loads(path):
 
 
 @pytest.mark.fuzz
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_damaged_files_load_or_are_refused(kind, tmp_path):
     document = DOCUMENTS[kind]()
@@ -243,7 +264,7 @@ def test_the_schema_knows_all_parameters_of_decoders_and_solvers():
     ],
 )
 def test_parameters_of_decoders_are_checked(decoder, message, tmp_path):
-    document = kept(FOLDER / "model-version-1.json")
+    document = plain_document()
     name, parameters = decoder
     document["settings"]["decoder"] = {"type": name, "parameters": parameters}
     path = tmp_path / "model.json"
@@ -275,14 +296,14 @@ def test_describe_says_in_a_line_what_is_damaged(
     def put(section, key):
         section[key] = value
 
-    document = with_more(kept(FOLDER / "table-selector-v1.json"))
+    document = with_more(selector_document())
     damaged = tmp_path / "model.json"
     damaged.write_text(json.dumps(changed(document, path, put)))
     assert fails(caller(monkeypatch, capsys)("describe", damaged), message)
 
 
 def test_an_omega_that_is_nearly_nothing_is_described(tmp_path):
-    document = kept(FOLDER / "table-selector-v1.json")
+    document = selector_document()
     document["omega"] = document["models"][0]["omega"] = 1e-320
     path = tmp_path / "model.json"
     path.write_text(json.dumps(document))
@@ -290,8 +311,9 @@ def test_an_omega_that_is_nearly_nothing_is_described(tmp_path):
 
 
 def test_models_of_a_family_have_one_kernel(tmp_path):
-    document = kept(FOLDER / "table-selector-v1.json")
-    document["models"][0]["kernel"] = {"type": "Linear", "parameters": {}, "state": {}}
+    document = selector_document()
+    linear = {"type": "Linear", "parameters": {}, "state": {}, "given": True}
+    document["models"][0]["kernel"] = linear
     document["models"][0]["fitted"]["kernel_parameters"] = []
     path = tmp_path / "model.json"
     path.write_text(json.dumps(document))
@@ -299,7 +321,6 @@ def test_models_of_a_family_have_one_kernel(tmp_path):
         vg.load(path)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_kernel_for_other_columns_is_refused(tmp_path):
     document = document_of(selector())
     for column in document["encoding"]["blocks"]["embedding"]:

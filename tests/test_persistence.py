@@ -113,17 +113,6 @@ def test_the_file_is_readable_and_says_what_it_is(saved):
     assert "\n  " in saved.read_text()
 
 
-def test_the_first_versions_file_still_loads():
-    from pathlib import Path
-
-    model = vg.load(Path(__file__).parent / "files" / "model-version-1.json")
-    assert model.lam == 2.0
-    assert model.alpha_.tolist() == [0.25, 0.5]
-    assert model.beta_ == 0.25
-    chosen = model.predict([np.array([[3.0, 0.0], [-9.0, 0.0], [0.0, 3.0]])])
-    assert chosen[0].tolist() == [0, 2]
-
-
 def test_a_kernel_of_ones_own_is_passed_in(tmp_path):
     path = tmp_path / "model.json"
     model = vg.LargeMarginDPP(kernel=ScaledLinear(5), decoder="greedy")
@@ -242,12 +231,22 @@ def edited(path, *keys, value):
         (["fitted", "intercept"], True, 'intercept" is True, not a number'),
         (
             ["kernel"],
-            {"type": "Gaussian", "parameters": {"bandwidth": "abc"}, "state": {}},
+            {
+                "type": "Gaussian",
+                "parameters": {"bandwidth": "abc"},
+                "state": {},
+                "given": True,
+            },
             "a bandwidth must be a finite number > 0, got 'abc'",
         ),
         (
             ["kernel"],
-            {"type": "Linear", "parameters": {"block": [1]}, "state": {}},
+            {
+                "type": "Linear",
+                "parameters": {"block": [1]},
+                "state": {},
+                "given": True,
+            },
             r"block must be a name or None, got \[1\]",
         ),
         (

@@ -14,6 +14,8 @@ import variegate as vg
 from table_instances import INTERRUPTIBLE, QUICK, names_in, process, small_table
 from variegate.tables import write_table
 
+ROOT = Path(__file__).parent.parent
+
 #: What each worker does: say that it is there, then work without an end.
 WORK = """
 import os, sys, time
@@ -41,11 +43,11 @@ search = vg.LargeMarginDPPCV(model, cv=2, n_jobs=2, scoring=work)
 search.fit(sets, [[0, 1]] * 4)
 """,
     "an experiment": """
-from variegate.experiments.runner import run_pieces
+from paper.experiment import run_pieces
 run_pieces(work, [(0,), (1,)], Path({out!r}), "mark", 2)
 """,
     "a measurement": """
-from variegate._processes import output_of
+from benchmarks.timing import output_of
 output_of({work!r} + "work()")
 """,
 }
@@ -90,7 +92,9 @@ def started_work(way, tmp_path):
     work = WORK.format(folder=str(folders["workers"]))
     code = WAYS[way].format(work=work, out=str(folders["out"]))
     started = process(
-        code=INTERRUPTIBLE + work + code, env={"TMPDIR": str(folders["temporary"])}
+        code=INTERRUPTIBLE + work + code,
+        cwd=ROOT,
+        env={"TMPDIR": str(folders["temporary"])},
     )
     n_workers = 1 if way == "a measurement" else 2
 
@@ -148,18 +152,16 @@ def commands(folder):
     """Return commands that have workers."""
     write_table(small_table(40), folder / "table.parquet")
     fit = ("fit", folder / "table.parquet", "-o", folder / "out" / "model.json")
+    quick = ("synthetic", "--quick", "--jobs", "2", "--out", folder / "out")
     return {
-        "fit": (*fit, *QUICK[:-2], "--tune", "--jobs", "2"),
-        "reproduce": (
-            *("reproduce", "synthetic", "--quick", "--jobs", "2"),
-            *("--out", folder / "out"),
-        ),
+        "fit": ("variegate", (*fit, *QUICK[:-2], "--tune", "--jobs", "2")),
+        "experiment": ("paper", quick),
     }
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
-@pytest.mark.parametrize("name", ["fit", "reproduce"])
+@pytest.mark.parametrize("name", ["fit", "experiment"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("seed", range(4))
 def test_commands_killed_at_random_moments_leave_no_processes(
@@ -168,9 +170,12 @@ def test_commands_killed_at_random_moments_leave_no_processes(
     for folder in ("out", "temporary"):
         (tmp_path / folder).mkdir()
     temporary = tmp_path / "temporary"
+    package, arguments = commands(tmp_path)[name]
     started = process(
-        *commands(tmp_path)[name],
-        code=INTERRUPTIBLE + "from variegate.cli import main; main()",
+        *arguments,
+        code=INTERRUPTIBLE
+        + f"import runpy; runpy.run_module({package!r}, run_name='__main__')",
+        cwd=ROOT,
         env={"TMPDIR": str(temporary)},
     )
     # From the start of the workers to the middle of their work.

@@ -11,7 +11,7 @@ import pytest
     [
         "import variegate.torch",
         pytest.param("import variegate.tensors", marks=pytest.mark.slow),
-        "from variegate.benchmarks import load_benchmark; load_benchmark('torch')",
+        "from benchmarks import load_benchmark; load_benchmark('torch')",
     ],
 )
 def test_without_pytorch_the_message_says_how_to_get_it(use):

@@ -10,7 +10,7 @@ from variegate.report import page
 from variegate.report.cells import Cell, Row
 from variegate.report.figures import new_figure
 from variegate.report.page import render, render_markdown
-from variegate.report.terminal import columns, ruled_columns
+from variegate.report.terminal import columns
 
 NASTY = "<script>x</script> & \"q\" 'a' | *b* \x07\ud83d"
 ESCAPED = (
@@ -144,14 +144,3 @@ def test_columns_are_plain_text_whatever_the_terminal(monkeypatch):
     ]
     assert columns([]) == ""
     assert columns([("x" * 500, "y")]) == "x" * 500 + "  y"
-
-
-def test_columns_with_lines_between_the_rows():
-    table = ruled_columns(("head", "b"), [("one two three", "four")], widths=(7, 4))
-    assert table.splitlines() == [
-        "head     b",
-        "───────  ────",
-        "one two  four",
-        "three",
-        "───────  ────",
-    ]

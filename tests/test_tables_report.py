@@ -398,13 +398,6 @@ def test_a_model_from_a_file_has_the_same_report(judged, judged_page, tmp_path):
     assert html_page(report) == judged_page
     assert text(again) == text(judged.selector)
     assert as_json(again) == as_json(judged.selector)
-    # A file may come without a record of the training.
-    again.training_, again.path_ = {}, None
-    page = check_page(html_page(Report(again, "a")))
-    assert "Learning curve" not in page.headings
-    assert "weights of the quality" in text(again)
-    json.dumps(as_json(again))
-    markdown(Report(again, "a"))
 
 
 # Nasty names ----------------------------------------------------------------------

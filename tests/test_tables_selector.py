@@ -1201,17 +1201,6 @@ def test_damaged_files(selector, tmp_path, name):
         vg.load(path)
 
 
-def test_a_file_without_a_training_record(selector, table, tmp_path):
-    path = tmp_path / "a.json"
-    selector.save(path)
-    document = json.loads(path.read_text(encoding="utf-8"))
-    del document["training"]
-    path.write_text(json.dumps(document), encoding="utf-8")
-    loaded = vg.load(path)
-    assert loaded.path_ is None
-    same_choices(loaded.choose(table), selector.choose(table))
-
-
 # What is held out -----------------------------------------------------------------
 
 

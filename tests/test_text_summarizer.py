@@ -87,13 +87,16 @@ def test_same_seed_same_summary(model):
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize("decoder", ["mbr", "mbr-samples", "greedy"])
+@pytest.mark.parametrize(
+    ("decoder", "search"), [("mbr", "greedy"), ("mbr", "samples"), ("greedy", "greedy")]
+)
 @pytest.mark.parametrize("consensus", ["rouge-1", "rouge-1+2"])
-def test_decoders(decoder, consensus):
+def test_decoders(decoder, search, consensus):
     model = Summarizer(
         similarity="cos",
         features="paper",
         decoder=decoder,
+        search=search,
         consensus=consensus,
         budget="30w",
         n_samples=100,
@@ -102,15 +105,11 @@ def test_decoders(decoder, consensus):
     assert len(model.summarize([STORM], "30w").text.split()) <= 30
 
 
-def test_the_old_name_of_a_search():
-    def choose(**options):
-        model.set_params(n_samples=100, **options)
-        return model.summarize([STORM, BAKERY], "30w").as_dict()
-
-    model = Summarizer(similarity="cos", features="paper", max_iter=100).fit(CLUSTERS)
-    old = choose(decoder="mbr-samples")
-    assert choose(decoder="mbr", search="samples", consensus="rouge-1") == old
-    assert "best agreement among 100 samples" in old["stop_reason"]
+def test_a_search_among_samples_says_so():
+    model = Summarizer(similarity="cos", features="paper", max_iter=100, n_samples=100)
+    model.set_params(search="samples").fit(CLUSTERS)
+    summary = model.summarize([STORM, BAKERY], "30w").as_dict()
+    assert "best agreement among 100 samples" in summary["stop_reason"]
 
 
 def test_many_sentences_are_reduced_to_the_best(model, monkeypatch):

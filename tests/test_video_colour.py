@@ -2,11 +2,10 @@
 
 import colorsys
 
-import cv2
 import numpy as np
 import pytest
 
-from variegate.video.colour import colour_layout, lab_of_pixels
+from variegate.video.colour import colour_layout
 from variegate.video.hue import hue_histogram, hue_of_pixels
 
 RED, GREEN = (255, 0, 0), (0, 255, 0)
@@ -90,31 +89,6 @@ def test_square_roots_give_the_hellinger_distance():
     hellinger = np.sqrt(1 - np.sum(np.sqrt(p * q)))
     roots = [colour_layout(image, 1, 1, square_root=True) for image in (first, second)]
     assert np.linalg.norm(roots[0] - roots[1]) == pytest.approx(np.sqrt(2) * hellinger)
-
-
-@pytest.mark.parametrize(
-    ("colour", "expected"),
-    [
-        # Widely published values of the primaries of sRGB, to two digits.
-        (RED, (53.24, 80.09, 67.20)),
-        (GREEN, (87.73, -86.18, 83.18)),
-        (BLUE, (32.30, 79.19, -107.86)),
-        ((255, 255, 255), (100.0, 0.0, 0.0)),
-        ((0, 0, 0), (0.0, 0.0, 0.0)),
-    ],
-)
-def test_lab_of_the_primaries(colour, expected):
-    lab = lab_of_pixels(np.array([[colour]], dtype=np.uint8))
-    assert lab.shape == (1, 1, 3)
-    np.testing.assert_allclose(lab[0, 0], expected, atol=0.02)
-
-
-def test_lab_agrees_with_opencv():
-    image = random_image(50, 60)
-    shares = (image / 255).astype(np.float32)
-    expected = cv2.cvtColor(shares, cv2.COLOR_RGB2LAB)
-    # OpenCV interpolates in a table; distances of 1 are just visible.
-    np.testing.assert_allclose(lab_of_pixels(image), expected, atol=1.0)
 
 
 def test_image_is_left_alone():

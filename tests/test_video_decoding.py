@@ -7,7 +7,7 @@ import variegate as vg
 from variegate.decoding import Constraint
 from variegate.decoding.growing import grow
 from variegate.video.agreement import GrowingMatching, MatchingAgreement
-from variegate.video.decoding import OLD_DECODERS, VIDEO_DECODERS, video_decoder
+from variegate.video.decoding import VIDEO_DECODERS, video_decoder
 from variegate.video.matching import n_matches
 
 
@@ -166,8 +166,6 @@ def test_decoders_keep_to_the_limit_and_to_their_seed(name):
 
 def test_every_name_is_tried():
     assert {way.get("decoder", "mbr") for way in WAYS.values()} == set(VIDEO_DECODERS)
-    for old in OLD_DECODERS.values():
-        assert len(choose(**old)) >= 1
 
 
 def test_the_search_is_at_least_as_good_as_the_best_sample():

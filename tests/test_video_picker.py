@@ -15,10 +15,11 @@ from variegate.video import KeyframePicker, PickedVideo, load_default
 from variegate.video.amount import fill_up
 from variegate.video.candidates import read_candidates
 from variegate.video.description import describe
+from variegate.video.picture import PICTURE_STATISTICS
 from variegate.video.shots import shot_at
 from variegate.video.stretches import merge_stretches
 from variegate.video.training import TrainingVideo
-from variegate.video.view import FEATURE_SETS, VideoView
+from variegate.video.view import VideoView
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -124,12 +125,10 @@ def test_merging_cuts_where_neighbours_differ_most():
 # Views ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("features", FEATURE_SETS)
-def test_quality_features_have_mean_0_and_deviation_1(features):
+def test_quality_features_have_mean_0_and_deviation_1():
     colours = [(250, 90, 10), (20, 200, 90), (30, 40, 240), (200, 200, 30)]
-    view = view_of([textured(c, k) for k, c in enumerate(colours)])
-    table = view.quality(features)
-    assert table.shape == (4, len(FEATURE_SETS[features]))
+    table = view_of([textured(c, k) for k, c in enumerate(colours)]).quality()
+    assert table.shape == (4, len(PICTURE_STATISTICS))
     np.testing.assert_allclose(table.mean(axis=0), 0.0, atol=1e-9)
     deviation = table.std(axis=0)
     is_constant = deviation < 1e-6
@@ -137,10 +136,9 @@ def test_quality_features_have_mean_0_and_deviation_1(features):
     assert (~is_constant).sum() > len(deviation) / 2
 
 
-@pytest.mark.parametrize("features", FEATURE_SETS)
-def test_one_frame_has_features(features):
-    table = view_of([textured((250, 90, 10))], 0.0).quality(features)
-    np.testing.assert_array_equal(table, np.zeros((1, len(FEATURE_SETS[features]))))
+def test_one_frame_has_features():
+    table = view_of([textured((250, 90, 10))], 0.0).quality()
+    np.testing.assert_array_equal(table, np.zeros((1, len(PICTURE_STATISTICS))))
 
 
 def test_frames_that_are_alike():
@@ -362,7 +360,7 @@ def test_learning_from_the_oracle(videos):
 
 
 def test_settings_of_an_estimator():
-    model = KeyframePicker(lam=2.0, features="full", beta=1.5)
+    model = KeyframePicker(lam=2.0, beta=1.5)
     assert clone(model).get_params() == model.get_params()
     with pytest.raises(NotFittedError):
         model.pick("x.mp4")
@@ -422,15 +420,6 @@ def test_a_model_keeps_the_step_it_was_learned_with(videos, tmp_path):
     assert len(often.decisions) == pytest.approx(2 * len(times), abs=1)
 
 
-def test_files_of_before_the_step_was_kept(picker, tmp_path):
-    path = tmp_path / "model.json"
-    picker.save(path)
-    document = json.loads(path.read_text())
-    assert document.pop("every") == 0.5
-    path.write_text(json.dumps(document))
-    assert KeyframePicker.load(path).every_ == 0.5
-
-
 def test_trouble_while_learning_names_the_video(videos, monkeypatch):
     def odd(self, view):
         return vg.GroundSet(np.ones((len(view), 1 + (view is second))))
@@ -449,7 +438,6 @@ def test_trouble_while_learning_names_the_video(videos, monkeypatch):
         ({"models": []}, '"models" is missing'),
         ({"patterns": None}, '"patterns" is missing'),
         ({"settings": {"colour": 1}}, "unknown settings: colour"),
-        ({"settings": {"features": "paper"}}, "9 weights for the 28 features"),
     ],
 )
 def test_damaged_files(picker, tmp_path, change, message):
@@ -499,7 +487,6 @@ def test_what_one_user_sets_another_does_not_get():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"features": "all"}, "unknown features 'all'; there are picture, paper, full"),
         ({"targets": "both"}, "unknown targets 'both'"),
         ({"decoder": "map"}, "unknown decoder 'map'"),
         ({"blocks": "palette"}, "blocks must be a list of names"),

@@ -68,8 +68,6 @@ def test_descriptions_of_any_size(size):
     assert found.value.sum() == pytest.approx(1.0)
     assert np.linalg.norm(found.palette) == pytest.approx(1.0)
     assert np.linalg.norm(found.layout) == pytest.approx(1.0, abs=1e-6)
-    assert found.saliency.shape == (16,)
-    assert np.isfinite(found.saliency).all()
     assert len(found.sift) >= 1
 
 

@@ -18,7 +18,6 @@ __all__ = [
     "end_piped",
     "end_with",
     "in_processes",
-    "output_of",
     "own_output",
     "start_piped",
 ]
@@ -40,13 +39,6 @@ def in_processes(n_jobs: int | None, **options: Any) -> Any:
     joblib, a process that waits until all others have ended.
     """
     return Parallel(n_jobs=n_jobs, initializer=_end_with_parent, **options)
-
-
-def output_of(code: str) -> str:
-    """Return what Python code prints in a process that ends with this one."""
-    first = f"from {__name__} import end_with; end_with({os.getpid()})"
-    command = [sys.executable, "-c", f"{first}\n{code}"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def start_piped(module: str, niceness: int = 0) -> Piped:

@@ -57,8 +57,12 @@ _ABOUT: dict[str, Shape] = {"written_by": Text()}
 _MODEL: dict[str, Shape] = {
     "settings": MapOf(Anything()),
     "kernel": Record(
-        {"type": Text(), "parameters": MapOf(Anything()), "state": MapOf(Anything())},
-        {"given": Flag()},
+        {
+            "type": Text(),
+            "parameters": MapOf(Anything()),
+            "state": MapOf(Anything()),
+            "given": Flag(),
+        }
     ),
     "fitted": Record(
         {
@@ -68,10 +72,9 @@ _MODEL: dict[str, Shape] = {
         }
     ),
 }
-#: How learning ended; the first files say less.
+#: How learning ended.
 _ENDED: dict[str, Shape] = {
     "training": Record(
-        {},
         {
             "stop": Text(tuple(stop.value for stop in Stop)),
             "status": Text(),
@@ -79,7 +82,7 @@ _ENDED: dict[str, Shape] = {
             "objective": Number(),
             "n_iterations": COUNT,
             "n_evaluations": COUNT,
-        },
+        }
     )
 }
 
@@ -121,7 +124,7 @@ _PARAMETERS: dict[str, dict[str, Shape]] = {
 TOOLS = {name: Record({}, shapes) for name, shapes in _PARAMETERS.items()}
 
 #: A file with one model and nothing else.
-PLAIN = Record(_HEAD | _MODEL, _ABOUT | _ENDED)
+PLAIN = Record(_HEAD | _MODEL | _ENDED, _ABOUT)
 
 
 class _OneModel(Section):
@@ -130,7 +133,7 @@ class _OneModel(Section):
     def check(self, value: Any, place: str = "") -> None:
         """Refuse what is no model."""
         super().check(value, place)
-        shape = Record({"omega": POSITIVE} | _MODEL, _ENDED)
+        shape = Record({"omega": POSITIVE} | _MODEL | _ENDED)
         if "type" in value:
             shape = Record({"omega": POSITIVE, "type": Text()})
             value = {name: value[name] for name in ("omega", "type") if name in value}
@@ -144,7 +147,7 @@ HEAD = _HEAD | _ABOUT
 ENDED = _ENDED
 
 
-def application(sections: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Record:
+def application(sections: Mapping[str, Shape]) -> Record:
     """Return the format of an application's files, from what it adds."""
     return Record(
         _HEAD
@@ -154,7 +157,7 @@ def application(sections: Mapping[str, Shape], optional: Mapping[str, Shape]) ->
             "models": MODELS,
         }
         | dict(sections),
-        _ABOUT | dict(optional),
+        _ABOUT,
     )
 
 

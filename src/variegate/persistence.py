@@ -298,7 +298,7 @@ def decode(
     kernel = decode_kernel(section, own.kernels)
     model: Any = cls(
         **decode_settings(document, cls(), _NOT_STORED),
-        kernel=kernel if section.get("given", True) else None,
+        kernel=kernel if section["given"] else None,
     )
     model._check_parameters()
     fitted = document["fitted"]
@@ -343,16 +343,16 @@ def decode_settings(
 
 
 def decode_ending(document: Mapping[str, Any], flat: FloatArray) -> SolverResult:
-    """Return how learning ended, at some parameters; the first files say less."""
-    training = document.get("training", {})
+    """Return how learning ended, at some parameters."""
+    training = document["training"]
     return SolverResult(
         flat,
-        float(training.get("objective", np.nan)),
-        Stop(training.get("stop", Stop.CONVERGED.value)),
-        training.get("status", ""),
-        training.get("remedy", ""),
-        training.get("n_iterations", 0),
-        training.get("n_evaluations", 0),
+        float(training["objective"]),
+        Stop(training["stop"]),
+        training["status"],
+        training["remedy"],
+        training["n_iterations"],
+        training["n_evaluations"],
     )
 
 

@@ -49,10 +49,8 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     _noun: ClassVar[str]
     #: Settings that are code or data, and so are not in its files.
     _not_stored: ClassVar[tuple[str, ...]] = ()
-    #: The sections that it adds to a file, and those that older files may lack; the
-    #: shape of ``training_`` is among them.
+    #: The sections that it adds to a file; the shape of ``training_`` is among them.
     _sections: ClassVar[Mapping[str, Shape]] = {}
-    _newer_sections: ClassVar[Mapping[str, Shape]] = {}
 
     family_: OmegaFamily
     training_: dict[str, Any]
@@ -131,7 +129,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def decode(cls, document: Mapping[str, Any], own: Own = NOTHING) -> Self:
         """Return the model that a file describes."""
-        application(cls._sections, cls._newer_sections).check(document)
+        application(cls._sections).check(document)
         settings = persistence.read_settings(document, cls(), cls._not_stored)
         model = cls(**settings)
         model._decode_rest(document)
@@ -139,7 +137,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         model.family_ = OmegaFamily.decode(
             document, own, model._feature_set, len(model.feature_names_)
         )
-        model.training_ = dict(document.get("training", {}))
+        model.training_ = dict(document["training"])
         return model
 
 

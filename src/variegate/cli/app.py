@@ -34,7 +34,6 @@ _SECTIONS = {
         "evaluate-keyframes": "evaluate_keyframes",
     },
     "Any model": {"describe": "describe"},
-    "Research": {"reproduce": "reproduce", "bench": "bench"},
 }
 _COMMANDS = {
     name: module for section in _SECTIONS.values() for name, module in section.items()
@@ -85,14 +84,22 @@ def app() -> None:
     """Learn from good selections to pick subsets that are relevant and diverse."""
 
 
-def run() -> None:
-    """Run the command line; bad input ends in one line and status 2."""
+def run(command: click.Command = app, name: str = "variegate") -> None:
+    """Run a command line; bad input ends in one line and status 2.
+
+    ``name`` stands before that line.
+    """
+
+    def fail(message: str, status: int = 2) -> None:
+        say(f"{name}: {message}", err=True)
+        sys.exit(status)
+
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe that cannot show a symbol must not cost the result.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        sys.exit(app.main(standalone_mode=False))
+        sys.exit(command.main(standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:
         say(error.format_message(), err=True)
         sys.exit(2)
@@ -101,21 +108,22 @@ def run() -> None:
         if isinstance(error, click.UsageError) and error.ctx is not None:
             hint = f" (see '{error.ctx.command_path} --help')"
         message = " ".join(error.format_message().split())
-        _fail(message + hint)
+        fail(message + hint)
     except (KeyboardInterrupt, click.Abort) as error:
-        _fail(f"interrupted; {_what_remains(error)}", status=130)
+        fail(f"interrupted; {_what_remains(error)}", status=130)
     except MemoryError as error:
-        _fail(f"there is not enough memory ({' '.join(str(error).split())})")
+        fail(f"there is not enough memory ({' '.join(str(error).split())})")
     except RefusalError as error:
-        _fail(refused(error, _command(), sys.argv[1:]))
+        fail(refused(error, _called(command), sys.argv[1:]))
     except (OSError, ValueError, ImportError) as error:
-        _fail(" ".join(str(error).split()))
+        fail(" ".join(str(error).split()))
 
 
-def _command() -> click.Command | None:
-    """Return the command that was called, if it is one of ours."""
-    name = sys.argv[1] if len(sys.argv) > 1 else ""
-    return app.commands.get(name)
+def _called(command: click.Command) -> click.Command | None:
+    """Return the command that was called: of a group, the first argument names it."""
+    if isinstance(command, click.Group):
+        return command.commands.get(sys.argv[1] if len(sys.argv) > 1 else "")
+    return command
 
 
 def _what_remains(error: BaseException) -> str:
@@ -124,8 +132,3 @@ def _what_remains(error: BaseException) -> str:
         if isinstance(reason, Interrupted):
             return str(reason)
     return "it must start again"
-
-
-def _fail(message: str, status: int = 2) -> None:
-    say(f"variegate: {message}", err=True)
-    sys.exit(status)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,18 +12,10 @@ import click
 from variegate.cli.notes import note
 from variegate.cli.paths import FILE, encoding_option
 from variegate.cli.results import echo_json, json_option, say
-from variegate.cli.values import parsed
 from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
     from variegate.text.rouge import Rouge, Score
-
-
-@parsed
-def _distance(value: str) -> float:
-    if not value.isdecimal() and value != "unlimited":
-        raise ValueError(f"{value!r} is not a whole number or 'unlimited'")
-    return math.inf if value == "unlimited" else int(value)
 
 
 class _SeveralFiles(click.Command):
@@ -75,19 +66,11 @@ class _SeveralFiles(click.Command):
     show_default=True,
     help="ROUGE-N; repeat for several.",
 )
-@click.option("--lcs", is_flag=True, help="ROUGE-L too.")
-@click.option("--w", type=float, help="ROUGE-W with this weight too, 1.2 by custom.")
-@click.option(
-    "--skip",
-    callback=_distance,
-    metavar="N",
-    help="ROUGE-S too: pairs with at most N words between; N may be 'unlimited'.",
-)
 @click.option(
     "--su",
-    callback=_distance,
+    type=click.IntRange(min=0),
     metavar="N",
-    help="ROUGE-SU too: such pairs, and single words.",
+    help="ROUGE-SU too: pairs with at most N words between, and single words.",
 )
 @click.option("--stem", is_flag=True, help="Compare the stems of English words.")
 @click.option(
@@ -106,7 +89,15 @@ class _SeveralFiles(click.Command):
 @click.option("--unicode", is_flag=True, help="Letters outside ASCII are letters.")
 @encoding_option(help="Encoding of all files.")
 @json_option(help="JSON instead of a table.")
-def rouge(
+def rouge(**options: Any) -> None:
+    """Score summaries of one topic as ROUGE-1.5.5 does."""
+    from variegate.text.rouge import Rouge
+
+    score_files(Rouge, **options)
+
+
+def score_files(
+    kind: type[Rouge],
     systems: tuple[Path, ...],
     references: tuple[Path, ...],
     wordnet: Path | None,
@@ -116,10 +107,10 @@ def rouge(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Score summaries of one topic as ROUGE-1.5.5 does."""
-    from variegate.text.rouge import Rouge, mean_scores, read_exceptions
+    """Print the scores of files by a kind of ``Rouge``."""
+    from variegate.text.rouge import mean_scores, read_exceptions
 
-    scorer = Rouge(
+    scorer = kind(
         exceptions=None if wordnet is None else read_exceptions(wordnet),
         references="best" if best else "average",
         stop_words=_read(stop_words, encoding).split() if stop_words else None,

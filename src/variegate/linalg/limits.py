@@ -17,7 +17,7 @@ from variegate._typing import IntArray
 #: Entries of all similarities of a problem (the sum of N²) from which compiled loops
 #: evaluate it; below, NumPy does, a stack of sets of equal size at a time.  A fit of 60
 #: sets of 12: 33 ms by NumPy, 16 compiled; of 100 sets of 10: 38 and 18; of 340 sets of
-#: 12: 290 and 100; compiling takes 2 s, once.
+#: 12: 290 and 100; compiling takes 1.7 s, once.
 COMPILED_ENTRIES = 10_000
 
 #: Ground sets up to this size go through one compiled loop, a stack of them in a call;
@@ -113,7 +113,7 @@ MAX_PAIRED = 20_000
 
 #: Samples times items times expected size from which compiled loops draw samples.
 #: 1,000 samples of 12 items, 2.5 expected: 2 ms by NumPy, 0.25 compiled; 5 of 20: 6 and
-#: 0.9; 13 of 40: 27 and 8; compiling takes 0.7 s, once.
+#: 0.9; 13 of 40: 27 and 8; compiling takes 0.45 s, once.
 COMPILED_SAMPLES = 100_000
 
 #: The same for all ground sets of one call together: 300 sets of 12 take 0.7 s more.
@@ -121,7 +121,7 @@ COMPILED_SAMPLES_TOGETHER = 10_000_000
 
 #: Rows times columns times choices from which compiled loops choose rows greedily.  10
 #: of 1,000 x 64: 0.16 ms by NumPy, 0.05 to 0.12 compiled; 50 of 5,000 x 128: 3.6 and
-#: 1.4 to 2.7; 50 of 50,000 x 128: 70 and 0.8 to 25; compiling takes 4 s, once.
+#: 1.4 to 2.7; 50 of 50,000 x 128: 70 and 0.8 to 25; compiling takes 0.7 s, once.
 COMPILED_ROWS = 20_000_000
 
 #: Entries of a factor from which a compiled loop takes the lengths of its rows: 64,000

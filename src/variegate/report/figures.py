@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 #: Colours that people with colour blindness can tell apart (Okabe and Ito).
 COLOURS = {"lme": "#0072B2", "mle": "#D55E00", "oracle": "#333333"}
-NAMES = {"lme": "large margin", "mle": "maximum likelihood", "oracle": "oracle"}
-MARKERS = {"lme": "o", "mle": "s", "oracle": ""}
 
 
 def new_figure(

@@ -39,8 +39,11 @@ def render_markdown(room: str, template: str, **facts: Any) -> str:
 
 
 @lru_cache
-def environment(room: str, autoescape: bool, extra: str = "") -> Environment:
-    """Return what finds the templates of a room; ``extra`` brings what it needs."""
+def environment(room: str | Path, autoescape: bool, extra: str = "") -> Environment:
+    """Return the environment of the templates of a room, or of a folder of them.
+
+    ``extra`` names the extra of the package that Jinja2 comes with.
+    """
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
@@ -48,11 +51,11 @@ def environment(room: str, autoescape: bool, extra: str = "") -> Environment:
             f"reports need Jinja2: pip install 'variegate[{extra or room}]'"
         ) from error
     rooms = Path(__file__).parent.parent
-    folders = [rooms / name / "templates" for name in (room, "report")]
+    own = room if isinstance(room, Path) else rooms / room / "templates"
     found = Environment(
         autoescape=autoescape,
         keep_trailing_newline=True,
-        loader=FileSystemLoader(folders),
+        loader=FileSystemLoader([own, rooms / "report" / "templates"]),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,

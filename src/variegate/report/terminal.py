@@ -6,7 +6,7 @@ import io
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["columns", "ruled_columns"]
+__all__ = ["columns"]
 
 #: More places than any line has: nothing is cut, whatever terminal is at hand.
 _WIDTH = 100_000
@@ -42,15 +42,3 @@ def columns(
         console.print(table)
     lines = (line.rstrip() for line in written.get().splitlines())
     return textwrap.indent("\n".join(lines), " " * indent)
-
-
-def ruled_columns(
-    header: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]
-) -> str:
-    """Return rows with a line below each, their cells wrapped to the given widths."""
-    rule = ["─" * width for width in widths]
-    lines = []
-    for row in (header, *rows):
-        cells = zip(row, widths, strict=True)
-        lines += [["\n".join(textwrap.wrap(*cell)) for cell in cells], rule]
-    return columns(lines)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
 __all__ = [
-    "NEWER_SECTIONS",
     "SECTIONS",
     "decode_encoding",
     "decode_rest",
@@ -57,8 +56,10 @@ _COLUMN = Record(
         "kind": Text(("number", "category", "vector", "direction")),
         "mean": ListOf(Number()),
         "scale": ListOf(POSITIVE),
-    },
-    {"levels": ListOf(Text()), "has_indicator": Flag(), "is_single": Flag()},
+        "levels": ListOf(Text()),
+        "has_indicator": Flag(),
+        "is_single": Flag(),
+    }
 )
 #: What a file of a selector holds beside settings and models.
 SECTIONS: dict[str, Shape] = {
@@ -68,9 +69,6 @@ SECTIONS: dict[str, Shape] = {
     ),
     "omega": POSITIVE,
     "table": ListOf(Text()),
-}
-#: What the first files do not have.
-NEWER_SECTIONS: dict[str, Shape] = {
     "seed": COUNT,
     "elsewhere": Maybe(ELSEWHERE),
     "training": RECORD,
@@ -107,7 +105,7 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
         if parts is not None and len(parts) != len(column.mean):
             raise ModelFileError(f"the columns of vector {column.name!r} do not fit")
     selector.columns_, selector.encoding_ = columns, encoding
-    selector.seed_ = document.get("seed", 0)
+    selector.seed_ = document["seed"]
     names = document["table"]
     selector.feature_names_in_ = np.array(names, dtype=object)
     selector.n_features_in_ = len(names)
@@ -122,7 +120,7 @@ def decode_ways(
     selector.omega_ = selector.family_.resolve(document["omega"])
     selector.k_, selector.ordering_ = decode_rule(document)
     selector.elsewhere_ = decode_elsewhere(
-        document.get("elsewhere"), selector.models_[0], own
+        document["elsewhere"], selector.models_[0], own
     )
     _check_models(selector)
 
@@ -176,7 +174,7 @@ def _encode_column(column: FeatureColumn) -> dict[str, Any]:
 def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
     kind, name = section["kind"], section["name"]
     mean, scale = (np.array(section[k], dtype=np.float64) for k in ("mean", "scale"))
-    if section.get("has_indicator", False) and kind == "direction":
+    if section["has_indicator"] and kind == "direction":
         raise ModelFileError(f"column {name!r} of kind {kind} has no indicator")
     if len(mean) != len(scale) or (kind == "number" and len(mean) != 1):
         raise ModelFileError(f"the scale of column {name!r} makes no sense")
@@ -185,7 +183,7 @@ def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
         kind,
         mean,
         scale,
-        tuple(section.get("levels", ())),
-        section.get("has_indicator", False),
-        section.get("is_single", False),
+        tuple(section["levels"]),
+        section["has_indicator"],
+        section["is_single"],
     )

@@ -47,14 +47,12 @@ _PATH = Record(
                 dict.fromkeys(PathPoint._fields, Maybe(Number())) | {"omega": POSITIVE}
             )
         ),
-    },
-    {
         "chosen": Maybe(POSITIVE),
         "target": Maybe(Pair(Text(("precision", "recall")), _AMOUNT)),
-    },
+    }
 )
 
-#: The shape of a training record; the first files know nothing of comparisons.
+#: The shape of a training record.
 RECORD = Record(
     {
         "n_rows": COUNT,
@@ -64,8 +62,6 @@ RECORD = Record(
         "n_left_out": COUNT,
         "group_sizes": _SPREAD,
         "chosen_sizes": _SPREAD,
-    },
-    {
         "n_tuned": COUNT,
         "n_compared": COUNT,
         "omega": POSITIVE,
@@ -77,6 +73,8 @@ RECORD = Record(
         ),
         "path": Maybe(_PATH),
         "validation": Maybe(Record(dict.fromkeys(SCORES, ListOf(Number(), 3, 3)))),
+    },
+    {
         "kinds": KINDS,
         "folder": Record(
             {
@@ -196,18 +194,18 @@ def _encode_path(path: OmegaPath) -> dict[str, Any]:
 
 def path_of_record(record: dict[str, Any]) -> OmegaPath | None:
     """Return the path of a training record."""
-    section = record.get("path")
+    section = record["path"]
     if section is None:
         return None
     points = [
         PathPoint(**{k: np.nan if v is None else float(v) for k, v in point.items()})
         for point in section["points"]
     ]
-    target = section.get("target")
+    target = section["target"]
     return OmegaPath(
         section["lam"],
         tuple(points),
-        section.get("chosen"),
+        section["chosen"],
         None if target is None else tuple(target),
         NOUNS,
     )

@@ -381,7 +381,6 @@ class TableSelector(JudgedSelector):
     # Keeping ----------------------------------------------------------------------
 
     _sections = model_file.SECTIONS
-    _newer_sections = model_file.NEWER_SECTIONS
     _encode_rest = model_file.encode_rest
     _decode_rest = model_file.decode_rest
 

@@ -32,7 +32,7 @@ __all__ = [
 
 Chooser = Callable[[Group], Choice]
 
-#: The shape of a rule in a file, which the first files do not have.
+#: The shape of a rule in a file.
 RULE: dict[str, Shape] = {
     "k": Maybe(Number(least=1, is_whole=True)),
     "ordering": Maybe(
@@ -40,7 +40,7 @@ RULE: dict[str, Shape] = {
     ),
 }
 #: The shape of another way, for groups elsewhere.
-ELSEWHERE = Record({"least": Number(), "omega": POSITIVE, "models": MODELS}, RULE)
+ELSEWHERE = Record({"least": Number(), "omega": POSITIVE, "models": MODELS, **RULE})
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +133,8 @@ def encode_rule(way: Way) -> dict[str, Any]:
 
 def decode_rule(section: Mapping[str, Any]) -> tuple[int | None, Ordering | None]:
     """Return ``k`` and ``ordering`` of a file."""
-    ordering = section.get("ordering")
-    return section.get("k"), ordering and Ordering(**ordering)
+    ordering = section["ordering"]
+    return section["k"], ordering and Ordering(**ordering)
 
 
 def encode_elsewhere(elsewhere: Elsewhere | None) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@ from .budget import Budget
 from .documents import Cluster, Document, Sentence
 from .languages import LANGUAGES
 from .oracle import oracle_summary
-from .readers import read_clusters, read_documents, read_duc
+from .readers import read_clusters, read_documents
 from .rouge import Rouge
 from .sentences import split_sentences
 from .summarizer import Summarizer, load_default
@@ -24,6 +24,5 @@ __all__ = [
     "oracle_summary",
     "read_clusters",
     "read_documents",
-    "read_duc",
     "split_sentences",
 ]

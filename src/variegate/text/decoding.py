@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -16,7 +16,7 @@ from variegate.selection import Selection
 from variegate.text.agreement import WordAgreement
 from variegate.text.voters import draw_near_budget
 
-__all__ = ["CONSENSUS", "OLD_DECODERS", "SEARCHES", "TEXT_DECODERS", "text_decoder"]
+__all__ = ["CONSENSUS", "SEARCHES", "TEXT_DECODERS", "text_decoder"]
 
 TEXT_DECODERS = ("mbr", "greedy")
 
@@ -25,11 +25,6 @@ SEARCHES = ("greedy", "samples")
 
 #: Up to so many words in a row are compared.
 CONSENSUS = {"rouge-1": 1, "rouge-1+2": 2}
-
-#: What names of the first version stand for.
-OLD_DECODERS: Mapping[str, dict[str, str]] = {
-    "mbr-samples": {"decoder": "mbr", "search": "samples", "consensus": "rouge-1"},
-}
 
 #: Samples that may be chosen, where only samples may.
 _N_CANDIDATES = 200

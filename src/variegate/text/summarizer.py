@@ -28,7 +28,6 @@ from variegate.selection import Selection
 from variegate.text.budget import Budget
 from variegate.text.decoding import (
     CONSENSUS,
-    OLD_DECODERS,
     SEARCHES,
     TEXT_DECODERS,
     text_decoder,
@@ -79,8 +78,7 @@ class Summarizer(Application):
         How long the training summaries are that people's are compared with.
     decoder : {"mbr", "greedy"}
         How a summary is chosen: for the best expected agreement with samples (minimum
-        Bayes risk), or greedily by probability.  "mbr-samples" is "mbr" with
-        ``search="samples"`` and ``consensus="rouge-1"``.
+        Bayes risk), or greedily by probability.
     consensus : {"rouge-1+2", "rouge-1"}
         What the agreement of "mbr" is measured by: words, or also pairs of words.
     n_samples : int, default=500
@@ -119,8 +117,8 @@ class Summarizer(Application):
     _type = "summarizer"
     _noun = "summarizer"
     _not_stored = ("corpus", "embed", "verbose")
-    _sections: ClassVar[Mapping[str, Shape]] = {"training": TRAINING}
-    _newer_sections: ClassVar[Mapping[str, Shape]] = {
+    _sections: ClassVar[Mapping[str, Shape]] = {
+        "training": TRAINING,
         "embedded": Flag(),
         "corpus": Maybe(CORPUS),
     }
@@ -201,7 +199,7 @@ class Summarizer(Application):
         check_choice("similarity", self.similarity, SIMILARITIES)
         check_choice("features", self.features, FEATURE_SETS)
         for name, known in _CHOOSING.items():
-            check_choice(name, self._choosing()[name], known)
+            check_choice(name, getattr(self, name), known)
         for name in ("lam", "l2"):
             check_number(name, getattr(self, name))
         for name in ("max_iter", "n_samples"):
@@ -212,11 +210,6 @@ class Summarizer(Application):
         if isinstance(self.corpus, str):
             raise TypeError("corpus must be a list of texts, not one text")
         _as_budget(self.budget)
-
-    def _choosing(self) -> dict[str, str]:
-        """Return how a summary is chosen, by the names of today."""
-        names: dict[str, str] = {name: getattr(self, name) for name in _CHOOSING}
-        return names | OLD_DECODERS.get(self.decoder, {})
 
     def _ground_set(self, view: ClusterView, rows: IntArray | None = None) -> GroundSet:
         quality, similarity = view.quality(self.features), view.similarity(self.embed)
@@ -318,11 +311,10 @@ class Summarizer(Application):
                 f"no sentence fits the budget of {budget.describe()}: the shortest "
                 f"takes {int(costs.min() - budget.limit) + budget.amount}"
             )
-        choosing = self._choosing()
-        units = view.units(CONSENSUS[choosing["consensus"]])
+        units = view.units(CONSENSUS[self.consensus])
         decode = text_decoder(
-            choosing["decoder"],
-            choosing["search"],
+            self.decoder,
+            self.search,
             self.n_samples,
             [used_only(counts[rows]) for counts in units],
             fill=budget is not None,
@@ -348,9 +340,9 @@ class Summarizer(Application):
         return {"embedded": self.embedded_, "corpus": corpus and corpus.to_dict()}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
-        corpus = document.get("corpus")
+        corpus = document["corpus"]
         self.corpus_ = None if corpus is None else CorpusFrequencies.from_dict(corpus)
-        self.embedded_ = document.get("embedded", False)
+        self.embedded_ = document["embedded"]
 
 
 def load_default() -> Summarizer:

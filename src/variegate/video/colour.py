@@ -10,18 +10,9 @@ from variegate._typing import AnyArray, FloatArray
 from variegate.video.hue import N_BINS, hue_of_pixels
 from variegate.video.reading import require_cv2
 
-__all__ = ["Channels", "check_image", "colour_layout", "lab_of_pixels", "shrunk"]
+__all__ = ["Channels", "check_image", "colour_layout", "shrunk"]
 
 Channels = Literal["hue", "hsv"]
-
-#: From linear sRGB to CIE XYZ, under the white of daylight (D65).
-_TO_XYZ = np.array(
-    [
-        [0.412453, 0.357580, 0.180423],
-        [0.212671, 0.715160, 0.072169],
-        [0.019334, 0.119193, 0.950227],
-    ]
-)
 
 
 def check_image(image: AnyArray) -> None:
@@ -93,25 +84,6 @@ def colour_layout(
         ]
     )
     return np.sqrt(layout) if square_root else layout
-
-
-def lab_of_pixels(image: AnyArray) -> FloatArray:
-    """Return the colour of each pixel in CIE L*a*b*, where distances are as seen.
-
-    Colours are sRGB under the white D65.  White is (100, 0, 0), black (0, 0, 0).
-
-    Parameters
-    ----------
-    image : array of shape (height, width, 3), red, green and blue from 0 to 255
-    """
-    shares = image / 255.0
-    linear = np.where(
-        shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4
-    )
-    xyz = linear @ (_TO_XYZ / _TO_XYZ.sum(axis=1, keepdims=True)).T
-    roots = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz * 841 / 108 + 4 / 29)
-    x, y, z = (roots[..., k] for k in range(3))
-    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1)
 
 
 def _check_grid(image: AnyArray, rows: int, columns: int, bins: int) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +15,6 @@ from variegate.video.agreement import MatchingAgreement
 
 __all__ = [
     "CONSENSUS",
-    "OLD_DECODERS",
     "SEARCHES",
     "VIDEO_DECODERS",
     "too_similar",
@@ -31,12 +28,6 @@ SEARCHES = ("greedy", "samples")
 
 #: What agreement is the F-score of: frames that can be matched, or the same frames.
 CONSENSUS = ("matched", "equal")
-
-#: What names of the first version stand for.
-OLD_DECODERS: Mapping[str, dict[str, Any]] = {
-    "mbr-samples": {"decoder": "mbr", "search": "samples", "beta": 1.0},
-    "mbr-items": {"decoder": "mbr", "search": "samples", "consensus": "equal"},
-}
 
 #: Samples that may be chosen where each must be matched with all others.
 _N_CANDIDATES = 150

@@ -11,14 +11,9 @@ from variegate._typing import AnyArray, FloatArray
 from variegate.video.colour import check_image, colour_layout, shrunk
 from variegate.video.hue import N_BINS, hue_histogram
 from variegate.video.picture import picture_statistics
-from variegate.video.saliency import (
-    contrast_saliency,
-    image_signature,
-    saliency_statistics,
-)
 from variegate.video.sift import dense_sift
 
-__all__ = ["LAYOUT", "Description", "describe"]
+__all__ = ["LAYOUT", "Description", "describe", "described_size"]
 
 #: Rows and columns of the cells whose colours are told apart.
 LAYOUT = 5
@@ -42,8 +37,6 @@ class Description:
         The same in 5 × 5 cells.
     picture : array
         The numbers of :func:`variegate.video.picture.picture_statistics`.
-    saliency : array of shape (16,)
-        Statistics of the image signature, then of the contrast of colours.
     sift : uint8 array of shape (n, 128)
         Descriptors of local patterns.
     """
@@ -54,7 +47,6 @@ class Description:
     palette: FloatArray
     layout: NDArray[np.float32]
     picture: FloatArray
-    saliency: FloatArray
     sift: NDArray[np.uint8]
 
     @property
@@ -65,13 +57,9 @@ class Description:
 
 def describe(number: int, time: float, image: AnyArray) -> Description:
     """Return the description of a frame, from its picture in red, green and blue."""
-    check_image(image)
-    small = shrunk(image, _LONGEST)
-    if min(small.shape[:2]) < LAYOUT:  # too small for the cells
-        small = np.repeat(np.repeat(small, LAYOUT, axis=0), LAYOUT, axis=1)
+    small = described_size(image)
     palette = colour_layout(small, 1, 1, channels="hsv", square_root=True)
     layout = colour_layout(small, LAYOUT, LAYOUT, channels="hsv", square_root=True)
-    maps = image_signature(small), contrast_saliency(small)
     return Description(
         number,
         time,
@@ -79,6 +67,14 @@ def describe(number: int, time: float, image: AnyArray) -> Description:
         palette / np.sqrt(3.0),
         (layout / np.sqrt(3.0 * LAYOUT**2)).astype(np.float32),
         picture_statistics(small),
-        np.array([v for m in maps for v in saliency_statistics(m).values()]),
         dense_sift(small),
     )
+
+
+def described_size(image: AnyArray) -> AnyArray:
+    """Return the picture of a frame in the size in which it is described."""
+    check_image(image)
+    small = shrunk(image, _LONGEST)
+    if min(small.shape[:2]) < LAYOUT:  # too small for the cells
+        small = np.repeat(np.repeat(small, LAYOUT, axis=0), LAYOUT, axis=1)
+    return small

@@ -27,6 +27,7 @@ from variegate.video.candidates import read_candidates
 from variegate.video.choosing import Choice, choose_frames
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
+from variegate.video.picture import PICTURE_STATISTICS
 from variegate.video.reading import EVERY
 from variegate.video.screening import Screening
 from variegate.video.settings import check_settings, choosing_settings
@@ -39,7 +40,7 @@ from variegate.video.training import (
     TrainingVideo,
     describe_training,
 )
-from variegate.video.view import BLOCKS, FEATURE_SETS, VideoView
+from variegate.video.view import BLOCKS, VideoView
 
 __all__ = ["REACH", "KeyframePicker", "load_default"]
 
@@ -65,8 +66,6 @@ class KeyframePicker(Application):
         for each, and :meth:`pick` takes any value between them.
     default_omega : float, default=1.0
         What :meth:`pick` takes where nothing is said, or the nearest to it.
-    features : {"picture", "paper", "full"}
-        Quality features: see :data:`~variegate.video.view.FEATURE_SETS`.
     blocks : sequence of str
         What frames are compared by: "palette", "layout" and "patterns".
     bandwidths : sequence of float
@@ -76,8 +75,7 @@ class KeyframePicker(Application):
         agrees best with all of them, as the paper does.
     decoder : {"mbr", "greedy"}
         How frames are chosen: for the best expected agreement with samples (minimum
-        Bayes risk), or greedily by probability.  "mbr-samples" is "mbr" with
-        ``search="samples"``, and "mbr-items" with ``consensus="equal"`` too.
+        Bayes risk), or greedily by probability.
     beta : float, default=1.0
         Of the F-score of matched frames; above 1 recall counts for more.
     max_similarity : float, default=1.0
@@ -114,16 +112,14 @@ class KeyframePicker(Application):
     _sections: ClassVar[Mapping[str, Shape]] = {
         "patterns": MapOf(Anything()),
         "training": TRAINING,
+        "every": POSITIVE,
     }
-    # The first files did not say: their models were learned at what is the default.
-    _newer_sections: ClassVar[Mapping[str, Shape]] = {"every": POSITIVE}
 
     def __init__(
         self,
         lam: float = 6.0,
         omega: float | Sequence[float] = 1.0,
         default_omega: float = 1.0,
-        features: str = "picture",
         blocks: Sequence[str] = BLOCKS,
         bandwidths: Sequence[float] = _LADDER,
         targets: str = "users",
@@ -141,7 +137,6 @@ class KeyframePicker(Application):
         self.lam = lam
         self.omega = omega
         self.default_omega = default_omega
-        self.features = features
         self.blocks = blocks
         self.bandwidths = bandwidths
         self.targets = targets
@@ -247,9 +242,7 @@ class KeyframePicker(Application):
 
     def ground_set(self, view: VideoView) -> GroundSet:
         """Return the features of the candidates of a video."""
-        return GroundSet(
-            view.quality(self.features), view.similarity(self.encoder_, self.blocks)
-        )
+        return GroundSet(view.quality(), view.similarity(self.encoder_, self.blocks))
 
     def _check_parameters(self) -> None:
         check_settings(self.get_params(deep=False))
@@ -257,7 +250,7 @@ class KeyframePicker(Application):
     @property
     def feature_names_(self) -> list[str]:
         """Names of the quality features."""
-        return list(FEATURE_SETS[self.features])
+        return list(PICTURE_STATISTICS)
 
     def describe_training(self) -> str:
         """Return what was learned from and how well it can be matched, as text."""
@@ -360,16 +353,12 @@ class KeyframePicker(Application):
 
     # Keeping ----------------------------------------------------------------------
 
-    @property
-    def _feature_set(self) -> str:
-        return self.features
-
     def _encode_rest(self) -> dict[str, Any]:
         return {"every": self.every_, "patterns": self.encoder_.to_dict()}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
         self.encoder_ = FisherEncoder.from_dict(document["patterns"])
-        self.every_ = float(document.get("every", EVERY))
+        self.every_ = float(document["every"])
 
 
 def load_default() -> KeyframePicker:

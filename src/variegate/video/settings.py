@@ -10,24 +10,21 @@ from variegate._validation import check_choice, check_count, check_flag, check_n
 from variegate.tuning.family import as_omegas
 from variegate.video.decoding import (
     CONSENSUS,
-    OLD_DECODERS,
     SEARCHES,
     VIDEO_DECODERS,
 )
 from variegate.video.training import TARGETS
-from variegate.video.view import BLOCKS, FEATURE_SETS
+from variegate.video.view import BLOCKS
 
 __all__ = ["check_settings", "choosing_settings"]
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings that cannot be."""
-    check_choice("features", settings["features"], FEATURE_SETS)
     check_choice("targets", settings["targets"], TARGETS)
-    choosing = choosing_settings(settings)
-    check_choice("decoder", choosing["decoder"], VIDEO_DECODERS)
-    check_choice("search", choosing["search"], SEARCHES)
-    check_choice("consensus", choosing["consensus"], CONSENSUS)
+    check_choice("decoder", settings["decoder"], VIDEO_DECODERS)
+    check_choice("search", settings["search"], SEARCHES)
+    check_choice("consensus", settings["consensus"], CONSENSUS)
     blocks = settings["blocks"]
     if isinstance(blocks, str) or not len(blocks):
         raise ValueError(f"blocks must be a list of names, got {blocks!r}")
@@ -45,7 +42,6 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 
 
 def choosing_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how frames are chosen, by the names of today."""
+    """Return the settings of how frames are chosen."""
     names = ("decoder", "search", "consensus", "beta", "n_samples")
-    old = OLD_DECODERS.get(settings["decoder"], {})
-    return {name: settings[name] for name in names} | old
+    return {name: settings[name] for name in names}

@@ -13,36 +13,11 @@ from variegate.video.description import Description
 from variegate.video.evaluation import THRESHOLD
 from variegate.video.fisher import FisherEncoder
 from variegate.video.matching import frame_distances
-from variegate.video.picture import PICTURE_STATISTICS
-from variegate.video.saliency import SALIENCY_STATISTICS
 
-__all__ = ["BLOCKS", "FEATURE_SETS", "VideoView"]
+__all__ = ["BLOCKS", "VideoView", "standardized"]
 
 #: The blocks of features that similarity is learned from.
 BLOCKS = ("palette", "layout", "patterns")
-
-_SALIENCY = tuple(
-    f"{name}_{statistic}"
-    for name in ("signature", "contrast")
-    for statistic in SALIENCY_STATISTICS
-)
-_OTHERS = ("before", "after", "nearest", "mean")
-_CONTEXT = (
-    *(f"hue_{other}" for other in _OTHERS),
-    *(f"layout_{other}" for other in _OTHERS),
-    "position",
-    "off_centre",
-    "log_gap_before",
-    "log_gap_after",
-)
-#: Quality features by the name of their set.  "picture" has numbers about the picture
-#: itself, "paper" what the paper has (saliency, similarity to neighbours, position),
-#: and "full" has all.
-FEATURE_SETS = {
-    "picture": PICTURE_STATISTICS,
-    "paper": (*_SALIENCY, *_CONTEXT),
-    "full": (*PICTURE_STATISTICS, *_SALIENCY, *_CONTEXT),
-}
 
 #: Histograms of brightness of frames that are alike differ by less (L1).
 _VALUE_THRESHOLD = 1.1
@@ -74,7 +49,7 @@ class VideoView:
         """
         values = np.array([d.value for d in self.descriptions])
         return np.asarray(
-            (self._hue_distances < THRESHOLD)
+            (self.hue_distances < THRESHOLD)
             & (frame_distances(values, values) < _VALUE_THRESHOLD)
         )
 
@@ -84,13 +59,9 @@ class VideoView:
         shots = np.array(self.shots if len(self.shots) else [0] * len(self))
         return np.asarray(shots[:, None] == shots)
 
-    def quality(self, features: str) -> FloatArray:
-        """Return the features of a set, each with mean 0 and deviation 1."""
-        columns = self._columns
-        table = np.column_stack([columns[name] for name in FEATURE_SETS[features]])
-        deviation = table.std(axis=0)
-        deviation[deviation < _CONSTANT] = np.inf
-        return np.asarray((table - table.mean(axis=0)) / deviation)
+    def quality(self) -> FloatArray:
+        """Return the features of the pictures, each with mean 0 and deviation 1."""
+        return standardized(np.array([d.picture for d in self.descriptions]))
 
     def similarity(
         self, encoder: FisherEncoder, blocks: Sequence[str] = BLOCKS
@@ -106,50 +77,14 @@ class VideoView:
         return {block: np.array(v, dtype=np.float64) for block, v in vectors.items()}
 
     @cached_property
-    def _hue_distances(self) -> FloatArray:
+    def hue_distances(self) -> FloatArray:
+        """Distances of the histograms of hue: (N, N)."""
         hues = np.array([d.hue for d in self.descriptions])
         return frame_distances(hues, hues)
 
-    @cached_property
-    def _columns(self) -> dict[str, FloatArray]:
-        picture = np.array([d.picture for d in self.descriptions])
-        saliency = np.array([d.saliency for d in self.descriptions])
-        return {
-            **dict(zip(PICTURE_STATISTICS, picture.T, strict=True)),
-            **dict(zip(_SALIENCY, saliency.T, strict=True)),
-            **self._context(),
-        }
 
-    def _context(self) -> dict[str, FloatArray]:
-        layout = np.array([d.layout for d in self.descriptions], dtype=np.float64)
-        # Vectors of length 1: their distance is a function of their product.
-        layouts = np.sqrt(np.maximum(2.0 - 2.0 * layout @ layout.T, 0.0))
-        times = np.array([d.time for d in self.descriptions])
-        end = max(self.duration, times[-1])
-        place = times / end if end > 0.0 else np.zeros_like(times)
-        gaps = np.diff(times, prepend=0.0, append=end)
-        return {
-            **_distances_to_others("hue", self._hue_distances),
-            **_distances_to_others("layout", layouts),
-            "position": place,
-            "off_centre": (place - 0.5) ** 2,
-            "log_gap_before": np.log1p(gaps[:-1]),
-            "log_gap_after": np.log1p(gaps[1:]),
-        }
-
-
-def _distances_to_others(name: str, distances: FloatArray) -> dict[str, FloatArray]:
-    """Return how far each frame is from the one before, after, nearest, and all."""
-    n = len(distances)
-    if n == 1:
-        return {f"{name}_{other}": np.zeros(1) for other in _OTHERS}
-    steps = np.diagonal(distances, offset=1)
-    others = distances + np.diag(np.full(n, np.inf))
-    usual = float(np.median(steps))
-    columns = (
-        np.concatenate([[usual], steps]),
-        np.concatenate([steps, [usual]]),
-        others.min(axis=1),
-        distances.sum(axis=1) / (n - 1),
-    )
-    return {f"{name}_{o}": values for o, values in zip(_OTHERS, columns, strict=True)}
+def standardized(table: FloatArray) -> FloatArray:
+    """Return columns with mean 0 and deviation 1; a constant becomes 0."""
+    deviation = table.std(axis=0)
+    deviation[deviation < _CONSTANT] = np.inf
+    return np.asarray((table - table.mean(axis=0)) / deviation)

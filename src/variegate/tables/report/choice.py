@@ -55,7 +55,7 @@ def compared_words(selector: TableSelector) -> str:
     if not entries:
         return ""
     first = entries[0]
-    n_groups = selector.training_.get("n_compared", 0)
+    n_groups = selector.training_["n_compared"]
     is_sample = ", a sample from all files," * ("folder" in selector.training_)
     words = [
         f"On {count(n_groups, 'group')}{is_sample or ','} held out in turn, "
@@ -82,7 +82,7 @@ _REGRESSION = "logistic regression"
 
 
 def _section(selector: TableSelector, name: str) -> list[dict[str, Any]]:
-    compared = selector.training_.get("compared") or {}
+    compared = selector.training_["compared"]
     return list(compared.get(name, []))
 
 

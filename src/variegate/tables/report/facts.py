@@ -112,8 +112,6 @@ def together(
 def about_data(selector: TableSelector) -> dict[str, str]:
     """Return what the model was learned from, in numbers."""
     record = selector.training_
-    if not record:
-        return {}
     left_out = record["n_left_out"]
     facts = {
         "Rows": f"{record['n_rows']:,}",
@@ -148,7 +146,7 @@ def _about_files(record: Mapping[str, Any]) -> dict[str, str]:
 
 def n_judged(record: Mapping[str, Any]) -> int:
     """Return how many of the groups that were held out were judged by."""
-    n_held_out = int(record.get("n_held_out", 0))
+    n_held_out = int(record["n_held_out"])
     return int(record.get("folder", {}).get("n_judged", n_held_out))
 
 
@@ -215,9 +213,9 @@ def about_training(selector: TableSelector) -> dict[str, str]:
     """Return how it was learned and how that ended."""
     record, model = selector.training_, selector.model_
     result = model.solver_result_
-    n_tuned = record.get("n_tuned", 0)
+    n_tuned = record["n_tuned"]
     how = f"chosen by cross-validation on {count(n_tuned, 'group')}"
-    n_compared = record.get("n_compared", 0)
+    n_compared = record["n_compared"]
     given = "as given"
     if n_compared:
         given = f"by comparison on {count(n_compared, 'group')}"
@@ -249,7 +247,7 @@ def about_training(selector: TableSelector) -> dict[str, str]:
 
 def _about_sample(record: Mapping[str, Any]) -> dict[str, str]:
     """Say what of a folder went by some of the groups, and what by all."""
-    n_seen = max(record.get("n_compared", 0), record.get("n_tuned", 0))
+    n_seen = max(record["n_compared"], record["n_tuned"])
     n_sample = record.get("folder", {}).get("n_sample", 0)
     if "folder" not in record or not (n_seen or n_sample):
         return {}
@@ -266,7 +264,7 @@ def _about_sample(record: Mapping[str, Any]) -> dict[str, str]:
 
 def validation(selector: TableSelector) -> dict[str, Interval]:
     """Return scores on the groups that were held out, none where none were."""
-    found = selector.training_.get("validation") or {}
+    found = selector.training_["validation"] or {}
     return {name: Interval(*values) for name, values in found.items()}
 
 
@@ -288,7 +286,7 @@ def scores_in_words(selector: TableSelector) -> str:
         groups = count(n_judged(record), "group")
         return f"On {groups} that the model did not learn from, {_doing(means)}"
     chosen = [] if path is None else [p for p in path if p.omega == path.chosen]
-    if chosen and record.get("n_tuned"):
+    if chosen and record["n_tuned"]:
         groups = count(record["n_tuned"], "group")
         return (
             f"In cross-validation on {groups}, {_doing(chosen[0]._asdict())} λ and ω "
@@ -328,7 +326,7 @@ def about_path(selector: TableSelector) -> str:
     record = selector.training_
     words.append(
         f"Scores by cross-validation on {count(record['n_tuned'], 'group')}."
-        if record.get("n_tuned")
+        if record["n_tuned"]
         else f"Scores on {count(n_judged(record), 'group')} that were held out."
     )
     return " ".join(words)

@@ -27,7 +27,7 @@ def all_figures(selector: TableSelector) -> dict[str, Figure]:
     there is room.
     """
     path, record = selector.path_, selector.training_
-    has_history = len(record.get("history", {}).get("iteration", ())) > 1
+    has_history = len(record["history"]["iteration"]) > 1
     parts = kernel_parts(selector.model_)
     has_path = path is not None and path_points(selector)
     found = {

@@ -45,7 +45,7 @@ _TITLE = "what the model takes for the same"
 
 
 def records(selector: TableSelector) -> list[dict[str, Any]]:
-    """Return what is recorded about kinds that count; older files have nothing."""
+    """Return the records of the kinds that count, if any were learned."""
     found = selector.training_.get("kinds", ())
     return [record for record in found if record["weight"] >= _SLIGHT]
 

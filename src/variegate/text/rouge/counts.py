@@ -1,4 +1,4 @@
-"""ROUGE-N and ROUGE-S: how many units, n-grams or pairs, two texts share.
+"""ROUGE-N and ROUGE-SU: how many units, n-grams or pairs, two texts share.
 
 With the references pooled, a unit that a summary has c times and reference r has
 c_r times gives Σ_r min(c, c_r) hits.  Recall is all hits over all units of all
@@ -8,7 +8,6 @@ Units run across the ends of sentences.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
@@ -16,15 +15,11 @@ from itertools import chain
 
 from variegate.text.rouge.score import Measure, Ratios, ratio
 from variegate.text.rouge.tokens import Text
-from variegate.text.rouge.wide_pairs import WidePairPool
 
-__all__ = ["ngrams", "skip_bigrams"]
+__all__ = ["CountPool", "ngrams", "pairs_within", "skip_bigrams"]
 
 Unit = Hashable
 Words = tuple[str, ...]
-
-#: Words between the two of a pair beyond which a list of all pairs is too long.
-_WIDE = 30
 
 
 def ngrams(n: int) -> Measure:
@@ -32,17 +27,13 @@ def ngrams(n: int) -> Measure:
     return Measure(f"rouge-{n}", partial(CountPool, partial(_runs, n)))
 
 
-def skip_bigrams(skip: float, *, unigrams: bool) -> Measure:
-    """Return ROUGE-S: pairs of words in order, at most ``skip`` words between them.
+def skip_bigrams(skip: int) -> Measure:
+    """Return ROUGE-SU: pairs of words in order, at most ``skip`` words between them.
 
-    ``skip`` may be ``math.inf``.  With ``unigrams`` (ROUGE-SU) single words count too,
-    all but the last: ROUGE-1.5.5 counts a word together with the pairs it begins.
+    Single words count too, all but the last: ROUGE-1.5.5 counts a word together with
+    the pairs it begins.
     """
-    reach = "*" if math.isinf(skip) else f"{skip:.0f}"
-    name = f"rouge-s{'u' * unigrams}{reach}"
-    if skip > _WIDE:
-        return Measure(name, partial(WidePairPool, skip, unigrams))
-    return Measure(name, partial(CountPool, partial(_pairs, skip, unigrams)))
+    return Measure(f"rouge-su{skip}", partial(CountPool, partial(_with_words, skip)))
 
 
 def _runs(n: int, words: Words) -> Iterable[Unit]:
@@ -51,14 +42,17 @@ def _runs(n: int, words: Words) -> Iterable[Unit]:
     return zip(*(words[start:] for start in range(n)), strict=False)
 
 
-def _pairs(skip: float, unigrams: bool, words: Words) -> Iterable[Unit]:
-    reach = int(skip) + 1
-    pairs: Iterable[Unit] = (
+def pairs_within(skip: int, words: Words) -> Iterable[Unit]:
+    """Yield the pairs of words in order, at most ``skip`` words between them."""
+    return (
         (first, second)
         for i, first in enumerate(words)
-        for second in words[i + 1 : i + 1 + reach]
+        for second in words[i + 1 : i + 2 + skip]
     )
-    return chain(words[:-1], pairs) if unigrams else pairs
+
+
+def _with_words(skip: int, words: Words) -> Iterable[Unit]:
+    return chain(words[:-1], pairs_within(skip, words))
 
 
 class CountPool:

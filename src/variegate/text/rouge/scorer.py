@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,6 @@ from typing import Literal
 
 from variegate.text.rouge.counts import ngrams, skip_bigrams
 from variegate.text.rouge.score import Measure, Pool, Score
-from variegate.text.rouge.sequences import longest_common, weighted_longest_common
 from variegate.text.rouge.tokens import (
     Reader,
     Text,
@@ -26,20 +24,13 @@ __all__ = ["PreparedReferences", "Rouge"]
 class Rouge:
     """Overlap of a summary with reference summaries, like ROUGE-1.5.5's.
 
-    Texts hold one sentence a line, which matters to ROUGE-L and ROUGE-W only.
-
     Parameters
     ----------
     n : int or several
         Lengths of n-grams: scores ``rouge-1``, ``rouge-2``, ...
-    lcs : bool
-        Whether to score longest common subsequences: ``rouge-l``.
-    w : float or None
-        Weight of runs in longest common subsequences, 1.2 by custom:
-        ``rouge-w-1.2``.
-    skip, su : number or None
-        Most words between the two of a pair, ``math.inf`` for any number:
-        ``rouge-s4``, ``rouge-s*``; with ``su`` single words count too: ``rouge-su4``.
+    su : int or None
+        Most words between the two of a pair of words, which count beside single words:
+        ``rouge-su4``.
     stem : bool
         Whether to compare the stems of English words.
     exceptions : mapping or None
@@ -66,9 +57,6 @@ class Rouge:
     """
 
     n: int | Iterable[int] = (1, 2)
-    lcs: bool = False
-    w: float | None = None
-    skip: float | None = None
     su: float | None = None
     stem: bool = False
     exceptions: Mapping[str, str] | None = field(default=None, repr=False)
@@ -93,15 +81,7 @@ class Rouge:
         for length in n:
             if length < 1:
                 raise ValueError(f"an n-gram has at least one word, got n={length}")
-        if self.w is not None and not 1.0 < self.w < math.inf:
-            raise ValueError(f"the weight w must be above 1, got {self.w}")
-        for name, distance in (("skip", self.skip), ("su", self.su)):
-            if distance is None or distance == math.inf:
-                continue
-            if distance < 0 or distance != int(distance):
-                raise ValueError(
-                    f"{name} must be a whole number from 0 or math.inf, got {distance}"
-                )
+        self._check_measures()
         for name, limit in (("bytes", self.max_bytes), ("words", self.max_words)):
             if limit is not None and limit < 1:
                 raise ValueError(f"max_{name} must be at least 1, got {limit}")
@@ -112,21 +92,20 @@ class Rouge:
                 f"references must be 'average' or 'best', got {self.references!r}"
             )
         if not self.measures:
-            raise ValueError("nothing to measure; give n, lcs, w, skip or su")
+            raise ValueError("nothing to measure; give n or su")
+
+    def _check_measures(self) -> None:
+        su = self.su
+        if su is not None and not (su >= 0 and float(su).is_integer()):
+            raise ValueError(f"su must be a whole number from 0, got {su}")
 
     @property
     def measures(self) -> tuple[Measure, ...]:
         """The measures asked for, in the order of the scores."""
         lengths = self.n if isinstance(self.n, tuple) else ()
         measures = [ngrams(length) for length in lengths]
-        if self.lcs:
-            measures.append(longest_common())
-        if self.w is not None:
-            measures.append(weighted_longest_common(self.w))
-        if self.skip is not None:
-            measures.append(skip_bigrams(self.skip, unigrams=False))
         if self.su is not None:
-            measures.append(skip_bigrams(self.su, unigrams=True))
+            measures.append(skip_bigrams(int(self.su)))
         return tuple(measures)
 
     @property

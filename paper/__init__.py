@@ -1,0 +1,1 @@
+"""The paper's experiments, one package each; ``python -m paper`` runs them."""

@@ -1,1 +1,0 @@
-"""The paper's experiments, one package each; the command line only calls them."""
