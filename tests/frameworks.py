@@ -14,10 +14,8 @@ FRAMEWORKS = {
 
 #: Rooms in which every module needs PyTorch.
 PYTORCH = (
-    "variegate.tensors",
     "variegate.torch",
     "variegate.benchmarks.torch",
-    "variegate.learning.device.",
 )
 
 

@@ -17,7 +17,8 @@ from torch import nn
 import variegate as vg
 import variegate.torch as vt
 from variegate.streaming import ListedExamples
-from variegate.torch.neural.batching import Items, batches_by_size, shuffled_batches
+from variegate.torch.batches import batches_by_size, shuffled_batches
+from variegate.torch.neural.networks import Items
 from variegate.torch.neural.training import Plan, Training
 from variegate.tuning import OmegaFamily
 
@@ -69,8 +70,8 @@ def test_losses_are_those_of_numpy(fitted, data, with_costs):
     plan = Plan(2.0, 1e-6, 16, 0.1, 0.0, 1, 1)
     training = Training(fitted.network_, items, None, plan, 0)
     with torch.no_grad():
-        batch = items.batch(np.arange(len(items)))
-        found = training._losses(batch, *fitted.network_(batch)).cpu().numpy()
+        process = training._process(items.batch(np.arange(len(items))))
+        found = training._losses(*process).cpu().numpy()
     for number, (ground_set, subset) in enumerate(
         zip(ground_sets, subsets, strict=True)
     ):
@@ -85,8 +86,10 @@ def test_expected_f_is_that_of_the_marginals(fitted, data):
     items = as_items(fitted, *data)
     plan = Plan(1.0, 1e-6, 16, 0.1, 0.0, 1, 1)
     training = Training(fitted.network_, items, None, plan, 0)
-    batch = items.batch(np.arange(len(items)))
-    found = training._expected_f(batch, *fitted.network_(batch)).cpu().numpy()
+    batch, *process = training._process(items.batch(np.arange(len(items))))
+    found, definite = batch.expected_f(*process)
+    assert definite.all()
+    found = found.cpu().numpy()
     for number, (ground_set, subset) in enumerate(zip(*data, strict=True)):
         K = fitted.ensemble(ground_set).marginals()
         expected = 2.0 * K[subset].sum() / (K.sum() + len(subset))

@@ -21,6 +21,6 @@ USUAL = ("sampling", "decoding", "text", "learning")
 def load_benchmark(name: str) -> Callable[[bool], list[Row]]:
     """Return the function that measures; what only one needs is loaded only then."""
     if name == "torch":
-        import_module("variegate.tensors")  # says in words that PyTorch is missing
+        import_module("variegate.torch")  # raises with a remedy without PyTorch
     module = import_module(f"variegate.benchmarks.{name}")
     return module.measure  # type: ignore[no-any-return]

@@ -7,22 +7,32 @@ so that no padding goes through a network; a similarity sees ground sets.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
-from variegate.torch.neural.batching import Batch
+from variegate.streaming import Example
+from variegate.torch.batches import Batch
 from variegate.torch.similarities import KindsSimilarity
 
-__all__ = ["ROLES", "DPPNetwork", "Features", "Perceptron", "Sizes", "make_network"]
+__all__ = [
+    "ROLES",
+    "DPPNetwork",
+    "Features",
+    "Items",
+    "NetworkInput",
+    "Perceptron",
+    "Sizes",
+    "make_network",
+]
 
-#: What a module can be for.
+#: The roles of modules.
 ROLES = ("quality", "encoder", "similarity")
 
 #: Standardized features further out than this are taken to be there.
@@ -212,17 +222,60 @@ class DPPNetwork(nn.Module):
         """Return ``u`` (n,) of items (n, d)."""
         return self.quality(items).double().reshape(len(items)) + self.intercept
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return log-qualities (B, N) and similarities (B, N, N) of ground sets.
+    def forward(self, given: NetworkInput) -> tuple[Tensor, Tensor]:
+        """Return log-qualities (B, N) and similarities (B, N, N) of ground sets."""
+        u = self.log_quality(given.quality)
+        embedding = self.encoder(given.similarity).double()
+        return given.batch.padded(u), self.similarity(given.batch.padded(embedding))
 
-        Where a ground set has no item, its first one stands in.
-        """
-        u = self.log_quality(batch.quality)
-        embedding = self.encoder(batch.similarity).double()
-        places = batch.items.flatten()
-        shape = batch.items.shape
-        embedded = embedding.index_select(0, places).view(*shape, -1)
-        return u.index_select(0, places).view(shape), self.similarity(embedded)
+
+class NetworkInput(NamedTuple):
+    """A batch of ground sets, and the features (n, d), (n, p) of all their items."""
+
+    quality: Tensor
+    similarity: Tensor
+    batch: Batch
+
+
+@dataclass(eq=False)
+class Items:
+    """All examples, and the features of their items on a device."""
+
+    quality: Tensor
+    similarity: Tensor
+    examples: Sequence[Example]
+    sizes: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find where the items of each ground set are."""
+        self.sizes = np.array([len(example.ground_set) for example in self.examples])
+        self._starts = np.cumsum(self.sizes) - self.sizes
+
+    @classmethod
+    def of(cls, examples: Sequence[Example], network: DPPNetwork) -> Items:
+        """Put the features of examples below each other."""
+        ground_sets = [example.ground_set for example in examples]
+        similarity = list(map(network.features.similarity, ground_sets))
+        return cls(
+            network.quality_input(np.concatenate([gs.quality for gs in ground_sets])),
+            network.encoder_input(np.concatenate(similarity)),
+            examples,
+        )
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def batch(self, numbers: IntArray) -> NetworkInput:
+        """Return the ground sets with these numbers."""
+        device = self.quality.device
+        ranges = zip(self._starts[numbers], self.sizes[numbers], strict=True)
+        rows = np.concatenate([np.arange(start, start + n) for start, n in ranges])
+        taken = torch.from_numpy(rows).to(device, non_blocking=True)
+        return NetworkInput(
+            self.quality.index_select(0, taken),
+            self.similarity.index_select(0, taken),
+            Batch.of([self.examples[number] for number in numbers], device),
+        )
 
 
 def _fitting(module: nn.Module, numbers: Tensor) -> Tensor:

@@ -5,62 +5,67 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from variegate.tensors.dense import loss_terms
-from variegate.tensors.dual import (
-    dual_gradients,
-    dual_value,
-    without_padding,
-)
-from variegate.tensors.dual_resolvent import DualResolvent
-from variegate.tensors.factorisation import full_precision
-from variegate.tensors.resolvent import Resolvent, raise_diagonal
-from variegate.tensors.targets import Targets
-from variegate.torch.inputs import Batch
+from variegate.torch.dense import loss_terms
+from variegate.torch.dual import dual_gradients, dual_value, without_padding
+from variegate.torch.dual_resolvent import DualResolvent
+from variegate.torch.resolvent import Resolvent, full_precision, raise_diagonal
+from variegate.torch.targets import LossSettings, Targets
 
-__all__ = ["LossSettings", "batch_loss", "batch_marginals"]
+__all__ = ["loss", "marginals", "without_autocast"]
 
 
-class LossSettings(NamedTuple):
-    """What a loss depends on beside data.
-
-    ``tolerance`` is that of :func:`variegate.tensors.dense.loss_terms`.
-    """
-
-    lam: float
-    hinge: bool
-    jitter: float
-    tolerance: float | None = None
-
-
-def batch_loss(
-    batch: Batch, targets: Targets, settings: LossSettings
+def loss(
+    kernel: Tensor,
+    log_quality: Tensor | None,
+    targets: Targets,
+    settings: LossSettings,
+    *,
+    is_low_rank: bool = False,
+    ridge: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return losses (B,) and what each set failed by."""
-    function = _DualLoss if batch.is_low_rank else _DenseLoss
-    with without_autocast(batch.kernel.device.type):
-        value, failed = function.apply(
-            batch.kernel, batch.log_quality, targets, batch.mask, settings
-        )
+    """Return losses (B,) and the reasons of failures (B,).
+
+    Parameters
+    ----------
+    kernel : (B, N, N), or features (B, N, D) if ``is_low_rank``
+    log_quality : (B, N) or None
+    targets : Targets
+    settings : LossSettings
+    is_low_rank : bool
+    ridge : tensor of one number, optional
+        ``settings.jitter`` of features, where it is learned.
+    """
+    with without_autocast(kernel.device.type):
+        if is_low_rank:
+            found = _DualLoss.apply(kernel, log_quality, ridge, targets, settings)
+        else:
+            found = _DenseLoss.apply(kernel, log_quality, targets, settings)
+    value, failed = found
     return value, failed
 
 
-def batch_marginals(batch: Batch, jitter: float) -> tuple[Tensor, Tensor]:
-    """Return ``K_ii`` (B, N), 0 at padding, and which sets have them."""
-    function = _DualMarginals if batch.is_low_rank else _DenseMarginals
-    with without_autocast(batch.kernel.device.type):
-        included, definite = function.apply(
-            batch.kernel, batch.log_quality, batch.mask, jitter
-        )
+def marginals(
+    kernel: Tensor,
+    log_quality: Tensor | None,
+    mask: Tensor | None,
+    jitter: float,
+    *,
+    is_low_rank: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
+    function = _DualMarginals if is_low_rank else _DenseMarginals
+    with without_autocast(kernel.device.type):
+        included, definite = function.apply(kernel, log_quality, mask, jitter)
     return included, definite
 
 
 def without_autocast(device_type: str) -> AbstractContextManager[Any]:
-    """Return a context in which nothing is done in half precision."""
+    """Return a context without operations in half precision."""
     context: AbstractContextManager[Any] = nullcontext()
     if torch.amp.is_autocast_available(device_type):
         context = torch.autocast(device_type, enabled=False)
@@ -94,20 +99,10 @@ class _DenseLoss(torch.autograd.Function):
         matrix: Tensor,
         log_quality: Tensor | None,
         targets: Targets,
-        mask: Tensor | None,
         settings: LossSettings,
     ) -> tuple[Tensor, Tensor]:
-        terms = loss_terms(
-            matrix,
-            log_quality,
-            targets,
-            mask,
-            settings.lam,
-            settings.hinge,
-            gradient=any(ctx.needs_input_grad),
-            jitter=settings.jitter,
-            tolerance=settings.tolerance,
-        )
+        gradient = any(ctx.needs_input_grad)
+        terms = loss_terms(matrix, log_quality, targets, settings, gradient=gradient)
         ctx.save_for_backward(terms.similarity_gradient, terms.quality_gradient)
         ctx.mark_non_differentiable(terms.failed)
         return terms.value, terms.failed
@@ -121,7 +116,7 @@ class _DenseLoss(torch.autograd.Function):
             in_matrix = G * of_value[:, None, None]
         if ctx.needs_input_grad[1]:
             in_quality = slope * of_value[:, None]
-        return in_matrix, in_quality, None, None, None
+        return in_matrix, in_quality, None, None
 
 
 class _DualLoss(torch.autograd.Function):
@@ -132,28 +127,24 @@ class _DualLoss(torch.autograd.Function):
         ctx: Any,
         features: Tensor,
         log_quality: Tensor | None,
+        ridge: Tensor | None,
         targets: Targets,
-        mask: Tensor | None,
         settings: LossSettings,
     ) -> tuple[Tensor, Tensor]:
-        lam, hinge, jitter, tolerance = settings
-        at = dual_value(
-            features, log_quality, targets, mask, lam, hinge, jitter, tolerance
-        )
+        at = dual_value(features, log_quality, targets, settings)
         ctx.mark_non_differentiable(at.failed)
         if any(ctx.needs_input_grad):
-            ctx.save_for_backward(features, mask)
+            ctx.save_for_backward(features)
             ctx.at = at
         return at.value, at.failed
 
     @staticmethod
     @_once
     def backward(ctx: Any, of_value: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-        features, mask = ctx.saved_tensors
-        in_features, in_quality = dual_gradients(ctx.at, features, of_value, mask)
-        if not ctx.needs_input_grad[1]:
-            return in_features, None, None, None, None
-        return in_features, in_quality, None, None, None
+        (features,) = ctx.saved_tensors
+        found = dual_gradients(ctx.at, features, of_value)
+        wanted = zip(found, ctx.needs_input_grad, strict=False)
+        return *(slope if needed else None for slope, needed in wanted), None, None
 
 
 class _DenseMarginals(torch.autograd.Function):
@@ -223,13 +214,12 @@ class _DualMarginals(torch.autograd.Function):
         F = without_padding(features, mask)
         resolvent = ctx.resolvent
         with full_precision(F):
-            in_features, in_quality = resolvent.gradients(
+            in_features, in_quality, _ = resolvent.gradients(
                 F,
                 W,
                 resolvent.delta(F, W),
                 resolvent.definite[:, None].to(F.dtype),
                 wanted=None,
             )
-        if not ctx.needs_input_grad[1]:
-            return in_features, None, None, None
-        return in_features, in_quality, None, None
+        needed = ctx.needs_input_grad[1]
+        return in_features, in_quality if needed else None, None, None

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from variegate.tensors.factorisation import factor
+from variegate.torch.resolvent import factor
 
 __all__ = ["DualResolvent"]
 
@@ -48,13 +48,15 @@ def longest_row(dtype: torch.dtype) -> float:
 
 @dataclass(eq=False)
 class DualResolvent:
-    """What the module docstring names.
+    """The matrices and numbers that the module docstring names.
 
     Attributes
     ----------
     jitter : float
         ``ε``.
     share, kept : (B, N)
+    squared : (B, N)
+        ``s``.
     ridge : (B, N)
         ``ε p² s / E``, the part of ``K_ii`` that comes from the ridge.
     log_det : double (B,)
@@ -70,6 +72,7 @@ class DualResolvent:
     jitter: float
     share: Tensor
     kept: Tensor
+    squared: Tensor
     ridge: Tensor
     log_det: Tensor
     definite: Tensor
@@ -103,7 +106,7 @@ class DualResolvent:
         log_E = torch.where(above > 0.0, torch.log(E) + 2.0 * above, torch.log1p(ridge))
         log_det = log_det + log_E.sum(dim=-1, dtype=torch.float64)
         definite = ((E > 0.0) & short).all(dim=-1) & torch.isfinite(log_det)
-        made = cls(jitter, share, kept, ridge / E, log_det, definite, root)
+        made = cls(jitter, share, kept, squared, ridge / E, log_det, definite, root)
         return made, delta
 
     def marginals(self, F: Tensor) -> tuple[Tensor, Tensor]:
@@ -132,8 +135,8 @@ class DualResolvent:
         *,
         wanted: Tensor | None,
         minus_diagonal: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Return gradients in ``F`` (B, N, D) and in ``u`` (B, N), times ``scale``.
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return gradients in ``F`` (B, N, D), ``u`` (B, N) and ``ε`` (), times scale.
 
         Of ``Σ_i W_i K_ii`` and, if there are ``wanted`` items, of ``log det(L + I)``
         less their ``2 u_i``.  Sets whose ``scale`` is zero have gradients of zero,
@@ -141,77 +144,59 @@ class DualResolvent:
 
         Parameters
         ----------
-        F : what the resolvent was made of
+        F : the features that the resolvent was made of
         W : (B, N) or None
         delta : (B, D, D) or None
             ``Δ`` of this ``W``.
         scale : (B, 1)
         wanted : boolean (B, N) or None
         minus_diagonal : (B, N), optional
-            Subtracted from ``diag G``, for the ridge.
+            Subtracted from ``diag G``.
         """
         included, excluded = self.marginals(F)
-        A = self.root @ self.root.mT
-        Q = None if delta is None else (A @ delta @ A).neg_().to(F.dtype)
-        work = _Work(F, A.to(F.dtype), Q, self, W, scale, wanted is not None)
-        slope = torch.zeros_like(self.share)
+        assert self.leverage is not None
+        h, of_log_det = self.leverage, float(wanted is not None)
+        slope = torch.zeros_like(h)
         if wanted is not None:
             slope = torch.where(wanted, -excluded, included)
-        own = torch.zeros_like(slope) if minus_diagonal is None else minus_diagonal
-        in_F, g = work.run(own)
+        diagonal = of_log_det * (1.0 - h)
+        factor = torch.full_like(h, of_log_det)
         if W is not None:
-            assert self.leverage is not None
-            others = self.kept * (g - W * self.kept * self.leverage**2)
+            factor = factor + self.kept * W
+        in_F, g = self._feature_gradient(F, delta, factor, 2.0 * scale * self.share)
+        if W is not None:
+            others = self.kept * (g - W * self.kept * h**2)
             slope = slope + (W * included * excluded - others)
-        return in_F, (2.0 * scale * slope).masked_fill_(scale == 0.0, 0.0)
+            diagonal = diagonal + W * self.kept * (1.0 - 2.0 * h) + g
+        diagonal = self.share * diagonal
+        if minus_diagonal is not None:
+            diagonal = diagonal - minus_diagonal
+        if self.jitter:
+            in_F.addcmul_(F, (2.0 * self.jitter * scale * diagonal)[..., None])
+        flat = scale == 0.0
+        in_ridge = (scale * diagonal * self.squared).masked_fill_(flat, 0.0).sum()
+        in_u = (2.0 * scale * slope).masked_fill_(flat, 0.0)
+        return in_F.masked_fill_(flat[:, :, None], 0.0), in_u, in_ridge
 
-
-@dataclass(eq=False)
-class _Work:
-    """The gradient in ``F``, chunk by chunk; ``Q`` is ``-A Δ A``."""
-
-    F: Tensor
-    A: Tensor
-    Q: Tensor | None
-    at: DualResolvent
-    W: Tensor | None
-    scale: Tensor
-    of_log_det: bool
-
-    def run(self, own: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradient and ``g``; ``own`` is subtracted from ``diag G``."""
-        in_F = torch.empty(self.F.shape, dtype=self.F.dtype, device=self.F.device)
-        g = torch.zeros_like(own)
-        factor = torch.full_like(own, float(self.of_log_det))
-        if self.W is not None:
-            factor = factor + self.at.kept * self.W
-        by_row = 2.0 * self.scale * self.at.share
-        flat = (self.scale == 0.0)[:, :, None]
-        for sets, rows in _chunks(self.F):
-            part, out = self.F[sets, rows], in_F[sets, rows]
-            torch.matmul(part, self.A[sets], out=out)
-            if self.Q is not None:
-                other = part @ self.Q[sets]
+    def _feature_gradient(
+        self, F: Tensor, delta: Tensor | None, factor: Tensor, by_row: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return ``by_row (factor F A - F A Δ A)``, and ``g``, by chunks."""
+        A = self.root @ self.root.mT
+        Q = None if delta is None else (A @ delta @ A).neg_().to(F.dtype)
+        A = A.to(F.dtype)
+        in_F = torch.empty(F.shape, dtype=F.dtype, device=F.device)
+        g = torch.zeros_like(self.share)
+        for sets, rows in _chunks(F):
+            part, out = F[sets, rows], in_F[sets, rows]
+            torch.matmul(part, A[sets], out=out)
+            if Q is not None:
+                other = part @ Q[sets]
                 torch.addcmul(other, out, factor[sets, rows, None], out=out)
                 other *= part
-                g[sets, rows] = -self.at.share[sets, rows] * other.sum(dim=-1)
+                g[sets, rows] = -self.share[sets, rows] * other.sum(dim=-1)
             out *= by_row[sets, rows, None]
-            if self.at.jitter:
-                diagonal = self._diagonal(g, sets, rows) - own[sets, rows]
-                diagonal *= 2.0 * self.at.jitter * self.scale[sets]
-                out.addcmul_(part, diagonal[..., None])
-            out.masked_fill_(flat[sets], 0.0)
         return in_F, g
-
-    def _diagonal(self, g: Tensor, sets: slice, rows: slice) -> Tensor:
-        """Return ``diag G``, but for the wanted items' own matrix."""
-        assert self.at.leverage is not None
-        h, share = self.at.leverage[sets, rows], self.at.share[sets, rows]
-        diagonal = float(self.of_log_det) * (1.0 - h)
-        if self.W is not None:
-            W = self.W[sets, rows] * self.at.kept[sets, rows]
-            diagonal = diagonal + W * (1.0 - 2.0 * h) + g[sets, rows]
-        return share * diagonal
 
 
 def _chunks(F: Tensor) -> Iterator[tuple[slice, slice]]:

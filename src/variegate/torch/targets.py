@@ -1,14 +1,34 @@
-"""The wanted subsets of a batch of ground sets, with the costs of errors."""
+"""Wanted subsets of a batch of ground sets, costs of errors, settings of the loss."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["Targets"]
+__all__ = ["LossSettings", "Targets"]
+
+
+class LossSettings(NamedTuple):
+    """The settings of a loss.
+
+    Attributes
+    ----------
+    lam, hinge : as in :class:`variegate.learning.objective.LargeMarginLoss`
+    jitter : float
+        Ridge on the kernel, relative to its diagonal.
+    tolerance : float or None
+        A subset has probability zero where a squared pivot is at most this share of
+        the diagonal; by default, where the pivot is in doubt.
+    """
+
+    lam: float
+    hinge: bool
+    jitter: float = 0.0
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
