@@ -14,15 +14,16 @@ from torch_cases import (
 )
 
 import variegate.torch as vt
-from variegate.torch import dual_resolvent, resolvent
+from variegate.torch import low_rank as features_module
+from variegate.torch import resolvent
 
 
 @pytest.mark.parametrize("entries", [2**18, 60])
 @pytest.mark.parametrize("jitter", [0.0, 0.02])
 @pytest.mark.parametrize("lam", [0.0, 1.3])
 def test_features_are_as_their_matrix(device, monkeypatch, lam, jitter, entries):
-    monkeypatch.setattr(dual_resolvent, "_ENTRIES_CPU", entries)
-    monkeypatch.setattr(dual_resolvent, "_ENTRIES_GPU", entries)
+    monkeypatch.setattr(features_module, "_ENTRIES_CPU", entries)
+    monkeypatch.setattr(features_module, "_ENTRIES_GPU", entries)
     rng = np.random.default_rng(0)
     features, u = rng.normal(size=(8, 30, 5)), 2.0 * rng.normal(size=(8, 30))
     mask = rng.random((8, 30)) < 0.8
@@ -59,10 +60,10 @@ def test_features_alone_are_a_kernel(device):
 
 
 def test_sums_side_by_side(device, monkeypatch):
-    monkeypatch.setattr(dual_resolvent, "_SUMMED_ROWS", 8)
+    monkeypatch.setattr(features_module, "_SUMMED_ROWS", 8)
     rng = np.random.default_rng(2)
     left, right = torch.tensor(rng.normal(size=(2, 1, 37, 3)), device=device)
-    found = dual_resolvent._summed_products(left[0], right[0])
+    found = features_module._summed_products(left[0], right[0])
     torch.testing.assert_close(found, left[0].mT @ right[0])
 
 

@@ -11,8 +11,12 @@ import torch
 from torch import Tensor
 
 from variegate.torch.dense import loss_terms
-from variegate.torch.dual import dual_gradients, dual_value, without_padding
-from variegate.torch.dual_resolvent import DualResolvent
+from variegate.torch.low_rank import (
+    DualResolvent,
+    dual_gradients,
+    dual_value,
+    without_padding,
+)
 from variegate.torch.resolvent import Resolvent, full_precision, raise_diagonal
 from variegate.torch.targets import LossSettings, Targets
 

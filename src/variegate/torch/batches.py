@@ -42,42 +42,23 @@ _WINDOW = 8
 
 
 class BatchKernel(NamedTuple):
-    """The kernels of a batch.
+    """The kernels of a batch."""
 
-    Attributes
-    ----------
-    matrix : similarities (B, N, N), or features (B, N, D)
-    jitter : float
-        Ridge relative to the diagonal.
-    is_low_rank : bool
-        Whether the matrix holds features.
-    ridge : tensor of one number, or None
-        The jitter where it is learned.
-    """
-
-    matrix: Tensor
-    jitter: float
-    is_low_rank: bool = False
+    matrix: Tensor  # similarities (B, N, N), or features (B, N, D)
+    jitter: float  # ridge relative to the diagonal
+    is_low_rank: bool = False  # whether the matrix holds features
+    # the jitter where it is learned
     ridge: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Examples on a device, each padded to ``N`` items.
-
-    Attributes
-    ----------
-    examples : list of Example
-    sizes : array of shape (B,)
-    device : torch.device
-    targets : Targets
-        The wanted subsets, with the mask of the items.
-    """
+    """Examples on a device, each padded to ``N`` items."""
 
     examples: Sequence[Example]
-    sizes: IntArray
+    sizes: IntArray  # (B,)
     device: torch.device
-    targets: Targets
+    targets: Targets  # the wanted subsets, with the mask of the items
 
     @classmethod
     def of(cls, examples: Sequence[Example], device: str | torch.device) -> Batch:

@@ -62,21 +62,14 @@ class LossTerms(NamedTuple):
 
     A set that failed has a loss of infinity (its subset has probability zero) or NaN
     (its kernel cannot be factored, its subset is not valid), and gradients of zero.
-
-    Attributes
-    ----------
-    value : (B,)
-    similarity_gradient : (B, N, N) or None
-        ``∂f/∂X``; None where it was not asked for.
-    quality_gradient : (B, N) or None
-        ``∂f/∂u``; None where it was not asked for, or there is no ``u``.
-    failed : uint8 (B,)
-        0, ``ZERO_PROBABILITY``, ``NOT_DEFINITE`` or ``WRONG_TARGET``.
     """
 
-    value: Tensor
+    value: Tensor  # (B,)
+    # (B, N, N): ``∂f/∂X``; None where it was not asked for
     similarity_gradient: Tensor | None
+    # (B, N): ``∂f/∂u``; None where it was not asked for, or there is no ``u``
     quality_gradient: Tensor | None
+    # uint8 (B,): 0, ``ZERO_PROBABILITY``, ``NOT_DEFINITE`` or ``WRONG_TARGET``
     failed: Tensor
 
 
@@ -184,21 +177,12 @@ def judged(
 
 
 class Target(NamedTuple):
-    """``log det X_y`` and ``X_y⁻¹`` of the wanted items.
+    """``log det X_y`` and ``X_y⁻¹`` of the wanted items."""
 
-    Attributes
-    ----------
-    log_det : double (B,)
-    inverse : (B, k, k)
-        Zero at padding.
-    members : (B, k)
-    definite : boolean (B,)
-    """
-
-    log_det: Tensor
-    inverse: Tensor
-    members: Tensor
-    definite: Tensor
+    log_det: Tensor  # double (B,)
+    inverse: Tensor  # (B, k, k): zero at padding
+    members: Tensor  # (B, k)
+    definite: Tensor  # boolean (B,)
 
     @classmethod
     def of(

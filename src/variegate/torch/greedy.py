@@ -37,7 +37,7 @@ TOLERANCE = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-5}
 #: No kernel without negative eigenvalues leaves less than this of an item.
 LEAST = {torch.float64: -1e-6, torch.float32: -1e-3}
 
-#: Columns that there is room for at first, where nobody says how many there will be.
+#: Columns that there is room for at first, where their number is not known.
 FIRST_COLUMNS = 16
 
 #: Gains that differ by no more than this are equal.
@@ -60,6 +60,8 @@ class Residuals(ABC):
     log_quality : tensor of shape (B, N), optional
     mask : boolean tensor of shape (B, N), optional
         Which items there are.
+    n_columns : int, optional
+        The most items that will be taken, for memory to be set aside.
 
     Attributes
     ----------
@@ -68,6 +70,8 @@ class Residuals(ABC):
     twice_log_scale : tensor of shape (B, N)
         ``2 u``, the logarithm of the diagonal of ``L``.
     """
+
+    _columns: Tensor
 
     def __init__(
         self, squared_lengths: Tensor, log_quality: Tensor | None, mask: Tensor | None
@@ -93,9 +97,9 @@ class Residuals(ABC):
         self.count = 0
 
     def is_sound(self) -> Tensor:
-        """Return which sets have shown nothing that a kernel cannot have, (B,)."""
+        """Return which sets (B,) have residuals that a kernel can have."""
         least = LEAST[self.residual.dtype]
-        # False for what is not a number, too.
+        # False for NaN, too.
         return self._sound & (self.residual > least).all(dim=1)
 
     def gain(self) -> Tensor:
@@ -135,13 +139,19 @@ class Residuals(ABC):
             self.take(place, wanted & left)
         return possible
 
+    @property
+    def columns(self) -> Tensor:
+        """The columns of the factor of ``S``, in rows: (B, count, N)."""
+        return self._columns[:, : self.count]
+
+    def _keep(self, column: Tensor) -> None:
+        if self._columns.shape[1]:
+            self._columns = _with_room(self._columns, self.count)
+            self._columns[:, self.count] = column
+
     @abstractmethod
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         """Return the new column of the factor of ``S``, (B, N)."""
-
-    @abstractmethod
-    def _keep(self, column: Tensor) -> None:
-        """Keep what later columns, or the caller, need."""
 
 
 def _with_room(kept: Tensor, count: int) -> Tensor:
@@ -154,17 +164,7 @@ def _with_room(kept: Tensor, count: int) -> Tensor:
 
 
 class DenseResiduals(Residuals):
-    """Residuals from matrices.
-
-    Parameters
-    ----------
-    matrix : tensor of shape (B, N, N) or (1, N, N)
-        Symmetric and positive semidefinite; one for all where there is one.
-    log_quality, mask
-        See :class:`Residuals`; there are as many sets as these have rows.
-    n_columns : int, optional
-        How many items will be taken at most, for memory to be set aside.
-    """
+    """Residuals from symmetric matrices (B, N, N), or (1, N, N) for all sets."""
 
     def __init__(
         self,
@@ -179,11 +179,6 @@ class DenseResiduals(Residuals):
         capacity = FIRST_COLUMNS if n_columns is None else max(n_columns, 1)
         self._columns = self.residual.new_empty(n_sets, capacity, n_items)
 
-    @property
-    def columns(self) -> Tensor:
-        """The columns of the factor of ``S``, in rows: (B, count, N)."""
-        return self._columns[:, : self.count]
-
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         own = self._over_length.gather(1, item[:, None])
         column = self._matrix[self._sets, item] * self._over_length * own
@@ -194,24 +189,11 @@ class DenseResiduals(Residuals):
             ).squeeze(1)
         return column * pivot.rsqrt()
 
-    def _keep(self, column: Tensor) -> None:
-        self._columns = _with_room(self._columns, self.count)
-        self._columns[:, self.count] = column
-
 
 class FactoredResiduals(Residuals):
-    """Residuals from features ``F`` with ``S = F Fᵀ``, which is never formed.
+    """Residuals from features (B, N, D), or (1, N, D) for all sets.
 
-    Parameters
-    ----------
-    features : tensor of shape (B, N, D) or (1, N, D)
-        One for all where there is one.
-    log_quality, mask
-        See :class:`Residuals`.
-    n_columns : int, optional
-        How many items will be taken at most.
-    keep_columns : bool
-        Whether the columns of the factor are wanted.
+    ``S = F Fᵀ`` is never formed, and columns are kept only if they are asked for.
     """
 
     def __init__(
@@ -232,11 +214,6 @@ class FactoredResiduals(Residuals):
             n_sets, capacity if keep_columns else 0, n_items
         )
 
-    @property
-    def columns(self) -> Tensor:
-        """The columns of the factor of ``S``, in rows: (B, count, N)."""
-        return self._columns[:, : self.count]
-
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         shared = len(self._features) == 1
         new = self._features[0, item] if shared else self._features[self._sets, item]
@@ -244,7 +221,7 @@ class FactoredResiduals(Residuals):
         for _ in range(2):  # once more, to be orthogonal to rounding
             inner = torch.bmm(directions, new.unsqueeze(2))
             new = new - torch.bmm(inner.mT, directions).squeeze(1)
-        # A set that waits may go on: what it did not take must leave no trace.
+        # A set that waits may go on: an item not taken must leave no trace.
         new = torch.nn.functional.normalize(new, dim=1)
         new = torch.where(active[:, None], new, 0.0)
         self._directions = _with_room(self._directions, self.count)
@@ -255,29 +232,16 @@ class FactoredResiduals(Residuals):
             along = torch.bmm(self._features, new.unsqueeze(2)).squeeze(2)
         return along * self._over_length
 
-    def _keep(self, column: Tensor) -> None:
-        if self._columns.shape[1]:
-            self._columns = _with_room(self._columns, self.count)
-            self._columns[:, self.count] = column
-
 
 class Picks(NamedTuple):
-    """What was taken, in the order in which it was.
+    """The items taken, in their order."""
 
-    Attributes
-    ----------
-    items : tensor of shape (B, rounds)
-        Item numbers, -1 after the last.
-    gains : tensor of shape (B, rounds)
-        By how much each raised the log-probability; -inf after the last.
-    """
-
-    items: Tensor
-    gains: Tensor
+    items: Tensor  # (B, rounds): item numbers, -1 after the last
+    gains: Tensor  # (B, rounds): rise in log-probability, -inf after the last
 
 
 class Room:
-    """What each set may still spend.
+    """The budget that each set has left.
 
     Parameters
     ----------

@@ -40,32 +40,18 @@ class LowRank:
 
 @dataclass(frozen=True, eq=False)
 class Kernels:
-    """Kernels of ground sets of equal size, padding included.
+    """Kernels of ground sets of equal size, padding included."""
 
-    Attributes
-    ----------
-    kernel : (B, N, N), or features (B, N, D)
-        Similarities if there are log-qualities, else ``L``.
-    is_low_rank : bool
-        Whether they are features.
-    log_quality : (B, N) or None
-    mask : boolean (B, N) or None
-    subsets : boolean (B, N), item numbers (B, k), or None
-    false_positive, false_negative, costs : (B, N) or None
-        Costs of errors, and of choosing an item.
-    is_shared : bool
-        Whether all sets have one kernel.
-    """
-
-    kernel: Tensor
-    is_low_rank: bool
-    log_quality: Tensor | None = None
-    mask: Tensor | None = None
-    subsets: Tensor | None = None
+    kernel: Tensor  # (B, N, N) or features (B, N, D): ``S`` with qualities, or ``L``
+    is_low_rank: bool  # whether they are features
+    log_quality: Tensor | None = None  # (B, N) or None
+    mask: Tensor | None = None  # boolean (B, N) or None
+    subsets: Tensor | None = None  # boolean (B, N), item numbers (B, k), or None
+    # (B, N): costs of errors, and of choosing an item
     false_positive: Tensor | None = None
     false_negative: Tensor | None = None
     costs: Tensor | None = None
-    is_shared: bool = False
+    is_shared: bool = False  # whether all sets have one kernel
 
     @property
     def n_sets(self) -> int:
@@ -98,22 +84,12 @@ class Kernels:
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """All ground sets of a call, in batches of equal size.
-
-    Attributes
-    ----------
-    batches : list of Kernels
-    dtype : torch.dtype
-        The precision of the computation.
-    is_single : bool
-        Whether one set was given, without a batch axis.
-    layout : Layout or None
-        How sets given one after the other were put into batches.
-    """
+    """All ground sets of a call, in batches of equal size."""
 
     batches: list[Kernels]
-    dtype: torch.dtype
-    is_single: bool = False
+    dtype: torch.dtype  # the precision of the computation
+    is_single: bool = False  # whether one set was given, without a batch axis
+    # how sets given one after the other were put into batches
     layout: Layout | None = None
 
     def per_set(self, values: list[Tensor]) -> Tensor:

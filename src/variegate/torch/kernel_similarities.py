@@ -211,9 +211,7 @@ def _base_matrices(kernel: WeightedSum, batch: Batch) -> Iterator[Tensor]:
 def _ladders(kernel: MultipleKernel, features: list[Tensor | None]) -> Iterator[Tensor]:
     """Yield Gaussians, block by block, then the linear parts."""
     for items, bandwidths in zip(features, kernel._settled().values(), strict=True):
-        yield from similarities.similarities(
-            items, bandwidths.tolist(), linear=False, anchored=kernel.anchored
-        )
+        yield from similarities.gaussians(items, bandwidths.tolist(), kernel.anchored)
     for items in features if kernel.linear else ():
         yield similarities.linear(items)
 
@@ -227,9 +225,7 @@ def _fixed_matrix(kernel: FixedKernel, batch: Batch) -> Tensor:
     if items is not None and isinstance(kernel, Linear):
         return similarities.linear(items, kernel.normalize)
     if items is not None and isinstance(kernel, Gaussian):
-        bandwidths = [kernel.bandwidth]
-        anchored = kernel.anchored
-        return next(similarities.similarities(items, bandwidths, anchored=anchored))
+        return next(similarities.gaussians(items, [kernel.bandwidth], kernel.anchored))
     prepared = []
     for example in batch.examples:
         with naming(example.position):

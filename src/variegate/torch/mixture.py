@@ -47,32 +47,17 @@ _BEYOND = 40.0
 
 
 class Roots(NamedTuple):
-    """Square roots of marginal kernels, ``K = QᵀQ``.
+    """Square roots of marginal kernels, ``K = QᵀQ``."""
 
-    Attributes
-    ----------
-    Q : tensor of shape (B, R, N)
-    rank : tensor of shape (B,)
-        The largest number of items with a positive probability.
-    """
-
-    Q: Tensor
-    rank: Tensor
+    Q: Tensor  # (B, R, N)
+    rank: Tensor  # (B,): the most items with a positive probability
 
 
 class Mixture(NamedTuple):
-    """The probabilities of eigenvectors to be kept, and the eigenvectors.
+    """The probabilities of eigenvectors to be kept, and the eigenvectors."""
 
-    Attributes
-    ----------
-    kept : tensor of shape (B, M)
-        Eigenvalues of ``K`` between 0 and 1, ascending.
-    vectors : tensor of shape (B, M, N)
-        Orthonormal eigenvectors in rows; zero where ``kept`` is.
-    """
-
-    kept: Tensor
-    vectors: Tensor
+    kept: Tensor  # (B, M): eigenvalues of ``K`` between 0 and 1, ascending
+    vectors: Tensor  # (B, M, N): orthonormal rows, zero where ``kept`` is
 
 
 def roots_of(

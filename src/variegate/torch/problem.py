@@ -46,23 +46,13 @@ __all__ = ["DeviceProblem", "Point"]
 
 
 class Point(NamedTuple):
-    """A point of a parameter space, on a device.
+    """A point of a parameter space, on a device."""
 
-    Attributes
-    ----------
-    flat : tensor
-        The whole point.
-    theta, intercept, kernel : tensors
-        Its parts.
-    kernel_here : array
-        The kernel's parameters on the CPU.
-    """
-
-    flat: Tensor
+    flat: Tensor  # the whole point; the next three are its parts
     theta: Tensor
     intercept: Tensor
     kernel: Tensor
-    kernel_here: FloatArray
+    kernel_here: FloatArray  # the kernel's parameters on the CPU
 
     @classmethod
     def of(

@@ -21,27 +21,15 @@ __all__ = ["Group", "Layout"]
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Sets of like sizes.
+    """Sets of like sizes."""
 
-    Attributes
-    ----------
-    positions : (b,)
-        Their places among all sets.
-    width : int
-        Items of the largest.
-    starts, pair_starts : (b,)
-        Where the items of each begin, and the entries of its matrix.
-    sizes : (b,)
-    mask : boolean (b, width) or None
-        True where there is an item; None if there is no padding.
-    """
-
-    positions: Tensor
-    width: int
+    positions: Tensor  # (b,): their places among all sets
+    width: int  # items of the largest
+    # (b,): where the items of each begin, and the entries of its matrix
     starts: Tensor
     pair_starts: Tensor
-    sizes: Tensor
-    mask: Tensor | None
+    sizes: Tensor  # (b,)
+    mask: Tensor | None  # boolean (b, width): true at items; None without padding
 
     def items(self, values: Tensor) -> Tensor:
         """Return values (total, ...) of items as (b, width, ...)."""
@@ -63,20 +51,11 @@ def _taken(values: Tensor, index: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Groups of sets that lie one after the other.
+    """Groups of sets that lie one after the other."""
 
-    Attributes
-    ----------
-    sizes : (B,)
-    groups : list of Group
-    order : (B,)
-        The set at each place, groups one after the other.
-    device : torch.device
-    """
-
-    sizes: IntArray
+    sizes: IntArray  # (B,)
     groups: list[Group]
-    order: IntArray
+    order: IntArray  # (B,): the set at each place, groups one after the other
     device: torch.device
 
     @classmethod

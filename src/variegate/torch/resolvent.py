@@ -58,27 +58,14 @@ _SOLVED = 64
 
 @dataclass(eq=False)
 class Resolvent:
-    """The matrices that the module docstring names, in two buffers beside ``X``.
+    """The matrices that the module docstring names, in two buffers beside ``X``."""
 
-    Attributes
-    ----------
-    X : (B, N, N)
-    mask : boolean (B, N) or None
-    scales : _Scales
-    log_det : double (B,)
-        ``log det(L + I)``.
-    definite : boolean (B,)
-        Whether the factorisation can be trusted.
-    M : contiguous (B, N, N)
-        Its factor, then its inverse.
-    """
-
-    X: Tensor
-    mask: Tensor | None
+    X: Tensor  # (B, N, N)
+    mask: Tensor | None  # boolean (B, N) or None
     scales: _Scales
-    log_det: Tensor
-    definite: Tensor
-    M: Tensor
+    log_det: Tensor  # double (B,): ``log det(L + I)``
+    definite: Tensor  # boolean (B,): whether the factorisation can be trusted
+    M: Tensor  # contiguous (B, N, N): its factor, then its inverse
 
     @classmethod
     def of(
@@ -136,22 +123,13 @@ class Resolvent:
 
 
 class _Scales(NamedTuple):
-    """Numbers of each item.
+    """Numbers of each item."""
 
-    Attributes
-    ----------
-    r, c, above : (B, N)
-        ``above`` is ``-log c``.
-    ridge : (B, N) or None
-        ``jitter`` times the diagonal of ``X``.
-    possible : boolean (B,)
-        Whether the diagonal of ``X`` may be that of a kernel.
-    """
-
-    r: Tensor
-    c: Tensor
-    above: Tensor
-    ridge: Tensor | None
+    r: Tensor  # (B, N)
+    c: Tensor  # (B, N)
+    above: Tensor  # (B, N): ``-log c``
+    ridge: Tensor | None  # (B, N): ``jitter`` times the diagonal of ``X``
+    # boolean (B,): whether the diagonal of ``X`` may be that of a kernel
     possible: Tensor
 
     @classmethod

@@ -162,31 +162,15 @@ def _eliminate(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor
 
 @dataclass
 class _Samples:
-    """Samples that are being drawn, ``T`` of them.
+    """Samples that are being drawn, ``T`` of them."""
 
-    Attributes
-    ----------
-    number : (T,)
-        Which sample it is.
-    rows : (T, k)
-        Where among the vectors its own are; a vector of zeros fills up.
-    cumulative : (T, N)
-        Sums of the residuals before any pick.
-    sizes, counts : (T,)
-        How many items it will have, and has.
-    basis : (T, k + 1, k)
-        Orthonormal; of the items picked, zero after the last.
-    items : (T, k + 1)
-        Item numbers, -1 after the last.
-    """
-
-    number: Tensor
-    rows: Tensor
-    cumulative: Tensor
-    sizes: Tensor
-    counts: Tensor
-    basis: Tensor
-    items: Tensor
+    number: Tensor  # (T,): which sample it is
+    rows: Tensor  # (T, k): places of its vectors, filled up with one of zeros
+    cumulative: Tensor  # (T, N): sums of the residuals before any pick
+    sizes: Tensor  # (T,): the number of items at the end
+    counts: Tensor  # (T,): the number of items now
+    basis: Tensor  # (T, k + 1, k): of the span of the picks, zero after the last
+    items: Tensor  # (T, k + 1): item numbers, -1 after the last
 
     def of(self, which: Tensor) -> _Samples:
         """Return some of the samples, by their places."""

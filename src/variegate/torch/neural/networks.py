@@ -77,16 +77,10 @@ class Perceptron(nn.Module):
 
 @dataclass(frozen=True)
 class Features:
-    """Which features of ground sets go into networks, and how they are scaled.
-
-    Attributes
-    ----------
-    n_quality : int
-    blocks : dict from block name to number of features
-        Of the similarity, in the order in which they are put side by side.
-    """
+    """Which features of ground sets go into networks, and how they are scaled."""
 
     n_quality: int
+    # names and sizes of the similarity's blocks, in the order of their columns
     blocks: Mapping[str, int]
 
     @classmethod

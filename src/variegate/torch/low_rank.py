@@ -1,8 +1,9 @@
-r"""The resolvent ``(L + I)⁻¹`` of features, ``S = F Fᵀ``, by Woodbury's identity.
+r"""The large-margin loss of features, ``S = F Fᵀ``, without any N x N matrix.
 
-The formulas are those of :mod:`variegate.learning.dual` with one factor of weight one.
-With a ridge of ``ε`` times the diagonal, ``s_i = ‖φ_i‖²``, ``p = min(e^u, 1)``,
-``c = min(e^{-u}, 1)`` and ``E = c² + ε p² s``, write per item ``share = p² / E`` and
+The resolvent ``(L + I)⁻¹`` comes by Woodbury's identity.  The formulas are those of
+:mod:`variegate.learning.dual` with one factor of weight one.  With a ridge of ``ε``
+times the diagonal, ``s_i = ‖φ_i‖²``, ``p = min(e^u, 1)``, ``c = min(e^{-u}, 1)`` and
+``E = c² + ε p² s``, write per item ``share = p² / E`` and
 ``kept = c² / E``.  For a diagonal matrix ``W``,
 
 .. math::
@@ -18,27 +19,139 @@ With a ridge of ``ε`` times the diagonal, ``s_i = ‖φ_i‖²``, ``p = min(e^u
   ``G F = share ((1 + kept W) F A - F A Δ A)`` and ``G_ii = share_i (1 - h_i +
   kept_i W_i ((1 - h_i)² - h_i²) + g_i)``; in ``F`` it is ``2 (G + ε diag G) F``.
 
-Time is ``O(N D²)``.  Whatever has the size of ``F``, but for the gradient itself, is a
-chunk of rows at a time; sums over items and ``D x D`` matrices are in double precision.
+Time is ``O(N D²)``.  Temporaries are of a chunk of rows at a time, all but the gradient
+itself; sums over items and ``D x D`` matrices are in double precision.
+
+For the loss, with ``λ / m`` within the weights ``W``, the gradient in the features is
+
+.. math::
+
+    \partial f / \partial F = 2 (G + \varepsilon\,\mathrm{diag}\,G) F, \qquad
+    G F = \mathrm{share} \bigl( (1 + \mathrm{kept}\,W) F A - F A \Delta A \bigr)
+        - \langle S_y^{-1} \rangle F .
+
+The loss reads ``F`` to sum ``Γ`` and ``Δ``, and again for the marginals; the gradient,
+computed when it is asked for, reads it once more and writes one tensor of its size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from variegate.torch.resolvent import factor
+from variegate.torch.dense import (
+    expected_error,
+    failures,
+    inverse_of_present,
+    judged,
+    wanted_sum,
+)
+from variegate.torch.resolvent import factor, full_precision, raise_diagonal
+from variegate.torch.targets import LossSettings, Targets
 
-__all__ = ["DualResolvent"]
+__all__ = [
+    "DualGradients",
+    "DualPoint",
+    "DualResolvent",
+    "dual_gradients",
+    "dual_value",
+    "without_padding",
+]
 
 #: Numbers of features that are worked on at a time.
 _ENTRIES_CPU, _ENTRIES_GPU = 2**18, 2**26
 
 #: Rows of one product of a sum over many: a GPU makes such products side by side.
 _SUMMED_ROWS = 1024
+
+
+class DualPoint(NamedTuple):
+    """The losses of a batch, and the terms of their gradients."""
+
+    value: Tensor  # (B,)
+    failed: Tensor  # uint8 (B,): as in :class:`variegate.torch.dense.LossTerms`
+    active: Tensor  # boolean (B,): whether a loss has a gradient that is not zero
+    resolvent: DualResolvent
+    weights: Tensor | None  # (B, N): ``λ W / m``
+    delta: Tensor | None  # double (B, D, D): ``Δ`` of these weights
+    targets: Targets
+    target_inverse: Tensor  # (B, k, k): ``S_y⁻¹``, zero at padding
+
+
+class DualGradients(NamedTuple):
+    """Gradients in features (B, N, D), log-qualities (B, N) and the ridge ``ε`` ()."""
+
+    features: Tensor
+    log_quality: Tensor
+    ridge: Tensor
+
+
+def dual_value(
+    F: Tensor, log_quality: Tensor | None, targets: Targets, settings: LossSettings
+) -> DualPoint:
+    """Return the losses of features (B, N, D); no log-quality is all zeros."""
+    F = without_padding(F, targets.mask)
+    signs = targets.signs if settings.lam else None
+    with full_precision(F):
+        resolvent, delta = DualResolvent.of(
+            F, log_quality, targets.mask, settings.jitter, signs
+        )
+        F_y = _rows(F, targets.members)
+        S_y = F_y @ F_y.mT
+        raise_diagonal(S_y, settings.jitter)
+        log_det, inverse, _, definite = inverse_of_present(
+            S_y, targets, settings.tolerance
+        )
+        failed = failures(targets, definite, resolvent.definite)
+        value = resolvent.log_det - log_det
+        if log_quality is not None:
+            value = value - 2.0 * wanted_sum(log_quality, targets)
+        weights = None
+        if signs is not None and delta is not None:
+            error = expected_error(targets, *resolvent.marginals(F))
+            value = value + settings.lam * torch.log(error)
+            weights = (settings.lam / error)[:, None].to(F.dtype) * signs
+            delta = delta * (settings.lam / error)[:, None, None]
+    value, active, failed = judged(value, failed, settings.hinge, F.dtype)
+    return DualPoint(value, failed, active, resolvent, weights, delta, targets, inverse)
+
+
+def dual_gradients(at: DualPoint, F: Tensor, scale: Tensor) -> DualGradients:
+    """Return the gradients of ``Σ_b scale_b f_b``.
+
+    ``F`` are the features that the point was computed from.
+    """
+    targets, resolvent = at.targets, at.resolvent
+    F = without_padding(F, targets.mask)
+    members, inverse = targets.members, at.target_inverse
+    scale = scale.masked_fill(~at.active, 0.0)[:, None]
+    own = inverse.diagonal(dim1=-2, dim2=-1)
+    own = torch.zeros_like(resolvent.share).scatter_add_(1, members, own)
+    with full_precision(F):
+        in_F, in_u, in_ridge = resolvent.gradients(
+            F, at.weights, at.delta, scale, wanted=targets.indicator, minus_diagonal=own
+        )
+        rows = (inverse @ _rows(F, members)) * (-2.0 * scale[:, :, None])
+    rows.masked_fill_(~at.active[:, None, None], 0.0)
+    in_F.scatter_add_(1, members[:, :, None].expand_as(rows), rows)
+    return DualGradients(in_F, in_u, in_ridge)
+
+
+def without_padding(F: Tensor, mask: Tensor | None) -> Tensor:
+    """Return features with rows of zeros for padding."""
+    return F if mask is None else F.masked_fill(~mask[:, :, None], 0.0)
+
+
+def _rows(F: Tensor, members: Tensor) -> Tensor:
+    """Return the rows (B, k, D) of members (B, k)."""
+    return F.gather(1, members[:, :, None].expand(*members.shape, F.shape[-1]))
+
+
+# The resolvent --------------------------------------------------------------------
 
 
 def longest_row(dtype: torch.dtype) -> float:
@@ -48,35 +161,18 @@ def longest_row(dtype: torch.dtype) -> float:
 
 @dataclass(eq=False)
 class DualResolvent:
-    """The matrices and numbers that the module docstring names.
+    """The matrices and numbers that the module docstring names."""
 
-    Attributes
-    ----------
-    jitter : float
-        ``ε``.
-    share, kept : (B, N)
-    squared : (B, N)
-        ``s``.
-    ridge : (B, N)
-        ``ε p² s / E``, the part of ``K_ii`` that comes from the ridge.
-    log_det : double (B,)
-        ``log det(L + I)``.
-    definite : boolean (B,)
-        Whether the factorisation can be trusted.
-    root : double (B, D, D)
-        ``A = root rootᵀ``.
-    leverage : (B, N)
-        ``h``, once :meth:`marginals` were asked for.
-    """
-
-    jitter: float
-    share: Tensor
-    kept: Tensor
-    squared: Tensor
+    jitter: float  # ``ε``
+    share: Tensor  # (B, N)
+    kept: Tensor  # (B, N)
+    squared: Tensor  # (B, N): ``s``
+    # (B, N): ``ε p² s / E``, the part of ``K_ii`` that comes from the ridge
     ridge: Tensor
-    log_det: Tensor
-    definite: Tensor
-    root: Tensor
+    log_det: Tensor  # double (B,): ``log det(L + I)``
+    definite: Tensor  # boolean (B,): whether the factorisation can be trusted
+    root: Tensor  # double (B, D, D): ``A = root rootᵀ``
+    # (B, N): ``h``, once :meth:`marginals` were asked for
     leverage: Tensor | None = None
 
     @classmethod
