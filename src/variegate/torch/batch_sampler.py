@@ -60,8 +60,8 @@ class DPPBatchSampler:
     bandwidth : float, optional
         ``σ``; by default half the median distance between a thousand items.
     drop_last : bool, default=False
-        Whether to leave out what makes no whole batch.  Otherwise the last batch of an
-        epoch is smaller: what the shuffle has put last.
+        Whether to leave out the last items of the shuffle if they do not fill a batch.
+        Otherwise the last batch of an epoch is smaller.
     seed : int, default=0
         With the epoch it decides about everything.
     num_replicas, rank : int
@@ -132,7 +132,7 @@ class DPPBatchSampler:
 
     @property
     def _share(self) -> int:
-        """How many items of an epoch are for this process."""
+        """The number of items of an epoch for this process."""
         return len(self.embeddings) // self.num_replicas
 
     def __len__(self) -> int:
@@ -141,17 +141,17 @@ class DPPBatchSampler:
         return whole + (not self.drop_last and whole * self.batch_size < self._share)
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next.
+        """Set the epoch that comes next.
 
-        Without it one epoch follows another.  The epoch that a state was loaded for
-        goes on where it was.
+        Without it one epoch follows another.  An epoch whose state was loaded resumes
+        where it was.
         """
         _check_number_from_zero("epoch", epoch)
         if epoch != self.epoch:
             self.epoch, self._position, self._start = int(epoch), 0, 0
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Draw the batches of an epoch, or what is left of one that was loaded."""
+        """Draw the batches of an epoch, or the rest of one whose state was loaded."""
         start, self._start = self._start, 0
         self._position = start
         for batch in self._batches(start):
@@ -160,7 +160,7 @@ class DPPBatchSampler:
         self.epoch, self._position = self.epoch + 1, 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return how far the epoch has come, in numbers.
+        """Return the progress of the epoch, in numbers.
 
         ``"position"`` counts the batches that were asked for.  A DataLoader with
         workers asks for some before they are used: put the number of batches used
@@ -169,7 +169,7 @@ class DPPBatchSampler:
         return {**self._settings(), "epoch": self.epoch, "position": self._position}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a state: the next iteration gives the batches that are left.
+        """Resume from a state: the next iteration gives the rest of the batches.
 
         To get there, batches of no more than sixteen streams are drawn again.
         """

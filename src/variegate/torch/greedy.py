@@ -278,7 +278,7 @@ class Room:
         return torch.where(fits, score, -torch.inf)
 
     def _totals(self, count: int) -> Tensor:
-        """Return what is spent in the end, at the least, if an item is taken now."""
+        """Return the least total cost (B, N) of ``k`` items if one is taken now."""
         spent = self._spent[:, None]
         if self._k is None or self._order is None:
             return spent + self._costs
@@ -319,7 +319,7 @@ def choose(
     above : float
         A set ends where no gain exceeds this: 0 where the probability must rise.
     room : Room, optional
-        What may be spent, advanced.
+        The budgets, advanced.
     open_ended : bool
         Whether sets may end long before ``rounds``.  Then it is asked, now and then,
         whether all have, which waits for the device; otherwise nothing does.

@@ -329,7 +329,8 @@ def _factored(
         F = columns
         if learned:
             least = weights.detach().clamp(min=_SMALLEST_WEIGHT)
-            F = columns * (weights + (least - weights.detach())).sqrt()[owner]
+            root = (weights + (least - weights.detach())).sqrt()
+            F = columns * root.index_select(0, owner)
         return BatchKernel(F, jitter, is_low_rank=True)
 
     return kernel
@@ -353,7 +354,7 @@ def _mixture(kernel: Mixture, batch: Batch) -> SimilarityOf:
 
     def similarity(parameters: Tensor) -> Tensor:
         weights, *own = parameters.split([len(parts), *sizes])
-        terms = [] if of_fixed is None else [of_fixed(weights[places])]
+        terms = [] if of_fixed is None else [of_fixed(weights.index_select(0, places))]
         for (place, of), its in zip(learned.items(), own, strict=True):
             terms.append(weights[place] * of(its))
         return reduce(torch.add, terms)

@@ -31,7 +31,7 @@ _SHARE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """What a file holds: tensors, and the seed and state of the run."""
+    """The content of a file: tensors, and the seed and state of the run."""
 
     tensors: Mapping[str, Tensor]
     seed: int
@@ -66,7 +66,7 @@ class Checkpoint:
             self.seed = self.kept.seed
 
     def read(self) -> Kept | None:
-        """Return what was kept, once."""
+        """Return the content of the file, once."""
         kept, self.kept = self.kept, None
         return kept
 

@@ -1,4 +1,4 @@
-"""Networks that make a determinantal point process of items.
+"""Networks from the features of items to a determinantal point process.
 
 Modules see items as rows, those of all ground sets below each other and nothing else,
 so that no padding goes through a network; a similarity sees ground sets.
@@ -85,7 +85,7 @@ class Features:
 
     @classmethod
     def of(cls, ground_set: GroundSet) -> Features:
-        """Return those of a ground set."""
+        """Return the features of a ground set."""
         sizes = {name: int(block.shape[1]) for name, block in ground_set.blocks.items()}
         return cls(ground_set.n_features, sizes)
 
@@ -141,7 +141,7 @@ class _Scale(nn.Module):
         self.register_buffer("deviation", torch.ones(n_features, dtype=torch.float64))
 
     def settle(self, X: FloatArray) -> None:
-        """Take those of some items; a feature that is constant is only centred."""
+        """Fit to some items; a feature that is constant is only centred."""
         deviation = X.std(axis=0)
         deviation[deviation <= 1e-12 * np.abs(X).max(axis=0)] = 1.0
         self.mean.copy_(torch.from_numpy(X.mean(axis=0)))
@@ -195,7 +195,7 @@ class DPPNetwork(nn.Module):
         with torch.no_grad():
             self.intercept.fill_(0.5 * float(np.log(share / (1.0 - share))))
 
-    # From features to what networks take ------------------------------------------
+    # From features to inputs ------------------------------------------------------
 
     def quality_input(self, X: FloatArray) -> Tensor:
         """Return quality features as the network takes them, on its device."""
@@ -210,7 +210,7 @@ class DPPNetwork(nn.Module):
         with torch.no_grad():
             return _fitting(module, numbers if scale is None else scale(numbers))
 
-    # From these to a process ------------------------------------------------------
+    # From inputs to a process -----------------------------------------------------
 
     def log_quality(self, items: Tensor) -> Tensor:
         """Return ``u`` (n,) of items (n, d)."""
@@ -330,7 +330,7 @@ def _n_embedding(encoder: nn.Module, n_features: int) -> int:
 
 @torch.no_grad()
 def _try(network: DPPNetwork) -> None:
-    """Refuse modules that do not make of two items what is needed of them."""
+    """Refuse modules whose outputs for two items have another form than needed."""
     network.eval()
     for name, weight in network.state_dict().items():
         if not isinstance(weight, Tensor):
