@@ -62,9 +62,10 @@ def marginals(
     is_low_rank: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
-    function = _DualMarginals if is_low_rank else _DenseMarginals
     with without_autocast(kernel.device.type):
-        included, definite = function.apply(kernel, log_quality, mask, jitter)
+        included, definite = _Marginals.apply(
+            kernel, log_quality, mask, jitter, is_low_rank
+        )
     return included, definite
 
 
@@ -151,79 +152,53 @@ class _DualLoss(torch.autograd.Function):
         return *(slope if needed else None for slope, needed in wanted), None, None
 
 
-class _DenseMarginals(torch.autograd.Function):
-    """``K_ii`` by matrices."""
+class _Marginals(torch.autograd.Function):
+    """``K_ii`` by matrices, or by features."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        matrix: Tensor,
+        kernel: Tensor,
         log_quality: Tensor | None,
         mask: Tensor | None,
         jitter: float,
+        is_low_rank: bool,
     ) -> tuple[Tensor, Tensor]:
-        with full_precision(matrix):
-            resolvent = Resolvent.of(matrix, log_quality, mask, jitter)
-            included, excluded = resolvent.invert()
+        resolvent: Resolvent | DualResolvent
+        with full_precision(kernel):
+            if is_low_rank:
+                F = without_padding(kernel, mask)
+                resolvent, _ = DualResolvent.of(F, log_quality, mask, jitter)
+                found = resolvent.marginals(F)
+            else:
+                resolvent = Resolvent.of(kernel, log_quality, mask, jitter)
+                found = resolvent.invert()
         if any(ctx.needs_input_grad):
             ctx.resolvent, ctx.jitter = resolvent, jitter
-            ctx.save_for_backward(included, excluded)
+            ctx.save_for_backward(kernel, mask, *found)
         definite = resolvent.definite
         ctx.mark_non_differentiable(definite)
-        return included.masked_fill(~definite[:, None], torch.nan), definite
+        return found[0].masked_fill(~definite[:, None], torch.nan), definite
 
     @staticmethod
     @_once
     def backward(ctx: Any, W: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        kernel, mask, *found = ctx.saved_tensors
         resolvent = ctx.resolvent
-        included, excluded = ctx.saved_tensors
-        failed = ~resolvent.definite
-        W = W.masked_fill(failed[:, None], 0.0)
-        in_quality = None
-        with full_precision(resolvent.M):
-            if ctx.needs_input_grad[1]:
-                slope = 2.0 * resolvent.quality_gradient(W, included, excluded)
-                in_quality = slope.masked_fill_(failed[:, None], 0.0)
-            G = resolvent.gradient(W, of_log_det=False)
-        raise_diagonal(G, ctx.jitter)
-        return G.masked_fill_(failed[:, None, None], 0.0), in_quality, None, None
-
-
-class _DualMarginals(torch.autograd.Function):
-    """``K_ii`` by features."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        features: Tensor,
-        log_quality: Tensor | None,
-        mask: Tensor | None,
-        jitter: float,
-    ) -> tuple[Tensor, Tensor]:
-        F = without_padding(features, mask)
-        with full_precision(F):
-            resolvent, _ = DualResolvent.of(F, log_quality, mask, jitter)
-            included, _ = resolvent.marginals(F)
-        if any(ctx.needs_input_grad):
-            ctx.resolvent = resolvent
-            ctx.save_for_backward(features, mask)
-        definite = resolvent.definite
-        ctx.mark_non_differentiable(definite)
-        return included.masked_fill(~definite[:, None], torch.nan), definite
-
-    @staticmethod
-    @_once
-    def backward(ctx: Any, W: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        features, mask = ctx.saved_tensors
-        F = without_padding(features, mask)
-        resolvent = ctx.resolvent
-        with full_precision(F):
-            in_features, in_quality, _ = resolvent.gradients(
-                F,
-                W,
-                resolvent.delta(F, W),
-                resolvent.definite[:, None].to(F.dtype),
-                wanted=None,
-            )
+        failed = ~resolvent.definite[:, None]
+        W = W.masked_fill(failed, 0.0)
+        with full_precision(kernel):
+            if isinstance(resolvent, DualResolvent):
+                F = without_padding(kernel, mask)
+                scale = (~failed).to(F.dtype)
+                in_kernel, in_quality, _ = resolvent.gradients(
+                    F, W, resolvent.delta(F, W), scale, wanted=None
+                )
+            else:
+                in_quality = 2.0 * resolvent.quality_gradient(W, *found)
+                in_kernel = resolvent.gradient(W, of_log_det=False)
+                raise_diagonal(in_kernel, ctx.jitter)
+        in_kernel.masked_fill_(failed[:, :, None], 0.0)
+        in_quality = in_quality.masked_fill_(failed, 0.0)
         needed = ctx.needs_input_grad[1]
-        return in_features, in_quality if needed else None, None, None
+        return in_kernel, in_quality if needed else None, None, None, None

@@ -313,24 +313,11 @@ def draw_batches(
     bandwidth: float,
     generator: Generator,
 ) -> Iterator[Tensor]:
-    """Draw the batches of several streams, one of each in every round.
+    """Yield the batches of several streams, one of each in every round.
 
-    Parameters
-    ----------
-    streams : tensor of shape (J, batches, batch_size)
-        Item numbers, on the CPU.
-    lengths : list of int
-        Batches that each stream has, the longest first.
-    rows : from item numbers to their vectors (..., D), of double precision
-    pool : int
-        Batches that a pool holds.
-    bandwidth : float
-    generator : torch.Generator
-
-    Yields
-    ------
-    tensor of shape (batch_size,)
-        Item numbers.
+    ``streams`` (J, batches, batch_size) are item numbers on the CPU, ``lengths`` the
+    number of batches of each, the longest first; ``rows`` maps item numbers to vectors
+    (..., D) of double precision, and a pool holds ``pool`` batches.
     """
     n_streams, longest, batch_size = streams.shape
     pool = min(pool, longest)

@@ -241,17 +241,10 @@ class Picks(NamedTuple):
 
 
 class Room:
-    """The budget that each set has left.
+    """The part of a budget (B,) that each set has left.
 
-    Parameters
-    ----------
-    costs : tensor of shape (B, N)
-        Positive.
-    budget : tensor of shape (B,)
-    present : boolean tensor of shape (B, N)
-        Which items there are.
-    k : int, optional
-        How many items are to be taken in all.
+    Costs (B, N) are positive, ``present`` (B, N) are the items that there are, and
+    ``k`` is the number of items to take, if it is known.
     """
 
     def __init__(

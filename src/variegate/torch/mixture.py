@@ -65,13 +65,8 @@ def roots_of(
 ) -> Roots:
     """Return square roots of the marginal kernels of a batch.
 
-    Parameters
-    ----------
-    residuals : of double precision, that keep their columns; advanced
-    rounds : int
-        The largest rank that a kernel can have.
-    k : int, optional
-        How many items will be asked for; ``L`` is then multiplied by a number.
+    ``residuals`` are in double precision, keep their columns, and are advanced;
+    ``rounds`` is the largest rank.  For ``k`` items ``L`` is multiplied by a number.
     """
     above = _NO_PART if k is None else -torch.inf
     gains = choose(residuals, rounds, above=above, open_ended=True).gains
@@ -133,18 +128,8 @@ def keep_probabilities(log_values: Tensor, k: int) -> Tensor:
     With ``j`` of the first ``m`` wanted, the ``m``-th is kept with probability
     ``λ_m e_{j-1}(m - 1) / e_j(m)`` (Kulesza and Taskar, 2011), where
     ``e_j(m) = e_j(m - 1) + λ_m e_{j-1}(m - 1)`` has no subtraction: in log space no
-    digit is lost whatever the scale of the values.
-
-    Parameters
-    ----------
-    log_values : tensor of shape (B, M)
-        Logarithms of eigenvalues, up to a common constant for each set.
-    k : int
-
-    Returns
-    -------
-    tensor of shape (M, B, k + 1)
-        Zero where none is wanted.
+    digit is lost whatever the scale of the values.  These are logarithms (B, M), up to
+    a constant for each set; probabilities are (M, B, k + 1), zero where none is wanted.
     """
     n_sets, n_values = log_values.shape
     probabilities = log_values.new_zeros(n_values, n_sets, k + 1)
@@ -161,18 +146,9 @@ def keep_probabilities(log_values: Tensor, k: int) -> Tensor:
 def choose_eigenvectors(
     probabilities: Tensor, n_samples: int, generator: Generator | None
 ) -> Tensor:
-    """Choose ``k`` eigenvectors, from the last to the first.
+    """Choose ``k`` eigenvectors, from the last to the first: (B, n_samples, M).
 
-    Parameters
-    ----------
-    probabilities : tensor of shape (M, B, k + 1)
-    n_samples : int
-        Samples of each of the ``B`` sets.
-    generator : torch.Generator, optional
-
-    Returns
-    -------
-    boolean tensor of shape (B, n_samples, M)
+    ``probabilities`` (M, B, k + 1) are those of :func:`keep_probabilities`.
     """
     n_values, n_sets, wanted = probabilities.shape
     shape = (n_values, n_sets, n_samples)

@@ -65,15 +65,7 @@ class Point(NamedTuple):
 
 
 class Stack:
-    """Ground sets that are evaluated together.
-
-    Parameters
-    ----------
-    batch : Batch
-    kernel : KernelOf
-    center : array of shape (d,)
-        Subtracted from the quality features.
-    """
+    """Ground sets that are evaluated together, quality features less a center (d,)."""
 
     def __init__(self, batch: Batch, kernel: KernelOf, center: FloatArray) -> None:
         self.batch = batch

@@ -184,16 +184,9 @@ def rank_tolerance(dtype: torch.dtype) -> float:
 def factor(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
     """Put Cholesky factors into ``M``; return ``log det M`` and whether it is definite.
 
-    The transpose of ``M`` holds the factor, lower: so it lies in memory as LAPACK
-    wants it.  Logarithms are summed in double precision.
-
-    Parameters
-    ----------
-    M : contiguous (B, N, N)
-        Only one triangle of it is read.
-    tolerance : float
-        A matrix is not definite when a squared pivot is no more than this share of the
-        diagonal entry.
+    The transpose of ``M``, contiguous (B, N, N), holds the factor, lower: so it lies in
+    memory as LAPACK wants it.  Logarithms are summed in double precision.  A matrix is
+    not definite where a squared pivot is at most ``tolerance`` times the diagonal.
     """
     smallest = tolerance * M.diagonal(dim1=-2, dim2=-1)
     info = torch.empty(M.shape[:-2], dtype=torch.int32, device=M.device)
@@ -201,7 +194,7 @@ def factor(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
     torch.linalg.cholesky_ex(turned, out=(turned, info))
     pivots = M.diagonal(dim1=-2, dim2=-1)
     definite = (info == 0) & (pivots**2 > smallest).all(dim=-1)
-    # Of a matrix that is not, something is inverted that nobody uses.
+    # The inverse of a matrix that is not definite is computed, and not used.
     pivots.masked_fill_(~(pivots > 0.0), 1.0)
     return 2.0 * torch.log(pivots).sum(dim=-1, dtype=torch.float64), definite
 
@@ -210,12 +203,7 @@ def invert(M: Tensor, spare: Tensor) -> None:
     """Turn what :func:`factor` left into the inverse, in its place.
 
     On a GPU by a product of triangular inverses: ``cholesky_inverse`` would wait there
-    to see whether it failed.
-
-    Parameters
-    ----------
-    M, spare : contiguous (B, N, N)
-        What is in ``spare`` is lost.
+    to see whether it failed.  ``spare`` has the shape of ``M`` and is overwritten.
     """
     if M.numel() == 0:
         return

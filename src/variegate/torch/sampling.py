@@ -48,20 +48,10 @@ _BLOCK_ENTRIES_ELSEWHERE = 2**20
 def draw(
     mixture: Mixture, n_samples: int, k: int | None, generator: Generator | None
 ) -> Tensor:
-    """Draw ``n_samples`` subsets of every set.
+    """Draw ``n_samples`` subsets of every set: (B, n_samples, largest size).
 
-    Parameters
-    ----------
-    mixture : Mixture
-    n_samples : int
-    k : int, optional
-        Draw exactly ``k`` items; no set may have a smaller rank.
-    generator : torch.Generator, optional
-
-    Returns
-    -------
-    tensor of shape (B, n_samples, largest size)
-        Item numbers, ascending, -1 after the last.
+    Item numbers are ascending, -1 after the last.  With ``k``, no set may have a
+    smaller rank.
     """
     n_sets, n_vectors, n_items = mixture.vectors.shape
     device = mixture.kept.device
@@ -115,18 +105,7 @@ def _joined(parts: list[Tensor], dim: int) -> Tensor:
 
 
 def draw_in_turn(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
-    """Draw ``n_samples`` subsets of every process with marginal kernel ``K``.
-
-    Parameters
-    ----------
-    K : tensor of shape (B, N, N)
-    n_samples : int
-    generator : torch.Generator, optional
-
-    Returns
-    -------
-    boolean tensor of shape (B, n_samples, N)
-    """
+    """Draw subsets (B, n_samples, N), boolean, by marginal kernels ``K`` (B, N, N)."""
     entries = _COINS.get(K.device.type, _COINS_ELSEWHERE)
     at_once = max(1, entries // max(n_samples * K.shape[1] ** 2, 1))
     parts = [_eliminate(part, n_samples, generator) for part in K.split(at_once)]
@@ -186,20 +165,10 @@ def block_size(n_items: int, k: int, device: torch.device) -> int:
 def sample_elementary(
     vectors: Tensor, kept: Tensor, generator: Generator | None
 ) -> Tensor:
-    """Draw one subset for every choice of eigenvectors.
+    """Draw one subset for every choice ``kept`` (B, n, M) of eigenvectors.
 
-    Parameters
-    ----------
-    vectors : tensor of shape (B, M, N)
-        Orthonormal vectors in rows, of double precision.
-    kept : boolean tensor of shape (B, n, M)
-        The vectors that span each of ``n`` samples of each of ``B`` sets.
-    generator : torch.Generator, optional
-
-    Returns
-    -------
-    tensor of shape (B, n, k)
-        Item numbers, ascending, -1 after the last; ``k`` is the largest size.
+    ``vectors`` (B, M, N) are orthonormal rows of double precision.  The result (B, n,
+    largest size) has item numbers, ascending, -1 after the last.
     """
     n_sets, n_samples, _ = kept.shape
     n_items = vectors.shape[2]
