@@ -13,8 +13,8 @@ import variegate as vg
 import variegate.torch as vt
 from laws import KERNELS, P_VALUE, SIZE, exact_probabilities, factor, p_value
 from variegate.torch import sampling
+from variegate.torch.eigenvectors import mixture_of, roots_of
 from variegate.torch.greedy import DenseResiduals, FactoredResiduals
-from variegate.torch.mixture import mixture_of, roots_of
 
 torch.set_num_threads(1)
 

@@ -1,8 +1,8 @@
 """Examples in batches on a device: ground sets side by side, with wanted subsets.
 
 The objective of :class:`variegate.LargeMarginDPP` on a device and the training of
-:class:`variegate.torch.NeuralDPP` both stand on :class:`Batch`: they make log-qualities
-and kernels of its items, each in its own way, and the batch has their losses.
+:class:`variegate.torch.NeuralDPP` both stand on :class:`ExampleBatch`: they make
+log-qualities and kernels of its items, each in its own way, and the batch has the losses.
 
 Only the arrays are gathered ground set by ground set: a million small ones are put
 together in seconds.
@@ -26,7 +26,13 @@ from variegate.streaming import Example
 from variegate.torch import autograd
 from variegate.torch.targets import LossSettings, Targets
 
-__all__ = ["Batch", "BatchKernel", "batches_by_size", "shuffled_batches", "size_groups"]
+__all__ = [
+    "BatchKernel",
+    "ExampleBatch",
+    "batches_by_size",
+    "shuffled_batches",
+    "size_groups",
+]
 
 #: Entries of the similarities of a batch.  On a GPU enough to keep it busy, with half a
 #: gigabyte a matrix that is held meanwhile; on a CPU a batch stays in cache.
@@ -52,7 +58,7 @@ class BatchKernel(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class ExampleBatch:
     """Examples on a device, each padded to ``N`` items."""
 
     examples: Sequence[Example]
@@ -61,7 +67,9 @@ class Batch:
     targets: Targets  # the wanted subsets, with the mask of the items
 
     @classmethod
-    def of(cls, examples: Sequence[Example], device: str | torch.device) -> Batch:
+    def of(
+        cls, examples: Sequence[Example], device: str | torch.device
+    ) -> ExampleBatch:
         """Put examples together."""
         device = torch.device(device)
         sizes = np.array([len(example.ground_set) for example in examples])

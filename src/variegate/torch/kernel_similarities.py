@@ -35,7 +35,7 @@ from variegate.learning.factors import Factors, is_low_rank, low_rank_factors
 from variegate.learning.objective import impossible_item
 from variegate.streaming import Example
 from variegate.torch import similarity_functions as similarities
-from variegate.torch.batches import Batch, BatchKernel
+from variegate.torch.batches import BatchKernel, ExampleBatch
 
 __all__ = ["KernelOf", "check_kernel", "kernel_of", "low_rank_of", "weighted_sum"]
 
@@ -87,7 +87,7 @@ def low_rank_of(kernel: Kernel, example: Example) -> Factors | int | None:
 
 def kernel_of(
     kernel: Kernel,
-    batch: Batch,
+    batch: ExampleBatch,
     low_rank: Sequence[Factors] | int | None,
     jitter: float,
 ) -> KernelOf:
@@ -97,7 +97,7 @@ def kernel_of(
     ----------
     kernel : Kernel
         One that ``check_kernel`` accepts.
-    batch : Batch
+    batch : ExampleBatch
     low_rank : result of ``low_rank_of``
         Factors of each ground set, all with the same columns.
     jitter : float
@@ -111,7 +111,7 @@ def kernel_of(
     return _factored(batch, low_rank, jitter, learned=kernel.domain.size > 0)
 
 
-def _similarity(kernel: Kernel, batch: Batch) -> SimilarityOf:
+def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
     """Prepare the similarity of a batch, for the parameters of its kernel."""
     if isinstance(kernel, FixedKernel):
         return _fixed(kernel, batch)
@@ -154,7 +154,7 @@ def weighted_sum(weights: Tensor, rows: Tensor) -> Tensor:
     return total
 
 
-def _fixed(kernel: FixedKernel, batch: Batch) -> SimilarityOf:
+def _fixed(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
     S = _fixed_matrix(kernel, batch)
     _check_finite(S[None], batch)
     own = S.diagonal(dim1=1, dim2=2)
@@ -166,7 +166,7 @@ def _fixed(kernel: FixedKernel, batch: Batch) -> SimilarityOf:
 
 
 def _weighted(
-    matrices: Iterator[Tensor], n_matrices: int, batch: Batch
+    matrices: Iterator[Tensor], n_matrices: int, batch: ExampleBatch
 ) -> SimilarityOf:
     """Return the sum of fixed similarities with learned weights."""
     n_sets, n_items = batch.shape
@@ -180,7 +180,7 @@ def _weighted(
     return lambda weights: weighted_sum(weights, rows).view(S.shape[1:])
 
 
-def _check_finite(S: Tensor, batch: Batch) -> None:
+def _check_finite(S: Tensor, batch: ExampleBatch) -> None:
     """Refuse similarities (K, B, N, N) with NaN or infinite entries."""
     for matrix in S:
         fine = matrix.isfinite().flatten(1).all(dim=1)
@@ -193,7 +193,7 @@ def _check_finite(S: Tensor, batch: Batch) -> None:
             )
 
 
-def _base_matrices(kernel: WeightedSum, batch: Batch) -> Iterator[Tensor]:
+def _base_matrices(kernel: WeightedSum, batch: ExampleBatch) -> Iterator[Tensor]:
     """Yield the similarities that a kernel sums, in the order of their weights."""
     if type(kernel) is MultipleKernel and kernel.approximation is None:
         features = [_plain(batch, block) for block in kernel._settled()]
@@ -216,7 +216,7 @@ def _ladders(kernel: MultipleKernel, features: list[Tensor | None]) -> Iterator[
         yield similarities.linear(items)
 
 
-def _fixed_matrix(kernel: FixedKernel, batch: Batch) -> Tensor:
+def _fixed_matrix(kernel: FixedKernel, batch: ExampleBatch) -> Tensor:
     """Return a fixed similarity, made on the device if it is one of the library's."""
     is_exact = type(kernel) is Gaussian and kernel.approximation is None
     items = None
@@ -233,7 +233,7 @@ def _fixed_matrix(kernel: FixedKernel, batch: Batch) -> Tensor:
     return batch.matrices(prepared)
 
 
-def _plain(batch: Batch, block: str | None) -> Tensor | None:
+def _plain(batch: ExampleBatch, block: str | None) -> Tensor | None:
     """Return features (B, N, p) if they are dense and equally wide."""
     given = batch.block(block)
     is_plain = all(isinstance(features, np.ndarray) for features in given)
@@ -248,7 +248,7 @@ def _plain(batch: Batch, block: str | None) -> Tensor | None:
 class _LearnedKinds:
     """The features of items, and the parameters at the start."""
 
-    def __init__(self, kernel: Kinds, batch: Batch) -> None:
+    def __init__(self, kernel: Kinds, batch: ExampleBatch) -> None:
         start = kernel.weights(np.zeros(kernel.domain.size))
         self.kernel = kernel
         self.weight, self.bias = (_sent(part, batch) for part in start)
@@ -292,14 +292,14 @@ class _LearnedKinds:
         return kernel
 
 
-def _metric(kernel: Metric, batch: Batch) -> SimilarityOf:
+def _metric(kernel: Metric, batch: ExampleBatch) -> SimilarityOf:
     start = _sent(kernel._settled(), batch)
     items = _checked(batch, kernel.block, start.shape[1])
     items = items - items.mean(dim=1, keepdim=True)  # distances keep their digits
     return lambda added: similarities.metric(items, start + added.view_as(start))
 
 
-def _checked(batch: Batch, block: str | None, n_features: int) -> Tensor:
+def _checked(batch: ExampleBatch, block: str | None, n_features: int) -> Tensor:
     """Return features that are those the kernel was fitted with."""
     given = batch.block(block)
     for example, features in zip(batch.examples, given, strict=True):
@@ -309,12 +309,12 @@ def _checked(batch: Batch, block: str | None, n_features: int) -> Tensor:
     return batch.features(given)
 
 
-def _sent(array: FloatArray, batch: Batch) -> Tensor:
+def _sent(array: FloatArray, batch: ExampleBatch) -> Tensor:
     return torch.from_numpy(np.array(array)).to(batch.device)
 
 
 def _factored(
-    batch: Batch, factors: Sequence[Factors], jitter: float, *, learned: bool
+    batch: ExampleBatch, factors: Sequence[Factors], jitter: float, *, learned: bool
 ) -> KernelOf:
     """Return sums of fixed factors, with learned weights perhaps."""
     columns = batch.features([each.columns for each in factors])
@@ -339,7 +339,7 @@ def _factored(
 # Mixtures -------------------------------------------------------------------------
 
 
-def _mixture(kernel: Mixture, batch: Batch) -> SimilarityOf:
+def _mixture(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
     parts = kernel._parts()
     fixed = [parts[place] for place in kernel._fixed()]
     places = torch.from_numpy(kernel._fixed()).to(batch.device)

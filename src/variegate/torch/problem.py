@@ -32,7 +32,7 @@ from variegate.learning.parameters import InfeasibleError, ParameterSpace
 from variegate.learning.penalty import penalized
 from variegate.linalg.limits import FEWEST_FACTORED, MAX_MATRIX
 from variegate.streaming import Example
-from variegate.torch.batches import Batch, size_groups
+from variegate.torch.batches import ExampleBatch, size_groups
 from variegate.torch.dense import NOT_DEFINITE, ZERO_PROBABILITY
 from variegate.torch.kernel_similarities import (
     KernelOf,
@@ -67,7 +67,9 @@ class Point(NamedTuple):
 class Stack:
     """Ground sets that are evaluated together, quality features less a center (d,)."""
 
-    def __init__(self, batch: Batch, kernel: KernelOf, center: FloatArray) -> None:
+    def __init__(
+        self, batch: ExampleBatch, kernel: KernelOf, center: FloatArray
+    ) -> None:
         self.batch = batch
         self.kernel = kernel
         rows = np.concatenate([each.ground_set.quality for each in batch.examples])
@@ -141,7 +143,7 @@ class DeviceProblem:
     def _stack(
         self, examples: list[Example], low_rank: Sequence[Factors] | int | None
     ) -> Stack:
-        batch = Batch.of(examples, self.device)
+        batch = ExampleBatch.of(examples, self.device)
         kernel = kernel_of(self.kernel, batch, low_rank, self.jitter)
         return Stack(batch, kernel, self.center)
 

@@ -16,11 +16,11 @@ from torch import Tensor
 
 from variegate._typing import IntArray
 
-__all__ = ["Group", "Layout"]
+__all__ = ["Layout", "SizeGroup"]
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class SizeGroup:
     """Sets of like sizes."""
 
     positions: Tensor  # (b,): their places among all sets
@@ -54,13 +54,13 @@ class Layout:
     """Groups of sets that lie one after the other."""
 
     sizes: IntArray  # (B,)
-    groups: list[Group]
+    groups: list[SizeGroup]
     order: IntArray  # (B,): the set at each place, groups one after the other
     device: torch.device
 
     @classmethod
     def of(cls, offsets: Sequence[int] | Tensor, device: torch.device) -> Layout:
-        """Group the sets between ``offsets`` (B + 1)."""
+        """SizeGroup the sets between ``offsets`` (B + 1)."""
         ends = _checked(offsets)
         sizes = np.diff(ends)
         pair_ends = np.concatenate([[0], np.cumsum(sizes**2)])
@@ -76,7 +76,7 @@ class Layout:
 
     def _group(
         self, positions: IntArray, starts: IntArray, pair_starts: IntArray
-    ) -> Group:
+    ) -> SizeGroup:
         sizes = self.sizes[positions]
         width = int(sizes.max())
         place, start, pair_start, size = map(
@@ -85,7 +85,7 @@ class Layout:
         mask = None
         if (sizes < width).any():
             mask = torch.arange(width, device=self.device) < size[:, None]
-        return Group(place, width, start, pair_start, size, mask)
+        return SizeGroup(place, width, start, pair_start, size, mask)
 
     @property
     def n_sets(self) -> int:

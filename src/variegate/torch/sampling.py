@@ -23,7 +23,11 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from variegate.torch.mixture import Mixture, choose_eigenvectors, keep_probabilities
+from variegate.torch.eigenvectors import (
+    ElementaryMixture,
+    choose_eigenvectors,
+    keep_probabilities,
+)
 
 __all__ = ["draw", "draw_in_turn", "sample_elementary"]
 
@@ -46,7 +50,10 @@ _BLOCK_ENTRIES_ELSEWHERE = 2**20
 
 
 def draw(
-    mixture: Mixture, n_samples: int, k: int | None, generator: Generator | None
+    mixture: ElementaryMixture,
+    n_samples: int,
+    k: int | None,
+    generator: Generator | None,
 ) -> Tensor:
     """Draw ``n_samples`` subsets of every set: (B, n_samples, largest size).
 

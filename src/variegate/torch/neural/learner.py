@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -30,12 +30,12 @@ from variegate.torch.neural.networks import (
     Items,
     make_network,
 )
-from variegate.torch.neural.training import Epoch, Plan, Training, reproducible
+from variegate.torch.neural.training import Epoch, Training, TrainingPlan, reproducible
 
 if TYPE_CHECKING:
     from variegate.torch.neural.estimator import NeuralDPP
 
-__all__ = ["Learned", "Learner", "as_device", "check_settings"]
+__all__ = ["Learner", "as_device", "check_settings"]
 
 _COUNTS = ("n_hidden", "n_embedding", "n_kinds", "batch_size", "max_epochs", "patience")
 
@@ -46,29 +46,23 @@ _LARGEST_HELD_OUT = 10_000
 _NOT_OF_RUN = (*ROLES, "callback", "decoder", "device", "random_state", "verbose")
 
 
-class Learned(NamedTuple):
-    """A trained network, how it went, and how it ended."""
-
-    network: DPPNetwork
-    history: list[Epoch]
-    result: SolverResult
-
-
 class Learner:
     """The learning of a neural model, by its parameters."""
 
     def __init__(self, model: NeuralDPP) -> None:
         self.model = model
         self.device = as_device(model.device)
-        self.plan = Plan(*(getattr(model, one.name) for one in fields(Plan)))
+        self.plan = TrainingPlan(
+            *(getattr(model, one.name) for one in fields(TrainingPlan))
+        )
 
     def learn(
         self,
         examples: Sequence[Example],
         validation: Any = None,
         checkpoint: str | Path | None = None,
-    ) -> Learned:
-        """Learn from examples, judged by others."""
+    ) -> tuple[DPPNetwork, list[Epoch], SolverResult]:
+        """Return a trained network, its history, and how learning ended."""
         features = Features.of(examples[0].ground_set)
         for example in examples:
             with naming(example.position):
@@ -97,7 +91,7 @@ class Learner:
             n_iterations=training.place.epoch,
             n_evaluations=training.place.n_steps,
         )
-        return Learned(network, training.history, result)
+        return network, training.history, result
 
     def _seed(self) -> int:
         if self.model.random_state is None:

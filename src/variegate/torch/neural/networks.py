@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.streaming import Example
-from variegate.torch.batches import Batch
+from variegate.torch.batches import ExampleBatch
 from variegate.torch.similarities import KindsSimilarity
 
 __all__ = [
@@ -228,7 +228,7 @@ class NetworkInput(NamedTuple):
 
     quality: Tensor
     similarity: Tensor
-    batch: Batch
+    batch: ExampleBatch
 
 
 @dataclass(eq=False)
@@ -268,7 +268,7 @@ class Items:
         return NetworkInput(
             self.quality.index_select(0, taken),
             self.similarity.index_select(0, taken),
-            Batch.of([self.examples[number] for number in numbers], device),
+            ExampleBatch.of([self.examples[number] for number in numbers], device),
         )
 
 

@@ -23,15 +23,15 @@ from variegate.solvers import Stop
 from variegate.solvers.checkpoint import CheckpointError
 from variegate.solvers.result import Verdict, stopped_by_callback, wants_to_stop
 from variegate.torch.batches import (
-    Batch,
     BatchKernel,
+    ExampleBatch,
     batches_by_size,
     shuffled_batches,
 )
 from variegate.torch.neural.checkpoint import Checkpoint, Kept
 from variegate.torch.neural.networks import DPPNetwork, Items, NetworkInput
 
-__all__ = ["Epoch", "Plan", "Training", "reproducible"]
+__all__ = ["Epoch", "Training", "TrainingPlan", "reproducible"]
 
 
 class Epoch(NamedTuple):
@@ -59,7 +59,7 @@ class Epoch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """The settings of the estimator that training needs."""
 
     lam: float
@@ -72,7 +72,7 @@ class Plan:
 
 
 @dataclass
-class _Place:
+class _Progress:
     """The progress of a run: passes, batches of this one, groups, and their losses."""
 
     epoch: int = 0
@@ -94,10 +94,10 @@ class Training:
     network: DPPNetwork
     data: Items
     held_out: Items | None
-    plan: Plan
+    plan: TrainingPlan
     seed: int
     checkpoint: Checkpoint | None = None
-    place: _Place = field(default_factory=_Place)
+    place: _Progress = field(default_factory=_Progress)
     history: list[Epoch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -198,12 +198,12 @@ class Training:
             self._read_losses()
         self.optimizer.step()
 
-    def _process(self, given: NetworkInput) -> tuple[Batch, BatchKernel, Tensor]:
+    def _process(self, given: NetworkInput) -> tuple[ExampleBatch, BatchKernel, Tensor]:
         """Return a batch, its kernels and its log-qualities."""
         u, S = self.network(given)
         return given.batch, BatchKernel(S, self.plan.jitter), u
 
-    def _losses(self, batch: Batch, kernel: BatchKernel, u: Tensor) -> Tensor:
+    def _losses(self, batch: ExampleBatch, kernel: BatchKernel, u: Tensor) -> Tensor:
         """Return the loss (B,) of every group."""
         return batch.losses(kernel, u, self.plan.lam)[0]
 
@@ -264,7 +264,7 @@ class Training:
             self.network.load_state_dict(kept.part("network"))
             _load_optimizer(self.optimizer, kept.part("optimizer"))
             self.best = kept.part("best")
-            self.place = _Place(**kept.state["place"])
+            self.place = _Progress(**kept.state["place"])
             self.history = [Epoch(*one) for one in kept.state["history"]]
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise CheckpointError(
@@ -297,7 +297,7 @@ def reproducible(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-def _optimizer(network: DPPNetwork, plan: Plan) -> torch.optim.Optimizer:
+def _optimizer(network: DPPNetwork, plan: TrainingPlan) -> torch.optim.Optimizer:
     """Return AdamW; weights that are not matrices (offsets, scales) do not decay."""
     learned = [p for p in network.parameters() if p.requires_grad]
     return torch.optim.AdamW(

@@ -27,7 +27,7 @@ from torch import Generator, Tensor
 from variegate.torch.greedy import DenseResiduals, FactoredResiduals, choose
 
 __all__ = [
-    "Mixture",
+    "ElementaryMixture",
     "Roots",
     "choose_eigenvectors",
     "keep_probabilities",
@@ -53,7 +53,7 @@ class Roots(NamedTuple):
     rank: Tensor  # (B,): the most items with a positive probability
 
 
-class Mixture(NamedTuple):
+class ElementaryMixture(NamedTuple):
     """The probabilities of eigenvectors to be kept, and the eigenvectors."""
 
     kept: Tensor  # (B, M): eigenvalues of ``K`` between 0 and 1, ascending
@@ -89,7 +89,7 @@ def roots_of(
     return Roots(torch.linalg.solve_triangular(T, C, upper=False), rank)
 
 
-def mixture_of(Q: Tensor) -> Mixture:
+def mixture_of(Q: Tensor) -> ElementaryMixture:
     """Return the mixtures that the processes with ``K = QᵀQ`` are."""
     kept, W = torch.linalg.eigh(torch.bmm(Q, Q.mT))
     kept = kept.clamp(0.0, 1.0)
@@ -99,7 +99,7 @@ def mixture_of(Q: Tensor) -> Mixture:
     most = int((kept > 0.0).sum(dim=1).max()) if len(kept) else 0
     kept, W = kept[:, kept.shape[1] - most :], W[:, :, kept.shape[1] - most :]
     scale = torch.where(kept > 0.0, kept.rsqrt(), 0.0)
-    return Mixture(kept, torch.bmm(W.mT * scale[:, :, None], Q))
+    return ElementaryMixture(kept, torch.bmm(W.mT * scale[:, :, None], Q))
 
 
 def _log_multiple(gains: Tensor, k: int) -> Tensor:
