@@ -30,6 +30,6 @@ USUAL = ("sampling", "decoding", "text", "learning")
 def load_benchmark(name: str) -> Callable[[bool], list[Row]]:
     """Return the function that measures; its competitors are imported only now."""
     if name == "torch":
-        import_module("variegate.tensors")  # says in words that PyTorch is missing
+        import_module("variegate.torch")  # raises with a remedy without PyTorch
     module = import_module(f"benchmarks.{BENCHMARKS[name]}")
     return module.measure  # type: ignore[no-any-return]

@@ -30,12 +30,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
 from variegate.estimator import AllAlikeWarning
-from variegate.learning.device.point import Point
-from variegate.learning.device.problem import DeviceProblem
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.streaming import Example
-from variegate.tensors.dense import loss_terms
+from variegate.torch.kernel_similarities import weighted_sum
+from variegate.torch.problem import DeviceProblem, Point
 
 N_ITEMS, N_QUALITY, N_SIMILARITY = 10, 8, 16
 #: Two items are about this far from each other.
@@ -97,7 +96,7 @@ def evaluations(ground_sets, subsets, share, device, jobs):
     there = DeviceProblem(examples, kernel, loss, device=device)
     prepared = time.perf_counter() - start
     on_device = seconds(lambda: there.value_and_gradient(point), 10)
-    n_packed = len(examples) * N_ITEMS * (N_ITEMS + 1) // 2
+    held_gb = 8e-9 * len(examples) * N_ITEMS**2 * kernel.n_weights
     return {
         "n_sets": len(examples),
         "n_sets_cpu": len(some),
@@ -106,9 +105,9 @@ def evaluations(ground_sets, subsets, share, device, jobs):
         "ratio": on_cpu / on_device,
         "device_prepare_s": prepared,
         "cpu_prepare_s": prepared_here * len(examples) / len(some),
-        "held_gb": 8e-9 * n_packed * kernel.n_weights,
+        "held_gb": held_gb,
         # Both passes over the similarities, if nothing else were done.
-        "passes_gb_per_s": 2 * 8e-9 * n_packed * kernel.n_weights / on_device,
+        "passes_gb_per_s": 2 * held_gb / on_device,
         "parts_s": parts(there, point),
         **memory(device),
     }
@@ -116,8 +115,8 @@ def evaluations(ground_sets, subsets, share, device, jobs):
 
 def parts(problem, point):
     """Measure what an evaluation is made of, in seconds."""
-    at = Point.of(point, problem.space, problem.device)
-    found = dict.fromkeys(("qualities", "similarity", "loss", "pulling back"), 0.0)
+    at = Point.of(point, problem.space, problem.device, learned=True)
+    found = dict.fromkeys(("qualities", "similarity", "loss", "gradient"), 0.0)
     for stack in problem._stacks:
         for name, work in pieces(stack, at).items():
             found[name] += seconds(partial(waited_for, work, problem.device), 5)
@@ -125,19 +124,18 @@ def parts(problem, point):
 
 
 def pieces(stack, at):
-    """Return the work of an evaluation, piece by piece."""
-    batch, mask = stack.batch, stack.mask
-    u = at.log_quality(batch)
-    S, pull_back = stack.similarity(at.kernel)
-    loss = partial(
-        loss_terms, S, u, batch.targets, mask, 1.0, True, gradient=True, jitter=1e-6
-    )
-    G = loss().similarity_gradient
+    """Return the work of an evaluation: three pieces, and all of it with gradient."""
+    kernel, u = stack.kernel(at.kernel, at.kernel_here), stack.log_quality(at)
+    loss = LargeMarginLoss(1.0)
+
+    def gradient():
+        stack.losses(loss, at)[0].sum().backward()
+
     return {
-        "qualities": lambda: batch.quality.products(at.log_quality(batch).view(-1)),
-        "similarity": partial(stack.similarity, at.kernel),
-        "loss": loss,
-        "pulling back": partial(pull_back, G),
+        "qualities": partial(weighted_sum, at.theta, stack.quality),
+        "similarity": partial(stack.kernel, at.kernel, at.kernel_here),
+        "loss": partial(stack.batch.losses, kernel, u, 1.0),
+        "gradient": gradient,
     }
 
 

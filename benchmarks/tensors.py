@@ -8,8 +8,7 @@ by features.  A tenth of the items are wanted, three at least.  Yardsticks:
   an inverse cost by themselves;
 * the same loss written with ``solve`` and ``slogdet`` and differentiated by autograd;
 * the same with a Cholesky factor and triangular solves;
-* our closed form by calls of PyTorch, where a fused kernel or a compiled loop has
-  taken its place;
+* our closed form by calls of PyTorch, where a fused kernel has taken its place;
 * for features, the product ``FᵀF`` by itself.
 
 Competitors take turns, and each must return our gradient to 1e-6 before its time
@@ -30,9 +29,9 @@ from torch import Tensor
 
 import variegate.torch as vt
 from benchmarks.timing import Effort, Row, compared, take_turns
-from variegate.tensors import fused, small_sets
-from variegate.tensors.dense import plain_loss_terms
-from variegate.tensors.targets import Targets
+from variegate.torch import fused
+from variegate.torch.dense import plain_loss_terms
+from variegate.torch.targets import LossSettings, Targets
 
 __all__ = ["feature_rows", "loss_rows", "measure"]
 
@@ -83,7 +82,7 @@ def _loss_rows(device: str, n_sets: int, n_items: int, effort: Effort) -> list[R
         "autograd, solve": partial(_by_solve, L, wanted),
         "autograd, Cholesky": partial(_by_cholesky, L, wanted),
     }
-    if fused.is_for(L) or small_sets.is_available(L):
+    if fused.is_for(L):
         competitors["closed form, no kernel"] = partial(_closed, L, wanted)
     ours: Evaluation = partial(_ours, L, wanted)
     gradient = ours()
@@ -185,7 +184,8 @@ def _gram(F: Tensor) -> Tensor:
 
 def _closed(L: Tensor, wanted: Tensor) -> Tensor:
     targets = Targets(wanted, L.shape[-1])
-    return plain_loss_terms(L, None, targets, None, 1.0, True, gradient=True)[1]
+    settings = LossSettings(1.0, True)
+    return plain_loss_terms(L, None, targets, settings, gradient=True)[1]
 
 
 def _floor(L: Tensor) -> Tensor:

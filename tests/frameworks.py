@@ -13,11 +13,7 @@ FRAMEWORKS = {
 
 
 #: Rooms in which every module needs PyTorch.
-PYTORCH = (
-    "variegate.tensors",
-    "variegate.torch",
-    "variegate.learning.device.",
-)
+PYTORCH = ("variegate.torch",)
 
 
 #: Rooms in which every module needs Starlette and uvicorn.

@@ -208,7 +208,6 @@ _version _typing
 _validation _random _files _processes schema subsets
 compiled report
 linalg
-tensors
 ground_set selection metrics
 decoding sampling
 ensemble

@@ -10,7 +10,6 @@ import pytest
     "use",
     [
         "import variegate.torch",
-        pytest.param("import variegate.tensors", marks=pytest.mark.slow),
         "from benchmarks import load_benchmark; load_benchmark('torch')",
     ],
 )

@@ -10,13 +10,12 @@ from torch_cases import nothing_waits
 import variegate as vg
 from instances import KERNELS, ScaledLinear
 from variegate.ground_set import GroundSetError
-from variegate.learning.device.point import Point
-from variegate.learning.device.problem import DeviceProblem
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
 from variegate.streaming import ListedExamples
-from variegate.tensors.packed import LongRows, PackedSimilarities
+from variegate.torch.kernel_similarities import weighted_sum
+from variegate.torch.problem import DeviceProblem, Point
 
 CASES = [case for case in KERNELS if case.name != "user"]
 LOW_RANK = {
@@ -141,7 +140,7 @@ def test_what_is_too_much_at_once_is_taken_in_parts(name, device, monkeypatch):
     sizes = [6, 5, 8, 7, 6, 160, 161, 175, 160]
     examples = examples_of(sizes, eight)
     entries = {"cpu": 130, "cuda": 130}
-    monkeypatch.setattr("variegate.learning.device.batch._ENTRIES", entries)
+    monkeypatch.setattr("variegate.torch.batches._ENTRIES", entries)
     here, there = both(examples, LOW_RANK[name], device)
     assert len(there._stacks) > 4
     seen = [e.position for stack in there._stacks for e in stack.batch.examples]
@@ -180,10 +179,10 @@ def test_evaluations_do_not_wait_for_the_device(device):
         _, there = both(examples_of([7, 7, 8, 300], eight), kernel, device)
         point = a_point(there)
         there.value_and_gradient(point)  # what is computed once
-        at = Point.of(point, there.space, device)
+        at = Point.of(point, there.space, device, learned=True)
         with nothing_waits(device):
             for stack in there._stacks:
-                stack.evaluate(there.loss, at, at.log_quality(stack.batch))
+                stack.losses(there.loss, at)[0].sum().backward()
 
 
 # What is wrong with ground sets ---------------------------------------------------
@@ -286,7 +285,7 @@ def test_a_device_with_too_little_memory_is_said(device, monkeypatch):
     def too_much(*args, **kwargs):
         raise torch.OutOfMemoryError("tried to allocate 100 GiB")
 
-    monkeypatch.setattr("variegate.learning.device.problem.loss_terms", too_much)
+    monkeypatch.setattr("variegate.torch.autograd.loss_terms", too_much)
     _, there = both(examples_of([5], eight), vg.Linear(), device)
     with pytest.raises(MemoryError, match=f"memory of '{device}' is not enough.*batch"):
         there.value_and_gradient(a_point(there))
@@ -313,33 +312,20 @@ def test_kernels_of_the_users_own_without_parameters(kernel, device):
     check_alike(here, there, a_point(here))
 
 
-# Long rows and triangles ----------------------------------------------------------
+# Long rows ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [1, 100, 40_000, 50_001])
-def test_products_with_long_rows(length, device):
+def test_sums_of_long_rows(length, device):
     rng = np.random.default_rng(0)
     rows, values = rng.standard_normal((3, length)), rng.standard_normal(length)
-    weights = rng.standard_normal(3)
-    made = LongRows(torch.from_numpy(rows).to(device))
-    found = made.products(torch.from_numpy(values).to(device)).cpu()
-    np.testing.assert_allclose(found, rows @ values, rtol=1e-12, atol=1e-10)
-    found = made.combined(torch.from_numpy(weights).to(device)).cpu()
-    np.testing.assert_allclose(found, weights @ rows, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("n_items", [1, 2, 7])
-def test_packed_similarities(n_items, device):
-    rng = np.random.default_rng(0)
-    matrices = rng.standard_normal((3, 4, n_items, n_items))
-    matrices = matrices + matrices.swapaxes(2, 3)
-    G = rng.standard_normal((4, n_items, n_items))
-    G = G + G.swapaxes(1, 2)
-    weights = rng.standard_normal(3)
-    packed = PackedSimilarities((torch.from_numpy(m).to(device) for m in matrices), 3)
-    mixture = packed.mixture(torch.from_numpy(weights).to(device)).cpu()
-    expected = np.tensordot(weights, matrices, axes=1)
-    np.testing.assert_allclose(mixture, expected, rtol=1e-13, atol=1e-13)
-    found = packed.inner_products(torch.from_numpy(G).to(device)).cpu()
-    expected = np.einsum("kbij,bij->k", matrices, G)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    weights = torch.tensor(
+        rng.standard_normal(3), dtype=torch.float64, device=device, requires_grad=True
+    )
+    total = weighted_sum(weights, torch.from_numpy(rows).to(device))
+    expected = weights.detach().cpu().numpy() @ rows
+    np.testing.assert_allclose(total.detach().cpu(), expected, rtol=1e-12, atol=1e-13)
+    total.backward(torch.from_numpy(values).to(device))
+    np.testing.assert_allclose(
+        weights.grad.cpu(), rows @ values, rtol=1e-12, atol=1e-10
+    )

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from variegate.tensors.factorisation import _invert_by_product, factor
+from variegate.torch.resolvent import _invert_by_product, factor
 
 
 @pytest.mark.parametrize("n_items", [1, 5, 64, 65, 100, 129, 300, 520])

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 import variegate as vg
 import variegate.torch as vt
-from variegate.tensors.greedy import Room, choose
-from variegate.tensors.residuals import DenseResiduals, FactoredResiduals
+from variegate.torch.greedy import DenseResiduals, FactoredResiduals, Room, choose
 
 torch.set_num_threads(1)
 

@@ -18,16 +18,6 @@ from torch_cases import (
 
 import variegate as vg
 import variegate.torch as vt
-from variegate.tensors import small_sets
-
-
-@pytest.fixture(autouse=True, scope="module", params=["small", "any"])
-def path(request):
-    """The path that small sets take, and the one that is there for all."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "any":
-            patch.setattr(small_sets, "is_available", lambda X: False)
-        yield
 
 
 def evaluate(device, kernel, targets, log_quality=None, **options):

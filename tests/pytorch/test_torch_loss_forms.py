@@ -14,15 +14,16 @@ from torch_cases import (
 )
 
 import variegate.torch as vt
-from variegate.tensors import dual_resolvent, factorisation
+from variegate.torch import low_rank as features_module
+from variegate.torch import resolvent
 
 
 @pytest.mark.parametrize("entries", [2**18, 60])
 @pytest.mark.parametrize("jitter", [0.0, 0.02])
 @pytest.mark.parametrize("lam", [0.0, 1.3])
 def test_features_are_as_their_matrix(device, monkeypatch, lam, jitter, entries):
-    monkeypatch.setattr(dual_resolvent, "_ENTRIES_CPU", entries)
-    monkeypatch.setattr(dual_resolvent, "_ENTRIES_GPU", entries)
+    monkeypatch.setattr(features_module, "_ENTRIES_CPU", entries)
+    monkeypatch.setattr(features_module, "_ENTRIES_GPU", entries)
     rng = np.random.default_rng(0)
     features, u = rng.normal(size=(8, 30, 5)), 2.0 * rng.normal(size=(8, 30))
     mask = rng.random((8, 30)) < 0.8
@@ -59,38 +60,24 @@ def test_features_alone_are_a_kernel(device):
 
 
 def test_sums_side_by_side(device, monkeypatch):
-    monkeypatch.setattr(dual_resolvent, "_SUMMED_ROWS", 8)
+    monkeypatch.setattr(features_module, "_SUMMED_ROWS", 8)
     rng = np.random.default_rng(2)
     left, right = torch.tensor(rng.normal(size=(2, 1, 37, 3)), device=device)
-    found = dual_resolvent._summed_products(left[0], right[0])
+    found = features_module._summed_products(left[0], right[0])
     torch.testing.assert_close(found, left[0].mT @ right[0])
 
 
 @pytest.mark.parametrize("n_items", [6, 19, 600])
-def test_inverse_by_a_product(device, monkeypatch, n_items):
-    monkeypatch.setattr(factorisation, "_LARGE", 17)
+def test_inverse_by_a_product(device, n_items):
     rng = np.random.default_rng(3)
     M = random_kernels(rng, 9, n_items) + np.eye(n_items)
     M = torch.tensor(M if n_items < 500 else M[:1].repeat(9, axis=0), device=device)
     expected, log_det = torch.linalg.inv(M), torch.logdet(M)
-    found, definite = factorisation.factor(M, 0.0)
-    factorisation._invert_by_product(M, torch.empty_like(M))
+    found, definite = resolvent.factor(M, 0.0)
+    resolvent._invert_by_product(M, torch.empty_like(M))
     assert definite.all()
     torch.testing.assert_close(found, log_det)
     torch.testing.assert_close(M, expected)
-
-
-def test_large_sets_are_as_small_ones(device, monkeypatch):
-    rng = np.random.default_rng(13)
-    (L,) = leaves(device, random_kernels(rng, 3, 21))
-    targets = torch.tensor([[0, 5], [20, 3], [7, -1]], device=device)
-    value = vt.large_margin_loss(L, targets, hinge=False)
-    (expected,) = torch.autograd.grad(value, L)
-    monkeypatch.setattr(factorisation, "_LARGE", 17)
-    other = vt.large_margin_loss(L, targets, hinge=False)
-    (found,) = torch.autograd.grad(other, L)
-    torch.testing.assert_close(other, value)
-    torch.testing.assert_close(found, expected)
 
 
 RAGGED = [

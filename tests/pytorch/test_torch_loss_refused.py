@@ -8,22 +8,14 @@ import torch
 from torch_cases import leaves
 
 import variegate.torch as vt
-from variegate.tensors import small_sets
-from variegate.torch import module
-
-
-@pytest.fixture(autouse=True, scope="module", params=["small", "any"])
-def path(request):
-    """The path that small sets take, and the one that is there for all."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "any":
-            patch.setattr(small_sets, "is_available", lambda X: False)
-        yield
-
+from variegate.torch import loss as module
 
 BAD = [
-    ({"kernel": "no"}, "kernel must be a tensor of real numbers, got str"),
-    ({"kernel": torch.eye(4, dtype=torch.long)}, "real numbers, got torch.int64"),
+    ({"kernel": "no"}, "kernel must be a tensor of real numbers, or LowRank; got str"),
+    (
+        {"kernel": torch.eye(4, dtype=torch.long)},
+        "real numbers, or LowRank; got torch.int64",
+    ),
     ({"kernel": torch.zeros(4, 5)}, r"kernel has shape \(4, 5\), expected \(N, N\)"),
     ({"kernel": vt.LowRank(torch.zeros(4))}, r"features has shape \(4,\)"),
     ({"targets": [0]}, "targets must be a tensor, got list"),

@@ -12,9 +12,9 @@ from scipy.stats import chisquare
 import variegate as vg
 import variegate.torch as vt
 from laws import KERNELS, P_VALUE, SIZE, exact_probabilities, factor, p_value
-from variegate.tensors import elementary, sampling
-from variegate.tensors.mixture import mixture_of, roots_of
-from variegate.tensors.residuals import DenseResiduals, FactoredResiduals
+from variegate.torch import sampling
+from variegate.torch.eigenvectors import mixture_of, roots_of
+from variegate.torch.greedy import DenseResiduals, FactoredResiduals
 
 torch.set_num_threads(1)
 
@@ -33,9 +33,9 @@ def as_array(subsets, n_items=SIZE):
 @pytest.fixture(params=[2**20, 2**15], ids=["one block", "blocks"])
 def blocks(request, monkeypatch):
     """Temporaries of different sizes."""
-    for module, name in ((elementary, "_BLOCK_ENTRIES"), (sampling, "_COINS")):
-        monkeypatch.setitem(getattr(module, name), "cuda", request.param)
-        monkeypatch.setattr(module, f"{name}_ELSEWHERE", request.param)
+    for name in ("_BLOCK_ENTRIES", "_COINS"):
+        monkeypatch.setitem(getattr(sampling, name), "cuda", request.param)
+        monkeypatch.setattr(sampling, f"{name}_ELSEWHERE", request.param)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)

@@ -9,7 +9,7 @@ from torch import nn
 import variegate as vg
 import variegate.torch as vt
 from instances import KERNELS
-from variegate.tensors import similarities
+from variegate.torch import similarity_functions as similarities
 
 #: The module of each kernel that has one.
 MODULES = {

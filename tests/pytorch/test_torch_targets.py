@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch_cases import as_numbers, random_targets
 
-from variegate.tensors.targets import Targets
+from variegate.torch.targets import Targets
 
 
 @pytest.mark.parametrize("as_given", [np.asarray, as_numbers])

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["device_named"]
+__all__ = ["NEEDS_PYTORCH", "device_named"]
+
+NEEDS_PYTORCH = (
+    "this needs PyTorch, which is not installed: pip install 'variegate[torch]'"
+)
 
 
 def device_named(device: Any) -> str | None:
@@ -48,11 +52,9 @@ def device_named(device: Any) -> str | None:
 def _n_gpus(needed: bool = True) -> int:
     """Return how many GPUs PyTorch can use."""
     try:
-        import variegate.tensors  # noqa: F401  (says in words where PyTorch is missing)
-    except ImportError:
+        import torch
+    except ImportError as error:
         if needed:
-            raise
+            raise ImportError(NEEDS_PYTORCH) from error
         return 0
-    import torch
-
     return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -25,13 +25,9 @@ from variegate.learning.coordinates import (
     parameter_space,
 )
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problem import TrainingProblem
-from variegate.learning.problems import problem_of
+from variegate.learning.problems import Problem, problem_of
 from variegate.linalg.limits import compiled_pays
 from variegate.streaming import Example, Examples, ListedExamples
-
-if TYPE_CHECKING:
-    from variegate.learning.device.problem import DeviceProblem
 
 __all__ = ["StreamedProblem", "fingerprint", "judging"]
 
@@ -134,7 +130,7 @@ class StreamedProblem:
             with self._judging():
                 self._held_out = self.batch([*validation, *held_out])
 
-    def batch(self, examples: Sequence[Example]) -> TrainingProblem | DeviceProblem:
+    def batch(self, examples: Sequence[Example]) -> Problem:
         """Return the objective of some examples."""
         return problem_of(
             examples,

@@ -55,17 +55,10 @@ POOLED_ITEMS = 20_000
 
 #: Sets of up to so many items go through one kernel, a set a program.  Loss and
 #: gradient of 20,000 sets of 50: 3.6 ms, by calls of cuSOLVER and cuBLAS 9.4; of 4,000
-#: sets of 100, where a matrix fills the registers: 8.4, by halves 4.8.
+#: sets of 100, where a matrix fills the registers: 8.4, by calls 7.5.  cuBLAS takes the
+#: last product of the gradient: within the kernel it takes 8.2 ms in place of 3.2 for
+#: 20,000 sets of 50.
 FUSED_ITEMS = 64
-
-#: Above, matrices of up to so many items are inverted by halves, each in one kernel; by
-#: calls of cuSOLVER and cuBLAS, 4,000 sets of 100 take 7.5 ms.
-HALVED_ITEMS = 128
-
-#: Up to so many items, that kernel makes the whole gradient; above it, cuBLAS
-#: multiplies two matrices that it makes.  Of 100,000 sets of 10: 0.9 and 1.3 ms; of
-#: 20,000 sets of 50: 8.2 and 3.2.
-WHOLE_ITEMS = 16
 
 # Representations ------------------------------------------------------------------
 

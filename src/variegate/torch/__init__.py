@@ -1,11 +1,16 @@
 """Determinantal point processes for PyTorch."""
 
-import variegate.tensors  # noqa: F401  (says in words where PyTorch is missing)
-from variegate.tensors.low_rank import LowRank
+from variegate.learning.device_name import NEEDS_PYTORCH
+
+try:
+    import torch as _  # noqa: F401
+except ImportError as error:
+    raise ImportError(NEEDS_PYTORCH) from error
+
 from variegate.torch.batch_sampler import DPPBatchSampler
 from variegate.torch.choosing import Subsets, greedy, sample
-from variegate.torch.loss import large_margin_loss
-from variegate.torch.module import LargeMarginLoss
+from variegate.torch.inputs import LowRank
+from variegate.torch.loss import LargeMarginLoss, large_margin_loss
 from variegate.torch.neural import Epoch, NeuralDPP
 from variegate.torch.probabilities import (
     expected_size,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 from torch import Generator, Tensor
 
 from variegate._validation import check_count, check_flag, check_number
-from variegate.torch.diverse_batches import draw_batches, median_distance
+from variegate.torch.sampling import sample_elementary
 
 __all__ = ["DPPBatchSampler"]
 
@@ -28,6 +28,9 @@ _STREAMS = 16
 #: half a median, 8.9 with one, 8.8 with one and a half.
 _MEDIAN_ITEMS = 1000
 _MEDIANS = 0.5
+
+#: Ridge on the similarity of a pool, for items that are equal to be drawn too.
+_JITTER = 1e-6
 
 
 class DPPBatchSampler:
@@ -57,8 +60,8 @@ class DPPBatchSampler:
     bandwidth : float, optional
         ``σ``; by default half the median distance between a thousand items.
     drop_last : bool, default=False
-        Whether to leave out what makes no whole batch.  Otherwise the last batch of an
-        epoch is smaller: what the shuffle has put last.
+        Whether to leave out the last items of the shuffle if they do not fill a batch.
+        Otherwise the last batch of an epoch is smaller.
     seed : int, default=0
         With the epoch it decides about everything.
     num_replicas, rank : int
@@ -129,7 +132,7 @@ class DPPBatchSampler:
 
     @property
     def _share(self) -> int:
-        """How many items of an epoch are for this process."""
+        """The number of items of an epoch for this process."""
         return len(self.embeddings) // self.num_replicas
 
     def __len__(self) -> int:
@@ -138,17 +141,17 @@ class DPPBatchSampler:
         return whole + (not self.drop_last and whole * self.batch_size < self._share)
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next.
+        """Set the epoch that comes next.
 
-        Without it one epoch follows another.  The epoch that a state was loaded for
-        goes on where it was.
+        Without it one epoch follows another.  An epoch whose state was loaded resumes
+        where it was.
         """
         _check_number_from_zero("epoch", epoch)
         if epoch != self.epoch:
             self.epoch, self._position, self._start = int(epoch), 0, 0
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Draw the batches of an epoch, or what is left of one that was loaded."""
+        """Draw the batches of an epoch, or the rest of one whose state was loaded."""
         start, self._start = self._start, 0
         self._position = start
         for batch in self._batches(start):
@@ -157,7 +160,7 @@ class DPPBatchSampler:
         self.epoch, self._position = self.epoch + 1, 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return how far the epoch has come, in numbers.
+        """Return the progress of the epoch, in numbers.
 
         ``"position"`` counts the batches that were asked for.  A DataLoader with
         workers asks for some before they are used: put the number of batches used
@@ -166,7 +169,7 @@ class DPPBatchSampler:
         return {**self._settings(), "epoch": self.epoch, "position": self._position}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a state: the next iteration gives the batches that are left.
+        """Resume from a state: the next iteration gives the rest of the batches.
 
         To get there, batches of no more than sixteen streams are drawn again.
         """
@@ -280,3 +283,73 @@ def _check_number_from_zero(name: str, value: Any) -> None:
     is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not is_whole or value < 0:
         raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
+
+
+# Batches of streams, several streams at a time ------------------------------------
+
+
+def _similarity(X: Tensor, bandwidth: float) -> Tensor:
+    """Return ``exp(-‖x_i - x_j‖² / σ²)`` of rows (B, P, D), with a small ridge."""
+    X = X / bandwidth
+    squares = X.square().sum(dim=2)
+    distances = torch.baddbmm(squares[:, :, None] + squares[:, None], X, X.mT, alpha=-2)
+    S = distances.clamp_(min=0.0).neg_().exp_()
+    torch.diagonal(S, dim1=1, dim2=2).fill_(1.0 + _JITTER)
+    return S
+
+
+def median_distance(X: Tensor) -> float:
+    """Return the median distance of rows (n, D) that differ, one if none do."""
+    distances = torch.nn.functional.pdist(X)
+    distances = distances[distances > 0]
+    return float(distances.median()) if len(distances) else 1.0
+
+
+def draw_batches(
+    streams: Tensor,
+    lengths: list[int],
+    rows: Callable[[Tensor], Tensor],
+    pool: int,
+    bandwidth: float,
+    generator: Generator,
+) -> Iterator[Tensor]:
+    """Yield the batches of several streams, one of each in every round.
+
+    ``streams`` (J, batches, batch_size) are item numbers on the CPU, ``lengths`` the
+    number of batches of each, the longest first; ``rows`` maps item numbers to vectors
+    (..., D) of double precision, and a pool holds ``pool`` batches.
+    """
+    n_streams, longest, batch_size = streams.shape
+    pool = min(pool, longest)
+    items = streams[:, :pool].reshape(n_streams, -1)
+    held = torch.tensor(lengths)[:, None] * batch_size > torch.arange(items.shape[1])
+    X = rows(items)
+    for number in range(longest):
+        going = sum(length > number for length in lengths)
+        items, held, X = items[:going], held[:going], X[:going]
+        if bool((held.sum(dim=1) == batch_size).all()):  # what is left is the batch
+            places = held.nonzero()[:, 1].view(going, batch_size)
+        else:
+            held_there = held.to(X.device)
+            places = _draw_places(X, held_there, batch_size, bandwidth, generator)
+        yield from items.gather(1, places)
+        held.scatter_(1, places, False)
+        coming = sum(length > number + pool for length in lengths)
+        if coming:
+            new = streams[:coming, number + pool]
+            which = torch.arange(coming)[:, None].to(X.device)
+            items[:coming].scatter_(1, places[:coming], new)
+            held[:coming].scatter_(1, places[:coming], True)
+            X[which, places[:coming].to(X.device)] = rows(new)
+
+
+def _draw_places(
+    X: Tensor, held: Tensor, batch_size: int, bandwidth: float, generator: Generator
+) -> Tensor:
+    """Draw from every pool (J, P, D), of which some places are held; on the CPU."""
+    S = _similarity(X, bandwidth)
+    S = torch.where(held[:, :, None] & held[:, None, :], S, 0.0)
+    leading = torch.linalg.eigh(S).eigenvectors[:, :, -batch_size:].mT
+    leading = leading * held[:, None, :]
+    kept = held.new_ones(len(X), 1, batch_size)
+    return sample_elementary(leading, kept, generator)[:, 0].cpu()

@@ -9,17 +9,15 @@ import torch
 from torch import Generator, Tensor
 
 from variegate._validation import check_count
-from variegate.tensors.greedy import Room, choose
-from variegate.tensors.low_rank import LowRank
-from variegate.tensors.mixture import mixture_of, roots_of
-from variegate.tensors.residuals import DenseResiduals, FactoredResiduals
-from variegate.tensors.sampling import draw, draw_in_turn
-from variegate.torch.choosing_inputs import Kernels, as_included, as_kernels, check_k
-from variegate.torch.functions import without_autocast
+from variegate.torch.autograd import without_autocast
+from variegate.torch.eigenvectors import mixture_of, roots_of
+from variegate.torch.greedy import DenseResiduals, FactoredResiduals, Room, choose
+from variegate.torch.inputs import Kernels, LowRank, as_collection
+from variegate.torch.sampling import draw, draw_in_turn
 
 __all__ = ["Subsets", "greedy", "sample"]
 
-#: Up to so many items, and samples of a set, a batch is drawn from item after item.
+#: Up to this many items, and samples of a set, a batch is drawn from item after item.
 _ITEMS_IN_TURN = 128
 _SAMPLES_IN_TURN = 4
 
@@ -45,6 +43,10 @@ class Subsets(NamedTuple):
         chosen = torch.zeros(shape, dtype=torch.bool, device=self.items.device)
         chosen.scatter_(-1, torch.where(self.items < 0, n_items, self.items), True)
         return chosen[..., :n_items]
+
+    def _as_given(self, is_single: bool) -> Subsets:
+        """Return them without a batch axis, if one set was given without it."""
+        return Subsets(self.items[0], self.sizes[0]) if is_single else self
 
 
 @torch.no_grad()
@@ -106,15 +108,16 @@ def greedy(
     >>> vt.greedy(torch.tensor([[2.0, 1.9], [1.9, 2.1]]))  # good, but nearly equal
     Subsets(items=tensor([1]), sizes=tensor(1))
     """
-    kernels = as_kernels(kernel, log_quality, mask, costs)
-    check_k(k, kernels.n_items)
-    included = as_included(include, kernels)
-    room = _room(kernels, k, budget, costs, included)
-    most = min(kernels.largest_rank, kernels.n_items if k is None else k)
+    collection = as_collection(kernel, log_quality, mask, costs=costs)
+    (kernels,) = collection.batches
+    _check_k(k, kernels.n_items)
+    included = _included(include, kernels)
+    room = _room(kernels, k, budget, included)
+    most = min(_largest_rank(kernels), kernels.n_items if k is None else k)
     above = 0.0 if k is None else -torch.inf
     with without_autocast(kernels.device.type):
         n_columns = None if k is None else most + included.shape[1]
-        residuals = _residuals(kernels, n_columns)
+        residuals = _residuals(kernels, kernels.kernel.dtype, n_columns)
         _refuse(~residuals.take_all(included), _IMPOSSIBLE)
         items, _ = choose(residuals, most, above=above, room=room, open_ended=k is None)
     _refuse(~residuals.is_sound(), _UNSOUND)
@@ -123,7 +126,7 @@ def greedy(
         items = items[:, : int(sizes.max())] if len(sizes) else items
     else:
         items = torch.nn.functional.pad(items, (0, k - items.shape[1]), value=-1)
-    return Subsets(items[0], sizes[0]) if kernels.is_single else Subsets(items, sizes)
+    return Subsets(items, sizes)._as_given(collection.is_single)
 
 
 @torch.no_grad()
@@ -172,15 +175,16 @@ def sample(
     after which a sample of ``m`` items takes ``O(N M + m³ log m)``, ``M`` being the
     number of eigenvalues of ``K`` that are not zero.
     """
-    kernels = as_kernels(kernel, log_quality, mask, dtype=torch.float64)
-    check_k(k, kernels.n_items)
+    collection = as_collection(kernel, log_quality, mask)
+    (kernels,) = collection.batches
+    _check_k(k, kernels.n_items)
     check_count("n", n)
     stream = _stream(generator, kernels.device)
     if kernels.n_sets == 0:
         empty = torch.zeros((0, n, 0), dtype=torch.long, device=kernels.device)
         return Subsets(empty, empty.sum(dim=2))
-    most = kernels.largest_rank
-    residuals = _residuals(kernels, most, keep_columns=True)
+    most = _largest_rank(kernels)
+    residuals = _residuals(kernels, torch.float64, most, keep_columns=True)
     Q, rank = roots_of(residuals, most, k)
     _refuse(~residuals.is_sound(), _UNSOUND)
     if k is not None:
@@ -190,10 +194,8 @@ def sample(
         subsets = _as_items(draw_in_turn(torch.bmm(Q.mT, Q), n, stream))
     else:
         subsets = draw(mixture_of(Q), n, k, stream)
-    sizes = (subsets >= 0).sum(dim=2)
-    if kernels.is_single:
-        return Subsets(subsets[0], sizes[0])
-    return Subsets(subsets, sizes)
+    found = Subsets(subsets, (subsets >= 0).sum(dim=2))
+    return found._as_given(collection.is_single)
 
 
 _UNSOUND = (
@@ -207,17 +209,60 @@ _IMPOSSIBLE = (
 )
 
 
+def _largest_rank(kernels: Kernels) -> int:
+    """Return the most items that can have a positive probability together."""
+    return int(min(kernels.kernel.shape[1:]))
+
+
 def _residuals(
-    kernels: Kernels, n_columns: int | None, keep_columns: bool = False
+    kernels: Kernels,
+    dtype: torch.dtype,
+    n_columns: int | None,
+    keep_columns: bool = False,
 ) -> Any:
-    given = (kernels.numbers, kernels.log_quality, kernels.mask, n_columns)
-    if kernels.is_factored:
+    numbers = kernels.kernel[:1] if kernels.is_shared else kernels.kernel
+    u, mask = kernels.log_quality, kernels.mask
+    if mask is None:  # which says how many sets there are
+        shape = (kernels.n_sets, kernels.n_items)
+        mask = torch.ones((), dtype=torch.bool, device=kernels.device).expand(shape)
+    given = (numbers.to(dtype), None if u is None else u.to(dtype), mask, n_columns)
+    if kernels.is_low_rank:
         return FactoredResiduals(*given, keep_columns=keep_columns)
     return DenseResiduals(*given)
 
 
+def _included(include: Tensor | None, kernels: Kernels) -> Tensor:
+    """Return the numbers of included items as (B, m), after a check."""
+    n_sets, n_items = kernels.n_sets, kernels.n_items
+    if include is None:
+        return torch.empty((n_sets, 0), dtype=torch.long, device=kernels.device)
+    if not isinstance(include, Tensor) or include.dtype != torch.long:
+        found = getattr(include, "dtype", type(include).__name__)
+        raise ValueError(f"include must be a tensor of item numbers, got {found}")
+    if include.ndim not in (1, 2) or (include.ndim == 2 and len(include) != n_sets):
+        raise ValueError(
+            f"include has shape {tuple(include.shape)}, expected one row of item "
+            f"numbers for each of {n_sets} sets, or one for all"
+        )
+    if bool(((include < -1) | (include >= n_items)).any()):
+        raise ValueError(
+            f"include must name items from 0 to {n_items - 1}, padded with -1"
+        )
+    return include.to(kernels.device).expand(n_sets, -1)
+
+
+def _check_k(k: Any, n_items: int) -> None:
+    """Refuse a number of items that no set has."""
+    if k is None:
+        return
+    if isinstance(k, bool) or not isinstance(k, Integral):
+        raise ValueError(f"k must be a whole number, got {k!r}")
+    if not 0 <= int(k) <= n_items:
+        raise ValueError(f"k must be between 0 and {n_items} items, got {k}")
+
+
 def _refuse(wrong: Tensor, problem: str, rank: Tensor | None = None) -> None:
-    """Raise an error that names the first set of which something is true."""
+    """Raise an error that names the first set with the problem."""
     if bool(wrong.any()):
         number = int(wrong.to(torch.uint8).argmax())
         known = "" if rank is None else f": its kernel has rank {int(rank[number])}"
@@ -225,12 +270,9 @@ def _refuse(wrong: Tensor, problem: str, rank: Tensor | None = None) -> None:
 
 
 def _room(
-    kernels: Kernels,
-    k: int | None,
-    budget: float | Tensor | None,
-    costs: Tensor | None,
-    included: Tensor,
+    kernels: Kernels, k: int | None, budget: float | Tensor | None, included: Tensor
 ) -> Room | None:
+    costs = kernels.costs
     if budget is None:
         if costs is not None:
             raise ValueError("costs were given without a budget")
@@ -252,7 +294,6 @@ def _room(
     present &= ~Subsets(included, included).indicator(kernels.n_items)
     if costs is None:
         costs = torch.ones(shape, dtype=torch.float64, device=kernels.device)
-    costs = costs.expand(shape)
     positive = torch.isfinite(costs) & (costs > 0)
     _refuse((present & ~positive).any(dim=1), "its costs must be positive and finite")
     room = Room(costs, limits, present, k)

@@ -1,4 +1,4 @@
-"""What the functions of this room are given, checked and brought into one form."""
+"""The tensors that public functions are given, checked and put into batches."""
 
 from __future__ import annotations
 
@@ -9,35 +9,49 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from variegate.tensors.low_rank import LowRank
-from variegate.tensors.ragged import Layout
+from variegate.torch.ragged import Layout
+from variegate.torch.targets import Targets
 
-__all__ = ["Batch", "Collection", "as_collection"]
+__all__ = ["Collection", "Kernels", "LowRank", "as_collection"]
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """The similarity (or kernel) ``F Fᵀ`` of features ``F``, never formed.
+
+    Parameters
+    ----------
+    features : tensor of shape (N, D) or (B, N, D)
+        One row an item.  ``N`` may be millions where ``D`` is a few hundred.
+    """
+
+    features: Tensor
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.features, Tensor):
+            raise TypeError(
+                f"features must be a tensor, got {type(self.features).__name__}"
+            )
+        if not self.features.is_floating_point():
+            raise ValueError(
+                f"features must be floating-point numbers, got {self.features.dtype}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Ground sets of equal size, padding included.
+class Kernels:
+    """Kernels of ground sets of equal size, padding included."""
 
-    Attributes
-    ----------
-    kernel : (B, N, N), or features (B, N, D)
-        Similarities if there are log-qualities, else ``L``.
-    is_low_rank : bool
-        Whether they are features.
-    log_quality : (B, N) or None
-    mask : boolean (B, N) or None
-    subsets : boolean (B, N), item numbers (B, k), or None
-    false_positive, false_negative : (B, N) or None
-    """
-
-    kernel: Tensor
-    is_low_rank: bool
-    log_quality: Tensor | None = None
-    mask: Tensor | None = None
-    subsets: Tensor | None = None
+    kernel: Tensor  # (B, N, N) or features (B, N, D): ``S`` with qualities, or ``L``
+    is_low_rank: bool  # whether they are features
+    log_quality: Tensor | None = None  # (B, N) or None
+    mask: Tensor | None = None  # boolean (B, N) or None
+    subsets: Tensor | None = None  # boolean (B, N), item numbers (B, k), or None
+    # (B, N): costs of errors, and of choosing an item
     false_positive: Tensor | None = None
     false_negative: Tensor | None = None
+    costs: Tensor | None = None
+    is_shared: bool = False  # whether all sets have one kernel
 
     @property
     def n_sets(self) -> int:
@@ -49,46 +63,47 @@ class Batch:
         """``N``."""
         return int(self.kernel.shape[1])
 
-    def with_subsets(self, subsets: Tensor) -> Batch:
-        """Return the same sets with these subsets."""
-        return replace(self, subsets=subsets)
+    @property
+    def device(self) -> torch.device:
+        """The device of all tensors."""
+        return self.kernel.device
+
+    def targets(self, omega: float = 1.0) -> Targets:
+        """Return the subsets and the costs of errors."""
+        positive, negative = self.false_positive, self.false_negative
+        assert self.subsets is not None
+        return Targets(
+            self.subsets,
+            self.n_items,
+            false_positive=1.0 if positive is None else positive,
+            false_negative=omega if negative is None else negative,
+            mask=self.mask,
+            dtype=self.kernel.dtype,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """All ground sets of a call, in one batch or in some.
+    """All ground sets of a call, in batches of equal size."""
 
-    Attributes
-    ----------
-    batches : list of Batch
-    dtype : torch.dtype
-        What is computed in.
-    is_single : bool
-        Whether one set was given, without a batch axis.
-    layout : Layout or None
-        How sets given one after the other were put into batches.
-    """
-
-    batches: list[Batch]
-    dtype: torch.dtype
-    is_single: bool = False
+    batches: list[Kernels]
+    dtype: torch.dtype  # the precision of the computation
+    is_single: bool = False  # whether one set was given, without a batch axis
+    # how sets given one after the other were put into batches
     layout: Layout | None = None
-
-    def with_batches(self, batches: list[Batch]) -> Collection:
-        """Return the same collection with other batches."""
-        return replace(self, batches=batches)
 
     def per_set(self, values: list[Tensor]) -> Tensor:
         """Put numbers of sets, a tensor for each batch, into the order of the sets."""
-        if self.layout is None:
-            return values[0]
-        return self.layout.per_set(values)
+        return values[0] if self.layout is None else self.layout.per_set(values)
 
     def per_item(self, values: list[Tensor]) -> Tensor:
         """Put numbers of items, a tensor for each batch, into the form of the input."""
         if self.layout is not None:
             return self.layout.per_item(values)
         return values[0][0] if self.is_single else values[0]
+
+
+_PER_ITEM = ("log_quality", "mask", "false_positive", "false_negative", "costs")
 
 
 def as_collection(
@@ -98,16 +113,16 @@ def as_collection(
     offsets: Sequence[int] | Tensor | None = None,
     subsets: Tensor | None = None,
     name: str = "targets",
-    **costs: Tensor | None,
+    **costs: Any,
 ) -> Collection:
-    """Return what was given in batches, in single or double precision.
+    """Check tensors and return them in batches, in single or double precision.
 
-    ``name`` is what the subsets are called; ``costs`` are ``false_positive`` and
-    ``false_negative``.
+    ``name`` is the name of the subsets in messages; ``costs`` are ``false_positive``,
+    ``false_negative`` and ``costs``.
     """
     is_low_rank = isinstance(kernel, LowRank)
     matrix: Any = kernel.features if isinstance(kernel, LowRank) else kernel
-    _check_real("kernel", matrix)
+    _check_real("kernel", matrix, ", or LowRank")
     per_item = {"log_quality": log_quality, "mask": mask, **costs}
     for title, given in per_item.items():
         if given is not None and not isinstance(given, Tensor):
@@ -127,14 +142,14 @@ def as_collection(
     if log_quality is not None:
         _check_real("log_quality", log_quality)
         log_quality = log_quality.to(matrix.dtype)
-    given_all = Batch(matrix, is_low_rank, log_quality, mask, subsets, **costs)
+    given_all = Kernels(matrix, is_low_rank, log_quality, mask, subsets, **costs)
     if offsets is not None:
         return _ragged(given_all, offsets, name)
     return _padded(given_all, name)
 
 
-def _padded(given: Batch, name: str) -> Collection:
-    """Give everything a batch axis; what has none is shared by all sets."""
+def _padded(given: Kernels, name: str) -> Collection:
+    """Give every tensor a batch axis; one without is shared by all sets."""
     kernel, subsets = given.kernel, given.subsets
     if kernel.ndim not in (2, 3) or not (
         given.is_low_rank or kernel.shape[-1] == kernel.shape[-2]
@@ -161,29 +176,25 @@ def _padded(given: Batch, name: str) -> Collection:
     sizes |= {len(given) for given in rows if given is not None and given.ndim == 2}
     if len(sizes) > 1:
         raise ValueError(
-            f"kernel, {name} and what goes with them differ in the number of sets: "
+            "the kernel and the tensors that go with it differ in the number of sets: "
             f"{', '.join(map(str, sorted(sizes)))}"
         )
     n_sets = next(iter(sizes), 1)
-    shared = {
+    shared: dict[str, Any] = {
         title: values.expand(n_sets, -1)
         for title in (*_PER_ITEM, "subsets")
         if (values := getattr(given, title)) is not None and values.ndim == 1
     }
     if kernel.ndim == 2:
-        shared["kernel"] = kernel.expand(n_sets, -1, -1)
-    batch = replace(given, **shared) if shared else given
-    return Collection([batch], kernel.dtype, is_single=not sizes)
+        shared |= {"kernel": kernel.expand(n_sets, -1, -1), "is_shared": True}
+    return Collection([replace(given, **shared)], kernel.dtype, is_single=not sizes)
 
 
-_PER_ITEM = ("log_quality", "mask", "false_positive", "false_negative")
-
-
-def _ragged(given: Batch, offsets: Sequence[int] | Tensor, name: str) -> Collection:
+def _ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collection:
     """Put sets that lie one after the other into batches of like sizes."""
     if given.mask is not None:
         raise ValueError("with offsets there is no padding, and no mask")
-    layout = Layout.of(offsets, given.kernel.device)
+    layout = Layout.of(offsets, given.device)
     kernel, subsets = given.kernel, given.subsets
     n_axes, n_rows = (2, layout.n_items) if given.is_low_rank else (1, layout.n_pairs)
     if kernel.ndim != n_axes or len(kernel) != n_rows:
@@ -225,14 +236,16 @@ def _ragged(given: Batch, offsets: Sequence[int] | Tensor, name: str) -> Collect
     return Collection(batches, kernel.dtype, layout=layout)
 
 
-def _check_real(title: str, values: Any) -> None:
+def _check_real(title: str, values: Any, others: str = "") -> None:
     if not isinstance(values, Tensor) or not values.is_floating_point():
         found = getattr(values, "dtype", type(values).__name__)
-        raise ValueError(f"{title} must be a tensor of real numbers, got {found}")
+        raise ValueError(
+            f"{title} must be a tensor of real numbers{others}; got {found}"
+        )
 
 
 def _precision(kernel: Tensor, log_quality: Tensor | None) -> torch.dtype:
-    """Return what to compute in: never half precision."""
+    """Return the precision of the computation: never half."""
     dtype = kernel.dtype
     if log_quality is not None:
         dtype = torch.promote_types(dtype, log_quality.dtype)
@@ -240,7 +253,7 @@ def _precision(kernel: Tensor, log_quality: Tensor | None) -> torch.dtype:
 
 
 def _check_subsets(name: str, subsets: Any) -> None:
-    """Refuse what is neither boolean nor item numbers."""
+    """Refuse subsets that are neither boolean nor item numbers."""
     if not isinstance(subsets, Tensor):
         raise ValueError(f"{name} must be a tensor, got {type(subsets).__name__}")
     if subsets.is_floating_point() or subsets.is_complex():

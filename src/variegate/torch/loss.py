@@ -1,29 +1,30 @@
-"""The large-margin loss as a function of tensors, with its gradient in closed form."""
+"""The large-margin loss as a function and as a module."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from variegate._validation import check_choice, check_flag, check_number
-from variegate.tensors.dense import NOT_DEFINITE, WRONG_TARGET, ZERO_PROBABILITY
-from variegate.tensors.low_rank import LowRank
-from variegate.tensors.targets import Targets
-from variegate.torch.functions import LossSettings, batch_loss
-from variegate.torch.inputs import Batch, Collection, as_collection
+from variegate.torch import autograd
+from variegate.torch.dense import NOT_DEFINITE, WRONG_TARGET, ZERO_PROBABILITY
+from variegate.torch.inputs import Collection, LowRank, as_collection
+from variegate.torch.targets import LossSettings
 
 __all__ = [
+    "LargeMarginLoss",
     "Losses",
     "is_checked",
     "large_margin_loss",
-    "losses",
     "losses_of",
     "raise_problem",
-    "targets_of",
 ]
+
+REDUCTIONS = ("none", "sum", "mean")
 
 _PROBLEMS = {
     ZERO_PROBABILITY: "its subset has probability zero: the kernel restricted to it is "
@@ -101,9 +102,9 @@ def large_margin_loss(
     reduction : {"mean", "sum", "none"}
         Over the sets; "none" keeps one loss a set.
     check : bool, optional
-        Whether sets without a loss are refused in words.  By default they are on the
-        CPU; on a GPU that would mean to wait for the result, so the loss of such a set
-        is infinite or NaN there, and its gradient zero.
+        Whether sets without a loss raise an error.  By default they do on the CPU; on
+        a GPU that would wait for the result, so the loss of such a set is infinite or
+        NaN there, and its gradient zero.
 
     Returns
     -------
@@ -134,29 +135,157 @@ def large_margin_loss(
     [[-0.5, 0.0], [0.0, 0.5]]
     """
     check_choice("reduction", reduction, REDUCTIONS)
-    found = losses(
+    found = _losses(
+        LossSettings(lam, hinge, jitter),
+        omega,
         kernel,
         targets,
         log_quality=log_quality,
         mask=mask,
         offsets=offsets,
-        lam=lam,
-        omega=omega,
-        hinge=hinge,
         false_positive=false_positive,
         false_negative=false_negative,
-        jitter=jitter,
     )
     if is_checked(check, found.failed):
         raise_problem(found.failed)
     return found.reduced(reduction)
 
 
-REDUCTIONS = ("none", "sum", "mean")
+class _Late(NamedTuple):
+    """Flags on their way from a GPU."""
+
+    call: int
+    flags: Tensor
+    arrived: Any
+
+
+class LargeMarginLoss(nn.Module):
+    """The large-margin loss of a batch of kernels.
+
+    :func:`large_margin_loss` with its settings, and with a check that never waits: on
+    a GPU, a set without a loss raises an error at a later call, when it is known; until
+    then its loss is infinite or NaN and its gradient zero.
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        Weight ``λ`` of the margin term; 0 is the negative log-likelihood.
+    omega : float, default=1.0
+        Cost of missing an item relative to choosing a wrong one.
+    hinge : bool, default=True
+        Whether a loss below zero counts as zero.
+    jitter : float, default=0.0
+        Ridge on the kernel, relative to its diagonal.
+    reduction : {"mean", "sum", "none"}
+        Over the sets.
+    check : bool, optional
+        True raises at once, False never.  By default at once on the CPU, and at a
+        later call on a GPU.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import variegate.torch as vt
+    >>> loss = vt.LargeMarginLoss(lam=0.0)
+    >>> value = loss(torch.eye(2, dtype=torch.float64), torch.tensor([[0], [1]]))
+    >>> round(value.item(), 4)
+    1.3863
+    """
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        omega: float = 1.0,
+        hinge: bool = True,
+        *,
+        jitter: float = 0.0,
+        reduction: str = "mean",
+        check: bool | None = None,
+    ) -> None:
+        super().__init__()
+        _check_settings(LossSettings(lam, hinge, jitter), omega)
+        check_choice("reduction", reduction, REDUCTIONS)
+        self.lam = lam
+        self.omega = omega
+        self.hinge = hinge
+        self.jitter = jitter
+        self.reduction = reduction
+        self.checks = check
+        self._calls = 0
+        self._late: deque[_Late] = deque()
+
+    def forward(
+        self,
+        kernel: Tensor | LowRank,
+        targets: Tensor,
+        *,
+        log_quality: Tensor | None = None,
+        mask: Tensor | None = None,
+        offsets: Sequence[int] | Tensor | None = None,
+        false_positive: Tensor | None = None,
+        false_negative: Tensor | None = None,
+    ) -> Tensor:
+        """Return the loss; the arguments are those of :func:`large_margin_loss`."""
+        self._raise_arrived(wait=False)
+        found = _losses(
+            LossSettings(self.lam, self.hinge, self.jitter),
+            self.omega,
+            kernel,
+            targets,
+            log_quality=log_quality,
+            mask=mask,
+            offsets=offsets,
+            false_positive=false_positive,
+            false_negative=false_negative,
+        )
+        self._calls += 1
+        if is_checked(self.checks, found.failed):
+            raise_problem(found.failed)
+        elif self.checks is None:
+            self._send(found.failed)
+        return found.reduced(self.reduction)
+
+    def check(self) -> None:
+        """Wait for all losses so far, and refuse sets that had none.
+
+        Raises
+        ------
+        ValueError
+            That names the call, the set and what is wrong with it.
+        """
+        self._raise_arrived(wait=True)
+
+    def _send(self, failed: Tensor) -> None:
+        flags = torch.empty(failed.shape, dtype=failed.dtype, pin_memory=True)
+        flags.copy_(failed, non_blocking=True)
+        arrived = torch.cuda.Event()
+        arrived.record(torch.cuda.current_stream(failed.device))
+        self._late.append(_Late(self._calls, flags, arrived))
+
+    def _raise_arrived(self, *, wait: bool) -> None:
+        while self._late:
+            late = self._late[0]
+            if wait:
+                late.arrived.synchronize()
+            elif not late.arrived.query():
+                return
+            self._late.popleft()
+            raise_problem(late.flags, f"call {late.call}, ")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Flags on their way stay with the original when the module is copied.
+        return {**self.__dict__, "_late": deque()}
+
+    def extra_repr(self) -> str:
+        """Return the settings."""
+        return (
+            f"lam={self.lam}, omega={self.omega}, hinge={self.hinge}, "
+            f"jitter={self.jitter}, reduction={self.reduction!r}"
+        )
 
 
 class Losses(NamedTuple):
-    """Losses (B,), what each set failed by, and whether one set was given alone."""
+    """Losses (B,), reasons of failures, and whether one set was given alone."""
 
     value: Tensor
     failed: Tensor
@@ -171,35 +300,24 @@ class Losses(NamedTuple):
         return self.value[0] if self.is_single else self.value
 
 
-def losses(
+def _losses(
+    settings: LossSettings,
+    omega: float,
     kernel: Tensor | LowRank,
     targets: Tensor,
     *,
     log_quality: Tensor | None,
     mask: Tensor | None,
     offsets: Sequence[int] | Tensor | None,
-    lam: float,
-    omega: float,
-    hinge: bool,
-    false_positive: Tensor | None,
-    false_negative: Tensor | None,
-    jitter: float,
+    **costs: Tensor | None,
 ) -> Losses:
     """Return the losses of all sets; see :func:`large_margin_loss`."""
-    check_number("lam", lam)
-    check_number("omega", omega)
-    check_flag("hinge", hinge)
-    check_number("jitter", jitter)
-    collection = as_collection(
-        kernel,
-        log_quality,
-        mask,
-        offsets,
-        targets,
-        false_positive=_checked_costs("false_positive", false_positive),
-        false_negative=_checked_costs("false_negative", false_negative),
-    )
-    return losses_of(collection, LossSettings(lam, hinge, jitter), omega)
+    _check_settings(settings, omega)
+    checked: dict[str, Any] = {
+        name: _checked_costs(name, given) for name, given in costs.items()
+    }
+    collection = as_collection(kernel, log_quality, mask, offsets, targets, **checked)
+    return losses_of(collection, settings, omega)
 
 
 def losses_of(
@@ -207,8 +325,14 @@ def losses_of(
 ) -> Losses:
     """Return the losses of all sets of a collection with subsets."""
     parts = [
-        batch_loss(batch, targets_of(batch, omega), settings)
-        for batch in collection.batches
+        autograd.loss(
+            each.kernel,
+            each.log_quality,
+            each.targets(omega),
+            settings,
+            is_low_rank=each.is_low_rank,
+        )
+        for each in collection.batches
     ]
     return Losses(
         collection.per_set([value for value, _ in parts]),
@@ -217,22 +341,15 @@ def losses_of(
     )
 
 
-def targets_of(batch: Batch, omega: float = 1.0) -> Targets:
-    """Return the subsets of a batch and the costs of errors."""
-    positive, negative = batch.false_positive, batch.false_negative
-    assert batch.subsets is not None
-    return Targets(
-        batch.subsets,
-        batch.n_items,
-        false_positive=1.0 if positive is None else positive,
-        false_negative=omega if negative is None else negative,
-        mask=batch.mask,
-        dtype=batch.kernel.dtype,
-    )
+def _check_settings(settings: LossSettings, omega: float) -> None:
+    check_number("lam", settings.lam)
+    check_number("omega", omega)
+    check_flag("hinge", settings.hinge)
+    check_number("jitter", settings.jitter)
 
 
 def _checked_costs(name: str, costs: Tensor | None) -> Tensor | None:
-    """Refuse costs that are none, where that needs no waiting."""
+    """Refuse negative and infinite costs, where that needs no waiting."""
     if isinstance(costs, Tensor):
         if costs.device.type == "cpu" and not (
             (torch.isfinite(costs) & (costs >= 0)).all()
@@ -243,12 +360,12 @@ def _checked_costs(name: str, costs: Tensor | None) -> Tensor | None:
 
 
 def is_checked(check: bool | None, found: Tensor) -> bool:
-    """Whether sets that failed are refused: by default where nothing is waited for."""
+    """Return whether failures raise an error: by default where nothing waits."""
     return found.device.type == "cpu" if check is None else check
 
 
 def raise_problem(failed: Tensor, prefix: str = "") -> None:
-    """Say what is wrong with the first set that failed, if one did."""
+    """Raise an error that names the first set that failed, if one did."""
     places = failed.nonzero()
     if len(places):
         position = int(places[0])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from variegate._validation import check_number
-from variegate.tensors.dense import NOT_DEFINITE, ZERO_PROBABILITY
-from variegate.tensors.factorisation import rank_tolerance
-from variegate.tensors.low_rank import LowRank
-from variegate.torch.functions import LossSettings, batch_marginals
-from variegate.torch.inputs import Collection, as_collection
+from variegate.torch import autograd
+from variegate.torch.dense import NOT_DEFINITE, ZERO_PROBABILITY
+from variegate.torch.inputs import Collection, LowRank, as_collection
 from variegate.torch.loss import is_checked, losses_of, raise_problem
+from variegate.torch.resolvent import rank_tolerance
+from variegate.torch.targets import LossSettings
 
 __all__ = ["expected_size", "log_normalizer", "log_prob", "marginals"]
 
@@ -33,7 +34,7 @@ def log_prob(
     Parameters
     ----------
     kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; what is not refused is NaN.
+        As in :func:`large_margin_loss`; a set without a result is NaN.
     subsets : boolean tensor of shape (B, N), or item numbers (B, k)
         Rows of item numbers are padded with -1.
 
@@ -69,7 +70,7 @@ def log_normalizer(
     Parameters
     ----------
     kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; what is not refused is NaN.
+        As in :func:`large_margin_loss`; a set without a result is NaN.
 
     Returns
     -------
@@ -84,11 +85,11 @@ def log_normalizer(
     """
     collection = as_collection(kernel, log_quality, mask, offsets)
     # The probability of the empty set is one over the normalizer.
-    batches = [
-        batch.with_subsets(batch.kernel.new_zeros(batch.n_sets, 0, dtype=torch.long))
-        for batch in collection.batches
+    empty = [
+        replace(each, subsets=each.kernel.new_zeros(each.n_sets, 0, dtype=torch.long))
+        for each in collection.batches
     ]
-    return _negative(collection.with_batches(batches), jitter, check)
+    return _negative(replace(collection, batches=empty), jitter, check)
 
 
 def marginals(
@@ -105,7 +106,7 @@ def marginals(
     Parameters
     ----------
     kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; what is not refused is NaN.
+        As in :func:`large_margin_loss`; a set without a result is NaN.
 
     Returns
     -------
@@ -137,7 +138,7 @@ def expected_size(
     Parameters
     ----------
     kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; what is not refused is NaN.
+        As in :func:`large_margin_loss`; a set without a result is NaN.
 
     Returns
     -------
@@ -173,7 +174,16 @@ def _marginals(
     collection: Collection, jitter: float, check: bool | None
 ) -> list[Tensor]:
     check_number("jitter", jitter)
-    parts = [batch_marginals(batch, jitter) for batch in collection.batches]
+    parts = [
+        autograd.marginals(
+            each.kernel,
+            each.log_quality,
+            each.mask,
+            jitter,
+            is_low_rank=each.is_low_rank,
+        )
+        for each in collection.batches
+    ]
     definite = collection.per_set([found for _, found in parts])
     if is_checked(check, definite):
         raise_problem(torch.where(definite.bool(), 0, NOT_DEFINITE))

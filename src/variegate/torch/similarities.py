@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from variegate._validation import check_count, check_flag, check_number
 from variegate.kernels import Gaussian, Kernel, Kinds, Linear, Metric, MultipleKernel
-from variegate.tensors import similarities
+from variegate.torch import similarity_functions as similarities
 
 __all__ = [
     "GaussianSimilarity",

@@ -31,7 +31,7 @@ _SHARE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """What a file holds: tensors, and the seed and state of the run."""
+    """The content of a file: tensors, and the seed and state of the run."""
 
     tensors: Mapping[str, Tensor]
     seed: int
@@ -49,21 +49,12 @@ class Kept:
 
 @dataclass(eq=False)
 class Checkpoint:
-    """The file of one run.
-
-    Attributes
-    ----------
-    path : Path
-    run : dict
-        What the run is, settings and a description of the data, as plain values; a
-        file of another run is refused.
-    seed : int
-        Of the run, if there is no file yet.
-    """
+    """The file of one run."""
 
     path: Path
+    # settings and a description of the data; a file of another run is refused
     run: Mapping[str, Any]
-    seed: int
+    seed: int  # of the run, if there is no file yet
     kept: Kept | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +66,7 @@ class Checkpoint:
             self.seed = self.kept.seed
 
     def read(self) -> Kept | None:
-        """Return what was kept, once."""
+        """Return the content of the file, once."""
         kept, self.kept = self.kept, None
         return kept
 

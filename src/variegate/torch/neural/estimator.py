@@ -23,11 +23,9 @@ from variegate.linalg.determinants import with_jitter
 from variegate.report.notebook import card, number
 from variegate.solvers import SolverResult
 from variegate.streaming import Example, ListedExamples
-from variegate.torch.neural.batching import Items
 from variegate.torch.neural.files import encode
-from variegate.torch.neural.learner import Learner
-from variegate.torch.neural.networks import DPPNetwork, Sizes
-from variegate.torch.neural.settings import as_device, check_settings
+from variegate.torch.neural.learner import Learner, as_device, check_settings
+from variegate.torch.neural.networks import DPPNetwork, Items, Sizes
 from variegate.torch.neural.training import Epoch
 
 __all__ = ["NeuralDPP"]

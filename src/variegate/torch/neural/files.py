@@ -1,7 +1,7 @@
 """Neural models in files: JSON, with the weights as a safetensors file in one text.
 
 Nothing in a file is ever run.  A module of the user's own is not in it, only its
-weights and the name of its class: whoever loads the file gives such a module back.
+weights and the name of its class: a module is given back when the file is loaded.
 """
 
 from __future__ import annotations

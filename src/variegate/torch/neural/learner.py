@@ -1,4 +1,4 @@
-"""From examples to a trained network: what is held out, where to start, the run."""
+"""From examples to a trained network: settings, held-out examples, start, run."""
 
 from __future__ import annotations
 
@@ -7,58 +7,62 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 
-from variegate._random import generator
+from variegate._random import check_random_state, generator
+from variegate._validation import check_count, check_flag, check_number
+from variegate.decoding import as_decoder
 from variegate.ground_set import naming
+from variegate.learning.device_name import device_named
 from variegate.learning.streamed_problem import fingerprint, judging
 from variegate.report.telling import Teller
 from variegate.solvers import SolverResult
 from variegate.streaming import Example, ListedExamples
-from variegate.torch.neural.batching import Items
 from variegate.torch.neural.checkpoint import Checkpoint
-from variegate.torch.neural.networks import ROLES, DPPNetwork, Features, make_network
-from variegate.torch.neural.settings import as_device
-from variegate.torch.neural.training import Epoch, Plan, Training, reproducible
+from variegate.torch.neural.networks import (
+    ROLES,
+    DPPNetwork,
+    Features,
+    Items,
+    make_network,
+)
+from variegate.torch.neural.training import Epoch, Training, TrainingPlan, reproducible
 
 if TYPE_CHECKING:
     from variegate.torch.neural.estimator import NeuralDPP
 
-__all__ = ["Learned", "Learner"]
+__all__ = ["Learner", "as_device", "check_settings"]
+
+_COUNTS = ("n_hidden", "n_embedding", "n_kinds", "batch_size", "max_epochs", "patience")
 
 #: A share to hold out is cut to this many groups.
 _LARGEST_HELD_OUT = 10_000
 
-#: Settings that do not change what is learned, or that the run names otherwise.
+#: Settings that do not change the result, or that the run names otherwise.
 _NOT_OF_RUN = (*ROLES, "callback", "decoder", "device", "random_state", "verbose")
 
 
-class Learned(NamedTuple):
-    """A trained network, how it went, and how it ended."""
-
-    network: DPPNetwork
-    history: list[Epoch]
-    result: SolverResult
-
-
 class Learner:
-    """How a neural model learns, as its parameters say."""
+    """The learning of a neural model, by its parameters."""
 
     def __init__(self, model: NeuralDPP) -> None:
         self.model = model
         self.device = as_device(model.device)
-        self.plan = Plan(*(getattr(model, one.name) for one in fields(Plan)))
+        self.plan = TrainingPlan(
+            *(getattr(model, one.name) for one in fields(TrainingPlan))
+        )
 
     def learn(
         self,
         examples: Sequence[Example],
         validation: Any = None,
         checkpoint: str | Path | None = None,
-    ) -> Learned:
-        """Learn from examples, judged by others."""
+    ) -> tuple[DPPNetwork, list[Epoch], SolverResult]:
+        """Return a trained network, its history, and how learning ended."""
         features = Features.of(examples[0].ground_set)
         for example in examples:
             with naming(example.position):
@@ -87,7 +91,7 @@ class Learner:
             n_iterations=training.place.epoch,
             n_evaluations=training.place.n_steps,
         )
-        return Learned(network, training.history, result)
+        return network, training.history, result
 
     def _seed(self) -> int:
         if self.model.random_state is None:
@@ -150,7 +154,7 @@ class Learner:
         return network
 
     def _known(self, features: Features) -> DPPNetwork:
-        """Return a copy of what was learned before."""
+        """Return a copy of the network of the previous fit."""
         known = self.model.network_
         if known.features != features:
             raise ValueError(
@@ -164,7 +168,7 @@ class Learner:
     def _run(
         self, examples: Sequence[Example], judged: Sequence[Example]
     ) -> dict[str, Any]:
-        """Return, as plain values, what tells this run from others."""
+        """Return, as plain values, a description of this run."""
         settings = self.model.get_params(deep=False)
         state = self.model.random_state
         return {
@@ -175,13 +179,13 @@ class Learner:
         }
 
     def _callback(self) -> Callable[[Epoch], object] | None:
-        """Return the callback of the model, which also tells who waits."""
+        """Return the callback of the model, with messages if it is verbose."""
         given = self.model.callback
         if not self.model.verbose:
             return given
         tell = Teller(type(self.model).__name__)
 
-        def watched(step: Epoch) -> object:
+        def report(step: Epoch) -> object:
             f = "" if step.expected_f is None else f", expected F {step.expected_f:.3f}"
             tell(
                 f"pass {step.iteration} of {self.plan.max_epochs}, {step.n_seen:,} "
@@ -189,8 +193,39 @@ class Learner:
             )
             return None if given is None else given(step)
 
-        return watched
+        return report
 
 
 def _named(module: Any) -> str | None:
     return None if module is None else str(module)
+
+
+def check_settings(model: NeuralDPP) -> None:
+    """Refuse settings that are not valid."""
+    for name in ("lam", "omega", "jitter", "weight_decay", "validation_fraction"):
+        check_number(name, getattr(model, name))
+    check_number("learning_rate", model.learning_rate, positive=True)
+    if model.validation_fraction >= 1.0:
+        raise ValueError(
+            f"validation_fraction must be below 1, got {model.validation_fraction!r}"
+        )
+    for name in _COUNTS:
+        check_count(name, getattr(model, name))
+    for name in ("standardize", "warm_start", "verbose"):
+        check_flag(name, getattr(model, name))
+    for role in ROLES:
+        module = getattr(model, role)
+        if module is not None and not isinstance(module, nn.Module):
+            raise ValueError(
+                f"{role} must be a torch.nn.Module or None, got {module!r}"
+            )
+    if model.callback is not None and not callable(model.callback):
+        raise ValueError(f"callback must be callable, got {model.callback!r}")
+    check_random_state(model.random_state)
+    as_decoder(model.decoder)
+    as_device(model.device)
+
+
+def as_device(device: str | None) -> torch.device:
+    """Return the device that a name stands for; "auto" is a GPU where there is one."""
+    return torch.device(device_named(device) or "cpu")

@@ -1,4 +1,4 @@
-"""Networks that make a determinantal point process of items.
+"""Networks from the features of items to a determinantal point process.
 
 Modules see items as rows, those of all ground sets below each other and nothing else,
 so that no padding goes through a network; a similarity sees ground sets.
@@ -7,22 +7,32 @@ so that no padding goes through a network; a similarity sees ground sets.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
-from variegate.torch.neural.batching import Batch
+from variegate.streaming import Example
+from variegate.torch.batches import ExampleBatch
 from variegate.torch.similarities import KindsSimilarity
 
-__all__ = ["ROLES", "DPPNetwork", "Features", "Perceptron", "Sizes", "make_network"]
+__all__ = [
+    "ROLES",
+    "DPPNetwork",
+    "Features",
+    "Items",
+    "NetworkInput",
+    "Perceptron",
+    "Sizes",
+    "make_network",
+]
 
-#: What a module can be for.
+#: The roles of modules.
 ROLES = ("quality", "encoder", "similarity")
 
 #: Standardized features further out than this are taken to be there.
@@ -67,21 +77,15 @@ class Perceptron(nn.Module):
 
 @dataclass(frozen=True)
 class Features:
-    """Which features of ground sets go into networks, and how they are scaled.
-
-    Attributes
-    ----------
-    n_quality : int
-    blocks : dict from block name to number of features
-        Of the similarity, in the order in which they are put side by side.
-    """
+    """Which features of ground sets go into networks, and how they are scaled."""
 
     n_quality: int
+    # names and sizes of the similarity's blocks, in the order of their columns
     blocks: Mapping[str, int]
 
     @classmethod
     def of(cls, ground_set: GroundSet) -> Features:
-        """Return those of a ground set."""
+        """Return the features of a ground set."""
         sizes = {name: int(block.shape[1]) for name, block in ground_set.blocks.items()}
         return cls(ground_set.n_features, sizes)
 
@@ -137,7 +141,7 @@ class _Scale(nn.Module):
         self.register_buffer("deviation", torch.ones(n_features, dtype=torch.float64))
 
     def settle(self, X: FloatArray) -> None:
-        """Take those of some items; a feature that is constant is only centred."""
+        """Fit to some items; a feature that is constant is only centred."""
         deviation = X.std(axis=0)
         deviation[deviation <= 1e-12 * np.abs(X).max(axis=0)] = 1.0
         self.mean.copy_(torch.from_numpy(X.mean(axis=0)))
@@ -191,7 +195,7 @@ class DPPNetwork(nn.Module):
         with torch.no_grad():
             self.intercept.fill_(0.5 * float(np.log(share / (1.0 - share))))
 
-    # From features to what networks take ------------------------------------------
+    # From features to inputs ------------------------------------------------------
 
     def quality_input(self, X: FloatArray) -> Tensor:
         """Return quality features as the network takes them, on its device."""
@@ -206,23 +210,66 @@ class DPPNetwork(nn.Module):
         with torch.no_grad():
             return _fitting(module, numbers if scale is None else scale(numbers))
 
-    # From these to a process ------------------------------------------------------
+    # From inputs to a process -----------------------------------------------------
 
     def log_quality(self, items: Tensor) -> Tensor:
         """Return ``u`` (n,) of items (n, d)."""
         return self.quality(items).double().reshape(len(items)) + self.intercept
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return log-qualities (B, N) and similarities (B, N, N) of ground sets.
+    def forward(self, given: NetworkInput) -> tuple[Tensor, Tensor]:
+        """Return log-qualities (B, N) and similarities (B, N, N) of ground sets."""
+        u = self.log_quality(given.quality)
+        embedding = self.encoder(given.similarity).double()
+        return given.batch.padded(u), self.similarity(given.batch.padded(embedding))
 
-        Where a ground set has no item, its first one stands in.
-        """
-        u = self.log_quality(batch.quality)
-        embedding = self.encoder(batch.similarity).double()
-        places = batch.items.flatten()
-        shape = batch.items.shape
-        embedded = embedding.index_select(0, places).view(*shape, -1)
-        return u.index_select(0, places).view(shape), self.similarity(embedded)
+
+class NetworkInput(NamedTuple):
+    """A batch of ground sets, and the features (n, d), (n, p) of all their items."""
+
+    quality: Tensor
+    similarity: Tensor
+    batch: ExampleBatch
+
+
+@dataclass(eq=False)
+class Items:
+    """All examples, and the features of their items on a device."""
+
+    quality: Tensor
+    similarity: Tensor
+    examples: Sequence[Example]
+    sizes: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find where the items of each ground set are."""
+        self.sizes = np.array([len(example.ground_set) for example in self.examples])
+        self._starts = np.cumsum(self.sizes) - self.sizes
+
+    @classmethod
+    def of(cls, examples: Sequence[Example], network: DPPNetwork) -> Items:
+        """Put the features of examples below each other."""
+        ground_sets = [example.ground_set for example in examples]
+        similarity = list(map(network.features.similarity, ground_sets))
+        return cls(
+            network.quality_input(np.concatenate([gs.quality for gs in ground_sets])),
+            network.encoder_input(np.concatenate(similarity)),
+            examples,
+        )
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def batch(self, numbers: IntArray) -> NetworkInput:
+        """Return the ground sets with these numbers."""
+        device = self.quality.device
+        ranges = zip(self._starts[numbers], self.sizes[numbers], strict=True)
+        rows = np.concatenate([np.arange(start, start + n) for start, n in ranges])
+        taken = torch.from_numpy(rows).to(device, non_blocking=True)
+        return NetworkInput(
+            self.quality.index_select(0, taken),
+            self.similarity.index_select(0, taken),
+            ExampleBatch.of([self.examples[number] for number in numbers], device),
+        )
 
 
 def _fitting(module: nn.Module, numbers: Tensor) -> Tensor:
@@ -283,7 +330,7 @@ def _n_embedding(encoder: nn.Module, n_features: int) -> int:
 
 @torch.no_grad()
 def _try(network: DPPNetwork) -> None:
-    """Refuse modules that do not make of two items what is needed of them."""
+    """Refuse modules whose outputs for two items have another form than needed."""
     network.eval()
     for name, weight in network.state_dict().items():
         if not isinstance(weight, Tensor):

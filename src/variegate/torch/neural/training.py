@@ -1,9 +1,9 @@
 """Training: one step a batch, judged after every pass by groups that are held out.
 
-What a run knows is its weights, the state of the optimizer, and a few plain values.
+The state of a run is its weights, the state of the optimizer, and a few plain values.
 Random numbers (the order of batches, dropout) follow from a seed and the number of the
-step alone.  So a run that was killed goes on from a checkpoint as if nothing had
-happened: on one machine, with as many threads, it ends with the same weights.
+step alone.  So a run that was killed resumes from a checkpoint without a trace: on one
+machine, with as many threads, it ends with the same weights.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ from variegate.ground_set import GroundSetError
 from variegate.solvers import Stop
 from variegate.solvers.checkpoint import CheckpointError
 from variegate.solvers.result import Verdict, stopped_by_callback, wants_to_stop
-from variegate.torch.loss import large_margin_loss
-from variegate.torch.neural.batching import (
-    Batch,
-    Items,
+from variegate.torch.batches import (
+    BatchKernel,
+    ExampleBatch,
     batches_by_size,
     shuffled_batches,
 )
 from variegate.torch.neural.checkpoint import Checkpoint, Kept
-from variegate.torch.neural.networks import DPPNetwork
-from variegate.torch.probabilities import marginals
+from variegate.torch.neural.networks import DPPNetwork, Items, NetworkInput
 
-__all__ = ["Epoch", "Plan", "Training", "reproducible"]
+__all__ = ["Epoch", "Training", "TrainingPlan", "reproducible"]
 
 
 class Epoch(NamedTuple):
@@ -61,8 +59,8 @@ class Epoch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How to learn: settings of the estimator."""
+class TrainingPlan:
+    """The settings of the estimator that training needs."""
 
     lam: float
     jitter: float
@@ -74,8 +72,8 @@ class Plan:
 
 
 @dataclass
-class _Place:
-    """How far a run got: passes, batches of this one, groups, and their losses."""
+class _Progress:
+    """The progress of a run: passes, batches of this one, groups, and their losses."""
 
     epoch: int = 0
     batch: int = 0
@@ -96,14 +94,14 @@ class Training:
     network: DPPNetwork
     data: Items
     held_out: Items | None
-    plan: Plan
+    plan: TrainingPlan
     seed: int
     checkpoint: Checkpoint | None = None
-    place: _Place = field(default_factory=_Place)
+    place: _Progress = field(default_factory=_Progress)
     history: list[Epoch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Begin, or take what a checkpoint holds."""
+        """Start, or resume from a checkpoint."""
         self.optimizer = _optimizer(self.network, self.plan)
         self.best = _weights(self.network)
         self._unread: list[tuple[IntArray, Tensor]] = []
@@ -156,7 +154,7 @@ class Training:
         return None
 
     def _remedy(self) -> str:
-        """Say what to change where learning did not beat its start."""
+        """Return a remedy where learning did not beat its start."""
         if self.held_out is None or self.place.best_epoch > 0:
             return ""
         return (
@@ -192,8 +190,7 @@ class Training:
 
     def _step(self, numbers: IntArray) -> None:
         torch.manual_seed(_seed_of(self.seed, self.place.n_steps))
-        batch = self.data.batch(numbers)
-        losses = self._losses(batch, *self.network(batch))
+        losses = self._losses(*self._process(self.data.batch(numbers)))
         self.optimizer.zero_grad(set_to_none=True)
         losses.mean().backward()
         self._unread.append((numbers, losses.detach()))
@@ -201,23 +198,17 @@ class Training:
             self._read_losses()
         self.optimizer.step()
 
-    def _losses(self, batch: Batch, u: Tensor, S: Tensor) -> Tensor:
-        """Return the loss of every group, of log-qualities and similarities."""
-        return large_margin_loss(
-            S,
-            batch.members,
-            log_quality=u,
-            mask=batch.mask,
-            lam=self.plan.lam,
-            false_positive=batch.false_positive,
-            false_negative=batch.false_negative,
-            jitter=self.plan.jitter,
-            reduction="none",
-            check=False,
-        )
+    def _process(self, given: NetworkInput) -> tuple[ExampleBatch, BatchKernel, Tensor]:
+        """Return a batch, its kernels and its log-qualities."""
+        u, S = self.network(given)
+        return given.batch, BatchKernel(S, self.plan.jitter), u
+
+    def _losses(self, batch: ExampleBatch, kernel: BatchKernel, u: Tensor) -> Tensor:
+        """Return the loss (B,) of every group."""
+        return batch.losses(kernel, u, self.plan.lam)[0]
 
     def _read_losses(self) -> None:
-        """Count the losses of the latest steps; refuse those that are no numbers."""
+        """Sum the losses of the latest steps; refuse those that are not finite."""
         unread, self._unread = self._unread, []
         for numbers, losses in unread:
             values = losses.cpu().numpy()
@@ -259,36 +250,21 @@ class Training:
         self.network.eval()
         total = score = 0.0
         for numbers in batches_by_size(items.sizes, self.plan.batch_size):
-            batch = items.batch(numbers)
-            u, S = self.network(batch)
-            total += float(self._losses(batch, u, S).sum())
-            score += float(self._expected_f(batch, u, S).sum())
+            batch, kernel, u = self._process(items.batch(numbers))
+            total += float(self._losses(batch, kernel, u).sum())
+            score += float(batch.expected_f(kernel, u)[0].sum())
         # A network that is no good is not the best; NaN would be neither.
         mean = total / len(items)
         return mean if np.isfinite(mean) else np.inf, score / len(items)
 
-    def _expected_f(self, batch: Batch, u: Tensor, S: Tensor) -> Tensor:
-        """Return the F-scores of expected numbers of right and of chosen items."""
-        K = marginals(
-            S,
-            log_quality=u,
-            mask=batch.mask,
-            jitter=self.plan.jitter,
-            check=False,
-        )
-        present = batch.members >= 0
-        right = K.gather(1, batch.members.clamp(min=0)).where(present, 0.0).sum(dim=1)
-        total = K.sum(dim=1) + present.sum(dim=1)
-        return torch.where(total > 0.0, 2.0 * right / total, 1.0)
-
-    # Going on ---------------------------------------------------------------------
+    # Resuming ---------------------------------------------------------------------
 
     def _restore(self, kept: Kept) -> None:
         try:
             self.network.load_state_dict(kept.part("network"))
             _load_optimizer(self.optimizer, kept.part("optimizer"))
             self.best = kept.part("best")
-            self.place = _Place(**kept.state["place"])
+            self.place = _Progress(**kept.state["place"])
             self.history = [Epoch(*one) for one in kept.state["history"]]
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise CheckpointError(
@@ -321,8 +297,8 @@ def reproducible(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-def _optimizer(network: DPPNetwork, plan: Plan) -> torch.optim.Optimizer:
-    """Return AdamW; what is no matrix (offsets, scales) does not decay."""
+def _optimizer(network: DPPNetwork, plan: TrainingPlan) -> torch.optim.Optimizer:
+    """Return AdamW; weights that are not matrices (offsets, scales) do not decay."""
     learned = [p for p in network.parameters() if p.requires_grad]
     return torch.optim.AdamW(
         [
@@ -339,7 +315,7 @@ def _weights(network: DPPNetwork) -> dict[str, Tensor]:
 
 
 def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return what an optimizer remembers of each weight, by number and name."""
+    """Return the state of an optimizer for each weight, by number and name."""
     return {
         f"{number}.{name}": value
         for number, values in optimizer.state_dict()["state"].items()

@@ -1,14 +1,26 @@
-"""The wanted subsets of a batch of ground sets, with the costs of errors."""
+"""Wanted subsets of a batch of ground sets, costs of errors, settings of the loss."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["Targets"]
+__all__ = ["LossSettings", "Targets"]
+
+
+class LossSettings(NamedTuple):
+    """The settings of a loss."""
+
+    lam: float  # ``λ``
+    hinge: bool  # whether a loss below zero counts as zero
+    jitter: float = 0.0  # ridge on the kernel, relative to its diagonal
+    # A subset has probability zero where a squared pivot is at most this share of the
+    # diagonal; by default, where the pivot is in doubt.
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,27 +28,16 @@ class Targets:
     """The wanted subsets of a batch of ground sets, with the costs of errors.
 
     Nothing is computed before it is asked for: on a GPU, each step is a launch.
-
-    Attributes
-    ----------
-    subsets : boolean (B, N), or item numbers (B, k) padded with -1
-        As they were given.
-    n_items : int
-        ``N``.
-    false_positive, false_negative : (B, N) or float
-        Costs of wrongly choosing and of missing each item.
-    mask : boolean (B, N) or None
-        True where there is an item.
-    dtype : torch.dtype
-        Of the costs.
     """
 
+    # boolean (B, N), or item numbers (B, k) padded with -1: as they were given
     subsets: Tensor
-    n_items: int
+    n_items: int  # ``N``
+    # (B, N) or float: costs of wrongly choosing and of missing each item
     false_positive: Tensor | float = 1.0
     false_negative: Tensor | float = 1.0
-    mask: Tensor | None = None
-    dtype: torch.dtype = torch.float64
+    mask: Tensor | None = None  # boolean (B, N): true where there is an item
+    dtype: torch.dtype = torch.float64  # of the costs
 
     @property
     def indicator(self) -> Tensor:

@@ -16,131 +16,76 @@ from torch import Tensor
 
 from variegate._typing import IntArray
 
-__all__ = ["Group", "Layout"]
+__all__ = ["Layout", "SizeGroup"]
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
-    """Sets of like sizes.
+class SizeGroup:
+    """Sets of like sizes."""
 
-    Attributes
-    ----------
-    positions : (b,)
-        Their places among all sets.
-    width : int
-        Items of the largest.
-    starts, pair_starts : (b,)
-        Where the items of each begin, and the entries of its matrix.
-    sizes : (b,)
-    mask : boolean (b, width) or None
-        True where there is an item; None if there is no padding.
-    is_together : bool
-        Whether they lie one after the other without padding.
-    first, first_pair : int
-        Where the first begins.
-    """
-
-    positions: Tensor
-    width: int
+    positions: Tensor  # (b,): their places among all sets
+    width: int  # items of the largest
+    # (b,): where the items of each begin, and the entries of its matrix
     starts: Tensor
     pair_starts: Tensor
-    sizes: Tensor
-    mask: Tensor | None
-    is_together: bool
-    first: int
-    first_pair: int
-
-    @classmethod
-    def of(
-        cls,
-        positions: IntArray,
-        starts: IntArray,
-        pair_starts: IntArray,
-        sizes: IntArray,
-        device: torch.device,
-    ) -> Group:
-        """Collect the sets at ``positions``."""
-        own = sizes[positions]
-        width = int(own.max())
-        is_equal = bool((own == width).all())
-        is_together = is_equal and bool((np.diff(positions) == 1).all())
-        place, start, pair_start, size = (
-            torch.from_numpy(numbers).to(device, non_blocking=True)
-            for numbers in (positions, starts[positions], pair_starts[positions], own)
-        )
-        mask = None
-        if not is_equal:
-            mask = torch.arange(width, device=device) < size[:, None]
-        return cls(
-            place,
-            width,
-            start,
-            pair_start,
-            size,
-            mask,
-            is_together,
-            int(starts[positions[0]]),
-            int(pair_starts[positions[0]]),
-        )
+    sizes: Tensor  # (b,)
+    mask: Tensor | None  # boolean (b, width): true at items; None without padding
 
     def items(self, values: Tensor) -> Tensor:
         """Return values (total, ...) of items as (b, width, ...)."""
-        shape = (len(self.positions), self.width, *values.shape[1:])
-        if self.is_together:
-            return values[self.first : self.first + shape[0] * shape[1]].view(shape)
         item = torch.arange(self.width, device=values.device)
-        return _taken(values, self.starts[:, None] + item).view(shape)
+        return _taken(values, self.starts[:, None] + item)
 
     def pairs(self, values: Tensor) -> Tensor:
         """Return entries (total,) of matrices as (b, width, width)."""
-        shape = (len(self.positions), self.width, self.width)
-        if self.is_together:
-            return values[
-                self.first_pair : self.first_pair + shape[0] * self.width**2
-            ].view(shape)
         item = torch.arange(self.width, device=values.device)
         entry = item[:, None] * self.sizes[:, None, None] + item
-        return _taken(values, self.pair_starts[:, None, None] + entry).view(shape)
+        return _taken(values, self.pair_starts[:, None, None] + entry)
 
 
 def _taken(values: Tensor, index: Tensor) -> Tensor:
-    """Take rows; for padding, whatever comes next, so that no row is taken often."""
-    return values.index_select(0, index.reshape(-1).clamp_(max=len(values) - 1))
+    """Take rows; for padding, the rows that come next, so that none is taken often."""
+    rows = values.index_select(0, index.reshape(-1).clamp_(max=len(values) - 1))
+    return rows.view(*index.shape, *values.shape[1:])
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """How sets that lie one after the other are put into groups.
+    """Groups of sets that lie one after the other."""
 
-    Attributes
-    ----------
-    sizes : (B,)
-    groups : list of Group
-    order : (B,)
-        The set at each place, groups one after the other.
-    device : torch.device
-    """
-
-    sizes: IntArray
-    groups: list[Group]
-    order: IntArray
+    sizes: IntArray  # (B,)
+    groups: list[SizeGroup]
+    order: IntArray  # (B,): the set at each place, groups one after the other
     device: torch.device
 
     @classmethod
     def of(cls, offsets: Sequence[int] | Tensor, device: torch.device) -> Layout:
-        """Group the sets between ``offsets`` (B + 1)."""
+        """SizeGroup the sets between ``offsets`` (B + 1)."""
         ends = _checked(offsets)
         sizes = np.diff(ends)
         pair_ends = np.concatenate([[0], np.cumsum(sizes**2)])
         classes = _widths(sizes)
         order = np.argsort(classes, kind="stable")
         cuts = np.flatnonzero(np.diff(classes[order])) + 1
-        groups = [
-            Group.of(positions, ends[:-1], pair_ends[:-1], sizes, device)
-            for positions in np.split(order, cuts)
-            if len(positions)
-        ]
-        return cls(sizes, groups, order, device)
+        made = cls(sizes, [], order, device)
+        for positions in np.split(order, cuts):
+            if len(positions):
+                numbers = (positions, ends[positions], pair_ends[positions])
+                made.groups.append(made._group(*numbers))
+        return made
+
+    def _group(
+        self, positions: IntArray, starts: IntArray, pair_starts: IntArray
+    ) -> SizeGroup:
+        sizes = self.sizes[positions]
+        width = int(sizes.max())
+        place, start, pair_start, size = map(
+            self._on_device, (positions, starts, pair_starts, sizes)
+        )
+        mask = None
+        if (sizes < width).any():
+            mask = torch.arange(width, device=self.device) < size[:, None]
+        return SizeGroup(place, width, start, pair_start, size, mask)
 
     @property
     def n_sets(self) -> int:
@@ -187,7 +132,7 @@ class Layout:
 
 
 def _widths(sizes: IntArray) -> IntArray:
-    """Return what sizes are padded to, at most: multiples of an eighth, or of eight."""
+    """Return the widths of padded rows: multiples of an eighth of them, or of eight."""
     exponents = np.frexp(sizes.astype(np.float64))[1]
     steps = np.maximum(8, 2 ** (np.maximum(exponents, 4) - 4))
     return np.asarray(-(-sizes // steps) * steps, dtype=np.int64)

@@ -22,12 +22,18 @@ import math
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
-from variegate.tensors.greedy import choose
-from variegate.tensors.residuals import DenseResiduals, FactoredResiduals
+from variegate.torch.greedy import DenseResiduals, FactoredResiduals, choose
 
-__all__ = ["Mixture", "Roots", "mixture_of", "roots_of"]
+__all__ = [
+    "ElementaryMixture",
+    "Roots",
+    "choose_eigenvectors",
+    "keep_probabilities",
+    "mixture_of",
+    "roots_of",
+]
 
 #: A pivot of ``L`` below this adds less than rounding to any probability.
 _NO_PART = math.log(1e-20)
@@ -41,32 +47,17 @@ _BEYOND = 40.0
 
 
 class Roots(NamedTuple):
-    """Square roots of marginal kernels, ``K = QᵀQ``.
+    """Square roots of marginal kernels, ``K = QᵀQ``."""
 
-    Attributes
-    ----------
-    Q : tensor of shape (B, R, N)
-    rank : tensor of shape (B,)
-        The largest number of items with a positive probability.
-    """
-
-    Q: Tensor
-    rank: Tensor
+    Q: Tensor  # (B, R, N)
+    rank: Tensor  # (B,): the most items with a positive probability
 
 
-class Mixture(NamedTuple):
-    """The probabilities of eigenvectors to be kept, and the eigenvectors.
+class ElementaryMixture(NamedTuple):
+    """The probabilities of eigenvectors to be kept, and the eigenvectors."""
 
-    Attributes
-    ----------
-    kept : tensor of shape (B, M)
-        Eigenvalues of ``K`` between 0 and 1, ascending.
-    vectors : tensor of shape (B, M, N)
-        Orthonormal eigenvectors in rows; zero where ``kept`` is.
-    """
-
-    kept: Tensor
-    vectors: Tensor
+    kept: Tensor  # (B, M): eigenvalues of ``K`` between 0 and 1, ascending
+    vectors: Tensor  # (B, M, N): orthonormal rows, zero where ``kept`` is
 
 
 def roots_of(
@@ -74,13 +65,8 @@ def roots_of(
 ) -> Roots:
     """Return square roots of the marginal kernels of a batch.
 
-    Parameters
-    ----------
-    residuals : of double precision, that keep their columns; advanced
-    rounds : int
-        The largest rank that a kernel can have.
-    k : int, optional
-        How many items will be asked for; ``L`` is then multiplied by a number.
+    ``residuals`` are in double precision, keep their columns, and are advanced;
+    ``rounds`` is the largest rank.  For ``k`` items ``L`` is multiplied by a number.
     """
     above = _NO_PART if k is None else -torch.inf
     gains = choose(residuals, rounds, above=above, open_ended=True).gains
@@ -103,7 +89,7 @@ def roots_of(
     return Roots(torch.linalg.solve_triangular(T, C, upper=False), rank)
 
 
-def mixture_of(Q: Tensor) -> Mixture:
+def mixture_of(Q: Tensor) -> ElementaryMixture:
     """Return the mixtures that the processes with ``K = QᵀQ`` are."""
     kept, W = torch.linalg.eigh(torch.bmm(Q, Q.mT))
     kept = kept.clamp(0.0, 1.0)
@@ -113,7 +99,7 @@ def mixture_of(Q: Tensor) -> Mixture:
     most = int((kept > 0.0).sum(dim=1).max()) if len(kept) else 0
     kept, W = kept[:, kept.shape[1] - most :], W[:, :, kept.shape[1] - most :]
     scale = torch.where(kept > 0.0, kept.rsqrt(), 0.0)
-    return Mixture(kept, torch.bmm(W.mT * scale[:, :, None], Q))
+    return ElementaryMixture(kept, torch.bmm(W.mT * scale[:, :, None], Q))
 
 
 def _log_multiple(gains: Tensor, k: int) -> Tensor:
@@ -131,3 +117,47 @@ def _log_multiple(gains: Tensor, k: int) -> Tensor:
         few = expected.sum(dim=1) < k
         low, high = torch.where(few, middle, low), torch.where(few, high, middle)
     return 0.5 * (low + high)
+
+
+# Exactly k eigenvectors, by elementary symmetric polynomials in log space -----------
+
+
+def keep_probabilities(log_values: Tensor, k: int) -> Tensor:
+    """Return the probability to keep each eigenvector when some are still wanted.
+
+    With ``j`` of the first ``m`` wanted, the ``m``-th is kept with probability
+    ``λ_m e_{j-1}(m - 1) / e_j(m)`` (Kulesza and Taskar, 2011), where
+    ``e_j(m) = e_j(m - 1) + λ_m e_{j-1}(m - 1)`` has no subtraction: in log space no
+    digit is lost whatever the scale of the values.  These are logarithms (B, M), up to
+    a constant for each set; probabilities are (M, B, k + 1), zero where none is wanted.
+    """
+    n_sets, n_values = log_values.shape
+    probabilities = log_values.new_zeros(n_values, n_sets, k + 1)
+    polynomials = log_values.new_full((n_sets, k + 1), -torch.inf)
+    polynomials[:, 0] = 0.0
+    for m in range(n_values):
+        with_it = polynomials[:, :-1] + log_values[:, m, None]
+        total = torch.logaddexp(polynomials[:, 1:], with_it)
+        probabilities[m, :, 1:] = (with_it - total).exp_().nan_to_num_(nan=0.0)
+        polynomials[:, 1:] = total
+    return probabilities
+
+
+def choose_eigenvectors(
+    probabilities: Tensor, n_samples: int, generator: Generator | None
+) -> Tensor:
+    """Choose ``k`` eigenvectors, from the last to the first: (B, n_samples, M).
+
+    ``probabilities`` (M, B, k + 1) are those of :func:`keep_probabilities`.
+    """
+    n_values, n_sets, wanted = probabilities.shape
+    shape = (n_values, n_sets, n_samples)
+    uniform = torch.rand(
+        shape, generator=generator, device=probabilities.device, dtype=torch.float64
+    )
+    kept = torch.empty(shape, dtype=torch.bool, device=probabilities.device)
+    missing = torch.full(shape[1:], wanted - 1, device=probabilities.device)
+    for m in reversed(range(n_values)):
+        torch.lt(uniform[m], probabilities[m].gather(1, missing), out=kept[m])
+        missing -= kept[m].long()
+    return kept.permute(1, 2, 0)

@@ -1,21 +1,35 @@
-"""What each item adds to those taken, for a batch of kernels at once.
+"""Greedy choice from a batch of kernels at once.
 
 The kernel of a set is ``L = diag(exp u) S diag(exp u)`` and ``S`` has a unit diagonal.
 The residual of an item is what is left of its one on the diagonal of ``S`` when the
 items taken so far have explained what they can: the next squared pivot of a Cholesky
 factorisation, which grows by a column an item (Chen et al., 2018).
+
+As in :mod:`variegate.decoding.greedy`, the item comes first that raises the probability
+most, while any does; with a budget, the most gain for its cost among the items that
+still fit.  Every round is a few operations on all sets, and a set that has ended waits
+for the others.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from variegate.linalg.tolerances import RANK_TOLERANCE
 
-__all__ = ["DenseResiduals", "FactoredResiduals", "Residuals"]
+__all__ = [
+    "DenseResiduals",
+    "FactoredResiduals",
+    "Picks",
+    "Residuals",
+    "Room",
+    "choose",
+]
 
 #: A residual up to this is rounding: the item lies in the span of those taken.
 TOLERANCE = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-5}
@@ -23,8 +37,17 @@ TOLERANCE = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-5}
 #: No kernel without negative eigenvalues leaves less than this of an item.
 LEAST = {torch.float64: -1e-6, torch.float32: -1e-3}
 
-#: Columns that there is room for at first, where nobody says how many there will be.
+#: Columns that there is room for at first, where their number is not known.
 FIRST_COLUMNS = 16
+
+#: Gains that differ by no more than this are equal.
+_TIE = {torch.float64: 1e-10, torch.float32: 1e-5}
+
+#: Rounds after which it is asked whether any set goes on, which waits for the device.
+_ROUNDS_UNASKED = 16
+
+#: Costs add up with rounding; a budget is not broken by less than this share of it.
+_BUDGET_ROUNDING = 1e-9
 
 
 class Residuals(ABC):
@@ -37,6 +60,8 @@ class Residuals(ABC):
     log_quality : tensor of shape (B, N), optional
     mask : boolean tensor of shape (B, N), optional
         Which items there are.
+    n_columns : int, optional
+        The most items that will be taken, for memory to be set aside.
 
     Attributes
     ----------
@@ -45,6 +70,8 @@ class Residuals(ABC):
     twice_log_scale : tensor of shape (B, N)
         ``2 u``, the logarithm of the diagonal of ``L``.
     """
+
+    _columns: Tensor
 
     def __init__(
         self, squared_lengths: Tensor, log_quality: Tensor | None, mask: Tensor | None
@@ -70,9 +97,9 @@ class Residuals(ABC):
         self.count = 0
 
     def is_sound(self) -> Tensor:
-        """Return which sets have shown nothing that a kernel cannot have, (B,)."""
+        """Return which sets (B,) have residuals that a kernel can have."""
         least = LEAST[self.residual.dtype]
-        # False for what is not a number, too.
+        # False for NaN, too.
         return self._sound & (self.residual > least).all(dim=1)
 
     def gain(self) -> Tensor:
@@ -112,13 +139,19 @@ class Residuals(ABC):
             self.take(place, wanted & left)
         return possible
 
+    @property
+    def columns(self) -> Tensor:
+        """The columns of the factor of ``S``, in rows: (B, count, N)."""
+        return self._columns[:, : self.count]
+
+    def _keep(self, column: Tensor) -> None:
+        if self._columns.shape[1]:
+            self._columns = _with_room(self._columns, self.count)
+            self._columns[:, self.count] = column
+
     @abstractmethod
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         """Return the new column of the factor of ``S``, (B, N)."""
-
-    @abstractmethod
-    def _keep(self, column: Tensor) -> None:
-        """Keep what later columns, or the caller, need."""
 
 
 def _with_room(kept: Tensor, count: int) -> Tensor:
@@ -131,17 +164,7 @@ def _with_room(kept: Tensor, count: int) -> Tensor:
 
 
 class DenseResiduals(Residuals):
-    """Residuals from matrices.
-
-    Parameters
-    ----------
-    matrix : tensor of shape (B, N, N) or (1, N, N)
-        Symmetric and positive semidefinite; one for all where there is one.
-    log_quality, mask
-        See :class:`Residuals`; there are as many sets as these have rows.
-    n_columns : int, optional
-        How many items will be taken at most, for memory to be set aside.
-    """
+    """Residuals from symmetric matrices (B, N, N), or (1, N, N) for all sets."""
 
     def __init__(
         self,
@@ -156,11 +179,6 @@ class DenseResiduals(Residuals):
         capacity = FIRST_COLUMNS if n_columns is None else max(n_columns, 1)
         self._columns = self.residual.new_empty(n_sets, capacity, n_items)
 
-    @property
-    def columns(self) -> Tensor:
-        """The columns of the factor of ``S``, in rows: (B, count, N)."""
-        return self._columns[:, : self.count]
-
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         own = self._over_length.gather(1, item[:, None])
         column = self._matrix[self._sets, item] * self._over_length * own
@@ -171,24 +189,11 @@ class DenseResiduals(Residuals):
             ).squeeze(1)
         return column * pivot.rsqrt()
 
-    def _keep(self, column: Tensor) -> None:
-        self._columns = _with_room(self._columns, self.count)
-        self._columns[:, self.count] = column
-
 
 class FactoredResiduals(Residuals):
-    """Residuals from features ``F`` with ``S = F Fᵀ``, which is never formed.
+    """Residuals from features (B, N, D), or (1, N, D) for all sets.
 
-    Parameters
-    ----------
-    features : tensor of shape (B, N, D) or (1, N, D)
-        One for all where there is one.
-    log_quality, mask
-        See :class:`Residuals`.
-    n_columns : int, optional
-        How many items will be taken at most.
-    keep_columns : bool
-        Whether the columns of the factor are wanted.
+    ``S = F Fᵀ`` is never formed, and columns are kept only if they are asked for.
     """
 
     def __init__(
@@ -209,11 +214,6 @@ class FactoredResiduals(Residuals):
             n_sets, capacity if keep_columns else 0, n_items
         )
 
-    @property
-    def columns(self) -> Tensor:
-        """The columns of the factor of ``S``, in rows: (B, count, N)."""
-        return self._columns[:, : self.count]
-
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         shared = len(self._features) == 1
         new = self._features[0, item] if shared else self._features[self._sets, item]
@@ -221,7 +221,7 @@ class FactoredResiduals(Residuals):
         for _ in range(2):  # once more, to be orthogonal to rounding
             inner = torch.bmm(directions, new.unsqueeze(2))
             new = new - torch.bmm(inner.mT, directions).squeeze(1)
-        # A set that waits may go on: what it did not take must leave no trace.
+        # A set that waits may go on: an item not taken must leave no trace.
         new = torch.nn.functional.normalize(new, dim=1)
         new = torch.where(active[:, None], new, 0.0)
         self._directions = _with_room(self._directions, self.count)
@@ -232,7 +232,116 @@ class FactoredResiduals(Residuals):
             along = torch.bmm(self._features, new.unsqueeze(2)).squeeze(2)
         return along * self._over_length
 
-    def _keep(self, column: Tensor) -> None:
-        if self._columns.shape[1]:
-            self._columns = _with_room(self._columns, self.count)
-            self._columns[:, self.count] = column
+
+class Picks(NamedTuple):
+    """The items taken, in their order."""
+
+    items: Tensor  # (B, rounds): item numbers, -1 after the last
+    gains: Tensor  # (B, rounds): rise in log-probability, -inf after the last
+
+
+class Room:
+    """The part of a budget (B,) that each set has left.
+
+    Costs (B, N) are positive, ``present`` (B, N) are the items that there are, and
+    ``k`` is the number of items to take, if it is known.
+    """
+
+    def __init__(
+        self, costs: Tensor, budget: Tensor, present: Tensor, k: int | None
+    ) -> None:
+        self._costs = torch.where(present, costs.double(), torch.inf)
+        self._limit = budget.double() * (1.0 + _BUDGET_ROUNDING)
+        self._spent = torch.zeros_like(self._limit)
+        self._free = present.clone()
+        self._k = k
+        self._order = self._costs.argsort(dim=1, stable=True) if k is not None else None
+
+    def affords(self) -> Tensor:
+        """Return which sets can have ``k`` items within the budget at all."""
+        cheapest = self._costs.sort(dim=1).values[:, : self._k]
+        return cheapest.sum(dim=1) <= self._limit
+
+    def score(self, gain: Tensor, count: int) -> Tensor:
+        """Return gains for their cost, -inf where the rest of ``k`` would not fit."""
+        # Dividing a loss by its cost would favour dear items.
+        costs = self._costs.to(gain.dtype)
+        score = torch.where(gain > 0, gain / costs, gain * costs)
+        fits = self._totals(count) <= self._limit[:, None]
+        return torch.where(fits, score, -torch.inf)
+
+    def _totals(self, count: int) -> Tensor:
+        """Return the least total cost (B, N) of ``k`` items if one is taken now."""
+        spent = self._spent[:, None]
+        if self._k is None or self._order is None:
+            return spent + self._costs
+        later = self._k - count - 1
+        free = self._free.gather(1, self._order)
+        ranked = self._costs.gather(1, self._order)
+        number = free.cumsum(dim=1)
+        among = free & (number <= later + 1)
+        before = torch.where(free & (number <= later), ranked, 0.0)
+        with_one = torch.where(among, ranked, 0.0).sum(dim=1, keepdim=True)
+        # One of the cheapest is counted once, anything else comes on top of them.
+        total = torch.where(among, with_one, before.sum(dim=1, keepdim=True) + ranked)
+        return spent + torch.empty_like(total).scatter_(1, self._order, total)
+
+    def spend(self, item: Tensor, active: Tensor) -> None:
+        """Pay for one item of each active set."""
+        cost = self._costs.gather(1, item[:, None]).squeeze(1)
+        self._spent += torch.where(active, cost, 0.0)
+        still_free = self._free.gather(1, item[:, None]) & ~active[:, None]
+        self._free.scatter_(1, item[:, None], still_free)
+
+
+def choose(
+    residuals: Residuals,
+    rounds: int,
+    *,
+    above: float = -math.inf,
+    room: Room | None = None,
+    open_ended: bool = False,
+) -> Picks:
+    """Take items from every set, the best first.
+
+    Parameters
+    ----------
+    residuals : Residuals, advanced
+    rounds : int
+        The most items of a set.
+    above : float
+        A set ends where no gain exceeds this: 0 where the probability must rise.
+    room : Room, optional
+        The budgets, advanced.
+    open_ended : bool
+        Whether sets may end long before ``rounds``.  Then it is asked, now and then,
+        whether all have, which waits for the device; otherwise nothing does.
+
+    Returns
+    -------
+    Picks
+    """
+    n_sets = len(residuals.residual)
+    tie = _TIE[residuals.residual.dtype]
+    active = residuals.residual.new_ones(n_sets, dtype=torch.bool)
+    items, gains = [], []
+    for count in range(rounds):
+        asked = open_ended and count > 0 and count % _ROUNDS_UNASKED == 0
+        if asked and not bool(active.any()):
+            break
+        gain = residuals.gain()
+        score = gain if room is None else room.score(gain, count)
+        best = score.amax(dim=1, keepdim=True)
+        # Of all that are equal to rounding, the smallest number.
+        item = (score >= best - tie).to(torch.uint8).argmax(dim=1)
+        own = gain.gather(1, item[:, None]).squeeze(1)
+        active = active & (best.squeeze(1) > -torch.inf) & (own > above)
+        residuals.take(item, active)
+        if room is not None:
+            room.spend(item, active)
+        items.append(torch.where(active, item, -1))
+        gains.append(torch.where(active, own, -torch.inf))
+    if not items:
+        empty = residuals.residual.new_empty(n_sets, 0)
+        return Picks(empty.long(), empty)
+    return Picks(torch.stack(items, dim=1), torch.stack(gains, dim=1))

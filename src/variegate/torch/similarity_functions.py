@@ -18,14 +18,12 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "anchored_gaussian",
-    "gaussian",
+    "gaussians",
     "kind_roots",
     "kinds",
     "linear",
     "metric",
     "multiple",
-    "similarities",
     "squared_distances",
     "unit_rows",
 ]
@@ -95,39 +93,23 @@ def squared_distances(features: Tensor) -> Tensor:
     return expanded.clamp(min=0.0).masked_fill(same, 0.0)
 
 
-def gaussian(squared_distances: Tensor, bandwidth: float) -> Tensor:
-    """Return ``exp(-D / σ²)``, dividing twice so that no square overflows."""
-    return torch.exp(-squared_distances / bandwidth / bandwidth)
-
-
-def anchored_gaussian(
-    squared_distances: Tensor, squared_norms: Tensor, bandwidth: float
-) -> Tensor:
-    """Return the Gaussian seen from the origin: see :class:`variegate.Gaussian`."""
-    to_origin = torch.expm1(-squared_norms / bandwidth / bandwidth)
-    between = torch.expm1(-squared_distances / bandwidth / bandwidth)
-    both = to_origin[..., :, None] + to_origin[..., None, :]
-    return 0.5 * bandwidth * bandwidth * (between - both)
-
-
-def similarities(
-    features: Tensor,
-    bandwidths: Sequence[float],
-    *,
-    linear: bool = True,
-    anchored: bool = False,
+def gaussians(
+    features: Tensor, bandwidths: Sequence[float], anchored: bool = False
 ) -> Iterator[Tensor]:
-    """Yield Gaussians at several bandwidths, then perhaps the inner products."""
-    if len(bandwidths):
-        distances = squared_distances(features)
-        norms = (features * features).sum(dim=-1) if anchored else None
-    for bandwidth in bandwidths:
-        if norms is None:
-            yield gaussian(distances, bandwidth)
-        else:
-            yield anchored_gaussian(distances, norms, bandwidth)
-    if linear:
-        yield features @ features.mT
+    """Yield ``exp(-D / σ²)``, or Gaussians seen from the origin, at each bandwidth.
+
+    See :class:`variegate.Gaussian`.
+    """
+    distances = squared_distances(features) if len(bandwidths) else features
+    norms = (features * features).sum(dim=-1)
+    for bandwidth in bandwidths:  # divides twice, so that no square overflows
+        if not anchored:
+            yield torch.exp(-distances / bandwidth / bandwidth)
+            continue
+        to_origin = torch.expm1(-norms / bandwidth / bandwidth)
+        between = torch.expm1(-distances / bandwidth / bandwidth)
+        both = to_origin[..., :, None] + to_origin[..., None, :]
+        yield 0.5 * bandwidth * bandwidth * (between - both)
 
 
 def multiple(
@@ -140,16 +122,11 @@ def multiple(
 ) -> Tensor:
     """Return ``Σ_k w_k S^k`` of Gaussians and perhaps a linear part (paper eq. 8).
 
-    Parameters
-    ----------
-    features : tensor of shape (..., N, d)
-    weights : tensor of shape (K,)
-        Of the Gaussians, in the order of their bandwidths, then of the linear part.
-    bandwidths : sequence of float
-    linear, anchored : bool
-        As for :class:`variegate.MultipleKernel`.
+    The weights (K,) are those of the Gaussians, then of the linear part.
     """
-    parts = similarities(features, bandwidths, linear=linear, anchored=anchored)
+    parts = list(gaussians(features, bandwidths, anchored))
+    if linear:
+        parts.append(features @ features.mT)
     terms = (weight * S for weight, S in zip(weights, parts, strict=True))
     return reduce(torch.add, terms)
 

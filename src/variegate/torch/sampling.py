@@ -1,4 +1,10 @@
-"""Items from elementary processes, for a batch of samples at once.
+"""Exact samples of a batch of processes.
+
+Two methods with one law.  By eigenvectors, any number of samples share one
+eigendecomposition.  Item after item (Poulson, 2020), each is taken with its probability
+given the decisions before: the pivot of an elimination of ``K``, from which one is
+subtracted wherever the item was left out.  That needs no eigenvectors, and is faster
+for few samples of each of many small kernels.
 
 An elementary process picks ``k`` items from the span of ``k`` orthonormal vectors: the
 next item with probability proportional to its squared residual outside the span of the
@@ -11,19 +17,30 @@ every sample.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
 
-__all__ = ["sample_elementary"]
+from variegate.torch.eigenvectors import (
+    ElementaryMixture,
+    choose_eigenvectors,
+    keep_probabilities,
+)
 
-#: Proposals in a round: at first this many, at last so many.
+__all__ = ["draw", "draw_in_turn", "sample_elementary"]
+
+#: Coins that are tossed at a time, or entries of matrices that are eliminated.
+_COINS = {"cuda": 2**26}
+_COINS_ELSEWHERE = 2**22
+
+#: Proposals in the first round, and in the last.
 _FEWEST_PROPOSALS = 2
 _MOST_PROPOSALS = 32
 
-#: What is left of an item up to this share is rounding: it was picked, or lies in the
-#: span of what was.
+#: A residual up to this share of an item is rounding: it was picked, or lies in the
+#: span of those that were.
 _ROUNDING = 1e-12
 
 #: Numbers in the largest temporary of a block of samples: enough to fill a GPU, and for
@@ -32,33 +49,114 @@ _BLOCK_ENTRIES = {"cuda": 2**24}
 _BLOCK_ENTRIES_ELSEWHERE = 2**20
 
 
+def draw(
+    mixture: ElementaryMixture,
+    n_samples: int,
+    k: int | None,
+    generator: Generator | None,
+) -> Tensor:
+    """Draw ``n_samples`` subsets of every set: (B, n_samples, largest size).
+
+    Item numbers are ascending, -1 after the last.  With ``k``, no set may have a
+    smaller rank.
+    """
+    n_sets, n_vectors, n_items = mixture.vectors.shape
+    device = mixture.kept.device
+    coins = _COINS.get(device.type, _COINS_ELSEWHERE)
+    at_once = max(1, coins // max(n_vectors, n_items, 1))
+    samples = min(n_samples, at_once)
+    sets = max(1, at_once // max(samples, 1))
+    drawn = []
+    for first in range(0, n_sets, sets):
+        part = slice(first, first + sets)
+        toss = _coins(mixture.kept[part], k, generator)
+        row = [
+            sample_elementary(
+                mixture.vectors[part], toss(min(samples, n_samples - start)), generator
+            )
+            for start in range(0, n_samples, samples)
+        ]
+        drawn.append(_joined(row, dim=1))
+    return _joined(drawn, dim=0)
+
+
+def _coins(
+    kept: Tensor, k: int | None, generator: Generator | None
+) -> Callable[[int], Tensor]:
+    """Return a function from a number of samples to the vectors that they keep."""
+    if k is None:
+
+        def toss(n_samples: int) -> Tensor:
+            shape = (len(kept), n_samples, kept.shape[1])
+            uniform = torch.rand(
+                shape, generator=generator, device=kept.device, dtype=kept.dtype
+            )
+            return uniform < kept[:, None, :]
+
+        return toss
+    # One minus an eigenvalue is known to rounding only, and matters no further.
+    least = torch.finfo(kept.dtype).eps
+    log_values = kept.log() - (1.0 - kept).clamp(min=least).log()
+    probabilities = keep_probabilities(log_values, k)
+    return lambda n_samples: choose_eigenvectors(probabilities, n_samples, generator)
+
+
+def _joined(parts: list[Tensor], dim: int) -> Tensor:
+    """Put parts together, those of smaller sizes filled up with -1."""
+    largest = max(part.shape[2] for part in parts)
+    filled = [
+        torch.nn.functional.pad(part, (0, largest - part.shape[2]), value=-1)
+        for part in parts
+    ]
+    return torch.cat(filled, dim=dim)
+
+
+def draw_in_turn(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
+    """Draw subsets (B, n_samples, N), boolean, by marginal kernels ``K`` (B, N, N)."""
+    entries = _COINS.get(K.device.type, _COINS_ELSEWHERE)
+    at_once = max(1, entries // max(n_samples * K.shape[1] ** 2, 1))
+    parts = [_eliminate(part, n_samples, generator) for part in K.split(at_once)]
+    return torch.cat(parts)
+
+
+def _eliminate(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
+    """Decide about one item of all samples after another."""
+    n_sets, n_items, _ = K.shape
+    total = n_sets * n_samples
+    own = torch.arange(n_sets, device=K.device).repeat_interleave(n_samples)
+    uniform = torch.rand(
+        (n_items, total), generator=generator, device=K.device, dtype=K.dtype
+    )
+    taken = torch.empty((n_items, total), dtype=torch.bool, device=K.device)
+    rows = K.new_empty(total, n_items, n_items)
+    over_pivots = K.new_empty(total, 1, n_items)
+    for i in range(n_items):
+        row = K[own, i]
+        if i:
+            weights = rows[:, :i, i].unsqueeze(1) * over_pivots[:, :, :i]
+            row = torch.baddbmm(
+                row.unsqueeze(1), weights, rows[:, :i], alpha=-1.0
+            ).squeeze(1)
+        torch.lt(uniform[i], row[:, i], out=taken[i])
+        rows[:, i] = row
+        over_pivots[:, 0, i] = 1.0 / (row[:, i] - (~taken[i]).to(K.dtype))
+    return taken.T.reshape(n_sets, n_samples, n_items)
+
+
+# Elementary processes ------------------------------------------------------------
+
+
 @dataclass
 class _Samples:
-    """Samples that are being drawn, ``T`` of them.
+    """Samples that are being drawn, ``T`` of them."""
 
-    Attributes
-    ----------
-    number : (T,)
-        Which sample it is.
-    rows : (T, k)
-        Where among the vectors its own are; a vector of zeros fills up.
-    cumulative : (T, N)
-        Sums of the residuals before any pick.
-    sizes, counts : (T,)
-        How many items it will have, and has.
-    basis : (T, k + 1, k)
-        Orthonormal; of the items picked, zero after the last.
-    items : (T, k + 1)
-        Item numbers, -1 after the last.
-    """
-
-    number: Tensor
-    rows: Tensor
-    cumulative: Tensor
-    sizes: Tensor
-    counts: Tensor
-    basis: Tensor
-    items: Tensor
+    number: Tensor  # (T,): which sample it is
+    rows: Tensor  # (T, k): places of its vectors, filled up with one of zeros
+    cumulative: Tensor  # (T, N): sums of the residuals before any pick
+    sizes: Tensor  # (T,): the number of items at the end
+    counts: Tensor  # (T,): the number of items now
+    basis: Tensor  # (T, k + 1, k): of the span of the picks, zero after the last
+    items: Tensor  # (T, k + 1): item numbers, -1 after the last
 
     def of(self, which: Tensor) -> _Samples:
         """Return some of the samples, by their places."""
@@ -74,20 +172,10 @@ def block_size(n_items: int, k: int, device: torch.device) -> int:
 def sample_elementary(
     vectors: Tensor, kept: Tensor, generator: Generator | None
 ) -> Tensor:
-    """Draw one subset for every choice of eigenvectors.
+    """Draw one subset for every choice ``kept`` (B, n, M) of eigenvectors.
 
-    Parameters
-    ----------
-    vectors : tensor of shape (B, M, N)
-        Orthonormal vectors in rows, of double precision.
-    kept : boolean tensor of shape (B, n, M)
-        The vectors that span each of ``n`` samples of each of ``B`` sets.
-    generator : torch.Generator, optional
-
-    Returns
-    -------
-    tensor of shape (B, n, k)
-        Item numbers, ascending, -1 after the last; ``k`` is the largest size.
+    ``vectors`` (B, M, N) are orthonormal rows of double precision.  The result (B, n,
+    largest size) has item numbers, ascending, -1 after the last.
     """
     n_sets, n_samples, _ = kept.shape
     n_items = vectors.shape[2]

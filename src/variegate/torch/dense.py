@@ -1,7 +1,7 @@
 r"""The large-margin loss of a batch of kernels and its gradient, in closed form.
 
 The loss is that of :mod:`variegate.learning.objective`, with ``X``, ``r``, ``c`` and
-``M`` of :mod:`variegate.tensors.resolvent`:
+``M`` of :mod:`variegate.torch.resolvent`:
 
 .. math::
 
@@ -20,15 +20,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from variegate.tensors import fused, halves, small_sets
-from variegate.tensors.factorisation import (
+from variegate.torch import fused
+from variegate.torch.resolvent import (
+    Resolvent,
     doubtful_pivot,
     factor,
     full_precision,
     invert,
+    raise_diagonal,
 )
-from variegate.tensors.resolvent import Resolvent, raise_diagonal
-from variegate.tensors.targets import Targets
+from variegate.torch.targets import LossSettings, Targets
 
 __all__ = [
     "NOT_DEFINITE",
@@ -46,13 +47,13 @@ __all__ = [
     "wanted_sum",
 ]
 
-#: What a set can fail by: its subset has probability zero, ``M`` no Cholesky factor, or
-#: the subset names an item twice or one that is not there.
+#: Reasons of a failure: the subset has probability zero, ``M`` has no Cholesky factor,
+#: or the subset names an item twice or one that is not there.
 ZERO_PROBABILITY, NOT_DEFINITE, WRONG_TARGET = 1, 2, 3
 
 
 def smallest_error(dtype: torch.dtype) -> float:
-    """Return what the expected error is held above, so that its logarithm is finite."""
+    """Return the least expected error, whose logarithm is finite."""
     return 1e-280 if dtype == torch.float64 else 1e-36
 
 
@@ -60,22 +61,15 @@ class LossTerms(NamedTuple):
     """The losses of a batch and their derivatives.
 
     A set that failed has a loss of infinity (its subset has probability zero) or NaN
-    (its kernel cannot be factored, its subset is none), and gradients of zero.
-
-    Attributes
-    ----------
-    value : (B,)
-    similarity_gradient : (B, N, N) or None
-        ``∂f/∂X``; None where it was not asked for.
-    quality_gradient : (B, N) or None
-        ``∂f/∂u``; None where it was not asked for, or there is no ``u``.
-    failed : uint8 (B,)
-        0, ``ZERO_PROBABILITY``, ``NOT_DEFINITE`` or ``WRONG_TARGET``.
+    (its kernel cannot be factored, its subset is not valid), and gradients of zero.
     """
 
-    value: Tensor
+    value: Tensor  # (B,)
+    # (B, N, N): ``∂f/∂X``; None where it was not asked for
     similarity_gradient: Tensor | None
+    # (B, N): ``∂f/∂u``; None where it was not asked for, or there is no ``u``
     quality_gradient: Tensor | None
+    # uint8 (B,): 0, ``ZERO_PROBABILITY``, ``NOT_DEFINITE`` or ``WRONG_TARGET``
     failed: Tensor
 
 
@@ -83,13 +77,9 @@ def loss_terms(
     X: Tensor,
     log_quality: Tensor | None,
     targets: Targets,
-    mask: Tensor | None,
-    lam: float,
-    hinge: bool,
+    settings: LossSettings,
     *,
     gradient: bool,
-    jitter: float = 0.0,
-    tolerance: float | None = None,
 ) -> LossTerms:
     """Return the losses of a batch and their gradients.
 
@@ -99,77 +89,27 @@ def loss_terms(
         ``S`` if there is a log-quality, else ``L``; symmetric.
     log_quality : (B, N) or None
     targets : Targets
-    mask : boolean (B, N) or None
-        True where there is an item.
-    lam, hinge : as in :class:`variegate.learning.objective.LargeMarginLoss`
+    settings : LossSettings
     gradient : bool
-        Whether gradients are wanted.
-    jitter : float
-        Ridge on ``X``, relative to its diagonal.
-    tolerance : float, optional
-        A subset has probability zero where a squared pivot is no more than this share
-        of the diagonal; by default where it is in doubt.
+        Whether to compute gradients.
     """
-    if tolerance is None and small_sets.is_available(X):
-        return _small_sets_terms(
-            X, log_quality, targets, mask, lam, hinge, gradient, jitter
-        )
-    ways = (way.loss_terms for way in (fused, halves) if way.is_for(X))
+    evaluate = fused.loss_terms if fused.is_for(X) else plain_loss_terms
     with full_precision(X):
-        return next(ways, plain_loss_terms)(
-            X,
-            log_quality,
-            targets,
-            mask,
-            lam,
-            hinge,
-            gradient=gradient,
-            jitter=jitter,
-            tolerance=tolerance,
-        )
-
-
-def _small_sets_terms(
-    X: Tensor,
-    log_quality: Tensor | None,
-    targets: Targets,
-    mask: Tensor | None,
-    lam: float,
-    hinge: bool,
-    gradient: bool,
-    jitter: float,
-) -> LossTerms:
-    smallest = smallest_error(X.dtype)
-    value, G, slope, target_definite, definite = small_sets.evaluate(
-        X, log_quality, targets, mask, lam, smallest, jitter, gradient=gradient
-    )
-    failed = failures(targets, target_definite, definite)
-    value, active, failed = judged(value, failed, hinge, X.dtype)
-    if G is None:
-        return LossTerms(value, None, None, failed)
-    raise_diagonal(G, jitter)
-    G.masked_fill_(~active[:, None, None], 0.0)
-    if log_quality is None:
-        return LossTerms(value, G.to(X.dtype), None, failed)
-    slope.masked_fill_(~active[:, None], 0.0)
-    return LossTerms(value, G.to(X.dtype), slope.to(X.dtype), failed)
+        return evaluate(X, log_quality, targets, settings, gradient=gradient)
 
 
 def plain_loss_terms(
     X: Tensor,
     log_quality: Tensor | None,
     targets: Targets,
-    mask: Tensor | None,
-    lam: float,
-    hinge: bool,
+    settings: LossSettings,
     *,
     gradient: bool,
-    jitter: float = 0.0,
-    tolerance: float | None = None,
 ) -> LossTerms:
-    """Do what :func:`loss_terms` does by calls of PyTorch alone."""
+    """Return the same as :func:`loss_terms`, by calls of PyTorch alone."""
+    lam, hinge, jitter, tolerance = settings
     target = Target.of(X, targets, jitter, tolerance)
-    resolvent = Resolvent.of(X, log_quality, mask, jitter)
+    resolvent = Resolvent.of(X, log_quality, targets.mask, jitter)
     failed = failures(targets, target.definite, resolvent.definite)
     value = resolvent.log_det - target.log_det
     if log_quality is not None:
@@ -198,7 +138,7 @@ def plain_loss_terms(
 
 
 def failures(targets: Targets, target_definite: Tensor, definite: Tensor) -> Tensor:
-    """Return what each set fails by."""
+    """Return the reason why each set fails, 0 if it does not."""
     failed = (~definite).to(torch.uint8) * NOT_DEFINITE
     failed.masked_fill_(~target_definite, ZERO_PROBABILITY)
     return failed.masked_fill_(targets.wrong, WRONG_TARGET)
@@ -211,7 +151,7 @@ def wanted_sum(log_quality: Tensor, targets: Targets) -> Tensor:
 
 
 def expected_error(targets: Targets, included: Tensor, excluded: Tensor) -> Tensor:
-    """Return ``m``, in double precision and above what a logarithm needs."""
+    """Return ``m`` in double precision, large enough for a logarithm."""
     error = targets.error_cost * torch.where(targets.indicator, excluded, included)
     total = error.sum(dim=-1, dtype=torch.float64)
     return total.clamp(min=smallest_error(included.dtype))
@@ -220,7 +160,7 @@ def expected_error(targets: Targets, included: Tensor, excluded: Tensor) -> Tens
 def judged(
     value: Tensor, failed: Tensor, hinge: bool, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the losses, which sets have a gradient, and what each failed by.
+    """Return the losses, which sets have a gradient, and reasons of failures.
 
     A loss that is not finite for another reason, as log-qualities that are not, counts
     as failed.
@@ -237,21 +177,12 @@ def judged(
 
 
 class Target(NamedTuple):
-    """``log det X_y`` and ``X_y⁻¹`` of the wanted items.
+    """``log det X_y`` and ``X_y⁻¹`` of the wanted items."""
 
-    Attributes
-    ----------
-    log_det : double (B,)
-    inverse : (B, k, k)
-        Zero at padding.
-    members : (B, k)
-    definite : boolean (B,)
-    """
-
-    log_det: Tensor
-    inverse: Tensor
-    members: Tensor
-    definite: Tensor
+    log_det: Tensor  # double (B,)
+    inverse: Tensor  # (B, k, k): zero at padding
+    members: Tensor  # (B, k)
+    definite: Tensor  # boolean (B,)
 
     @classmethod
     def of(
@@ -276,7 +207,7 @@ class Target(NamedTuple):
 def inverse_of_present(
     X_y: Tensor, targets: Targets, tolerance: float | None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return what :class:`Target` holds, for the matrices of ``targets.members``."""
+    """Return the fields of :class:`Target`, for matrices of ``targets.members``."""
     present = targets.present
     both = present[:, :, None] & present[:, None, :]
     # Padding becomes an identity block, which changes no determinant.

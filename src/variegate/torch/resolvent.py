@@ -32,45 +32,40 @@ A ridge of ``jitter`` times its own diagonal may be added to ``X``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from variegate.tensors.factorisation import (
-    doubtful_pivot,
-    factor,
-    invert,
-    symmetric_product,
-)
+from variegate.linalg.tolerances import DOUBTFUL_PIVOT, RANK_TOLERANCE
 
-__all__ = ["Resolvent", "raise_diagonal"]
+__all__ = [
+    "Resolvent",
+    "doubtful_pivot",
+    "factor",
+    "full_precision",
+    "invert",
+    "raise_diagonal",
+    "rank_tolerance",
+]
+
+#: Triangular matrices of up to this many rows are solved, not halved.
+_SOLVED = 64
 
 
 @dataclass(eq=False)
 class Resolvent:
-    """What the module docstring names; two ``N x N`` buffers beside ``X``.
+    """The matrices that the module docstring names, in two buffers beside ``X``."""
 
-    Attributes
-    ----------
-    X : (B, N, N)
-    mask : boolean (B, N) or None
-    scales : _Scales
-    log_det : double (B,)
-        ``log det(L + I)``.
-    definite : boolean (B,)
-        Whether the factorisation can be trusted.
-    M : contiguous (B, N, N)
-        Its factor, then its inverse.
-    """
-
-    X: Tensor
-    mask: Tensor | None
+    X: Tensor  # (B, N, N)
+    mask: Tensor | None  # boolean (B, N) or None
     scales: _Scales
-    log_det: Tensor
-    definite: Tensor
-    M: Tensor
+    log_det: Tensor  # double (B,): ``log det(L + I)``
+    definite: Tensor  # boolean (B,): whether the factorisation can be trusted
+    M: Tensor  # contiguous (B, N, N): its factor, then its inverse
 
     @classmethod
     def of(
@@ -113,7 +108,7 @@ class Resolvent:
         if W is not None:
             torch.mul(self.M, (c**2 * W)[:, None, :], out=self.spare)
             if of_log_det:
-                G = symmetric_product(self.M, self.spare, self.M)
+                G = torch.baddbmm(self.M, self.spare, self.M)
             else:
                 G = torch.bmm(self.spare, self.M)
         return G.mul_(r[:, :, None]).mul_(r[:, None, :])
@@ -128,22 +123,13 @@ class Resolvent:
 
 
 class _Scales(NamedTuple):
-    """What is known of each item.
+    """Numbers of each item."""
 
-    Attributes
-    ----------
-    r, c, above : (B, N)
-        ``above`` is ``-log c``.
-    ridge : (B, N) or None
-        ``jitter`` times the diagonal of ``X``.
-    possible : boolean (B,)
-        Whether the diagonal of ``X`` may be that of a kernel.
-    """
-
-    r: Tensor
-    c: Tensor
-    above: Tensor
-    ridge: Tensor | None
+    r: Tensor  # (B, N)
+    c: Tensor  # (B, N)
+    above: Tensor  # (B, N): ``-log c``
+    ridge: Tensor | None  # (B, N): ``jitter`` times the diagonal of ``X``
+    # boolean (B,): whether the diagonal of ``X`` may be that of a kernel
     possible: Tensor
 
     @classmethod
@@ -177,3 +163,94 @@ def raise_diagonal(X: Tensor, jitter: float) -> None:
     """Raise the diagonal by the share ``jitter``, in place; gradients likewise."""
     if jitter:
         X.diagonal(dim1=-2, dim2=-1).mul_(1.0 + jitter)
+
+
+# Cholesky factors and inverses, in place, without waiting for a GPU ---------------
+
+
+def doubtful_pivot(dtype: torch.dtype) -> float:
+    """Return the share of its diagonal below which a squared pivot is in doubt.
+
+    About the root of rounding; what depends on a lesser one is refused.
+    """
+    return DOUBTFUL_PIVOT if dtype == torch.float64 else 2e-4
+
+
+def rank_tolerance(dtype: torch.dtype) -> float:
+    """Return the share of its diagonal below which a squared pivot is rounding."""
+    return RANK_TOLERANCE if dtype == torch.float64 else 1e-6
+
+
+def factor(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
+    """Put Cholesky factors into ``M``; return ``log det M`` and whether it is definite.
+
+    The transpose of ``M``, contiguous (B, N, N), holds the factor, lower: so it lies in
+    memory as LAPACK wants it.  Logarithms are summed in double precision.  A matrix is
+    not definite where a squared pivot is at most ``tolerance`` times the diagonal.
+    """
+    smallest = tolerance * M.diagonal(dim1=-2, dim2=-1)
+    info = torch.empty(M.shape[:-2], dtype=torch.int32, device=M.device)
+    turned = M.mT
+    torch.linalg.cholesky_ex(turned, out=(turned, info))
+    pivots = M.diagonal(dim1=-2, dim2=-1)
+    definite = (info == 0) & (pivots**2 > smallest).all(dim=-1)
+    # The inverse of a matrix that is not definite is computed, and not used.
+    pivots.masked_fill_(~(pivots > 0.0), 1.0)
+    return 2.0 * torch.log(pivots).sum(dim=-1, dtype=torch.float64), definite
+
+
+def invert(M: Tensor, spare: Tensor) -> None:
+    """Turn what :func:`factor` left into the inverse, in its place.
+
+    On a GPU by a product of triangular inverses: ``cholesky_inverse`` would wait there
+    to see whether it failed.  ``spare`` has the shape of ``M`` and is overwritten.
+    """
+    if M.numel() == 0:
+        return
+    if M.device.type == "cpu":
+        turned = M.mT
+        torch.cholesky_inverse(turned, out=turned)
+    else:
+        _invert_by_product(M, spare)
+
+
+def _invert_by_product(M: Tensor, spare: Tensor) -> None:
+    spare.zero_().diagonal(dim1=-2, dim2=-1).fill_(1.0)
+    _invert_triangles(M.mT, spare.mT)
+    torch.bmm(spare, spare.mT, out=M)  # M⁻¹ = U Uᵀ with U upper
+
+
+def _invert_triangles(lower: Tensor, out: Tensor) -> None:
+    """Turn the identity ``out`` into the inverse of lower triangular matrices.
+
+    By halves, so that all but the smallest are products: of 16 matrices of 1000 rows,
+    one call of ``solve_triangular`` takes longer, or is waited for.
+    """
+    size = lower.shape[-1]
+    if size <= _SOLVED:
+        torch.linalg.solve_triangular(lower, out, upper=False, out=out)
+        return
+    half = size // 2 if size <= 2 * _SOLVED else -(-size // (2 * _SOLVED)) * _SOLVED
+    first, second = slice(None, half), slice(half, None)
+    for part in (first, second):
+        _invert_triangles(lower[:, part, part], out[:, part, part])
+    below = torch.bmm(lower[:, second, first], out[:, first, first])
+    out[:, second, first].baddbmm_(out[:, second, second], below, beta=0.0, alpha=-1.0)
+
+
+@contextmanager
+def full_precision(X: Tensor) -> Iterator[None]:
+    """Keep all digits in products of single precision on a GPU.
+
+    Networks are often trained with fewer (``torch.set_float32_matmul_precision``);
+    inverses are not to be had from them.
+    """
+    before = torch.get_float32_matmul_precision()
+    if X.device.type == "cpu" or X.dtype != torch.float32 or before == "highest":
+        yield
+        return
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -1,7 +1,7 @@
 """The loss of small sets and its gradient, a set a program, written in Triton.
 
 A program holds the matrix of its set in registers and inverts it in place by the method
-of Gauss and Jordan.  Formulas are those of :mod:`variegate.tensors.dense`.
+of Gauss and Jordan.  Formulas are those of :mod:`variegate.torch.dense`.
 
 The number of items is known to the compiler, so that addresses take no registers (at 50
 items, 2.8 ms instead of 7): there is one kernel for each, compiled when it is first met
@@ -43,7 +43,7 @@ def _sweep(A, pivots, is_done, j, row, item):
 
 @triton.jit
 def _log(x):
-    """Return logarithms in double precision; of what is not positive, nothing."""
+    """Return logarithms in double precision, 0 of numbers that are not positive."""
     x = x.to(tl.float64)
     return tl.log(tl.where(x > 0.0, x, 1.0))
 
@@ -72,7 +72,7 @@ def _scales(u, x, raised, is_item, HAS_QUALITY: tl.constexpr):
 
 @triton.jit
 def _judged(loss, reason, HINGE: tl.constexpr):
-    """Return the loss, what the set failed by, and whether it has a gradient."""
+    """Return the loss, the reason of a failure, and whether there is a gradient."""
     reason = tl.where((reason == 0) & (loss == float("inf")), 1, reason)
     is_finite = (loss > float("-inf")) & (loss < float("inf"))
     reason = tl.where((reason == 0) & (is_finite == 0), 2, reason)
@@ -109,13 +109,12 @@ def evaluate_sets(
     HINGE: tl.constexpr,
     MARGIN: tl.constexpr,
     GRADIENT: tl.constexpr,
-    WHOLE: tl.constexpr,
     TOLERANCE: tl.constexpr,
     TARGET_TOLERANCE: tl.constexpr,
     SMALLEST_ERROR: tl.constexpr,
     SIZE: tl.constexpr,
 ):
-    """Fill ``value`` and ``failed`` (B,), and what gradients are made of.
+    """Fill ``value`` and ``failed`` (B,), and the matrices of the gradient.
 
     Parameters
     ----------
@@ -131,8 +130,8 @@ def evaluate_sets(
     slope : (B, N)
         The gradient in the log-quality.
     of_target : (B, N, N)
-        The gradient in ``X`` where ``WHOLE``; else, but for the jitter, what is to be
-        added to the product of ``left`` and ``right``.
+        The gradient in ``X``; with a ``MARGIN``, but for the jitter, the product of
+        ``left`` and ``right`` is to be added to it.
     left, right : (B, N, N)
     """
     dtype = X.dtype.element_ty
@@ -256,22 +255,7 @@ def evaluate_sets(
                 turn += signs * included * excluded - c * c * squares
             turn = tl.where(is_active, 2.0 * turn, 0.0)
             tl.store(slope + places + item, turn, mask=is_inside)
-        if WHOLE:
-            G = V
-            if MARGIN:
-                # V D V = Σ_k d_k v_k v_kᵀ; rows come by way of memory.
-                tl.store(left + cells, V, mask=is_filled)
-                tl.store(right + cells, V * d[:, None], mask=is_filled)
-                tl.debug_barrier()
-                for k in range(N):
-                    down = tl.load(left + k * N + row, mask=row < N, other=0.0)
-                    along = tl.load(right + k * N + column, mask=column < N, other=0.0)
-                    G += down * along
-            G *= r[:, None] * r[None, :]
-            G += tl.load(of_target + cells, mask=is_filled, other=0.0)
-            G = tl.where(is_diagonal, raised * G, G)
-            tl.store(of_target + cells, tl.where(is_active, G, 0.0), mask=is_filled)
-        else:
+        if MARGIN:
             # R (V + V D V) R = R (I + V D) · V R.
             G = V * d[None, :] + tl.where(is_diagonal, 1.0, 0.0).to(dtype)
             G = tl.where(is_active, r[:, None] * G, 0.0)
@@ -280,3 +264,8 @@ def evaluate_sets(
             tl.store(right + cells, V, mask=is_filled)
             if is_active == 0:
                 tl.store(of_target + cells, V * 0.0, mask=is_filled)
+        else:
+            G = V * (r[:, None] * r[None, :])
+            G += tl.load(of_target + cells, mask=is_filled, other=0.0)
+            G = tl.where(is_diagonal, raised * G, G)
+            tl.store(of_target + cells, tl.where(is_active, G, 0.0), mask=is_filled)

@@ -1,1 +1,0 @@
-"""Learning on a device, by PyTorch: imported only where one is asked for."""

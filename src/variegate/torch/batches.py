@@ -1,0 +1,235 @@
+"""Examples in batches on a device: ground sets side by side, with wanted subsets.
+
+The objective of :class:`variegate.LargeMarginDPP` on a device and the training of
+:class:`variegate.torch.NeuralDPP` both stand on :class:`ExampleBatch`: they make
+log-qualities and kernels of its items, each in its own way; the batch has the losses.
+
+Only the arrays are gathered ground set by ground set: a million small ones are put
+together in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from variegate._typing import AnyArray, FloatArray, IntArray
+from variegate.ground_set import naming
+from variegate.kernels.from_start import as_dense
+from variegate.streaming import Example
+from variegate.torch import autograd
+from variegate.torch.targets import LossSettings, Targets
+
+__all__ = [
+    "BatchKernel",
+    "ExampleBatch",
+    "batches_by_size",
+    "shuffled_batches",
+    "size_groups",
+]
+
+#: Entries of the similarities of a batch.  On a GPU enough to keep it busy, with half a
+#: gigabyte a matrix that is held meanwhile; on a CPU a batch stays in cache.
+_ENTRIES = {"cpu": 2**18, "cuda": 2**26}
+
+#: Sizes are padded to multiples of 4 up to 64 items, of 16 up to 256, then of 64.
+_STEPS = ((64, 4), (256, 16))
+_LAST_STEP = 64
+
+#: Batches whose ground sets are sorted by size together, so that a batch holds sets of
+#: about one size, and other sets in every pass.
+_WINDOW = 8
+
+
+class BatchKernel(NamedTuple):
+    """The kernels of a batch."""
+
+    matrix: Tensor  # similarities (B, N, N), or features (B, N, D)
+    jitter: float  # ridge relative to the diagonal
+    is_low_rank: bool = False  # whether the matrix holds features
+    # the jitter where it is learned
+    ridge: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleBatch:
+    """Examples on a device, each padded to ``N`` items."""
+
+    examples: Sequence[Example]
+    sizes: IntArray  # (B,)
+    device: torch.device
+    targets: Targets  # the wanted subsets, with the mask of the items
+
+    @classmethod
+    def of(
+        cls, examples: Sequence[Example], device: str | torch.device
+    ) -> ExampleBatch:
+        """Put examples together."""
+        device = torch.device(device)
+        sizes = np.array([len(example.ground_set) for example in examples])
+        n_items = int(sizes.max())
+        mask = np.arange(n_items) < sizes[:, None]
+        counts = np.array([len(example.members) for example in examples])
+        numbers = np.full((len(examples), int(counts.max())), -1)
+        present = np.arange(numbers.shape[1]) < counts[:, None]
+        numbers[present] = np.concatenate([example.members for example in examples])
+        positive, negative = (
+            _costs([getattr(example, name) for example in examples], mask)
+            for name in ("false_positive", "false_negative")
+        )
+        targets = Targets(
+            _sent(numbers, device),
+            n_items,
+            false_positive=_sent(positive, device),
+            false_negative=_sent(negative, device),
+            mask=None if mask.all() else _sent(mask, device),
+        )
+        return cls(examples, sizes, device, targets)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of ground sets, and ``N``."""
+        return len(self.sizes), self.targets.n_items
+
+    @cached_property
+    def _places(self) -> Tensor:
+        """The row of each item among those of all ground sets, (B N,)."""
+        n_items = self.targets.n_items
+        item = np.where(np.arange(n_items) < self.sizes[:, None], np.arange(n_items), 0)
+        first = np.cumsum(self.sizes) - self.sizes
+        return _sent((first[:, None] + item).reshape(-1), self.device)
+
+    def padded(self, rows: Tensor) -> Tensor:
+        """Return rows (n, ...) of the items of all ground sets as (B, N, ...).
+
+        At padding the first item of the ground set stands in.
+        """
+        if self.targets.mask is not None:
+            rows = rows.index_select(0, self._places)
+        return rows.view(*self.shape, *rows.shape[1:])
+
+    def features(self, arrays: Sequence[Any]) -> Tensor:
+        """Return features, one array of each ground set, as (B, N, p)."""
+        rows = np.concatenate([as_dense(features) for features in arrays])
+        return self.padded(_sent(rows, self.device))
+
+    def block(self, name: str | None) -> list[Any]:
+        """Return the similarity features of every ground set, as they were given."""
+        first = self.examples[0]
+        with naming(first.position):  # all others have the same blocks
+            first.ground_set.features(name)
+        return [example.ground_set.features(name) for example in self.examples]
+
+    def matrices(self, arrays: Sequence[FloatArray]) -> Tensor:
+        """Return matrices, one of each ground set, as (B, N, N), zero at padding."""
+        n_sets, n_items = self.shape
+        together = np.zeros((n_sets, n_items, n_items))
+        for matrix, out in zip(arrays, together, strict=True):
+            out[: len(matrix), : len(matrix)] = matrix
+        return _sent(together, self.device)
+
+    # Losses and marginals ---------------------------------------------------------
+
+    def losses(
+        self, kernel: BatchKernel, log_quality: Tensor, lam: float, hinge: bool = True
+    ) -> tuple[Tensor, Tensor]:
+        """Return losses (B,) and the reasons of failures (B,), differentiable."""
+        return autograd.loss(
+            kernel.matrix,
+            log_quality,
+            self.targets,
+            LossSettings(lam, hinge, kernel.jitter),
+            is_low_rank=kernel.is_low_rank,
+            ridge=kernel.ridge,
+        )
+
+    def expected_f(
+        self, kernel: BatchKernel, log_quality: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return F-scores (B,) of expected counts, and which kernels are definite."""
+        included, definite = autograd.marginals(
+            kernel.matrix,
+            log_quality,
+            self.targets.mask,
+            kernel.jitter,
+            is_low_rank=kernel.is_low_rank,
+        )
+        wanted = self.targets.indicator
+        right = included.masked_fill(~wanted, 0.0).sum(dim=1)
+        total = included.sum(dim=1) + wanted.sum(dim=1)
+        return torch.where(total == 0.0, 1.0, 2.0 * right / total), definite
+
+
+def _costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:
+    """Return costs of errors, numbers or arrays, to broadcast to (B, N)."""
+    if not any(isinstance(cost, np.ndarray) and cost.ndim for cost in costs):
+        return np.array(costs, dtype=np.float64)[:, None]
+    padded = np.zeros(mask.shape)
+    sizes = mask.sum(axis=1)
+    rows = [np.broadcast_to(c, n) for c, n in zip(costs, sizes, strict=True)]
+    padded[mask] = np.concatenate(rows)
+    return padded
+
+
+def _sent(array: AnyArray, device: torch.device) -> Tensor:
+    sent = torch.from_numpy(np.ascontiguousarray(array))
+    return sent.to(device, non_blocking=True)
+
+
+# Which ground sets go together ----------------------------------------------------
+
+
+def size_groups(
+    sizes: IntArray, places: IntArray, device: str, n_columns: int | None = None
+) -> Iterator[IntArray]:
+    """Yield the places of ground sets that make a batch, small ones first.
+
+    The kernel of each has ``n_columns``, or as many as there are items.
+    """
+    sizes = sizes[places]
+    step = np.full(len(sizes), _LAST_STEP)
+    for largest, width in reversed(_STEPS):
+        step[sizes <= largest] = width
+    size_class = -(-sizes // step) * step
+    order = np.argsort(size_class, kind="stable")
+    starts = np.flatnonzero(np.diff(size_class[order])) + 1
+    entries = _ENTRIES[torch.device(device).type]
+    for alike in np.split(order, starts) if len(order) else ():
+        largest = int(sizes[alike].max())
+        most = max(1, entries // (largest * (n_columns or largest)))
+        for start in range(0, len(alike), most):
+            yield places[alike[start : start + most]]
+
+
+def shuffled_batches(
+    sizes: IntArray, batch_size: int, order: int, epoch: int
+) -> list[IntArray]:
+    """Return the numbers of ground sets, batch by batch, of one pass.
+
+    Sets are shuffled, sorted by size a few batches at a time, and the batches are
+    shuffled again; batches are of nearly equal length.  The order follows from a seed
+    and the number of the pass alone, so that a run can resume at any batch.
+    """
+    rng = np.random.default_rng([order, epoch])
+    numbers = rng.permutation(len(sizes))
+    n_batches = max(1, round(len(numbers) / batch_size))
+    n_windows = max(1, round(n_batches / _WINDOW))
+    batches: list[IntArray] = []
+    parts = np.array_split(numbers, n_batches)
+    for window in np.array_split(np.arange(n_batches), n_windows):
+        together = np.concatenate([parts[i] for i in window])
+        together = together[np.argsort(sizes[together], kind="stable")]
+        batches += np.array_split(together, len(window))
+    return [batches[place] for place in rng.permutation(len(batches))]
+
+
+def batches_by_size(sizes: IntArray, batch_size: int) -> list[IntArray]:
+    """Return the numbers of ground sets, batch by batch, from small to large."""
+    numbers = np.argsort(sizes, kind="stable")
+    return np.array_split(numbers, max(1, -(-len(numbers) // batch_size)))

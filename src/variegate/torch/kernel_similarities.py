@@ -1,0 +1,362 @@
+"""The kernels of the library on a device: from parameters to the kernel of a batch.
+
+Where a kernel is linear in its parameters, its base similarities are computed once and
+held; the others are computed from features at every evaluation.  Large ground sets of
+low rank are held by their features, and no N x N matrix is made of them.  Gradients are
+PyTorch's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from math import log
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from variegate._typing import FloatArray
+from variegate.ground_set import GroundSetError, naming
+from variegate.kernels import (
+    Gaussian,
+    Kernel,
+    Kinds,
+    Linear,
+    Metric,
+    Mixture,
+    MultipleKernel,
+)
+from variegate.kernels.base import FixedKernel
+from variegate.kernels.features import check_n_features
+from variegate.kernels.weighted import WeightedSum
+from variegate.learning.factors import Factors, is_low_rank, low_rank_factors
+from variegate.learning.objective import impossible_item
+from variegate.streaming import Example
+from variegate.torch import similarity_functions as similarities
+from variegate.torch.batches import BatchKernel, ExampleBatch
+
+__all__ = ["KernelOf", "check_kernel", "kernel_of", "low_rank_of", "weighted_sum"]
+
+#: From parameters, on the device and on the CPU, to the kernel of a batch.
+KernelOf = Callable[[Tensor, FloatArray], BatchKernel]
+
+#: From parameters on the device to the similarities (B, N, N) of a batch.
+SimilarityOf = Callable[[Tensor], Tensor]
+
+#: A weight below this is taken to be this, which changes nothing but rounding: features
+#: of weight zero would have no gradient.
+_SMALLEST_WEIGHT = 1e-30
+
+#: Inner products of long rows are taken piece by piece, so that a GPU has enough to do.
+_PIECE = 16_384
+
+
+def check_kernel(kernel: Kernel) -> None:
+    """Refuse a kernel that has no form for a device."""
+    if isinstance(kernel, Mixture):
+        for part in kernel._learned().values():
+            check_kernel(part)
+        return
+    own = type(kernel)
+    is_linear = isinstance(kernel, FixedKernel) or (
+        isinstance(kernel, WeightedSum)
+        and own.value is WeightedSum.value
+        and own.pull_back is WeightedSum.pull_back
+    )
+    if not is_linear and own not in (Kinds, Metric):
+        raise ValueError(
+            f"{own.__name__} has parameters and no form for a device: leave device "
+            "out, or take MultipleKernel, Kinds, Metric, a Mixture of these, or a "
+            "kernel without parameters (FixedKernel)"
+        )
+
+
+def low_rank_of(kernel: Kernel, example: Example) -> Factors | int | None:
+    """Return the factors of a similarity of low rank, or its number of kinds.
+
+    None where its matrix is to be made.
+    """
+    n_items = len(example.ground_set)
+    if type(kernel) is Kinds and is_low_rank(kernel.embedding_size, n_items):
+        return kernel.embedding_size
+    with naming(example.position):
+        return low_rank_factors(kernel, example.ground_set)
+
+
+def kernel_of(
+    kernel: Kernel,
+    batch: ExampleBatch,
+    low_rank: Sequence[Factors] | int | None,
+    jitter: float,
+) -> KernelOf:
+    """Prepare the kernel of a batch, for its parameters.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        One that ``check_kernel`` accepts.
+    batch : ExampleBatch
+    low_rank : result of ``low_rank_of``
+        Factors of each ground set, all with the same columns.
+    jitter : float
+    """
+    if low_rank is None:
+        similarity = _similarity(kernel, batch)
+        return lambda parameters, _: BatchKernel(similarity(parameters), jitter)
+    if isinstance(low_rank, int):
+        assert isinstance(kernel, Kinds)
+        return _LearnedKinds(kernel, batch).low_rank(jitter)
+    return _factored(batch, low_rank, jitter, learned=kernel.domain.size > 0)
+
+
+def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
+    """Prepare the similarity of a batch, for the parameters of its kernel."""
+    if isinstance(kernel, FixedKernel):
+        return _fixed(kernel, batch)
+    if isinstance(kernel, Mixture):
+        return _mixture(kernel, batch)
+    if isinstance(kernel, WeightedSum):
+        return _weighted(_base_matrices(kernel, batch), kernel.n_weights, batch)
+    if isinstance(kernel, Kinds):
+        return _LearnedKinds(kernel, batch).similarity
+    assert isinstance(kernel, Metric)
+    return _metric(kernel, batch)
+
+
+# Fixed similarities, and sums of them ---------------------------------------------
+
+
+class _RowSum(torch.autograd.Function):
+    """The sum of a few long rows with weights."""
+
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, rows: Tensor) -> Tensor:
+        ctx.rows = rows
+        return weights @ rows
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
+        rows, n_pieces = ctx.rows, len(slope) // _PIECE
+        if n_pieces < 2:
+            return rows @ slope, None
+        whole = n_pieces * _PIECE
+        pieces = rows[:, :whole].unflatten(1, (n_pieces, _PIECE)).transpose(0, 1)
+        found = torch.bmm(pieces, slope[:whole].view(n_pieces, _PIECE, 1))
+        total = found.sum(dim=0).squeeze(-1) + rows[:, whole:] @ slope[whole:]
+        return total, None
+
+
+def weighted_sum(weights: Tensor, rows: Tensor) -> Tensor:
+    """Return the sum (M,) of fixed rows (K, M) with weights (K,)."""
+    total: Tensor = _RowSum.apply(weights, rows)
+    return total
+
+
+def _fixed(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
+    S = _fixed_matrix(kernel, batch)
+    _check_finite(S[None], batch)
+    own = S.diagonal(dim1=1, dim2=2)
+    impossible = (batch.targets.indicator & (own <= 0.0)).nonzero()
+    if len(impossible):
+        number, item = impossible[0].tolist()
+        raise impossible_item(batch.examples[number].position, item)
+    return lambda _: S
+
+
+def _weighted(
+    matrices: Iterator[Tensor], n_matrices: int, batch: ExampleBatch
+) -> SimilarityOf:
+    """Return the sum of fixed similarities with learned weights."""
+    n_sets, n_items = batch.shape
+    S = torch.empty(
+        (n_matrices, n_sets, n_items, n_items), dtype=torch.float64, device=batch.device
+    )
+    for matrix, out in zip(matrices, S, strict=True):
+        out.copy_(matrix)
+    _check_finite(S, batch)
+    rows = S.flatten(1)
+    return lambda weights: weighted_sum(weights, rows).view(S.shape[1:])
+
+
+def _check_finite(S: Tensor, batch: ExampleBatch) -> None:
+    """Refuse similarities (K, B, N, N) with NaN or infinite entries."""
+    for matrix in S:
+        fine = matrix.isfinite().flatten(1).all(dim=1)
+        if not bool(fine.all()):
+            number = int(torch.argmin(fine.to(torch.uint8)))
+            raise GroundSetError(
+                batch.examples[number].position,
+                "the similarity holds NaN or infinite values: the features are too "
+                "large for this kernel, or the kernel is at fault",
+            )
+
+
+def _base_matrices(kernel: WeightedSum, batch: ExampleBatch) -> Iterator[Tensor]:
+    """Yield the similarities that a kernel sums, in the order of their weights."""
+    if type(kernel) is MultipleKernel and kernel.approximation is None:
+        features = [_plain(batch, block) for block in kernel._settled()]
+        if all(items is not None for items in features):
+            yield from _ladders(kernel, features)
+            return
+    each = []
+    for example in batch.examples:
+        with naming(example.position):
+            each.append(kernel.matrices(example.ground_set))
+    for place in range(kernel.n_weights):
+        yield batch.matrices([matrices[place] for matrices in each])
+
+
+def _ladders(kernel: MultipleKernel, features: list[Tensor | None]) -> Iterator[Tensor]:
+    """Yield Gaussians, block by block, then the linear parts."""
+    for items, bandwidths in zip(features, kernel._settled().values(), strict=True):
+        yield from similarities.gaussians(items, bandwidths.tolist(), kernel.anchored)
+    for items in features if kernel.linear else ():
+        yield similarities.linear(items)
+
+
+def _fixed_matrix(kernel: FixedKernel, batch: ExampleBatch) -> Tensor:
+    """Return a fixed similarity, made on the device if it is one of the library's."""
+    is_exact = type(kernel) is Gaussian and kernel.approximation is None
+    items = None
+    if isinstance(kernel, Linear | Gaussian) and (is_exact or type(kernel) is Linear):
+        items = _plain(batch, kernel.block)
+    if items is not None and isinstance(kernel, Linear):
+        return similarities.linear(items, kernel.normalize)
+    if items is not None and isinstance(kernel, Gaussian):
+        return next(similarities.gaussians(items, [kernel.bandwidth], kernel.anchored))
+    prepared = []
+    for example in batch.examples:
+        with naming(example.position):
+            prepared.append(kernel.prepare(example.ground_set))
+    return batch.matrices(prepared)
+
+
+def _plain(batch: ExampleBatch, block: str | None) -> Tensor | None:
+    """Return features (B, N, p) if they are dense and equally wide."""
+    given = batch.block(block)
+    is_plain = all(isinstance(features, np.ndarray) for features in given)
+    if is_plain and len({features.shape[1] for features in given}) == 1:
+        return batch.features(given)
+    return None
+
+
+# Learned features -----------------------------------------------------------------
+
+
+class _LearnedKinds:
+    """The features of items, and the parameters at the start."""
+
+    def __init__(self, kernel: Kinds, batch: ExampleBatch) -> None:
+        start = kernel.weights(np.zeros(kernel.domain.size))
+        self.kernel = kernel
+        self.weight, self.bias = (_sent(part, batch) for part in start)
+        center = _sent(kernel.center_, batch)
+        items = _checked(batch, kernel.block, len(center))
+        self.items = similarities.unit_rows(items - center)
+        self.log_odds = log(kernel.apart / (1.0 - kernel.apart))
+
+    def _at(self, added: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return ``W``, ``b`` and ``ε``."""
+        n_weights = self.weight.numel()
+        return (
+            self.weight + added[:n_weights].view_as(self.weight),
+            self.bias + added[n_weights:-1],
+            torch.sigmoid(self.log_odds + added[-1]),
+        )
+
+    def similarity(self, added: Tensor) -> Tensor:
+        """Return the similarity (B, N, N)."""
+        return similarities.kinds(self.items, *self._at(added))
+
+    def low_rank(self, jitter: float) -> KernelOf:
+        """Return the kernel by features.
+
+        ``S = (1 - ε) φ φᵀ + ε I``, and a diagonal of one: the ridge, with the jitter,
+        is ``(ε + jitter) / (1 - ε)`` times the diagonal of ``(1 - ε) φ φᵀ``.
+        """
+
+        def kernel(added: Tensor, added_here: FloatArray) -> BatchKernel:
+            weight, bias, apart = self._at(added)
+            roots = similarities.kind_roots(self.items, weight, bias)
+            # Known on the CPU, so that nothing waits for the device.
+            here = self.kernel.share_apart(added_here)
+            return BatchKernel(
+                (1.0 - apart).sqrt() * roots,
+                (here + jitter) / (1.0 - here),
+                is_low_rank=True,
+                ridge=(apart + jitter) / (1.0 - apart),
+            )
+
+        return kernel
+
+
+def _metric(kernel: Metric, batch: ExampleBatch) -> SimilarityOf:
+    start = _sent(kernel._settled(), batch)
+    items = _checked(batch, kernel.block, start.shape[1])
+    items = items - items.mean(dim=1, keepdim=True)  # distances keep their digits
+    return lambda added: similarities.metric(items, start + added.view_as(start))
+
+
+def _checked(batch: ExampleBatch, block: str | None, n_features: int) -> Tensor:
+    """Return features that are those the kernel was fitted with."""
+    given = batch.block(block)
+    for example, features in zip(batch.examples, given, strict=True):
+        if features.shape[1] != n_features:
+            with naming(example.position):
+                check_n_features(features, n_features)
+    return batch.features(given)
+
+
+def _sent(array: FloatArray, batch: ExampleBatch) -> Tensor:
+    return torch.from_numpy(np.array(array)).to(batch.device)
+
+
+def _factored(
+    batch: ExampleBatch, factors: Sequence[Factors], jitter: float, *, learned: bool
+) -> KernelOf:
+    """Return sums of fixed factors, with learned weights perhaps."""
+    columns = batch.features([each.columns for each in factors])
+    owner = torch.from_numpy(factors[0].owner).to(batch.device)
+    for example, each in zip(batch.examples, factors, strict=True):
+        own = each.squared[example.members]
+        impossible = example.members[(own <= 0.0).all(axis=1)]
+        if len(impossible):
+            raise impossible_item(example.position, impossible[0])
+
+    def kernel(weights: Tensor, _: FloatArray) -> BatchKernel:
+        F = columns
+        if learned:
+            least = weights.detach().clamp(min=_SMALLEST_WEIGHT)
+            root = (weights + (least - weights.detach())).sqrt()
+            F = columns * root.index_select(0, owner)
+        return BatchKernel(F, jitter, is_low_rank=True)
+
+    return kernel
+
+
+# Mixtures -------------------------------------------------------------------------
+
+
+def _mixture(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
+    parts = kernel._parts()
+    fixed = [parts[place] for place in kernel._fixed()]
+    places = torch.from_numpy(kernel._fixed()).to(batch.device)
+    learned = {
+        place: _similarity(part, batch) for place, part in kernel._learned().items()
+    }
+    sizes = [parts[place].domain.size for place in learned]
+    of_fixed = None
+    if fixed:
+        matrices = (_fixed_matrix(part, batch) for part in fixed)
+        of_fixed = _weighted(matrices, len(fixed), batch)
+
+    def similarity(parameters: Tensor) -> Tensor:
+        weights, *own = parameters.split([len(parts), *sizes])
+        terms = [] if of_fixed is None else [of_fixed(weights.index_select(0, places))]
+        for (place, of), its in zip(learned.items(), own, strict=True):
+            terms.append(weights[place] * of(its))
+        return reduce(torch.add, terms)
+
+    return similarity

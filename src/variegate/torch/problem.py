@@ -1,0 +1,245 @@
+"""Learning as one function of one vector, computed by PyTorch on a device.
+
+:class:`DeviceProblem` is to solvers what a
+:class:`~variegate.learning.problem.TrainingProblem` is.  Everything is brought to the
+device once; an evaluation takes parameters over and brings one value and one gradient
+back, and nothing waits in between.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from variegate._typing import FloatArray, IntArray
+from variegate.ground_set import GroundSetError
+from variegate.kernels import Kernel
+from variegate.learning.coordinates import (
+    feature_center,
+    feature_scale,
+    parameter_space,
+)
+from variegate.learning.factors import Factors
+from variegate.learning.infeasible import not_definite, zero_probability
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.parameters import InfeasibleError, ParameterSpace
+from variegate.learning.penalty import penalized
+from variegate.linalg.limits import FEWEST_FACTORED, MAX_MATRIX
+from variegate.streaming import Example
+from variegate.torch.batches import ExampleBatch, size_groups
+from variegate.torch.dense import NOT_DEFINITE, ZERO_PROBABILITY
+from variegate.torch.kernel_similarities import (
+    KernelOf,
+    check_kernel,
+    kernel_of,
+    low_rank_of,
+    weighted_sum,
+)
+
+__all__ = ["DeviceProblem", "Point"]
+
+
+class Point(NamedTuple):
+    """A point of a parameter space, on a device."""
+
+    flat: Tensor  # the whole point; the next three are its parts
+    theta: Tensor
+    intercept: Tensor
+    kernel: Tensor
+    kernel_here: FloatArray  # the kernel's parameters on the CPU
+
+    @classmethod
+    def of(
+        cls, flat: FloatArray, space: ParameterSpace, device: str, learned: bool = False
+    ) -> Point:
+        """Bring a point of a space to a device, in one piece."""
+        sent = torch.from_numpy(np.array(flat)).to(device).requires_grad_(learned)
+        parts = {name: sent[part] for name, part in space.slices.items()}
+        return cls(sent, **parts, kernel_here=space.unpack(flat)["kernel"])
+
+
+class Stack:
+    """Ground sets that are evaluated together, quality features less a center (d,)."""
+
+    def __init__(
+        self, batch: ExampleBatch, kernel: KernelOf, center: FloatArray
+    ) -> None:
+        self.batch = batch
+        self.kernel = kernel
+        rows = np.concatenate([each.ground_set.quality for each in batch.examples])
+        self.quality = batch.features([rows - center]).flatten(0, 1).T.contiguous()
+
+    def log_quality(self, at: Point) -> Tensor:
+        """Return ``u`` (B, N)."""
+        u = weighted_sum(at.theta, self.quality) + at.intercept.sum()
+        return u.view(self.batch.shape)
+
+    def losses(self, loss: LargeMarginLoss, at: Point) -> tuple[Tensor, Tensor]:
+        """Return losses (B,) and the reasons of failures (B,)."""
+        kernel = self.kernel(at.kernel, at.kernel_here)
+        return self.batch.losses(kernel, self.log_quality(at), loss.lam, loss.hinge)
+
+    def expected_f(self, at: Point) -> tuple[Tensor, Tensor]:
+        """Return expected F-scores (B,) and the reasons of failures (B,)."""
+        kernel = self.kernel(at.kernel, at.kernel_here)
+        score, definite = self.batch.expected_f(kernel, self.log_quality(at))
+        return score, (~definite).to(torch.uint8) * NOT_DEFINITE
+
+
+class DeviceProblem:
+    """The objective of a :class:`~variegate.learning.problem.TrainingProblem`.
+
+    Parameters
+    ----------
+    examples : sequence of Example
+    kernel : Kernel
+        One that has a form for a device: see
+        :func:`~variegate.torch.kernel_similarities.check_kernel`.
+    loss : LargeMarginLoss
+    device : str
+        A device of PyTorch.
+    fit_intercept, l2, jitter, center, scale : as for TrainingProblem
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        kernel: Kernel,
+        loss: LargeMarginLoss,
+        *,
+        device: str,
+        fit_intercept: bool = True,
+        l2: float = 0.0,
+        jitter: float = 1e-6,
+        center: FloatArray | None = None,
+        scale: FloatArray | None = None,
+    ) -> None:
+        check_kernel(kernel)
+        self.kernel = kernel
+        self.loss = loss
+        self.l2 = l2
+        self.jitter = jitter
+        self.device = device
+        self.n_sets = len(examples)
+        self.is_smooth = loss.lam == 0.0 or not loss.hinge
+        ground_sets = [example.ground_set for example in examples]
+        self.center = (
+            feature_center(ground_sets, fit_intercept) if center is None else center
+        )
+        self.scale = feature_scale(ground_sets, self.center) if scale is None else scale
+        self.space = parameter_space(self.scale, fit_intercept, kernel)
+        with _named_memory_errors(device):
+            self._stacks = [
+                self._stack([examples[place] for place in places], low_rank)
+                for places, low_rank in _together(examples, kernel, device)
+            ]
+
+    def _stack(
+        self, examples: list[Example], low_rank: Sequence[Factors] | int | None
+    ) -> Stack:
+        batch = ExampleBatch.of(examples, self.device)
+        kernel = kernel_of(self.kernel, batch, low_rank, self.jitter)
+        return Stack(batch, kernel, self.center)
+
+    def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective and its gradient at a point of ``space``."""
+        at = Point.of(flat, self.space, self.device, learned=True)
+        head = torch.zeros(2, dtype=torch.float64, device=self.device)
+        failures = []
+        with _named_memory_errors(self.device):
+            for stack in self._stacks:
+                value, failed = stack.losses(self.loss, at)
+                total = value.sum()
+                total.backward()
+                n_failed = (failed > 0).sum(dtype=torch.float64)
+                head += torch.stack([total.detach(), n_failed])
+                failures.append(failed)
+        # The one place that waits for the device.
+        found = torch.cat([head, at.flat.grad]).cpu().numpy()
+        if found[1]:
+            raise self._infeasible(failures)
+        parts = self.space.unpack(flat)
+        return penalized(self, parts, float(found[0]), found[2:].copy())
+
+    def expected_f(self, flat: FloatArray) -> float:
+        """Return the mean of the expected F-scores, as ``TrainingProblem`` does."""
+        at = Point.of(flat, self.space, self.device)
+        found = [stack.expected_f(at) for stack in self._stacks]
+        failures = [failed for _, failed in found]
+        if any(bool(failed.any()) for failed in failures):
+            raise self._infeasible(failures)
+        scores = torch.stack([score.sum() for score, _ in found])
+        return float(scores.sum()) / self.n_sets
+
+    def _infeasible(self, failures: Sequence[Tensor]) -> InfeasibleError:
+        """Return the error for the first of the ground sets that failed."""
+        found = [
+            (stack.batch.examples[number].position, int(failed[number]))
+            for stack, failed in zip(self._stacks, failures, strict=True)
+            for number in failed.nonzero().flatten().tolist()
+        ]
+        position, reason = min(found)
+        error = zero_probability if reason == ZERO_PROBABILITY else not_definite
+        return error(position, self.jitter)
+
+
+@contextmanager
+def _named_memory_errors(device: str) -> Iterator[None]:
+    """Raise a MemoryError with a remedy where a device has too little memory."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise MemoryError(
+            f"the memory of {device!r} is not enough for these ground sets and what is "
+            'held of them: learn in batches (solver="minibatch"), with fewer '
+            "similarities, or leave device out"
+        ) from error
+
+
+def _together(
+    examples: Sequence[Example], kernel: Kernel, device: str
+) -> Iterator[tuple[IntArray, Sequence[Factors] | int | None]]:
+    """Yield places of examples to be evaluated together, and their low-rank forms.
+
+    Sizes are near each other; factors, if there are any, have the same columns.
+    """
+    sizes = np.array([len(example.ground_set) for example in examples])
+    low_rank: dict[int, Factors | int] = {}
+    for place in np.flatnonzero(sizes >= FEWEST_FACTORED).tolist():
+        found = low_rank_of(kernel, examples[place])
+        if found is not None:
+            low_rank[place] = found
+    dense = np.ones(len(sizes), dtype=bool)
+    dense[list(low_rank)] = False
+    _refuse_large(examples, sizes * dense)
+    for places in size_groups(sizes, np.flatnonzero(dense), device):
+        yield places, None
+    by_columns: dict[tuple[int, ...] | int, list[int]] = defaultdict(list)
+    for place, one in low_rank.items():
+        kind = one if isinstance(one, int) else tuple(one.owner.tolist())
+        by_columns[kind].append(place)
+    for kind, alike in by_columns.items():
+        n_columns = kind if isinstance(kind, int) else len(kind)
+        for places in size_groups(sizes, np.array(alike), device, n_columns):
+            forms = [low_rank[place] for place in places.tolist()]
+            factors = [form for form in forms if isinstance(form, Factors)]
+            yield places, factors or n_columns
+
+
+def _refuse_large(examples: Sequence[Example], sizes: IntArray) -> None:
+    """Refuse matrices that are too large; ground sets of low rank have size zero."""
+    if sizes.max(initial=0) > MAX_MATRIX:
+        place = int(sizes.argmax())
+        raise GroundSetError(
+            examples[place].position,
+            f"its similarity would be a matrix of {sizes[place]:,} x "
+            f"{sizes[place]:,} on the device, which is too large (above "
+            f"{MAX_MATRIX:,}): take a kernel of low rank (Linear of few features, "
+            "Kinds, or an approximation), or leave device out",
+        )
