@@ -2,7 +2,7 @@
 
 The objective of :class:`variegate.LargeMarginDPP` on a device and the training of
 :class:`variegate.torch.NeuralDPP` both stand on :class:`ExampleBatch`: they make
-log-qualities and kernels of its items, each in its own way, and the batch has the losses.
+log-qualities and kernels of its items, each in its own way; the batch has the losses.
 
 Only the arrays are gathered ground set by ground set: a million small ones are put
 together in seconds.
