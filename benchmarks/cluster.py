@@ -207,6 +207,7 @@ COMMANDS["one-fit"] = one_fit
 
 
 def main():
+    """Run the command that is named."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

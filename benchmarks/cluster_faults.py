@@ -1,4 +1,4 @@
-"""Random kills of a Dask cluster while a model is learned on it: does anything hang?
+"""Random kills of a Dask cluster while a model is learned on it.
 
     python -m benchmarks.cluster_faults --runs 50 --out FOLDER   needs variegate[dask]
 
@@ -42,6 +42,7 @@ REFUSED = 3
 
 
 def digest(model):
+    """Return the learned numbers as text, to compare bit by bit."""
     parts = [model.theta_, [model.intercept_], model.kernel_parameters_]
     return np.concatenate(parts).tobytes().hex()
 
@@ -70,6 +71,7 @@ class Run:
         ]  # fmt: skip
 
     def start(self):
+        """Start the driver, and wait until it is at work."""
         self.driver = subprocess.Popen(
             self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -121,6 +123,7 @@ def kill(kind, run, rng, duration):
 
 
 def whole_cluster(folder):
+    """Start a scheduler and two workers."""
     folder.mkdir()
     cluster = ProcessCluster(folder)
     for _ in range(2):
@@ -160,6 +163,7 @@ def _outcome(result):
 
 
 def main(options):
+    """Kill at random, and report."""
     rng = np.random.default_rng(options.seed)
     data = vg.datasets.make_synthetic(n_sets=360, random_state=0)
     with tempfile.TemporaryDirectory() as name:
@@ -189,6 +193,7 @@ def main(options):
 
 
 def report(results, out):
+    """Print and write how the runs of each kind ended."""
     kinds = defaultdict(list)
     for result in results:
         kinds[result["kind"]].append(result)

@@ -38,26 +38,31 @@ def count_bytes():
 
 
 def counted():
+    """Return the bytes sent and the seconds of processor time so far."""
     from distributed.comm.tcp import TCP
 
     return TCP.sent, time.process_time()
 
 
 def gradient(parameters, seconds, item):
+    """Return a part of a gradient, after some seconds."""
     time.sleep(seconds)
     return parameters * item
 
 
 def plus(one, other):
+    """Return the sum of two parts."""
     return one + other
 
 
 def where(seconds, item):
+    """Return the worker's process, after seconds that depend on the item."""
     time.sleep(seconds * (1 + item % 5) / 3)
     return os.getpid()
 
 
 def main(options):
+    """Measure maps and sums, and print them."""
     items = list(range(options.items))
     with local_cluster(options.workers) as client:
         engine = DaskEngine(client)

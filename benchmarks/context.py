@@ -45,14 +45,19 @@ LIMITS = {"k = 6": (6, None), "100 words": (None, 100)}
 
 @cache
 def vector_of(text):
+    """Return the vector of a text."""
     return embed([text])[0]
 
 
 class Words(Embeddings):
+    """Embed texts by the hashed words of the corpus."""
+
     def embed_documents(self, texts):
+        """Return the vectors of texts."""
         return [vector_of(text) for text in texts]
 
     def embed_query(self, text):
+        """Return the vector of a question."""
         return vector_of(text)
 
 
@@ -88,9 +93,11 @@ class Search:
         return sorted(first.values())
 
     def chunk(self, document):
+        """Return the chunk that a document holds."""
         return self.chunks[document.metadata["number"]]
 
     def judged(self, question, documents):
+        """Return how well documents answer a question."""
         chunks = [self.chunk(document) for document in documents]
         asked = self.questions[question]
         told = {asked.told(chunk) for chunk in chunks} - {None}
@@ -106,6 +113,7 @@ class Search:
     # Ways to make a context -------------------------------------------------------
 
     def similarity(self, k, budget, knob=None):
+        """Return the most similar documents."""
         return lambda q: within(self.found[q], k, budget)
 
     def mmr(self, k, budget, knob=0.5):
@@ -120,6 +128,8 @@ class Search:
         return choose
 
     def ours(self, knob_name="diversity", **settings):
+        """Return a chooser by ``VariegateCompressor`` with some settings."""
+
         def way(k, budget, knob=None):
             given = settings if knob is None else {**settings, knob_name: knob}
             compressor = VariegateCompressor(
@@ -144,6 +154,7 @@ def within(documents, k, budget):
 
 
 def learn(search, training, kernel):
+    """Fit a selector on training questions."""
     compressor = VariegateCompressor(fetch_k=FETCH, k=1, embeddings=Words())
     table = training_table(
         [compressor.candidates(search.found[q], "") for q in training],
@@ -161,6 +172,7 @@ def learn(search, training, kernel):
 
 
 def mean(search, questions, choose):
+    """Return the scores of a chooser on each of some questions."""
     rows = [search.judged(question, choose(question)) for question in questions]
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
@@ -207,12 +219,14 @@ def ways(search, training, selectors, k, budget):
 
 
 def interval(values, rng):
+    """Return a mean with its 95% bootstrap interval."""
     draws = rng.integers(len(values), size=(2000, len(values)))
     low, high = np.percentile(values[draws].mean(axis=1), [2.5, 97.5])
     return float(values.mean()), float(low), float(high)
 
 
 def main():
+    """Measure all choosers, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("out/bench"))
     parser.add_argument("--products", type=int, default=240)
@@ -242,6 +256,7 @@ def main():
 
 
 def show(limit, scores):
+    """Print a table, with differences to the best rival."""
     rng = np.random.default_rng(0)
     rival = next(name for name in scores if name.endswith("by training"))
     print(f"\n{limit}; differences to {rival!r}, 95 % intervals in pairs\n")

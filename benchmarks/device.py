@@ -147,7 +147,7 @@ def waited_for(work, device):
 
 
 def a_point(problem):
-    """A point like those that a solver comes by."""
+    """Return a point like those that a solver comes by."""
     rng = np.random.default_rng(1)
     point = problem.space.center()
     parts = problem.space.unpack(point)
@@ -157,12 +157,14 @@ def a_point(problem):
 
 
 def check_agreement(here, there):
+    """Raise unless two values and gradients agree."""
     np.testing.assert_allclose(there[0], here[0], rtol=1e-9)
     scale = np.abs(here[1]).max()
     np.testing.assert_allclose(there[1], here[1], rtol=1e-7, atol=1e-9 * scale)
 
 
 def memory(device):
+    """Return the peak of the device's memory, on a GPU."""
     if torch.device(device).type != "cuda":
         return {}
     return {"device_peak_gb": torch.cuda.max_memory_allocated(device) / 1e9}
@@ -199,6 +201,7 @@ def fitted(name, ground_sets, subsets, **settings):
 
 
 def main():
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--n-sets", type=int, default=1_000_000)

@@ -30,10 +30,12 @@ SIZES = (10_000, 100_000, 1_000_000)
 
 
 def peak_memory_gb():
+    """Return the peak of this process's memory."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def measure(n_items, repeats=5):
+    """Return times and memory of one ground set."""
     rng = np.random.default_rng(0)
     ground_set = vg.GroundSet(
         rng.standard_normal((n_items, 4)), rng.standard_normal((n_items, 16))
@@ -69,6 +71,7 @@ def measure(n_items, repeats=5):
 
 
 def main():
+    """Measure every size in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)

@@ -223,6 +223,7 @@ def plot(record, path):
 
 
 def main():
+    """Run the contest, and write its table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("."))
     parser.add_argument("--seed", type=int, default=0)

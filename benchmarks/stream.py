@@ -46,6 +46,7 @@ def generated(n_sets, seed=0):
 
 
 def peak_mib():
+    """Return the peak of this process's memory."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -119,6 +120,7 @@ def in_a_process(arguments, kill_at=None):
 
 
 def main():
+    """Write pairs, learn, kill and resume."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n-sets", type=int, default=1_000_000)
     parser.add_argument("--folder", default="/tmp/variegate-stream")

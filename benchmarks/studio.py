@@ -55,6 +55,7 @@ class Page:
         return found, seconds
 
     def state(self):
+        """Return the state of the page."""
         return self.ask("GET", "/api/state")[0]
 
     def toggle(self, generator):
@@ -84,12 +85,14 @@ class Page:
 
 
 def line(name, seconds):
+    """Print a row of times."""
     values = 1e3 * np.array(seconds)
     middle, high, most = np.median(values), np.quantile(values, 0.95), values.max()
     print(f"| {name} | {len(values)} | {middle:.1f} | {high:.1f} | {most:.1f} |")
 
 
 def measure(page, n_done, n_picks, generator):
+    """Print how long picks and learning take."""
     print("| what | times | median, ms | 95 %, ms | most, ms |")
     print("|---|---|---|---|---|")
     line("a pick", [page.toggle(generator) for _ in range(n_picks)])
@@ -111,6 +114,7 @@ def measure(page, n_done, n_picks, generator):
 
 
 def main():
+    """Start a studio, and measure it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--groups", type=int, default=100)
     parser.add_argument("--rows", type=int, default=50)

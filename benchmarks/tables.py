@@ -52,6 +52,7 @@ def variegate(*arguments, quiet=False):
 
 
 def contest(out):
+    """Compare models and baselines on generated queries."""
     train, test = out / "contest-train.parquet", out / "contest-test.parquet"
     write_table(make_table(2000, 50, random_state=0), train)
     write_table(make_table(500, 50, random_state=1), test)
@@ -145,6 +146,7 @@ def large(out, n_groups=20_000, n_items=50, size=512):
 
 
 def million(out):
+    """Select from a million rows, and check the result."""
     path, model = _million(out)
     chosen = out / "million-chosen.parquet"
     variegate("select", path, "--model", model, "-o", chosen, "--force")
@@ -177,6 +179,7 @@ def _million(out):
 
 
 def kill(out):
+    """Kill a selection at some moments, and check what is left."""
     path, model = _million(out)
     folder = out / "killed"
     folder.mkdir(exist_ok=True)

@@ -154,6 +154,7 @@ def time_fit(out, seed, tasks):
 
 
 def main():
+    """Run the command that is named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parts = {"contest": contest, "growth": growth, "time": time_fit}
     parser.add_argument("part", choices=parts)

@@ -149,7 +149,7 @@ def wine(rng, n_train, n_test):
 
 
 def search(rng, n_train, n_test):
-    """The generated table of the five minutes, 50 results of each query."""
+    """Return the generated table of the five minutes, 50 results of each query."""
 
     def groups(n):
         table = make_table(n, 50, random_state=int(rng.integers(2**31)))
@@ -171,7 +171,7 @@ def search(rng, n_train, n_test):
 
 
 def gaussians(rng, n_train, n_test):
-    """The most probable set of a DPP of several Gaussians, greedily."""
+    """Choose the most probable set of a DPP of several Gaussians, greedily."""
     theta = rng.standard_normal(5)
 
     def group():

@@ -66,7 +66,7 @@ def kernel_of_groups(n_groups, device, dtype):
 
 
 def large_kernel():
-    """A Gaussian kernel of 1,000 points, scaled to the expected number of items."""
+    """Return a Gaussian kernel of 1,000 points, scaled to an expected size."""
     X = np.random.default_rng(0).standard_normal((ITEMS, 5))
     S = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 4.0)
     values = np.linalg.eigvalsh(S).clip(0.0)
@@ -144,11 +144,13 @@ def row(name, count, times, cpu_rate, **extra):
 
 
 def halves(S, u, n):
+    """Return kernels in parts, one for each process."""
     S, u = S[:n].double().cpu().numpy(), u[:n].double().cpu().numpy()
     return [(S[i::PROCESSES], u[i::PROCESSES]) for i in range(PROCESSES)]
 
 
 def greedy(device, share, pool):
+    """Return rows of greedy choosing from many groups."""
     rows = []
     for dtype in (torch.float32, torch.float64):
         S, u = kernel_of_groups(max(100, int(GROUPS * share)), device, dtype)
@@ -167,6 +169,7 @@ def greedy(device, share, pool):
 
 
 def one_kernel(device, share, pool):
+    """Return rows of samples of one large kernel."""
     L = large_kernel()
     there = torch.as_tensor(L, device=device)
     first, _ = measured(lambda: vt.sample(there, 1, generator=0), device, 2)
@@ -193,6 +196,7 @@ def one_kernel(device, share, pool):
 
 
 def many_kernels(device, share, pool):
+    """Return rows of samples of many small kernels."""
     S, u = kernel_of_groups(max(100, int(KERNELS * share)), device, torch.float64)
     n_cpu = min(200, len(S))
     rate = n_cpu / max(pool.map(small_samples_on_cpu, halves(S, u, n_cpu)))
@@ -227,6 +231,7 @@ def batches(device, share):
 
 
 def main():
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--share", type=float, default=1.0)
