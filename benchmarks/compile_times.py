@@ -38,6 +38,7 @@ RNG = np.random.default_rng(0)
 
 
 def kernel(n_items, rank=None, scale=3.0):
+    """Return a random kernel matrix."""
     B = RNG.standard_normal((n_items, rank or 2 * n_items))
     return scale * B @ B.T / B.shape[1]
 
@@ -51,6 +52,7 @@ def graded(n_items, columns):
 
 
 def exact():
+    """Decode exactly, at full and at low rank."""
     costs = RNG.uniform(1.0, 2.0, 16)
     for ensemble in (vg.LEnsemble(kernel(16)), vg.LEnsemble(kernel(16, rank=5))):
         ensemble.decode("exact")
@@ -61,6 +63,7 @@ def exact():
 
 
 def rows_at_the_edge():
+    """Condition and sample a kernel at the edge of its rank."""
     ensemble = graded(20, 25)
     ensemble.condition([1, 3], [5])
     sample_chain(ensemble, n=5)
@@ -69,6 +72,7 @@ def rows_at_the_edge():
 
 
 def chains():
+    """Run Markov chains, of free and of fixed size."""
     for k in (None, 3):
         sample_chain(vg.LEnsemble(kernel(16)), n=5, k=k)
         B = RNG.standard_normal((30, 10))
@@ -76,6 +80,7 @@ def chains():
 
 
 def samples():
+    """Draw samples, of free and of fixed size."""
     B = RNG.standard_normal((300, 30))
     for ensemble in (vg.LEnsemble(kernel(300)), vg.LEnsemble.from_factor(B)):
         ensemble.sample(200, random_state=0)
@@ -83,12 +88,14 @@ def samples():
 
 
 def greedy():
+    """Choose rows greedily, in double and single precision."""
     B = RNG.standard_normal((20_000, 64))
     for factor in (B, B.astype(np.float32)):
         vg.LEnsemble.from_factor(factor).decode("greedy", k=50)
 
 
 def expected_f():
+    """Decode for the expected F-score within a budget."""
     ensemble, costs = vg.LEnsemble(kernel(40)), RNG.uniform(1.0, 2.0, 40)
     for repetition in (0.0, 0.5):
         ensemble.decode(ExpectedF(repetition=repetition), budget=7, costs=costs)
@@ -96,6 +103,7 @@ def expected_f():
 
 
 def losses():
+    """Evaluate the loss of many small sets and of a large one."""
     for n_sets, n_items in ((60, 40), (1, 240)):
         S = np.stack([kernel(n_items, scale=1.0) for _ in range(n_sets)])
         u = RNG.standard_normal((n_sets, n_items))
@@ -112,6 +120,7 @@ def losses():
 
 
 def learning():
+    """Fit and predict with every kernel."""
     features = [RNG.standard_normal((30, 8)) for _ in range(60)]
     sets = [vg.GroundSet(X[:, :1], X) for X in features]
     kernels = (
@@ -125,6 +134,7 @@ def learning():
 
 
 def texts():
+    """Grow a summary that agrees with samples."""
     from variegate.text.agreement import WordAgreement
 
     counts = sparse.csr_array(RNG.integers(3, size=(12, 30)))
@@ -135,6 +145,7 @@ def texts():
 
 
 def frames():
+    """Match frames of a video."""
     from variegate.video.agreement import MatchingAgreement
 
     alike = np.eye(12, dtype=bool) | (RNG.random((12, 12)) < 0.2)
@@ -145,6 +156,7 @@ def frames():
 
 
 def keys():
+    """Hash the keys of groups."""
     from variegate.tables.folder.keys import hashes_of
 
     hashes_of(pa.array(["one", "two"]))
@@ -218,6 +230,7 @@ def not_called():
 
 
 def main():
+    """Print the table, of a fresh process."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--record", action="store_true", help=argparse.SUPPRESS)

@@ -129,6 +129,7 @@ def write_inputs(folder):
 
 
 def write_tables(folder):
+    """Write tables of 60 and 20 groups, and a model of the first."""
     from variegate.tables import make_table, write_table
 
     for name, n_groups in (("train", 60), ("new", 20)):
@@ -221,6 +222,7 @@ def measure(repeats, only):
 
 
 def table(rows):
+    """Return the measurements as a table in Markdown."""
     head = {f"{k}_{s}_s": f"{k} s, {s}" for k in ("cpu", "clock") for s in STATES}
     lines = []
     for row in rows:
@@ -231,6 +233,7 @@ def table(rows):
 
 
 def main():
+    """Measure, print the table and write JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="JSON with all repeats")
     parser.add_argument("--repeats", type=int, default=5)
