@@ -10,7 +10,7 @@ from variegate.video.hue import hue_histogram
 
 __all__ = ["PICTURE_STATISTICS", "picture_statistics"]
 
-#: The numbers of :func:`picture_statistics`, in order.
+#: The quality features of a frame, numbers about its picture, in order.
 PICTURE_STATISTICS = (
     "brightness",
     "contrast",
