@@ -64,13 +64,31 @@ _HERE = """() => { const e = document.activeElement;
   return [e.id || e.textContent.trim(),
           style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2] }"""
 
+#: Waits until nothing in the page has changed for 300 ms, five seconds at most.
+_QUIET = """() => new Promise(resolve => {
+  const observer = new MutationObserver(restart);
+  const end = () => { observer.disconnect(); resolve() };
+  let timer = setTimeout(end, 300);
+  function restart() { clearTimeout(timer); timer = setTimeout(end, 300) }
+  const what = {subtree: true, childList: true, attributes: true, characterData: true};
+  observer.observe(document.body, what);
+  setTimeout(end, 5000);
+})"""
+
 
 def violations(page: Any, with_focus: bool = True) -> list[str]:
     """Return what is wrong with a page, in sentences."""
+    page.evaluate(_QUIET)
     found = list(page.evaluate(SCRIPT))
     found += nameless(page)
     if with_focus:
-        found += focus_order(page)
+        # Focus on an item changes the panel beside it, perhaps while Tab is pressed.
+        wrong = focus_order(page)
+        for _ in range(2):
+            if wrong:
+                page.evaluate(_QUIET)
+                wrong = focus_order(page)
+        found += wrong
     return found
 
 
