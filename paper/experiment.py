@@ -4,29 +4,29 @@ An experiment says what its pieces are, how one is computed, and how the records
 become results, claims, figures and a report.  The frame does the rest.
 
 Each piece is a pure function of its arguments whose result is plain JSON values.
-Finished pieces are kept in the output folder until the experiment is complete, marked
-with a fingerprint of the settings; a run with the same settings resumes from them.
+Finished pieces are kept in a run store in the output folder until the experiment is
+complete, under a fingerprint of the settings; a run with the same settings resumes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from joblib import delayed, parallel_config
+from joblib import delayed
+from threadpoolctl import threadpool_limits
 
 from paper.text_tables import markdown_table
-from variegate._files import write_atomic
 from variegate._processes import in_processes
 from variegate._version import __version__
+from variegate.files.atomic import write_atomic
+from variegate.files.run_store import RunStore
 from variegate.report.figures import to_png
 from variegate.report.page import environment
 
@@ -55,9 +55,6 @@ Results = dict[str, Any]
 
 #: Called with (finished pieces, all pieces).
 Progress = Callable[[int, int], None]
-
-#: The folder of unfinished pieces, below the output folder.
-_FOLDER = ".unfinished"
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -193,48 +190,39 @@ def run_pieces(
     runs everything in this process.  ``mark`` is the fingerprint of the settings, under
     which finished pieces are kept in the output folder.
     """
-    store = folder / _FOLDER / mark
-    store.mkdir(parents=True, exist_ok=True)
-    results = {
-        piece: _read(path) for piece in pieces if (path := _path(store, piece)).exists()
-    }
-    missing = [piece for piece in pieces if piece not in results]
-    if progress is not None:
-        progress(len(results), len(pieces))
-    with parallel_config("loky", inner_max_num_threads=1):
+    with RunStore(_path(folder, mark), {"settings": mark}) as store:
+        if progress is not None:
+            progress(len(store), len(pieces))
+        missing = [piece for piece in pieces if store.get(_key(piece)) is None]
         finished = in_processes(jobs, return_as="generator_unordered")(
-            delayed(_compute_piece)(compute, piece, _path(store, piece))
-            for piece in missing
+            delayed(_compute_piece)(compute, piece) for piece in missing
         )
         for piece, result in finished:
-            results[piece] = result
+            store.put(_key(piece), result)
             if progress is not None:
-                progress(len(results), len(pieces))
-    return [results[piece] for piece in pieces]
+                progress(len(store), len(pieces))
+        # Fresh and resumed pieces are the same down to their types.
+        return [json.loads(store.get(_key(piece)) or b"") for piece in pieces]
 
 
 def discard_pieces(folder: Path, mark: str) -> None:
     """Remove what a run kept for resuming, once its results are written."""
-    shutil.rmtree(folder / _FOLDER / mark, ignore_errors=True)
-    with suppress(OSError):  # another run's pieces are still there
-        (folder / _FOLDER).rmdir()
+    _path(folder, mark).unlink(missing_ok=True)
 
 
-def _path(store: Path, piece: tuple[Any, ...]) -> Path:
-    return store / ("-".join(str(part) for part in piece) + ".json")
+def _path(folder: Path, mark: str) -> Path:
+    return folder / f".unfinished-{mark}"
 
 
-def _read(path: Path) -> Any:
-    return json.loads(path.read_text())
+def _key(piece: tuple[Any, ...]) -> str:
+    return "-".join(map(str, piece))
 
 
 def _compute_piece(
-    compute: Callable[..., Any], piece: tuple[Any, ...], path: Path
-) -> tuple[tuple[Any, ...], Any]:
-    result = compute(*piece)
-    write_atomic(path, json.dumps(result))
-    # Read back, so that fresh and resumed pieces are the same down to their types.
-    return piece, _read(path)
+    compute: Callable[..., Any], piece: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], bytes]:
+    with threadpool_limits(limits=1):  # the same bits with any number of jobs
+        return piece, json.dumps(compute(*piece)).encode()
 
 
 # Reports ---------------------------------------------------------------------

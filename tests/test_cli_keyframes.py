@@ -587,7 +587,7 @@ def test_names_of_videos_in_names_of_files(variegate, pretend, tmp_path, file, n
 
 
 def test_an_interrupt_while_writing(variegate, monkeypatch, tmp_path, pretend):
-    import variegate._files as files
+    import variegate.files.atomic as files
 
     pretend(1.0, 2.0)
     whole, written = files.write_atomic, []
@@ -632,7 +632,7 @@ def test_a_full_disk(variegate, monkeypatch, tmp_path, pretend):
     def full(path, content):
         raise OSError(f"cannot write {path}: No space left on device")
 
-    monkeypatch.setattr("variegate._files.write_atomic", full)
+    monkeypatch.setattr("variegate.files.atomic.write_atomic", full)
     result = variegate("keyframes", "a.mp4", "-o", "out")
     assert fails(result, "a.mp4: cannot write out/a-001-00001.00s.jpg: No space left")
     assert not (tmp_path / "out").exists()

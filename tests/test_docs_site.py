@@ -36,7 +36,7 @@ PUBLIC = [
     "variegate.kernels",
     "variegate.metrics",
     "variegate.partitions",
-    "variegate.persistence",
+    "variegate.files.models",
     "variegate.sampling",
     "variegate.solvers",
     "variegate.streaming",

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 import variegate as vg
+from variegate.files.models import ModelFileError
 from variegate.learning.dual import dual_loss
 from variegate.learning.dual_stack import DualStack, EmbeddedStack
 from variegate.learning.ensembles import _factored
@@ -23,7 +24,6 @@ from variegate.learning.problem import TrainingProblem
 from variegate.linalg.determinants import NotPositiveDefiniteError, with_jitter
 from variegate.linalg.representations import Dense, Factored
 from variegate.linalg.representations.graded import Graded
-from variegate.persistence import ModelFileError
 
 N = 40
 RANKS = {"one": [3], "three": [2, 1, 4], "wide": [30, 25]}

@@ -5,9 +5,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
-from variegate import persistence
-from variegate.persistence import NOTHING, ModelFileError
-from variegate.schema import SchemaError
+from variegate.files import models as model_files
+from variegate.files.models import NOTHING, ModelFileError
+from variegate.files.schema import SchemaError
 from variegate.solvers import MiniBatch
 from variegate.streaming import PairFolder, write_pairs
 from variegate.tuning import OmegaFamily
@@ -168,9 +168,9 @@ def test_files_that_make_no_family(family):
 
 
 def test_applications_register_how_their_files_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(persistence, "_readers", dict(persistence._readers))
-    persistence.write_document({"type": "mine", "answer": 42}, tmp_path / "m.json")
+    monkeypatch.setattr(model_files, "_readers", dict(model_files._readers))
+    model_files.write_document({"type": "mine", "answer": 42}, tmp_path / "m.json")
     with pytest.raises(ModelFileError, match="unknown type of model 'mine'; known are"):
         vg.load(tmp_path / "m.json")
-    persistence.register("mine", lambda document, kernels: document["answer"])
+    model_files.register("mine", lambda document, kernels: document["answer"])
     assert vg.load(tmp_path / "m.json") == 42

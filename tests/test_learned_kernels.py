@@ -7,9 +7,9 @@ import pytest
 
 import reference
 import variegate as vg
+from variegate.files.models import ModelFileError
 from variegate.kernels.domains import Free, Product, Simplex
 from variegate.linalg import limits
-from variegate.persistence import ModelFileError
 
 
 def one_of_each(n_groups, seed, n_kinds=5, n_items=12, noise=0.3):

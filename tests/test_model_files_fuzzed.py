@@ -21,8 +21,9 @@ import pytest
 import variegate as vg
 from table_instances import caller, fails, small_table
 from variegate.application.description import describe
-from variegate.model_format import TOOLS
-from variegate.persistence import _TOOLS, ModelFileError
+from variegate.files.encoding import _TOOLS
+from variegate.files.model_format import TOOLS
+from variegate.files.models import ModelFileError
 from variegate.tables import TableSelector
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

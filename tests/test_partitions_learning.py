@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 import variegate as vg
 from partition_instances import Threads, assert_same_bits, lists, pairs_of
+from variegate.files.run_store import RunStore
 from variegate.kernels.known import KnownInPart
 from variegate.learning.coordinates import feature_center, feature_scale
 from variegate.learning.objective import LargeMarginLoss
@@ -15,7 +16,6 @@ from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
 from variegate.linalg import limits
 from variegate.partitions import (
-    Journal,
     Limits,
     PairShards,
     Partition,
@@ -216,7 +216,7 @@ class Infeasible(Serial):
 def test_an_infeasible_point_is_an_answer_too(folder, tmp_path):
     engine = Infeasible()
     for _ in range(2):
-        with Journal(tmp_path / "j") as journal:
+        with RunStore(tmp_path / "j") as journal:
             examples = PartitionedExamples(PairShards(folder), engine, journal=journal)
             problem = PartitionedProblem(examples, vg.Linear(), LargeMarginLoss(1.0))
             flat = problem.space.center()

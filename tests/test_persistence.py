@@ -6,7 +6,7 @@ import pytest
 import variegate as vg
 from instances import ScaledLinear
 from variegate.decoding import MBR
-from variegate.persistence import ModelFileError
+from variegate.files.models import ModelFileError
 from variegate.solvers import LBFGS
 
 DATA = vg.datasets.make_synthetic(n_sets=25, random_state=0)

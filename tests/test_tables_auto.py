@@ -8,7 +8,7 @@ import pytest
 
 import variegate as vg
 from variegate.baselines.ordering import Ordering
-from variegate.persistence import ModelFileError
+from variegate.files.models import ModelFileError
 from variegate.tables import TableSelector
 from variegate.tables.table import as_table
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from table_instances import caller, fails, succeeds, with_column
-from variegate.persistence import ModelFileError
+from variegate.files.models import ModelFileError
 from variegate.report.words import gathered, runs
 from variegate.tables import (
     Columns,

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from variegate import _files
-from variegate._files import new_file, write_atomic
+from variegate.files.atomic import new_file, write_atomic
 from variegate.tables.reading import TableFile, TableFileError
 from variegate.tables.writing import check_writable, table_writer
 

@@ -10,13 +10,12 @@ import variegate as vg
 from folder_instances import COLUMNS, Pickling, cut, folder_of, some_table, write_folder
 from table_instances import with_column
 from variegate import load
+from variegate.files.run_store import CheckpointError, RunStore
 from variegate.partitions import (
-    Journal,
     PartitionError,
     Serial,
     UnreadablePartitionError,
 )
-from variegate.solvers.checkpoint import CheckpointError
 from variegate.tables import Columns, FolderTable, TableError, TableSelector
 from variegate.tables.folder import judging
 from variegate.tables.folder.groups import FolderGroups, encoding_on
@@ -320,7 +319,7 @@ def test_a_seed_is_drawn_once(folder, tmp_path, make):
 
 
 def test_several_runs_in_one_journal_are_told_apart(folder):
-    journal = Journal()
+    journal = RunStore()
     for settings in ({"validation_fraction": 0.3}, {"similarity": None}, {}):
         settings = LINEAR | settings
         there = TableSelector(**settings)

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 import variegate as vg
-from variegate.persistence import ModelFileError
+from variegate.files.models import ModelFileError
 from variegate.tables import (
     Columns,
     TableError,

@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 import variegate as vg
 from text_instances import BAKERY, CLUSTERS, STORM, STORM_AGAIN
-from variegate.persistence import ModelFileError
+from variegate.files.models import ModelFileError
 from variegate.text import Budget, Cluster, Document, Summarizer
 
 

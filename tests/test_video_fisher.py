@@ -10,7 +10,7 @@ from skimage.feature import fisher_vector
 from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture
 
-from variegate.persistence import ModelFileError
+from variegate.files.models import ModelFileError
 from variegate.video import fisher
 from variegate.video.fisher import FisherEncoder, fisher_gradients
 from variegate.video.sift import dense_sift

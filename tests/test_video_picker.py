@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import variegate as vg
-from variegate.persistence import ModelFileError
+from variegate.files.models import ModelFileError
 from variegate.selection import Selection
 from variegate.video import KeyframePicker, PickedVideo, load_default
 from variegate.video.amount import fill_up

@@ -3,6 +3,7 @@ from ._version import __version__
 from .baselines import select
 from .ensemble import LEnsemble
 from .estimator import LargeMarginDPP
+from .files.models import load
 from .ground_set import GroundSet
 from .kernels import (
     FixedKernel,
@@ -18,7 +19,6 @@ from .kernels import (
 )
 from .learning.objective import large_margin_loss
 from .linalg.psd import SimilarityRepairWarning, nearest_psd
-from .persistence import load
 from .selection import Selection
 from .tuning import LargeMarginDPPCV
 

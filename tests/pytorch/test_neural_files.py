@@ -17,7 +17,7 @@ import variegate as vg
 import variegate.torch as vt
 from variegate.application.description import describe
 from variegate.decoding import ExpectedF
-from variegate.persistence import ModelFileError
+from variegate.files.models import ModelFileError
 
 DATA = ragged()
 

@@ -8,8 +8,8 @@ import pytest
 from neural_cases import seeded_encoder, small
 
 import variegate as vg
+from variegate.files.models import ModelFileError
 from variegate.partitions import Serial
-from variegate.persistence import ModelFileError
 from variegate.tables import (
     TableFile,
     TableSelector,

@@ -11,14 +11,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from variegate import persistence
 from variegate.application.description.model import Description, described
 from variegate.estimator import LargeMarginDPP
 from variegate.estimator.display import LearnedDisplay
-from variegate.model_format import application
-from variegate.persistence import NOTHING, ModelFileError, Own
+from variegate.files import models as model_files
+from variegate.files.encoding import read_settings
+from variegate.files.model_format import application
+from variegate.files.models import NOTHING, ModelFileError, Own
+from variegate.files.schema import Shape
 from variegate.report.notebook import preformatted
-from variegate.schema import Shape
 from variegate.tuning import OmegaFamily
 
 __all__ = ["Application"]
@@ -58,7 +59,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     def __init_subclass__(cls) -> None:
         """Let files of this type be read; entry points are for what is not imported."""
         super().__init_subclass__()
-        persistence.register(cls._type, cls.decode)
+        model_files.register(cls._type, cls.decode)
 
     @property
     def omegas_(self) -> tuple[float, ...]:
@@ -105,7 +106,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
             "models": self.family_.encode(),
             "training": self.training_,
         }
-        persistence.write_document(content, path)
+        model_files.write_document(content, path)
 
     def describe(self) -> Description:
         """Return what the model was learned from and what it learned: ``print`` it."""
@@ -119,7 +120,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a model that :meth:`save` wrote."""
-        model = persistence.load(path)
+        model = model_files.load(path)
         if not isinstance(model, cls):
             raise ModelFileError(
                 f"{path} holds a {type(model).__name__}, no {cls._noun}"
@@ -130,7 +131,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     def decode(cls, document: Mapping[str, Any], own: Own = NOTHING) -> Self:
         """Return the model that a file describes."""
         application(cls._sections).check(document)
-        settings = persistence.read_settings(document, cls(), cls._not_stored)
+        settings = read_settings(document, cls(), cls._not_stored)
         model = cls(**settings)
         model._decode_rest(document)
         model._check_parameters()

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import as_file, files
 from typing import Any
 
-from variegate.persistence import load
+from variegate.files.models import load
 
 __all__ = ["packaged_model"]
 

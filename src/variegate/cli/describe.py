@@ -28,9 +28,9 @@ def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
     MODEL is a file that a fit command or model.save wrote, for tables, documents,
     videos or any ground sets.
     """
-    from variegate._files import write_atomic
     from variegate.application.description import describe as describe_model
-    from variegate.persistence import load
+    from variegate.files.atomic import write_atomic
+    from variegate.files.models import load
     from variegate.report.figures import to_png
 
     refuse_existing(force, png)

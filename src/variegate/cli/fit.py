@@ -357,7 +357,7 @@ def _selector(columns: Columns, given: Mapping[str, Any]) -> TableSelector:
 
 
 def _write(made: Report, html: Path | None, folder: Path | None) -> None:
-    from variegate._files import write_atomic
+    from variegate.files.atomic import write_atomic
     from variegate.tables import report as reports
 
     if html is not None:

@@ -228,7 +228,7 @@ def write_results(
     folder: Path, contents: Mapping[str, bytes], force: bool, sources: Sequence[Path]
 ) -> None:
     """Write all files in order, or none; none over ``sources``, the videos."""
-    from variegate._files import write_atomic
+    from variegate.files.atomic import write_atomic
 
     for name in contents:
         if not force and (folder / name).exists():

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variegate import text
-from variegate._files import write_atomic
 from variegate.cli.learning_options import (
     OUT,
     lam_option,
@@ -30,6 +29,7 @@ from variegate.cli.paths import (
 from variegate.cli.progress import progress_bar
 from variegate.cli.results import echo_json, json_option, say, say_written
 from variegate.cli.values import parsed
+from variegate.files.atomic import write_atomic
 
 if TYPE_CHECKING:
     from variegate.text import Document

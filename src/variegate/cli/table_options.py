@@ -131,7 +131,7 @@ def open_table(path: Path, separator: str | None) -> Table:
 
 def load_selector(path: Path, memory: int, n_jobs: int) -> TableSelector:
     """Read a model that is about tables, to be used on this machine."""
-    from variegate.persistence import load
+    from variegate.files.models import load
     from variegate.tables.selector import TableSelector
 
     model = load(path)

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 from distributed import Client
 
-from variegate import persistence
 from variegate._typing import RandomState
 from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY, MISSING
 from variegate.dask.on_cluster import OnCluster
 from variegate.estimator import DPPEstimator
+from variegate.files import models as model_files
 from variegate.kernels import Kernel
 from variegate.tables.folder.judging import FolderEvaluation, evaluate_folder
 from variegate.tables.folder.learning import learn_folder
@@ -205,4 +205,4 @@ class TableSelector(OnCluster, Home):
 
 
 # Files are read as models of home, which ask for no cluster.
-persistence.register(Home._type, Home.decode)
+model_files.register(Home._type, Home.decode)

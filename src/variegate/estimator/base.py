@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from variegate import metrics, persistence
+from variegate import metrics
+from variegate.files import models as model_files
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.decoding import Decoder, as_decoder
@@ -138,4 +139,4 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
         check_is_fitted(self, self._fitted)
-        persistence.save(self, path)
+        model_files.save(self, path)

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from variegate import persistence
 from variegate._typing import FloatArray, RandomState
 from variegate._validation import check_count
 from variegate.decoding import Decoder
@@ -19,6 +18,7 @@ from variegate.estimator.base import DPPEstimator
 from variegate.estimator.display import LearnedDisplay, weights_html
 from variegate.estimator.learner import Learner
 from variegate.estimator.settings import check_settings
+from variegate.files import models as model_files
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.ensembles import learned_ensemble
@@ -339,7 +339,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
 
     def encode(self) -> dict[str, Any]:
         """Return the fitted model as plain values, as a file holds it."""
-        return persistence.encode(self)
+        return model_files.encode(self)
 
 
 def _refuse_others(*others: Any) -> None:
@@ -350,4 +350,4 @@ def _refuse_others(*others: Any) -> None:
         )
 
 
-persistence.register(None, partial(persistence.read_plain, LargeMarginDPP))
+model_files.register(None, partial(model_files.read_plain, LargeMarginDPP))

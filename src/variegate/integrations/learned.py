@@ -14,9 +14,9 @@ from variegate._typing import FloatArray, IntArray
 from variegate.decoding import Constraint
 from variegate.decoding.ranking import ranked
 from variegate.estimator import DPPEstimator
+from variegate.files.models import load
 from variegate.ground_set import GroundSet
 from variegate.integrations.candidates import Candidates
-from variegate.persistence import load
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,10 +26,10 @@ from scipy.spatial.distance import cdist
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count
+from variegate.files.schema import Matrix
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels.known import Looks, at_hand, sizes_of
 from variegate.linalg.limits import POOLED_ITEMS
-from variegate.schema import Matrix
 
 APPROXIMATIONS = ("nystroem", "fourier")
 

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count, check_number
+from variegate.files.schema import ListOf, Matrix, Number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Embedding, PullBack
 from variegate.kernels.domains import Free
@@ -24,7 +25,6 @@ from variegate.kernels.features import (
 from variegate.kernels.from_start import FromStart, as_dense
 from variegate.kernels.known import Looks
 from variegate.linalg.cosine import chunks, unit_rows
-from variegate.schema import ListOf, Matrix, Number
 
 
 class Kinds(FromStart):

@@ -9,6 +9,7 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count, check_number
+from variegate.files.schema import Matrix
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import PullBack
 from variegate.kernels.domains import Free
@@ -22,7 +23,6 @@ from variegate.kernels.from_start import FromStart, as_dense
 from variegate.kernels.gaussian import squared_distances
 from variegate.kernels.known import Looks
 from variegate.linalg.limits import MEDIAN_ITEMS, compiled_pays
-from variegate.schema import Matrix
 
 
 class Metric(FromStart):

@@ -9,8 +9,8 @@ wherever there is room, and added up.  Four ideas:
   plain one; another needs nothing else.
 - Sums follow a fixed tree (:mod:`variegate.partitions.tree`), so that results have the
   same bits whatever the engine and the number of its workers.
-- Answers are written down in a :class:`Journal`, so that a run that was killed goes on
-  where it was, with the same bits.
+- Answers are kept in a :class:`~variegate.files.run_store.RunStore`, so that a run that
+  was killed resumes where it was, with the same bits.
 
 A :class:`Source` says how partitions are read, such as :class:`PairShards`, and
 :class:`PartitionedExamples` is what ``LargeMarginDPP.fit`` takes.

@@ -1,7 +1,6 @@
 from .cache import Limits
 from .engine import Engine, Serial
 from .examples import PartitionedExamples
-from .journal import Journal
 from .partition import (
     Partition,
     PartitionChangedError,
@@ -13,7 +12,6 @@ from .source import Reader, Source
 
 __all__ = [
     "Engine",
-    "Journal",
     "Limits",
     "PairShards",
     "Partition",

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from joblib import hash as hash_of
 
-from variegate._files import plain
 from variegate._validation import check_count
 from variegate._version import __version__
+from variegate.files.atomic import plain
+from variegate.files.run_store import RunStore
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.kernels.known import KnownInPart, Looks, SomeRows
 from variegate.partitions.cache import Limits
 from variegate.partitions.engine import Engine, Serial
-from variegate.partitions.journal import Journal
 from variegate.partitions.partition import Partition
 from variegate.partitions.source import Reader, Source, reader_of
 from variegate.partitions.survey import Survey, survey_of
@@ -42,7 +42,7 @@ class PartitionedExamples:
         The partitions, and how they are read.
     engine : Engine, optional
         What carries out the work: this process if not given.
-    journal : Journal, optional
+    journal : RunStore, optional
         Where answers are written down, for a run that goes on after it was killed; in
         memory if not given.
     first_passes : int, optional
@@ -64,7 +64,7 @@ class PartitionedExamples:
         source: Source,
         engine: Engine | None = None,
         *,
-        journal: Journal | None = None,
+        journal: RunStore | None = None,
         first_passes: int | None = None,
         limits: Limits | None = None,
     ) -> None:
@@ -74,7 +74,7 @@ class PartitionedExamples:
             raise ValueError("there are no files to learn from")
         self.source = source
         self.engine: Engine = Serial() if engine is None else engine
-        self.journal = Journal() if journal is None else journal
+        self.journal = RunStore() if journal is None else journal
         self.first_passes = first_passes
         self.limits = Limits() if limits is None else limits
 
@@ -92,7 +92,7 @@ class PartitionedExamples:
         ``settings`` are plain values that tell the run from others on the same data.
         """
         other = copy.copy(self)
-        other.journal = Journal(path, {**settings, **self.description()})
+        other.journal = RunStore(path, {**settings, **self.description()})
         return other
 
     def description(self) -> dict[str, Any]:

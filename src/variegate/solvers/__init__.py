@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from variegate.files.run_store import CheckpointError
 from variegate.solvers.alternating import AlternatingSubgradient
-from variegate.solvers.checkpoint import CheckpointError
 from variegate.solvers.lbfgs import LBFGS
 from variegate.solvers.minibatch import MiniBatch
 from variegate.solvers.result import (

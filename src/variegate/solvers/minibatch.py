@@ -9,6 +9,7 @@ few plain values, which a checkpoint holds.
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
 from collections.abc import Iterator, Sized
@@ -20,13 +21,9 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
+from variegate.files.run_store import CheckpointError, RunStore
 from variegate.learning.streamed_problem import StreamedProblem
 from variegate.solvers.adam import Adam
-from variegate.solvers.checkpoint import (
-    CheckpointError,
-    read_checkpoint,
-    write_checkpoint,
-)
 from variegate.solvers.result import (
     Callback,
     Problem,
@@ -159,7 +156,7 @@ class MiniBatch:
         seed : int, optional
             Settles the order of the data within buffers.
         checkpoint : path, optional
-            A file to go on from if it exists.  Written every ``checkpoint_every``
+            A file to resume from if it exists.  Written every ``checkpoint_every``
             batches, removed at the end.
 
         Returns
@@ -177,10 +174,10 @@ class MiniBatch:
                 f"patience={self.patience} needs data that is held out: give "
                 "validation to fit, or validation_fraction or n_validation"
             )
-        run = _Run(self, problem, start, seed, checkpoint)
-        verdict = run.learn(callback)
-        if checkpoint is not None:
-            Path(checkpoint).unlink(missing_ok=True)
+        with RunStore(checkpoint, self._described(problem, seed)) as store:
+            run = _Run(self, problem, start, seed, store)
+            verdict = run.learn(callback)
+            store.remove()
         return SolverResult(
             run.best if problem.has_held_out else run.adam.average,
             run.best_objective if problem.has_held_out else run.running.mean,
@@ -189,6 +186,13 @@ class MiniBatch:
             n_evaluations=run.adam.n_steps,
             history=run.history,
         )
+
+    def _described(self, problem: StreamedProblem, seed: int | None) -> dict[str, Any]:
+        """Return what tells this run from others, as plain values."""
+        run = asdict(self) | {"seed": seed, **problem.description()}
+        # How often a file is written changes nothing in the answer.
+        del run["checkpoint_every"]
+        return run
 
 
 @dataclass
@@ -227,7 +231,7 @@ class _Run:
     problem: StreamedProblem
     start: FloatArray
     seed: int | None
-    checkpoint: str | Path | None
+    store: RunStore
     place: _Place = field(default_factory=_Place)
     history: list[Step] = field(default_factory=list)
     best_objective: float = np.inf
@@ -237,18 +241,10 @@ class _Run:
         self.adam = Adam.at(self.problem.space, self.start)
         self.best = self.start
         self.running = _Averaged(self.settings.report_every)
-        self.run = asdict(self.settings) | {
-            "seed": self.seed,
-            **self.problem.description(),
-        }
-        # How often a file is written changes nothing in the answer.
-        del self.run["checkpoint_every"]
-        # Without a seed the order is random, but a run that goes on must know it.
+        # Without a seed the order is random, but a run that resumes must know it.
         self.order = secrets.randbits(63) if self.seed is None else self.seed
-        if self.checkpoint is not None:
-            state = read_checkpoint(self.checkpoint, self.run)
-            if state is not None:
-                self._restore(state)
+        if (state := self.store.get("state")) is not None:
+            self._restore(state)
 
     # Learning ---------------------------------------------------------------------
 
@@ -342,10 +338,10 @@ class _Run:
             )
         return None
 
-    # Going on ---------------------------------------------------------------------
+    # Resuming ---------------------------------------------------------------------
 
     def _save(self) -> None:
-        if self.checkpoint is None:
+        if self.store.path is None:
             return
         state = {
             "order": self.order,
@@ -359,10 +355,11 @@ class _Run:
             "n_worse": self.n_worse,
             "history": [list(step) for step in self.history],
         }
-        write_checkpoint(self.checkpoint, self.run, state)
+        self.store.put("state", json.dumps(state).encode())
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def _restore(self, stored: bytes) -> None:
         try:
+            state = json.loads(stored)
             self.order = int(state["order"])
             self.adam = Adam.from_state(state["adam"])
             self.place = _Place(**state["place"])
@@ -374,8 +371,8 @@ class _Run:
             self.history = [Step(*step) for step in state["history"]]
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
-                f"{self.checkpoint} is damaged: {type(error).__name__} {error}"
+                f"{self.store.path} is damaged: {type(error).__name__} {error}"
             ) from None
         logger.info(
-            "going on from %s after %d steps", self.checkpoint, self.adam.n_steps
+            "resuming from %s after %d steps", self.store.path, self.adam.n_steps
         )

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from variegate._files import write_atomic
 from variegate._typing import AnyArray, BoolArray
 from variegate._validation import check_count
+from variegate.files.atomic import write_atomic
 from variegate.ground_set import GroundSet
 from variegate.streaming.examples import Example, Examples
 from variegate.subsets import as_indicator

@@ -9,8 +9,8 @@ import numpy as np
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.description.learned import LearnedKinds, learned_kinds
 from variegate.estimator import LargeMarginDPP
-from variegate.model_format import COUNT
-from variegate.schema import ListOf, Maybe, Number, Record, Text
+from variegate.files.model_format import COUNT
+from variegate.files.schema import ListOf, Maybe, Number, Record, Text
 from variegate.tables.groups import Groups
 from variegate.tables.row_texts import RowTexts, as_text
 from variegate.tables.splitting import only

@@ -1,6 +1,6 @@
 """What a file of a selector holds beside settings and models.
 
-The format is that of :mod:`variegate.persistence`.
+The format is that of :mod:`variegate.files.models`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from variegate.estimator import DPPEstimator, LargeMarginDPP
-from variegate.ground_set import GroundSet
-from variegate.model_format import COUNT, POSITIVE
-from variegate.persistence import ModelFileError, Own
-from variegate.schema import (
+from variegate.files.model_format import COUNT, POSITIVE
+from variegate.files.models import ModelFileError, Own
+from variegate.files.schema import (
     Anything,
     Flag,
     ListOf,
@@ -26,6 +25,7 @@ from variegate.schema import (
     Shape,
     Text,
 )
+from variegate.ground_set import GroundSet
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, FeatureColumn
 from variegate.tables.record import RECORD

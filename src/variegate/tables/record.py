@@ -8,8 +8,8 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate.baselines.ordering import Ordering
-from variegate.model_format import COUNT, POSITIVE
-from variegate.schema import Columns, ListOf, Maybe, Number, Pair, Record, Text
+from variegate.files.model_format import COUNT, POSITIVE
+from variegate.files.schema import Columns, ListOf, Maybe, Number, Pair, Record, Text
 from variegate.tables.evaluation import SCORES, Evaluation
 from variegate.tables.kinds import KINDS
 from variegate.tables.survey import Survey

@@ -14,8 +14,8 @@ from variegate._random import generator
 from variegate._typing import BoolArray, IntArray, RandomState
 from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY, MISSING
 from variegate.estimator import DPPEstimator
+from variegate.files.models import NOTHING, Own
 from variegate.kernels import Kernel
-from variegate.persistence import NOTHING, Own
 from variegate.tables import model_file
 from variegate.tables.cells import as_labels, check_relevance
 from variegate.tables.columns import Columns, no_label

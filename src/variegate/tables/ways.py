@@ -10,9 +10,9 @@ from variegate.baselines.learned import METHODS
 from variegate.baselines.ordering import Ordering
 from variegate.decoding import as_decoder
 from variegate.estimator import LargeMarginDPP
-from variegate.model_format import MODELS, POSITIVE
-from variegate.persistence import ModelFileError, Own
-from variegate.schema import Maybe, Number, Record, Shape, Text
+from variegate.files.model_format import MODELS, POSITIVE
+from variegate.files.models import ModelFileError, Own
+from variegate.files.schema import Maybe, Number, Record, Shape, Text
 from variegate.tables.choosing import ByMethod, ByModel, Choice, inclusion
 from variegate.tables.groups import Group
 from variegate.tuning import OmegaFamily

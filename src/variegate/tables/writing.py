@@ -22,7 +22,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.ipc as arrow_ipc
 import pyarrow.parquet as parquet
 
-from variegate._files import new_file, writing_to
+from variegate.files.atomic import new_file, writing_to
 from variegate.tables.columns import is_list, is_number, is_text
 from variegate.tables.damage import repeated
 from variegate.tables.reading import data_bytes, format_of
@@ -65,7 +65,7 @@ def table_writer(
 
     All of them have the same schema, and the suffix of the file says its format.  It
     appears when the block ends, and only if it ends without an error: see
-    :func:`variegate._files.new_file`.
+    :func:`variegate.files.atomic.new_file`.
     """
     path = Path(path)
     check_writable(path, schema)

@@ -20,10 +20,10 @@ from variegate.application.progress import Progress, part_of
 from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
+from variegate.files.schema import Flag, Maybe, Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
 from variegate.report.telling import Teller
-from variegate.schema import Flag, Maybe, Shape
 from variegate.selection import Selection
 from variegate.text.budget import Budget
 from variegate.text.decoding import (

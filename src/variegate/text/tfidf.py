@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from variegate._typing import FloatArray
-from variegate.model_format import COUNT
-from variegate.persistence import ModelFileError
-from variegate.schema import MapOf, Record
+from variegate.files.model_format import COUNT
+from variegate.files.models import ModelFileError
+from variegate.files.schema import MapOf, Record
 from variegate.text.words import WordCounts, unit_rows, words
 
 __all__ = ["CORPUS", "CorpusFrequencies", "tfidf", "word_weights"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate.application.progress import Progress
-from variegate.model_format import COUNT
-from variegate.schema import Number, Record
+from variegate.files.model_format import COUNT
+from variegate.files.schema import Number, Record
 from variegate.text.budget import Budget
 from variegate.text.documents import Cluster
 from variegate.text.languages import as_language

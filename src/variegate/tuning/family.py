@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from variegate import persistence
 from variegate.estimator import AllAlikeWarning, DPPEstimator, LargeMarginDPP
+from variegate.files import models as model_files
+from variegate.files.model_format import MODELS
+from variegate.files.models import ModelFileError, Own
 from variegate.kernels import Kernel
-from variegate.model_format import MODELS
-from variegate.persistence import ModelFileError, Own
 
 __all__ = ["OmegaFamily", "as_omegas", "fit_next", "outwards"]
 
@@ -226,7 +226,7 @@ class OmegaFamily:
         MODELS.check(document.get("models"), "models")
         entries = sorted(document["models"], key=lambda entry: float(entry["omega"]))
         models = tuple(
-            persistence.read_one(LargeMarginDPP, entry, own) for entry in entries
+            model_files.read_one(LargeMarginDPP, entry, own) for entry in entries
         )
         for model in models:
             if not isinstance(model, DPPEstimator):

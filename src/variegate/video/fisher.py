@@ -26,7 +26,7 @@ from scipy.special import logsumexp
 from variegate._random import generator
 from variegate._typing import AnyArray, FloatArray, RandomState
 from variegate._validation import check_count
-from variegate.persistence import ModelFileError
+from variegate.files.models import ModelFileError
 from variegate.video.sift import LENGTH
 
 __all__ = ["FisherEncoder", "fisher_gradients"]

@@ -17,10 +17,10 @@ from variegate.application.packaged import packaged_model
 from variegate.application.progress import Progress, part_of
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
+from variegate.files.model_format import POSITIVE
+from variegate.files.schema import Anything, MapOf, Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.model_format import POSITIVE
-from variegate.schema import Anything, MapOf, Shape
 from variegate.tuning.family import OmegaFamily, as_omegas
 from variegate.video.amount import Amount
 from variegate.video.candidates import read_candidates

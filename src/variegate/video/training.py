@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.model_format import COUNT
-from variegate.schema import Number, Record
+from variegate.files.model_format import COUNT
+from variegate.files.schema import Number, Record
 from variegate.video.candidates import read_candidates
 from variegate.video.evaluation import evaluate_keyframes
 from variegate.video.oracle import oracle_keyframes

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from variegate import persistence
+from variegate.files import models as model_files
 from variegate.studio.material.base import Material, MaterialError, Progress
 
 __all__ = ["open_material"]
@@ -49,7 +49,7 @@ def open_material(
     given = {name: value for name, value in (columns or {}).items() if value}
     if given and kind != "table":
         raise MaterialError(f"{path} is no table: leave out {', '.join(given)}")
-    prior = None if model is None else persistence.load(model)
+    prior = None if model is None else model_files.load(model)
     if kind == "video":
         from variegate.studio.material.videos import video_material
 

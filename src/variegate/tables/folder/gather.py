@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from variegate._files import write_atomic
 from variegate.application.table_defaults import MEMORY
+from variegate.files.atomic import write_atomic
 from variegate.partitions import Engine, Partition, PartitionError, Serial
 from variegate.tables.folder.dealing import Hashed, Pieces, deal_out, even_bounds
 from variegate.tables.folder.files import FolderTable, open_file

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from variegate._files import write_atomic
+from variegate.files.atomic import write_atomic
 from variegate.partitions import Partition
 from variegate.tables.folder.gather_plan import Plan
 from variegate.tables.reading import FORMATS

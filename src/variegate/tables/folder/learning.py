@@ -37,6 +37,7 @@ from sklearn.base import clone
 from variegate._random import generator
 from variegate._typing import IntArray
 from variegate._version import __version__
+from variegate.files.run_store import RunStore
 from variegate.partitions import (
     Engine,
     Partition,
@@ -44,7 +45,6 @@ from variegate.partitions import (
 )
 from variegate.partitions.cache import Limits
 from variegate.partitions.examples import PartitionedExamples
-from variegate.partitions.journal import Journal
 from variegate.tables.columns import Columns
 from variegate.tables.dates import as_newest, last_day
 from variegate.tables.encoding import Encoding
@@ -87,7 +87,7 @@ def learn_folder(
     engine: Engine,
     *,
     progress: Progress | None = None,
-    journal: Journal | str | Path | None = None,
+    journal: RunStore | str | Path | None = None,
     skip_unreadable: bool = False,
     first_passes: int | None = None,
     limits: Limits | None = None,
@@ -104,7 +104,7 @@ def learn_folder(
         What carries out the work.
     progress : callable, optional
         Called with what is being done, and (finished, all) steps of it.
-    journal : Journal, str or Path, optional
+    journal : RunStore, str or Path, optional
         A file, made if it is not there, by which a run that was killed goes on with
         the same bits.  It is removed when all is done, unless it was given open.
     skip_unreadable : bool, default=False
@@ -146,10 +146,10 @@ def _draw_seed(selector: TableSelector) -> bytes:
 
 @contextmanager
 def _opened(
-    journal: Journal | str | Path | None, selector: TableSelector, table: FolderTable
-) -> Iterator[Journal]:
+    journal: RunStore | str | Path | None, selector: TableSelector, table: FolderTable
+) -> Iterator[RunStore]:
     """Open the journal of a run, which is gone when all is done."""
-    if isinstance(journal, Journal):
+    if isinstance(journal, RunStore):
         yield journal
         return
     with journal_of(selector, table, journal) as book:
@@ -159,11 +159,11 @@ def _opened(
 
 def journal_of(
     selector: TableSelector, table: FolderTable, path: str | Path | None
-) -> Journal:
+) -> RunStore:
     """Open the journal of a run, for who keeps it until the model is written."""
     files = hashlib.sha256(repr(table.partitions).encode()).hexdigest()
     run = {"variegate": __version__, "files": files, **_settings(selector)}
-    return Journal(path, run)
+    return RunStore(path, run)
 
 
 def _settings(selector: TableSelector) -> dict[str, str]:
@@ -183,7 +183,7 @@ class _Work:
     selector: TableSelector
     table: FolderTable
     engine: Engine
-    journal: Journal
+    journal: RunStore
     #: Tells this fit from others in the same journal.
     run: str
     progress: Progress

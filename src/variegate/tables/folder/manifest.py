@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from variegate._files import plain, write_atomic
+from variegate.files.atomic import plain, write_atomic
 from variegate.partitions import Partition
 from variegate.tables.damage import TableFileError
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._files import plain
 from variegate._version import __version__
+from variegate.files.atomic import plain
 from variegate.partitions import Engine, Partition
 from variegate.tables.choosing import Choices, choose
 from variegate.tables.damage import TableFileError

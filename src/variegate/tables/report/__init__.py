@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from variegate._files import write_atomic
+from variegate.files.atomic import write_atomic
 from variegate.report.figures import to_png
 from variegate.report.page import render, render_markdown
 from variegate.tables.evaluation import Evaluation

@@ -16,17 +16,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from variegate.model_format import ENDED, HEAD, ModelFileError
-from variegate.persistence import (
-    NOTHING,
-    Own,
+from variegate.files.encoding import (
     decode_ending,
     decode_settings,
     encode_ending,
     encode_settings,
-    register,
 )
-from variegate.schema import Anything, MapOf, Maybe, Number, Record, Text
+from variegate.files.model_format import ENDED, HEAD, ModelFileError
+from variegate.files.models import NOTHING, Own, register
+from variegate.files.schema import Anything, MapOf, Maybe, Number, Record, Text
 from variegate.torch.neural.networks import ROLES, DPPNetwork, Features, make_network
 from variegate.torch.neural.training import reproducible
 

@@ -68,11 +68,20 @@ class Learner:
             with naming(example.position):
                 features.check(example.ground_set)
         judged = self._given(validation, features)
-        seed = self._seed()
-        kept = None
-        if checkpoint is not None:
-            kept = Checkpoint(Path(checkpoint), self._run(examples, judged), seed)
-            seed = kept.seed
+        if checkpoint is None:
+            return self._learn(examples, judged, features, self._seed())
+        run = self._run(examples, judged)
+        with Checkpoint(Path(checkpoint), run, self._seed()) as kept:
+            return self._learn(examples, judged, features, kept.seed, kept)
+
+    def _learn(
+        self,
+        examples: Sequence[Example],
+        judged: Sequence[Example],
+        features: Features,
+        seed: int,
+        kept: Checkpoint | None = None,
+    ) -> tuple[DPPNetwork, list[Epoch], SolverResult]:
         learned_from, held_out = self._split(examples, judged, seed)
         network = self._network(features, learned_from, seed)
         training = Training(

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from variegate._typing import IntArray
+from variegate.files.run_store import CheckpointError
 from variegate.ground_set import GroundSetError
 from variegate.solvers import Stop
-from variegate.solvers.checkpoint import CheckpointError
 from variegate.solvers.result import Verdict, stopped_by_callback, wants_to_stop
 from variegate.torch.batches import (
     BatchKernel,

@@ -13,23 +13,17 @@ and the learned numbers::
       "training": {"status": "converged: ...", "objective": 3.1, "n_iterations": 40}
     }
 
-A ``"type"`` after the first lines marks the model of an application, which holds some
-of these: a summarizer, for example.
+A ``"type"`` marks the model of an application, such as a summarizer, which has sections
+of its own.  Names of kernels, decoders and solvers are looked up in a fixed table and
+never imported, so that loading a file runs nothing.  Numbers are written with all their
+digits: a loaded model predicts exactly what the saved one did.
 
-Names of kernels, decoders and solvers are looked up in a fixed table, never imported,
-so a file from anywhere can do no more than fail to load.  Numbers are written with
-all their digits: a loaded model predicts exactly what the saved one did.
-
-A file is checked whole when it is read, against one schema of its format
-(:mod:`variegate.model_format`, to which applications add their sections): a model that
-was loaded can be used and described.  Settings that a file lacks take their defaults,
-so that files of an older version load for ever; what this version does not know is an
-error.
+A file is checked against the schema of its format (:mod:`variegate.files.model_format`)
+when it is read.  Settings that it lacks take their defaults; unknown ones are an error.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,31 +33,29 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from variegate._files import plain, write_atomic
-from variegate._typing import FloatArray
 from variegate._version import __version__
-from variegate.decoding import DECODERS
-from variegate.kernels import Kernel
-from variegate.model_format import (
+from variegate.files.atomic import plain, write_atomic
+from variegate.files.encoding import (
+    decode_ending,
+    decode_kernel,
+    decode_settings,
+    encode_ending,
+    encode_kernel,
+    encode_settings,
+)
+from variegate.files.model_format import (
     FORMAT,
     PLAIN,
-    TOOLS,
     VERSION,
     ModelFileError,
     parse,
-    section_of,
 )
-from variegate.schema import SchemaError
-from variegate.solvers import SOLVERS, SolverResult, Stop
-from variegate.stored_kernels import decode_kernel, encode_kernel
+from variegate.files.schema import SchemaError
+from variegate.kernels import Kernel
 
 __all__ = ["ModelFileError", "load", "save"]
 
 _Model = TypeVar("_Model")
-
-_TOOLS: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (*DECODERS.values(), *SOLVERS.values())
-}
 
 
 @dataclass(frozen=True)
@@ -137,52 +129,6 @@ def encode(model: Any) -> dict[str, Any]:
         },
         "training": encode_ending(model.solver_result_),
     }
-
-
-def encode_ending(result: SolverResult) -> dict[str, Any]:
-    """Return how learning ended as plain values."""
-    return {
-        "stop": result.stop.value,
-        "status": result.status,
-        "remedy": result.remedy,
-        "objective": result.objective,
-        "n_iterations": result.n_iterations,
-        "n_evaluations": result.n_evaluations,
-    }
-
-
-def encode_settings(model: Any, not_stored: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of a model as plain values, less some."""
-    return {
-        name: _encode_setting(name, value)
-        for name, value in model.get_params(deep=False).items()
-        if name not in not_stored
-    }
-
-
-def _encode_setting(name: str, value: Any) -> Any:
-    if name == "random_state" and not isinstance(value, int | np.integer | None):
-        return None  # a generator's position in its stream is not part of a model
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        if type(value) is not _TOOLS.get(type(value).__name__):
-            raise ValueError(
-                f"{name}={value!r} cannot be stored: only variegate's own can. Set "
-                f"{name} to one of those, save, and set yours again after loading"
-            )
-        fields = [field.name for field in dataclasses.fields(value)]
-        parameters = {name: getattr(value, name) for name in fields}
-        return {"type": type(value).__name__, "parameters": parameters}
-    if callable(value):
-        raise ValueError(
-            f"{name}={value!r} cannot be stored: set {name} to a name such as "
-            "'mbr' or 'lbfgs', save, and set yours again after loading"
-        )
-    return _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    """Return NumPy numbers and arrays as Python's own."""
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 # Reading --------------------------------------------------------------------------
@@ -319,47 +265,3 @@ def decode(
     model._set_fitted(kernel, parts, decode_ending(document, flat))
     fitted_model: _Model = model
     return fitted_model
-
-
-def read_settings(
-    document: Mapping[str, Any], model: Any, not_stored: Sequence[str]
-) -> dict[str, Any]:
-    """Return the settings of a file, all of them known to such a model."""
-    settings: dict[str, Any] = document["settings"]
-    known = set(model.get_params(deep=False)) - set(not_stored)
-    if unknown := sorted(set(settings) - known):
-        raise ModelFileError(f"unknown settings: {', '.join(unknown)}")
-    return settings
-
-
-def decode_settings(
-    document: Mapping[str, Any], model: Any, not_stored: Sequence[str]
-) -> dict[str, Any]:
-    """Return the settings of a file, with decoders and solvers as objects."""
-    return {
-        name: _decode_tool(name, value) if isinstance(value, dict) else value
-        for name, value in read_settings(document, model, not_stored).items()
-    }
-
-
-def decode_ending(document: Mapping[str, Any], flat: FloatArray) -> SolverResult:
-    """Return how learning ended, at some parameters."""
-    training = document["training"]
-    return SolverResult(
-        flat,
-        float(training["objective"]),
-        Stop(training["stop"]),
-        training["status"],
-        training["remedy"],
-        training["n_iterations"],
-        training["n_evaluations"],
-    )
-
-
-def _decode_tool(setting: str, value: Mapping[str, Any]) -> Any:
-    name = value.get("type")
-    if name not in _TOOLS:
-        raise ModelFileError(f"unknown type {name!r}; known are {', '.join(_TOOLS)}")
-    parameters = section_of(value, "parameters")
-    TOOLS[str(name)].check(parameters, f"settings.{setting}.parameters")
-    return _TOOLS[str(name)](**parameters)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from variegate.schema import (
+from variegate.files.schema import (
     LARGEST,
     Anything,
     Flag,

@@ -1,0 +1,1 @@
+"""Files: atomic writes, run stores, model files and their schema."""
