@@ -160,7 +160,7 @@ def test_a_store_in_use_is_refused(tmp_path):
 
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"cannot write the checkpoint .* there"):
+    with pytest.raises(FileNotFoundError, match="cannot write the checkpoint"):
         RunStore(tmp_path / "nowhere" / "run")
 
 

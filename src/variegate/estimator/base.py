@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import metrics
-from variegate.files import models as model_files
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.decoding import Decoder, as_decoder
 from variegate.decoding.ranking import ranked
 from variegate.ensemble import LEnsemble
+from variegate.files import models as model_files
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 from variegate.selection import Subsets
 from variegate.solvers import SolverResult

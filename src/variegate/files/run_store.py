@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -37,7 +37,14 @@ _DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class CheckpointError(ValueError):
-    """A file is not a checkpoint of this run."""
+    """A file is not a checkpoint of this run.
+
+    ``differences`` are the settings that differ, if it is that of another run.
+    """
+
+    def __init__(self, message: str, differences: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.differences = differences
 
 
 class RunStore:
@@ -119,7 +126,8 @@ class RunStore:
             raise CheckpointError(
                 f"{self.path} is the checkpoint of another run "
                 f"({'; '.join(differences)}): give the same arguments and data to "
-                "resume that run, or delete the file or name another to start a new one"
+                "resume it, or delete the file or name another to start a new run",
+                differences,
             )
 
     def _is_new(self) -> bool:

@@ -1,190 +1,149 @@
-"""What has been chosen into a folder, so that a run that was stopped can go on.
+"""The run store of a folder of chosen rows: a run that was stopped resumes from it.
 
-``manifest.json`` says by which model and with which settings rows were chosen, from
-which files as they were then, and what came of each.  Until a run has ended, whoever
-finishes a file says so in a file of its own in the folder ``.finished``, whole or not
-at all, so that no more is lost than what was being written.
+``.manifest.sqlite`` in the folder says by which model and with which settings rows were
+chosen, from which files as they were then, and what each file that is there holds.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from variegate.files.atomic import plain, write_atomic
+from variegate.files.atomic import plain
+from variegate.files.run_store import CheckpointError, RunStore
 from variegate.partitions import Partition
 from variegate.tables.damage import TableFileError
 
-__all__ = ["MANIFEST", "Manifest", "finish", "stamp"]
+__all__ = ["MANIFEST", "Manifest", "stamp"]
 
-MANIFEST = "manifest.json"
-FORMAT = "variegate-selection"
-VERSION = 1
+MANIFEST = ".manifest.sqlite"
 
-#: Where finished files are noted until the end.
-_FINISHED = ".finished"
+_INPUTS = "inputs"
+_REMEDY = "name another folder, or remove that one"
 
 
 def stamp(partition: Partition) -> list[int]:
-    """Return how a file looked when it was listed."""
+    """Return the size and the time of change of a file when it was listed."""
     return [partition.n_bytes, partition.modified_ns]
 
 
-def finish(folder: Path, run: str, name: str, entry: Mapping[str, Any]) -> None:
-    """Note that a file is there, as it should be."""
-    notes = folder / _FINISHED
-    notes.mkdir(exist_ok=True)
-    note = {"run": run, "name": name, "entry": dict(entry)}
-    write_atomic(notes / f"{name}.json", json.dumps(note, default=plain))
-
-
-@dataclass
 class Manifest:
-    """What is in a folder of chosen rows.
+    """Files that rows were chosen from, and files that were written.
 
     Parameters
     ----------
     folder : Path
-    model : str
-        A hash of the model.
-    settings : dict
-        Plain values, by which choosing differs.
+    run : dict
+        A hash of the model and all settings of choosing, as plain values.
+
+    Attributes
+    ----------
     inputs : dict
         Names of the files that rows are chosen from, and their stamps.
     unreadable : list of str
-        Files that were left out.
+        Names of files that were left out.
     files : dict
-        Names of the files that are there, and what each holds.
+        Names of the files that were written, and what each holds.
+
+    Raises
+    ------
+    TableFileError
+        If the folder holds something else, or rows that were chosen by another model or
+        with other settings.
     """
 
-    folder: Path
-    model: str
-    settings: dict[str, Any]
-    inputs: dict[str, list[int]] = field(default_factory=dict)
-    unreadable: list[str] = field(default_factory=list)
-    files: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def go_on(self) -> None:
-        """Take over what an earlier run has done, if it was the same.
-
-        Raises
-        ------
-        TableFileError
-            If the folder holds something else, or rows that were chosen by another
-            model, with other settings or from files that have changed.
-        """
-        if not self.folder.exists():
+    def __init__(self, folder: Path, run: Mapping[str, Any]) -> None:
+        self.folder, self._run = folder, run
+        self._store: RunStore | None = None
+        self.inputs: dict[str, list[int]] = {}
+        self.unreadable: list[str] = []
+        self.files: dict[str, dict[str, Any]] = {}
+        if not folder.exists():
             return
-        if not self.folder.is_dir():
-            raise TableFileError(f"{self.folder} is a file; name a folder")
-        path = self.folder / MANIFEST
-        if not path.exists():
-            others = sorted(p.name for p in self.folder.iterdir() if p.name[0] != ".")
-            if others:
-                raise TableFileError(
-                    f"{self.folder} holds {others[0]!r} and no {MANIFEST}: name a "
-                    "folder that is empty, or is not there yet"
-                )
-            return
-        self._take_over(path)
-        for name, entry in self._finished():
-            self.files[name] = entry
-
-    def _take_over(self, path: Path) -> None:
-        there = _read(path)
-        if there["model"] != self.model:
+        if not folder.is_dir():
+            raise TableFileError(f"{folder} is a file; name a folder")
+        if (folder / MANIFEST).exists():
+            self._read()
+        elif others := sorted(p.name for p in folder.iterdir() if p.name[0] != "."):
             raise TableFileError(
-                f"the rows in {self.folder} were chosen by another model: name another "
-                "folder, or remove that one"
+                f"{folder} holds {others[0]!r} and no {MANIFEST}: name a folder that "
+                "is empty, or does not exist"
             )
-        settings = there["settings"]
-        here = json.loads(json.dumps(self.settings, default=plain))
-        for name in sorted(settings.keys() | here.keys()):
-            if settings.get(name) != here.get(name):
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    def _read(self) -> None:
+        store = self._open()
+        stored = {key: json.loads(store.get(key) or "{}") for key in store.keys()}  # noqa: SIM118
+        inputs = stored.pop(_INPUTS, {})
+        self.inputs = inputs.get("read", {})
+        self.unreadable = inputs.get("unreadable", [])
+        self.files = {
+            name: entry
+            for name, entry in stored.items()
+            if entry and entry["input"] == self.inputs.get(name)
+        }
+
+    def _open(self) -> RunStore:
+        if self._store is None:
+            try:
+                self._store = RunStore(self.folder / MANIFEST, self._run)
+            except CheckpointError as error:
+                if not error.differences:
+                    raise TableFileError(f"{error}") from None
                 raise TableFileError(
-                    f"the rows in {self.folder} were chosen with {name} "
-                    f"{settings.get(name)!r}, not {here.get(name)!r}: name another "
-                    "folder, or remove that one"
-                )
-        self.inputs, self.unreadable = there["inputs"], there["unreadable"]
-        self.files = there["files"]
-
-    def _finished(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return what is noted of this run and these files."""
-        found = []
-        for path in sorted((self.folder / _FINISHED).glob("*.json")):
-            note = json.loads(path.read_bytes())
-            name, entry = note["name"], note["entry"]
-            if note["run"] == self.run and self.inputs.get(name) == entry["input"]:
-                found.append((name, entry))
-        return found
-
-    @property
-    def run(self) -> str:
-        """What tells this run from others in notes about its files."""
-        return json.dumps([self.model, self.settings], sort_keys=True, default=plain)
+                    f"the rows in {self.folder} were chosen with other settings "
+                    f"({'; '.join(error.differences)}): {_REMEDY}"
+                ) from None
+        return self._store
 
     def refuse_changes(self, partitions: Sequence[Partition]) -> None:
-        """Refuse files that are not those that rows were chosen from."""
+        """Raise an error if files that rows were chosen from are gone or changed."""
         listed = {Path(p.path).name: p for p in partitions}
         for name, known in self.inputs.items():
             if name not in listed:
                 raise TableFileError(
                     f"{name} is gone, from which rows were chosen into {self.folder}: "
-                    "name another folder, or remove that one"
+                    f"{_REMEDY}"
                 )
             if stamp(listed[name]) != known:
                 raise TableFileError(
                     f"{listed[name].path} has changed since rows were chosen from it "
-                    f"into {self.folder}: name another folder, or remove that one"
+                    f"into {self.folder}: {_REMEDY}"
                 )
 
+    def begin(self, files: Sequence[Partition], unreadable: Sequence[str]) -> None:
+        """Store the files that rows are chosen from; make the folder if necessary."""
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise TableFileError(
+                f"cannot make the folder {self.folder}: {error.strerror}"
+            ) from None
+        self.inputs = {Path(one.path).name: stamp(one) for one in files}
+        self.unreadable = sorted(unreadable)
+        self._put(_INPUTS, {"read": self.inputs, "unreadable": self.unreadable})
+
     def has(self, name: str) -> bool:
-        """Say whether the rows chosen from a file are there."""
-        entry = self.files.get(name)
-        path = self.folder / name
+        """Return whether the rows chosen from a file are there."""
+        entry, path = self.files.get(name), self.folder / name
         return (
             entry is not None
             and path.is_file()
             and path.stat().st_size == entry["n_bytes"]
         )
 
-    def write(self) -> None:
-        """Write it, whole or not at all."""
-        document = {
-            "format": FORMAT,
-            "version": VERSION,
-            "model": self.model,
-            "settings": self.settings,
-            "inputs": self.inputs,
-            "unreadable": self.unreadable,
-            "files": dict(sorted(self.files.items())),
-        }
-        text = json.dumps(document, indent=1, default=plain)
-        write_atomic(self.folder / MANIFEST, text + "\n")
+    def finish(self, name: str, entry: Mapping[str, Any]) -> None:
+        """Store that a file was written."""
+        self.files[name] = dict(entry)
+        self._put(name, entry)
 
-    def end(self) -> None:
-        """Write it with all files, which need no notes of their own any more."""
-        self.write()
-        shutil.rmtree(self.folder / _FINISHED, ignore_errors=True)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_bytes())
-        is_known = document["format"] == FORMAT and document["version"] == VERSION
-        for name in ("settings", "inputs", "files"):
-            is_known &= isinstance(document[name], dict)
-        is_known &= isinstance(document["unreadable"], list) and "model" in document
-    except (ValueError, TypeError, KeyError):
-        is_known = False
-    if not is_known:
-        raise TableFileError(
-            f"{path} is not what this version of Variegate writes about chosen rows: "
-            "name another folder, or remove that one"
-        )
-    return dict(document)
+    def _put(self, key: str, value: Mapping[str, Any]) -> None:
+        self._open().put(key, json.dumps(value, default=plain).encode())

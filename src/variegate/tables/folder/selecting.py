@@ -22,7 +22,7 @@ from variegate.tables.damage import TableFileError
 from variegate.tables.fitted import fitting
 from variegate.tables.folder.files import FolderTable, as_folder, open_file
 from variegate.tables.folder.judging import travelling
-from variegate.tables.folder.manifest import Manifest, finish, stamp
+from variegate.tables.folder.manifest import Manifest, stamp
 from variegate.tables.folder.parts import Reader, in_file
 from variegate.tables.folder.scan import scan
 from variegate.tables.output import Output
@@ -40,7 +40,7 @@ class FolderSelection:
     Attributes
     ----------
     folder : Path
-        Where the rows are, with a ``manifest.json``.
+        Where the rows are.
     n_files, n_written : int
         Files that are there, and those that were written this time.
     n_rows, n_groups, n_empty, n_chosen : int
@@ -72,7 +72,6 @@ class _Task:
     selector: TableSelector
     reader: Reader
     folder: str
-    run: str
     k: int | None
     budget: float | None
     omega: float | None
@@ -83,7 +82,7 @@ class _Task:
 def select_file(partition: Partition, task: _Task) -> tuple[str, dict[str, Any]]:
     """Choose rows of a file and write them, whole or not at all.
 
-    Returns its name and what it holds, which is noted beside it as well.
+    Returns its name and what it holds.
     """
     selector, name = task.selector, Path(partition.path).name
     path = Path(task.folder, name)
@@ -113,7 +112,6 @@ def select_file(partition: Partition, task: _Task) -> tuple[str, dict[str, Any]]
         "unknown_levels": unknown,
         "stop_reasons": dict(Counter(e["stop_reason"] for e in choices.endings)),
     }
-    finish(Path(task.folder), task.run, name, entry)
     return name, entry
 
 
@@ -169,26 +167,19 @@ def select_folder(
     fitting(table, columns)
     _check_output(table, out, keep_all, drop)
     reader = Reader(table.schema, columns)
-    manifest = Manifest(
-        out,
-        hash_of_model(selector),
-        {"k": k, "budget": budget, "omega": omega, "keep_all": keep_all}
-        | {"drop": list(drop), "variegate": __version__},
-    )
-    manifest.go_on()
-    files = _files(table, reader, manifest, engine, skip_unreadable, progress)
-    _make_folder(out)
-    manifest.write()
+    settings = {"k": k, "budget": budget, "omega": omega, "keep_all": keep_all}
+    run = settings | {"drop": list(drop), "variegate": __version__}
     task = _Task(
-        travelling(selector), replace(reader, schema=None), str(out), manifest.run,
+        travelling(selector), replace(reader, schema=None), str(out),
         k, budget, omega, keep_all, tuple(drop),
     )  # fmt: skip
-    missing = [one for one in files if not manifest.has(Path(one.path).name)]
-    work, told = partial(select_file, task=task), partial(progress, "choosing")
-    for name, entry in engine.map(work, missing, told):
-        manifest.files[name] = entry
-    manifest.end()
-    return _in_numbers(manifest, len(missing))
+    with Manifest(out, {"model": hash_of_model(selector), **run}) as manifest:
+        files = _files(table, reader, manifest, engine, skip_unreadable, progress)
+        missing = [one for one in files if not manifest.has(Path(one.path).name)]
+        work, told = partial(select_file, task=task), partial(progress, "choosing")
+        for name, entry in engine.map(work, missing, told):
+            manifest.finish(name, entry)
+        return _in_numbers(manifest, len(missing))
 
 
 def _check_output(
@@ -221,18 +212,8 @@ def _files(
         )
         left_out = {Path(path).name for path in found.unreadable}
     files = [one for name, one in listed.items() if name not in left_out]
-    manifest.inputs = {Path(one.path).name: stamp(one) for one in files}
-    manifest.unreadable = sorted(left_out)
+    manifest.begin(files, sorted(left_out))
     return files
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(exist_ok=True)
-    except OSError as error:
-        raise TableFileError(
-            f"cannot make the folder {out}: {error.strerror}"
-        ) from None
 
 
 def hash_of_model(selector: TableSelector) -> str:
