@@ -420,7 +420,7 @@ def test_killed_twice_and_run_again(tmp_path, monkeypatch):
         started.stdin.flush()
         assert started.stdout.readline() == "killed\n", started.communicate()[1]
         assert names_in(tmp_path) == [".out.gathering", "in"]
-        files = [path for path in hidden.rglob("*") if path.is_file()]
+        files = [path for path in hidden.glob("*/*") if path.is_file()]
         return {path.name: path.stat().st_mtime_ns for path in files}
 
     with started:
@@ -473,7 +473,7 @@ def test_what_was_begun_otherwise_is_not_used(tmp_path):
     hidden = tmp_path / ".out.gathering"
     (hidden / "files").mkdir(parents=True)
     (hidden / "files" / "part-00000.parquet").write_text("half a table")
-    (hidden / "gather.json").write_text("{}")
+    (hidden / "gather.sqlite").write_text("{}")
     gather(source, tmp_path / "out", group="query")
     check_gathered(read_folder(tmp_path / "out"), scattered())
     assert names_in(tmp_path) == ["in", "out"]

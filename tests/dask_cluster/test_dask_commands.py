@@ -94,7 +94,7 @@ def test_select_writes_a_file_for_each_and_only_what_is_missing(
     assert said.startswith(f"{home.num_rows:,} of 144 rows chosen from 24 groups")
     assert rows_of(tmp_path / "chosen").equals(home)
     files = names_in("train")
-    assert names_in("chosen") == ["manifest.json", *files]
+    assert names_in("chosen") == [".manifest.sqlite", *files]
     again = json.loads(succeeds(variegate(*select, "--json")))
     assert (again["files"], again["written"], again["rows"]) == (4, 0, 144)
     (tmp_path / "chosen" / files[2]).unlink()
@@ -133,7 +133,7 @@ def test_gather_writes_what_it_does_at_home(variegate, cluster, tmp_path):
 def test_workers_of_ones_own(variegate, tmp_path):
     command = ("select", "train", "--model", "model.json", "--workers", 1)
     succeeds(variegate(*command, "-o", "chosen"))
-    assert names_in("chosen") == ["manifest.json", *names_in("train")]
+    assert names_in("chosen") == [".manifest.sqlite", *names_in("train")]
 
 
 def test_a_report_of_a_fit_on_a_cluster(variegate, cluster, tmp_path):
@@ -185,7 +185,7 @@ def test_the_checkpoint_can_be_named(variegate, cluster, tmp_path, monkeypatch):
     same = ("fit", "train", *FIT, *cluster, "-o", "b.json", "--checkpoint", "b.json")
     assert fails(variegate(*same), "b.json is for the model: name another for --check")
     (tmp_path / "kept").write_text("my notes")
-    assert fails(variegate(*fit, "--force"), "kept is not a journal")
+    assert fails(variegate(*fit, "--force"), "kept is not a checkpoint")
     assert (tmp_path / "kept").read_text() == "my notes"
 
 
@@ -247,7 +247,7 @@ def test_a_file_that_cannot_be_read(variegate, cluster, tmp_path):
         assert "left out as they cannot be read: " in messages
         assert "part-001.parquet" in messages
     assert names_in("chosen") == [
-        "manifest.json", "part-000.parquet", "part-002.parquet", "part-003.parquet",
+        ".manifest.sqlite", "part-000.parquet", "part-002.parquet", "part-003.parquet",
     ]  # fmt: skip
 
 

@@ -17,24 +17,25 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from variegate.application.table_defaults import MEMORY
 from variegate.files.atomic import write_atomic
+from variegate.files.run_store import RunStore
 from variegate.partitions import Engine, Partition, PartitionError, Serial
 from variegate.tables.folder.dealing import Hashed, Pieces, deal_out, even_bounds
 from variegate.tables.folder.files import FolderTable, open_file
 from variegate.tables.folder.gather_place import (
     check_out,
     named_if_full,
-    prepare,
+    opened,
     put_in_place,
-    written,
 )
 from variegate.tables.folder.gather_plan import Plan
 from variegate.tables.folder.keys import hashes_of, keys_of
@@ -122,8 +123,8 @@ def gather(
     table = FolderTable(folder.resolve())
     plan = Plan.of(table, out, group, n_files, rows_a_file, memory)
     with named_if_full(plan):
-        prepare(plan, table.partitions)
-        counts = _counts(plan) or _work(plan, table.partitions, engine, progress)
+        with opened(plan, table.partitions) as store:
+            counts = _work(plan, table.partitions, store, engine, progress)
         put_in_place(plan, out)
     return Gathered(
         sum(n_rows for n_rows, _ in counts),
@@ -136,45 +137,52 @@ def gather(
     )
 
 
-def _counts(plan: Plan) -> list[tuple[int, int]] | None:
-    """Return rows and groups of every file, if all are finished."""
-    counts = []
-    for number in range(plan.n_files):
-        found = written(plan, number)
-        if found is None:
-            return None
-        counts.append(found)
-    return counts
-
-
 def _work(
-    plan: Plan, partitions: Sequence[Partition], engine: Engine, progress: Progress
+    plan: Plan,
+    partitions: Sequence[Partition],
+    store: RunStore,
+    engine: Engine,
+    progress: Progress,
 ) -> list[tuple[int, int]]:
     """Do what is not done yet; return rows and groups of every file."""
     deal, items = partial(_deal, plan), list(enumerate(partitions))
     try:
-        n_read = sum(engine.map(deal, items, partial(progress, "dealing out")))
+        dealt = _steps(store, "dealing out", deal, items, engine, progress)
     except PartitionError as error:
         raise TableFileError(str(error)) from error
     # What is to be read for a file is looked up by whoever writes it: a list of pieces
     # of every file for every file would not fit here.
     tasks = [(number, len(items)) for number in range(plan.n_files)]
-    counts = list(
-        engine.map(partial(_write, plan), tasks, partial(progress, "writing"))
-    )
-    n_written = sum(n_rows for n_rows, _ in counts)
+    counts = _steps(store, "writing", partial(_write, plan), tasks, engine, progress)
+    n_read, n_written = sum(dealt), sum(n_rows for n_rows, _ in counts)
     if n_written != n_read:
         raise TableError(f"{n_read:,} rows were read, but {n_written:,} written")
     return counts
 
 
+def _steps(
+    store: RunStore,
+    stage: str,
+    function: Callable[[Any], Any],
+    items: Sequence[tuple[int, Any]],
+    engine: Engine,
+    progress: Progress,
+) -> list[Any]:
+    """Return the results of all items, computed or from the store."""
+    keys = [f"{stage} {number}" for number, _ in items]
+    missing = [k for k, key in enumerate(keys) if store.get(key) is None]
+    results = engine.map(
+        function, [items[k] for k in missing], partial(progress, stage)
+    )
+    for k, result in zip(missing, results, strict=True):
+        store.put(keys[k], json.dumps(result).encode())
+    return [json.loads(store.get(key) or "") for key in keys]
+
+
 def _deal(plan: Plan, item: tuple[int, Partition]) -> int:
-    """Deal out the rows of a file, unless that is done; return how many they are."""
+    """Deal out the rows of a file; return how many they are."""
     number, partition = item
     path, index = plan.dealt_from(number)
-    if index.exists():
-        partition.check_unchanged()
-        return _dealt(plan, number).n_rows
     bounds = even_bounds(plan.n_files * plan.buckets_a_file)
     rows = _hashed(plan, partition)
     pieces = deal_out(rows, path, plan.stored_schema, bounds, plan.memory)
@@ -211,9 +219,6 @@ def _write(plan: Plan, task: tuple[int, int]) -> tuple[int, int]:
     ``task`` is the number of the file, and that of all that were dealt out.
     """
     number, n_dealt = task
-    found = written(plan, number)
-    if found is not None:
-        return found
     merging = Merging(plan.stored_schema, plan.group, plan.memory, plan.dealt)
     first = number * plan.buckets_a_file
     end = first + plan.buckets_a_file
@@ -224,6 +229,4 @@ def _write(plan: Plan, task: tuple[int, int]) -> tuple[int, int]:
                 here = [piece.of(bucket, bucket + 1) for piece in pieces]
                 for batch in merging.batches(here):
                     write(batch.cast(plan.schema))
-    counts = (merging.n_rows, merging.n_groups)
-    write_atomic(plan.record_of(number), json.dumps(counts))
-    return counts
+    return merging.n_rows, merging.n_groups

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from variegate.files.atomic import write_atomic
+from variegate.files.run_store import CheckpointError, RunStore
 from variegate.partitions import Partition
 from variegate.tables.folder.gather_plan import Plan
 from variegate.tables.reading import FORMATS
 from variegate.tables.table import TableError
 
-__all__ = ["check_out", "named_if_full", "prepare", "put_in_place", "written"]
+__all__ = ["check_out", "named_if_full", "opened", "put_in_place"]
 
-_IDENTITY = "gather.json"
+_STORE = "gather.sqlite"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -44,29 +43,19 @@ def check_out(folder: Path, out: Path, replace: bool) -> None:
             )
 
 
-def prepare(plan: Plan, partitions: Sequence[Partition]) -> None:
-    """Make the hidden folder; one that is left is used if it is of the same work."""
-    identity = plan.identity(partitions)
-    path = plan.hidden / _IDENTITY
-    is_same = path.exists() and path.read_text(encoding="utf-8") == identity
+def opened(plan: Plan, partitions: Sequence[Partition]) -> RunStore:
+    """Open the run store in the hidden folder; that of other work is removed."""
+    path, run = plan.hidden / _STORE, plan.identity(partitions)
     # Without files, they were put in place just before the process was killed.
-    if is_same and plan.files.is_dir():
-        return
+    if path.exists() and plan.files.is_dir():
+        with suppress(CheckpointError):
+            return RunStore(path, run)
     if plan.hidden.exists():
         shutil.rmtree(plan.hidden)
     _check_room(plan)
     plan.dealt.mkdir(parents=True)
     plan.files.mkdir()
-    write_atomic(path, identity)
-
-
-def written(plan: Plan, number: int) -> tuple[int, int] | None:
-    """Return how many rows and groups a file has, if it is finished."""
-    record = plan.record_of(number)
-    if not record.exists():
-        return None
-    n_rows, n_groups = json.loads(record.read_bytes())
-    return n_rows, n_groups
+    return RunStore(path, run)
 
 
 def put_in_place(plan: Plan, out: Path) -> None:
@@ -99,8 +88,7 @@ def named_if_full(plan: Plan) -> Iterator[None]:
         cause = error.__cause__ or error
         if isinstance(cause, OSError) and cause.errno in _FULL:
             raise OSError(
-                f"{_no_room(plan)}; make room and run it again, and it goes on from "
-                "where it was"
+                f"{_no_room(plan)}; make room and run it again, and it resumes"
             ) from error
         raise
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -109,21 +110,17 @@ class Plan:
         """Return what a file is called."""
         return f"part-{number:05}{self.suffix}"
 
-    def record_of(self, number: int) -> Path:
-        """Return the file that says how many rows and groups another has."""
-        return self.hidden / f"{number:05}.json"
-
-    def identity(self, partitions: Sequence[Partition]) -> str:
-        """Return all that finished pieces depend on, as text."""
-        said = {
+    def identity(self, partitions: Sequence[Partition]) -> dict[str, Any]:
+        """Return all that finished steps depend on, as plain values."""
+        read = [[p.path, p.n_bytes, p.modified_ns] for p in partitions]
+        return {
             "variegate": __version__,
             "group": self.group,
             "files": self.n_files,
             "buckets": self.buckets_a_file,
             "memory": self.memory,
-            "read": [[p.path, p.n_bytes, p.modified_ns] for p in partitions],
+            "read": hashlib.sha256(repr(read).encode()).hexdigest(),
         }
-        return json.dumps(said, indent=1)
 
 
 def _check_columns(table: FolderTable, group: str) -> None:
