@@ -206,7 +206,7 @@ def parameters(function):
 LAYERS = """
 _version _typing
 _validation _random _files _processes schema subsets
-compiled report
+report
 linalg
 ground_set selection metrics
 decoding sampling

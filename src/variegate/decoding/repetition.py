@@ -24,7 +24,7 @@ def without_copies(
     repetition: float,
 ) -> Best:
     """Climb from the best set without regard to repetition, and from the empty set."""
-    from variegate.compiled.arguments import read_only
+    from variegate.linalg.compiled import read_only
 
     if search.largest == 0 or constraint.k == 0:
         return plain
@@ -67,7 +67,7 @@ def _climb(
         -inf where fewer than ``k`` were found within the budget.
     count : int
     """
-    from variegate.compiled.repetition import best_move, value_of
+    from variegate.linalg.compiled.weighted_sets import best_move, value_of
 
     table, likeness, repetition = given[:3]
     while count < (1 if k is None else k):

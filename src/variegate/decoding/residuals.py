@@ -6,8 +6,8 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate.decoding.base import Constraint
+from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
-from variegate.linalg.tolerances import RANK_TOLERANCE
 
 #: Gains that differ by no more than this are equal.
 TIE = 1e-10

@@ -199,7 +199,7 @@ class SizeSearch:
 
     def _search(self, size: int, max_nodes: int) -> tuple[bool, int]:
         """Search one size; return whether that was finished, and how many nodes."""
-        from variegate.compiled.knapsack import fill_knapsack
+        from variegate.linalg.compiled.weighted_sets import fill_knapsack
 
         if max_nodes <= 0:
             return False, 0

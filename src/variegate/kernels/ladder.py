@@ -163,8 +163,8 @@ class PackedSimilarities:
         scaled = weights * self.chains.scale
         anchors = None if self.anchors is None else scaled @ self.anchors
         if self.compiled:
-            from variegate.compiled.arguments import read_only
-            from variegate.compiled.ladder import fill_mixture
+            from variegate.linalg.compiled import read_only
+            from variegate.linalg.compiled.similarities import fill_mixture
 
             fill_mixture(
                 read_only(self.packed),
@@ -215,8 +215,8 @@ class PackedSimilarities:
         found = np.zeros(len(self.chains.order))
         G = G if G.ndim == 3 else G[None]
         if self.compiled:
-            from variegate.compiled.arguments import read_only
-            from variegate.compiled.ladder import add_inner_products
+            from variegate.linalg.compiled import read_only
+            from variegate.linalg.compiled.similarities import add_inner_products
 
             add_inner_products(
                 read_only(self.packed),

@@ -185,7 +185,7 @@ def _gaussian(placed: FloatArray) -> FloatArray:
     """
     n_sets, n_items, _ = placed.shape
     if compiled_pays([n_items] * n_sets):
-        from variegate.compiled.learned import fill_gaussian
+        from variegate.linalg.compiled.similarities import fill_gaussian
 
         S = np.empty((n_sets, n_items, n_items))
         fill_gaussian(placed, S)

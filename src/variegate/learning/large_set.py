@@ -14,20 +14,20 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.compiled import dense
-from variegate.compiled.arguments import read_only
 from variegate.learning.objective import (
     LargeMarginLoss,
     Targets,
     ZeroProbabilityError,
 )
 from variegate.linalg import lapack
+from variegate.linalg.compiled import loss as passes
+from variegate.linalg.compiled import read_only
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
     log_det_and_inverse,
 )
-from variegate.linalg.scratch import scratch
-from variegate.linalg.tolerances import DOUBTFUL_PIVOT
+from variegate.linalg.lapack import scratch
+from variegate.linalg.limits import DOUBTFUL_PIVOT
 from variegate.subsets import as_indicator
 
 __all__ = ["large_sets_loss"]
@@ -111,7 +111,7 @@ def _large_set_loss(
     signed = np.where(is_wanted, -cost, cost)
     log_det, inverse = _log_det_and_inverse(S, p, c)
     included, squares = np.empty(len(S)), np.empty(len(S))
-    dense.fill_sums(S, p, inverse, c**2 * signed, included, squares)
+    passes.fill_sums(S, p, inverse, c**2 * signed, included, squares)
     included = included.clip(0.0, 1.0)
     excluded = (c**2 * np.diagonal(inverse)).clip(0.0, 1.0)
 
@@ -139,7 +139,7 @@ def _log_det_and_inverse(
 ) -> tuple[float, FloatArray]:
     """Return ``log det M`` and the lower triangle of ``M⁻¹``, ``M = P S P + C²``."""
     inverse = scratch("inverse", S.shape)
-    dense.fill_scaled(S, p, c**2, inverse)
+    passes.fill_scaled(S, p, c**2, inverse)
     smallest = DOUBTFUL_PIVOT * (p**2 * np.diagonal(S) + c**2)
     if not lapack.cholesky(inverse) or (np.diagonal(inverse) ** 2 <= smallest).any():
         raise NotPositiveDefiniteError(0)
@@ -161,10 +161,10 @@ def _fill_gradient(
     ``spread`` is ``C |W|^{1/2}``, and ``W`` negative at ``members``.
     """
     if factor == 0.0:
-        dense.fill_gradient(inverse, p, inverse, 0.0, G)
+        passes.fill_gradient(inverse, p, inverse, 0.0, G)
         return
     X = scratch("spread", inverse.shape)
-    dense.fill_spread(inverse, p, spread, X)
+    passes.fill_spread(inverse, p, spread, X)
     lapack.add_product(G, X, 1.0, 0.0)
     lapack.add_product(G, np.ascontiguousarray(X[:, members]), -2.0, 1.0)
-    dense.fill_gradient(inverse, p, G, factor, G)
+    passes.fill_gradient(inverse, p, G, factor, G)

@@ -63,9 +63,8 @@ from variegate.linalg.determinants import (
     log_det_and_inverse,
     split_scale,
 )
-from variegate.linalg.limits import STACK_LIMIT, compiled_pays
+from variegate.linalg.limits import DOUBTFUL_PIVOT, STACK_LIMIT, compiled_pays
 from variegate.linalg.psd import check_semidefinite, check_symmetric
-from variegate.linalg.tolerances import DOUBTFUL_PIVOT
 from variegate.subsets import as_indicator, as_members
 
 __all__ = ["LargeMarginLoss", "LossTerms", "Targets", "large_margin_loss"]
@@ -256,12 +255,11 @@ class LargeMarginLoss:
         G: FloatArray | None,
     ) -> LossTerms:
         """Return the losses of many small sets by one compiled loop."""
-        from variegate.compiled import small_sets
-        from variegate.compiled.arguments import read_only
+        from variegate.linalg.compiled import loss, read_only
 
         n_sets, n_items = log_quality.shape
         value, slope = np.empty(n_sets), np.empty((n_sets, n_items))
-        failed, reason = small_sets.evaluate_sets(
+        failed, reason = loss.evaluate_sets(
             read_only(S),
             read_only(log_quality),
             read_only(targets.indicator),
@@ -275,7 +273,7 @@ class LargeMarginLoss:
             slope,
             np.empty((0, n_items, n_items)) if G is None else G,
         )
-        if reason == small_sets.ZERO_PROBABILITY:
+        if reason == loss.ZERO_PROBABILITY:
             raise ZeroProbabilityError(failed)
         if reason:
             raise NotPositiveDefiniteError(failed)

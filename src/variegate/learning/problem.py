@@ -50,8 +50,8 @@ from variegate.linalg.determinants import (
     add_jitter,
     with_jitter,
 )
+from variegate.linalg.lapack import scratch
 from variegate.linalg.limits import STACK_LIMIT, compiled_pays
-from variegate.linalg.scratch import scratch
 from variegate.streaming import Example
 
 __all__ = ["TrainingProblem"]

@@ -1,6 +1,6 @@
 """The loss of a stack of ground sets and its gradient, by NumPy.
 
-The twin of :mod:`variegate.compiled.small_sets` for problems too small to compile for.
+The twin of :mod:`variegate.linalg.compiled.loss` for problems too small to compile for.
 Formulas are those of :mod:`variegate.learning.objective`.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate.learning.objective import SMALLEST_ERROR, LargeMarginLoss, Targets
 from variegate.linalg.determinants import Resolvent
-from variegate.linalg.tolerances import DOUBTFUL_PIVOT
+from variegate.linalg.limits import DOUBTFUL_PIVOT
 
 __all__ = ["stacked_loss"]
 

@@ -17,8 +17,7 @@ import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.limits import COMPILED_PIVOTS, STACK_LIMIT
-from variegate.linalg.tolerances import RANK_TOLERANCE
+from variegate.linalg.limits import COMPILED_PIVOTS, RANK_TOLERANCE, STACK_LIMIT
 
 #: An inverse by Cholesky loses as many digits as its smallest squared pivot, as a
 #: share of the diagonal, has zeros.  Small ground sets can afford to lose none.
@@ -225,10 +224,9 @@ def pivoted_cholesky(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     n = len(S)
     factor = np.zeros((n, n))
     if n >= COMPILED_PIVOTS:
-        from variegate.compiled import pivoted
-        from variegate.compiled.arguments import read_only
+        from variegate.linalg.compiled import factors, read_only
 
-        rank = pivoted.pivoted_cholesky(
+        rank = factors.pivoted_cholesky(
             read_only(S), read_only(log_scale), RANK_TOLERANCE, _ROUNDING, factor
         )
         return factor[:, :rank]

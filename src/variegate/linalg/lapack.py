@@ -8,6 +8,7 @@ lower triangle of one order is the upper of the other.
 from __future__ import annotations
 
 import ctypes
+import threading
 from ctypes import POINTER, byref, c_char, c_double, c_int, c_void_p
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "arguments_of_eigenvalues",
     "cholesky",
     "inverse_from_cholesky",
+    "scratch",
 ]
 
 _CHAR, _INT, _REAL = POINTER(c_char), POINTER(c_int), POINTER(c_double)
@@ -112,3 +114,22 @@ def add_product(C: FloatArray, X: FloatArray, alpha: float, beta: float) -> None
         _pointer(C),
         byref(n),
     )
+
+
+#: Numbers of an array that is kept, at most; in larger ones pages hardly count.
+_LARGEST = 4_000_000
+
+_kept = threading.local()
+
+
+def scratch(name: str, shape: tuple[int, ...]) -> FloatArray:
+    """Return an array of any content, this thread's own, for use within one call.
+
+    The next call with the same name may return the same memory.
+    """
+    if np.prod(shape) > _LARGEST:
+        return np.empty(shape)
+    arrays: dict[str, FloatArray] = _kept.__dict__
+    if name not in arrays or arrays[name].shape != shape:
+        arrays[name] = np.empty(shape)
+    return arrays[name]

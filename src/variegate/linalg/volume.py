@@ -38,7 +38,7 @@ def log_volumes(rows: FloatArray, floor: FloatArray) -> FloatArray:
     """Return ``log det F Fᵀ``, -inf where a pivoted residual is within ``floor``.
 
     Pivoted, so that whether a set is possible does not depend on the order of its
-    items.  The twin of :func:`variegate.compiled.graded.log_volume`.
+    items.  The twin of :func:`variegate.linalg.compiled.chain.log_volume`.
 
     Parameters
     ----------

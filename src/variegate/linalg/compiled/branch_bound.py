@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import njit
+from variegate.linalg.compiled import njit
 
 #: Values that differ by no more than this are equal.  Bounds hold rounding, so that
 #: without it every one of many equal subsets would be looked at.
