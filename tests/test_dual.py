@@ -14,12 +14,16 @@ from sklearn.exceptions import ConvergenceWarning
 import reference
 import variegate as vg
 from variegate.learning.dual import dual_loss
-from variegate.learning.dual_stack import DualStack, EmbeddedStack
-from variegate.learning.ensembles import _factored
-from variegate.learning.factors import Factors, low_rank_factors, prepared_embedding
+from variegate.learning.factors import (
+    Factors,
+    _factored,
+    low_rank_factors,
+    prepared_embedding,
+)
 from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
+from variegate.learning.stacks import DualStack, EmbeddedStack
 from variegate.linalg.determinants import NotPositiveDefiniteError, with_jitter
 from variegate.linalg.representations import Dense, Factored
 from variegate.linalg.representations.graded import Graded
@@ -663,7 +667,7 @@ def test_steep_qualities_against_exact_numbers(spread, seed, monkeypatch):
     n_items, rank = 7, 3
     F = rng.standard_normal((n_items, rank))
     powers = rng.integers(-spread, spread, size=n_items)
-    monkeypatch.setattr("variegate.learning.ensembles.TAME_TRACE", 0.0)
+    monkeypatch.setattr("variegate.learning.factors.TAME_TRACE", 0.0)
     ensemble = _factored(Factors.of([F]), np.ones(1), powers * np.log(2.0))
     law = exact_law(F, powers)
     marginals = [

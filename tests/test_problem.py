@@ -2,11 +2,15 @@ import numpy as np
 import pytest
 
 import variegate as vg
+from variegate.learning import compiled_loss, objective
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
 from variegate.linalg import limits
 from variegate.linalg.limits import COMPILED_ENTRIES
+
+#: The ways to evaluate losses: by NumPy, and by compiled loops.
+LOSSES = [(objective, "stacked_loss"), (compiled_loss, "small")]
 
 KERNELS = [vg.Gaussian(2.0), vg.MultipleKernel(bandwidths=[1.0, 2.0, 4.0], linear=True)]
 
@@ -62,17 +66,17 @@ def test_compiled_loops_equal_numpy_at_all_sizes(kernel, n_jobs):
 def test_entries_of_all_ground_sets_decide(kernel, is_above, monkeypatch):
     sizes = [10] * (COMPILED_ENTRIES // 100 - 5) + [20]  # one hundred too few
     used = []
-    for name in ("_stacked", "_small"):
-        method = getattr(LargeMarginLoss, name)
+    for module, name in LOSSES:
+        evaluate = getattr(module, name)
 
-        def recorded(*arguments, name=name, method=method):
+        def recorded(*arguments, name=name, evaluate=evaluate):
             used.append(name)
-            return method(*arguments)
+            return evaluate(*arguments)
 
-        monkeypatch.setattr(LargeMarginLoss, name, recorded)
+        monkeypatch.setattr(module, name, recorded)
     found = problem(kernel, 1, [*sizes, 10] if is_above else sizes)
     found.value_and_gradient(random_point(found))
-    assert set(used) == {"_small" if is_above else "_stacked"}
+    assert set(used) == {"small" if is_above else "stacked_loss"}
 
 
 @pytest.mark.filterwarnings("ignore:stopped at max_iter=20")

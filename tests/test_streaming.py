@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
 from instances import KERNELS, random_ground_set
+from variegate.learning import objective as objective_module
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.learning.streamed_problem import StreamedProblem
@@ -62,14 +63,14 @@ def test_the_head_of_a_stream_decides_whether_loops_are_compiled(
 ):
     # Of 120 sets of ten, all of them: each batch is told, however small it is.
     monkeypatch.setattr(limits, "COMPILED_ENTRIES", 12_000 + more)
-    by_numpy = LargeMarginLoss._stacked
+    by_numpy = objective_module.stacked_loss
     used = []
 
     def recorded(*arguments):
         used.append(len(arguments[2]))
         return by_numpy(*arguments)
 
-    monkeypatch.setattr(LargeMarginLoss, "_stacked", recorded)
+    monkeypatch.setattr(objective_module, "stacked_loss", recorded)
     learned(model_with(quick(n_epochs=1)).fit(pairs_of(data)))
     assert bool(used) == bool(more)
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from variegate import persistence
 from variegate.application.description.model import Description, described
 from variegate.estimator import LargeMarginDPP
-from variegate.estimator.display import LearnedDisplay
+from variegate.estimator.base import LearnedDisplay
 from variegate.model_format import application
 from variegate.persistence import NOTHING, ModelFileError, Own
 from variegate.report.notebook import preformatted

@@ -6,7 +6,7 @@ import secrets
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -18,12 +18,10 @@ from variegate._typing import FloatArray
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.device_name import device_named
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.parameters import ParameterSpace
-from variegate.learning.problems import problem_of
+from variegate.learning.problem import Problem, problem_of
 from variegate.learning.streamed_problem import StreamedProblem
 from variegate.partitions.examples import PartitionedExamples
-from variegate.partitions.passes import VERY_MANY, Passes
-from variegate.partitions.problem import PartitionedProblem
+from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
 from variegate.report.telling import Teller
 from variegate.solvers import (
     Callback,
@@ -42,14 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["Learned", "Learner"]
 
 
-class _Problem(Protocol):
-    """What a model is read from, and starts are put together for."""
-
-    space: ParameterSpace
-    center: FloatArray
-    kernel: Kernel
-
-
 class Learned(NamedTuple):
     """What a solver found: a fitted kernel, ``theta``, ``intercept`` and ``kernel``.
 
@@ -61,7 +51,7 @@ class Learned(NamedTuple):
     result: SolverResult
 
     @classmethod
-    def of(cls, problem: _Problem, result: SolverResult) -> Learned:
+    def of(cls, problem: Problem | StreamedProblem, result: SolverResult) -> Learned:
         """Read the solution of a problem."""
         parts = problem.space.unpack(result.parameters)
         parts["intercept"] = parts["intercept"] - problem.center @ parts["theta"]
@@ -321,7 +311,7 @@ class Learner:
         kept = (adam, problem.center, problem.scale)
         return Learned.of(problem, adam.result(value)), kept
 
-    def _first_start(self, problem: _Problem) -> FloatArray:
+    def _first_start(self, problem: Problem | StreamedProblem) -> FloatArray:
         space = problem.space
         parts = space.unpack(space.center())
         if self.known is not None:
@@ -332,7 +322,7 @@ class Learner:
         return space.pack(parts)
 
     def _starts(
-        self, problem: _Problem, rng: np.random.Generator
+        self, problem: Problem | StreamedProblem, rng: np.random.Generator
     ) -> Iterator[FloatArray]:
         """Yield the first start, then others with kernel parameters at random."""
         first = self._first_start(problem)

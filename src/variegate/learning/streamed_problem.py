@@ -19,13 +19,13 @@ from scipy import sparse
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet, GroundSetError, ValidationError, renumbering
 from variegate.kernels import Kernel
-from variegate.learning.coordinates import (
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.problem import Problem, problem_of
+from variegate.learning.quality import (
     feature_center,
     feature_scale,
     parameter_space,
 )
-from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problems import Problem, problem_of
 from variegate.linalg.limits import compiled_pays
 from variegate.streaming import Example, Examples, ListedExamples
 
