@@ -28,6 +28,7 @@ from variegate.linalg.determinants import NotPositiveDefiniteError, with_jitter
 from variegate.linalg.representations import Dense, Factored
 from variegate.linalg.representations.graded import Graded
 from variegate.persistence import ModelFileError
+from variegate.streaming import Example, ListedExamples
 
 N = 40
 RANKS = {"one": [3], "three": [2, 1, 4], "wide": [30, 25]}
@@ -194,12 +195,9 @@ def problem_of(kernel, sets, subsets, lam, monkeypatch=None):
             "variegate.learning.problem.low_rank_factors", lambda *_: None
         )
     return TrainingProblem(
-        sets,
-        subsets,
+        ListedExamples.of(sets, subsets, 2.0).examples,
         kernel,
         LargeMarginLoss(lam, hinge=False),
-        false_positive=[1.0] * len(sets),
-        false_negative=[2.0] * len(sets),
     )
 
 
@@ -267,12 +265,9 @@ def test_learned_features_equal_matrices(
 
     def problem():
         return TrainingProblem(
-            sets,
-            subsets,
+            list(map(Example, range(2), sets, subsets, [1.0, 2.0], [2.0, 0.5])),
             kernel,
             LargeMarginLoss(lam, hinge),
-            false_positive=[1.0, 2.0],
-            false_negative=[2.0, 0.5],
             jitter=jitter,
         )
 

@@ -175,7 +175,7 @@ def test_the_objective_is_that_of_a_list(kernel, lam, pairs, folder):
     listed = ListedExamples.of(ground_sets, subsets, OMEGA).examples
     kernel = clone(kernel).fit(ground_sets)
     loss, options = LargeMarginLoss(lam), {"l2": 0.1, "jitter": 1e-4}
-    home = TrainingProblem.of(listed, kernel, loss, **options)
+    home = TrainingProblem(listed, kernel, loss, **options)
     examples = PartitionedExamples(PairShards(folder))
     there = PartitionedProblem(examples, kernel, loss, omega=OMEGA, **options)
     assert there.n_sets == home.n_sets

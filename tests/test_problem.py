@@ -8,6 +8,7 @@ from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
 from variegate.linalg import limits
 from variegate.linalg.limits import COMPILED_ENTRIES
+from variegate.streaming import ListedExamples
 
 #: The ways to evaluate losses: by NumPy, and by compiled loops.
 LOSSES = [(objective, "stacked_loss"), (compiled_loss, "small")]
@@ -22,14 +23,10 @@ def problem(kernel, n_jobs, sizes, jitter=1e-6, compiled=None):
         for n in sizes
     ]
     subsets = [np.sort(rng.permutation(n)[: max(1, n // 4)]) for n in sizes]
-    costs = [1.0] * len(sizes)
     return TrainingProblem(
-        ground_sets,
-        subsets,
+        ListedExamples.of(ground_sets, subsets, 1.0).examples,
         kernel,
         LargeMarginLoss(2.0),
-        false_positive=costs,
-        false_negative=costs,
         l2=0.1,
         jitter=jitter,
         n_jobs=n_jobs,
@@ -119,12 +116,9 @@ def test_what_fails_in_a_thread_is_said(n_jobs):
     twice = np.ones((4, 2))
     ground_sets = [vg.GroundSet(np.eye(4)), vg.GroundSet(np.eye(4), twice)] * 2
     found = TrainingProblem(
-        ground_sets,
-        [np.array([0, 1])] * 4,
+        ListedExamples.of(ground_sets, [[0, 1]] * 4, 1.0).examples,
         vg.MultipleKernel(bandwidths=[1.0], linear=False),
         LargeMarginLoss(),
-        false_positive=[1.0] * 4,
-        false_negative=[1.0] * 4,
         jitter=0.0,
         n_jobs=n_jobs,
     )

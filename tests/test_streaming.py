@@ -32,7 +32,7 @@ from variegate.solvers import (
     as_solver,
 )
 from variegate.solvers.adam import Adam
-from variegate.streaming import Examples, PairFolder, write_pairs
+from variegate.streaming import Examples, ListedExamples, PairFolder, write_pairs
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +77,10 @@ def test_the_head_of_a_stream_decides_whether_loops_are_compiled(
 
 def objective(model, ground_sets, subsets, lam=1.0):
     """Return the objective of learning at what a model has learned."""
-    n_sets = len(ground_sets)
     problem = TrainingProblem(
-        ground_sets,
-        subsets,
+        ListedExamples.of(ground_sets, subsets, model.omega).examples,
         model.kernel_,
         LargeMarginLoss(lam),
-        false_positive=[1.0] * n_sets,
-        false_negative=[model.omega] * n_sets,
         fit_intercept=model.fit_intercept,
         l2=model.l2,
         jitter=model.jitter,
@@ -421,14 +417,8 @@ def test_validation_and_checkpoint_are_for_batches(data):
 
 
 def test_a_whole_problem_is_refused(data):
-    problem = TrainingProblem(
-        data.ground_sets[:2],
-        data.subsets[:2],
-        vg.Linear(),
-        LargeMarginLoss(),
-        false_positive=[1.0] * 2,
-        false_negative=[1.0] * 2,
-    )
+    examples = ListedExamples.of(data.ground_sets[:2], data.subsets[:2], 1.0).examples
+    problem = TrainingProblem(examples, vg.Linear(), LargeMarginLoss())
     with pytest.raises(ValueError, match="needs a problem that comes in batches"):
         MiniBatch().solve(problem, problem.space.center())
 

@@ -94,8 +94,9 @@ def problem_of(
     See :class:`TrainingProblem` for the options.
     """
     if device is None:
-        on_cpu = {"n_jobs": n_jobs, "compiled": compiled}
-        return TrainingProblem.of(examples, kernel, loss, **on_cpu, **options)
+        return TrainingProblem(
+            examples, kernel, loss, n_jobs=n_jobs, compiled=compiled, **options
+        )
     make: type[Problem] = import_module(DEVICE_PROBLEM).DeviceProblem
     return make(examples, kernel, loss, device=device, **options)  # type: ignore[call-arg]
 
@@ -131,12 +132,10 @@ class TrainingProblem:
 
     Parameters
     ----------
-    ground_sets : sequence of GroundSet
-    subsets : sequence of sorted item numbers
+    examples : sequence of Example
+        Their positions are what ground sets are called in errors.
     kernel : Kernel
     loss : LargeMarginLoss
-    false_positive, false_negative : sequences of float or of arrays (N,)
-        Error costs, one entry a ground set.
     fit_intercept : bool
     l2 : float
     jitter : float
@@ -145,8 +144,6 @@ class TrainingProblem:
     scale : array of shape (d,), optional
         The unit of each feature, see ``feature_scale``: a solver's coordinates are
         ``scale * theta``.  If not given, that of these ground sets.
-    positions : sequence of int, optional
-        What the ground sets are called in errors; their places if not given.
     n_jobs : int
         Threads that stacks of ground sets are shared among.  Their sums are taken in
         one order, so that nothing but rounding within BLAS depends on it.
@@ -165,24 +162,25 @@ class TrainingProblem:
 
     def __init__(
         self,
-        ground_sets: Sequence[GroundSet],
-        subsets: Sequence[IntArray],
+        examples: Sequence[Example],
         kernel: Kernel,
         loss: LargeMarginLoss,
         *,
-        false_positive: Sequence[FloatArray | float],
-        false_negative: Sequence[FloatArray | float],
         fit_intercept: bool = True,
         l2: float = 0.0,
         jitter: float = 1e-6,
         center: FloatArray | None = None,
         scale: FloatArray | None = None,
-        positions: Sequence[int] | None = None,
         n_jobs: int = 1,
         compiled: bool | None = None,
     ) -> None:
+        ground_sets = [example.ground_set for example in examples]
         if compiled is None:
             compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])
+        if center is None:
+            center = quality.feature_center(ground_sets, fit_intercept)
+        if scale is None:
+            scale = quality.feature_scale(ground_sets, center)
         self._compiled = compiled
         self.kernel = kernel
         self.loss = loss
@@ -191,52 +189,17 @@ class TrainingProblem:
         self.n_jobs = n_jobs
         self.n_sets = len(ground_sets)
         self.is_smooth = loss.lam == 0.0 or not loss.hinge
-        self.center = (
-            quality.feature_center(ground_sets, fit_intercept)
-            if center is None
-            else center
-        )
-        self.scale = (
-            quality.feature_scale(ground_sets, self.center) if scale is None else scale
-        )
-        self.space = quality.parameter_space(self.scale, fit_intercept, kernel)
-        names = range(self.n_sets) if positions is None else positions
-        self._stacks = []
-        for group in groups_of_equal_size(ground_sets, kernel.stackable):
-            n_items = len(ground_sets[group[0]])
-            costs = (
-                costs_of([each[k] for k in group], n_items)
-                for each in (false_positive, false_negative)
-            )
-            targets = Targets.of([subsets[k] for k in group], n_items, *costs)
-            together = [ground_sets[k] for k in group]
-            self._stacks.append(
-                self._stack(np.array([names[k] for k in group]), together, targets)
-            )
+        self.center, self.scale = center, scale
+        self.space = quality.parameter_space(scale, fit_intercept, kernel)
+        groups = groups_of_equal_size(ground_sets, kernel.stackable)
+        self._stacks = [self._stack([examples[k] for k in group]) for group in groups]
 
-    @classmethod
-    def of(
-        cls,
-        examples: Sequence[Example],
-        kernel: Kernel,
-        loss: LargeMarginLoss,
-        **options: Any,
-    ) -> TrainingProblem:
-        """Put examples together that know their positions and error costs."""
-        return cls(
-            [example.ground_set for example in examples],
-            [example.members for example in examples],
-            kernel,
-            loss,
-            false_positive=[example.false_positive for example in examples],
-            false_negative=[example.false_negative for example in examples],
-            positions=[example.position for example in examples],
-            **options,
-        )
-
-    def _stack(
-        self, positions: IntArray, ground_sets: list[GroundSet], targets: Targets
-    ) -> Stack:
+    def _stack(self, examples: list[Example]) -> Stack:
+        """Return examples of equal size as they are evaluated together."""
+        places, ground_sets, subsets, *costs = zip(*examples, strict=True)
+        positions, n_items = np.array(places), len(ground_sets[0])
+        by_item = (costs_of(each, n_items) for each in costs)
+        targets = Targets.of(subsets, n_items, *by_item)
         X = np.stack([ground_set.quality for ground_set in ground_sets]) - self.center
         if len(positions) == 1:
             with naming(positions[0]):

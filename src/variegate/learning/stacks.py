@@ -75,21 +75,19 @@ def prepared_stack(
 
 
 @dataclass
-class DenseStack:
-    """Ground sets of equal size with their similarities.
+class _Stack:
+    """Ground sets of equal size, or one.
 
     Attributes
     ----------
     positions : (B,)
         What the ground sets are called in errors.
-    X : (B, N, d)
+    X : (B, N, d), or (N, d) of one with a low rank
         Quality features.
     prepared : what the kernel makes of the ground sets
     targets : Targets
     kernel : Kernel
     jitter : float
-    compiled : bool
-        Whether compiled loops do the work.
     """
 
     positions: IntArray
@@ -98,10 +96,19 @@ class DenseStack:
     targets: Targets
     kernel: Kernel
     jitter: float
-    compiled: bool
 
     def __post_init__(self) -> None:
         self.learned = self.kernel.domain.size > 0
+
+
+@dataclass
+class DenseStack(_Stack):
+    """Ground sets with their similarities; compiled loops do the work, or NumPy."""
+
+    compiled: bool
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.target_log_det: FloatArray | None = None
         if not self.learned:
             # Neither the similarity nor its determinants will ever change.
@@ -161,19 +168,8 @@ class DenseStack:
         return float(terms.value.sum()), terms.quality_gradient, slope
 
 
-@dataclass
-class _LowRankStack:
-    """One ground set whose similarity has a low rank; attributes as of DenseStack."""
-
-    positions: IntArray
-    X: FloatArray
-    prepared: Any
-    targets: Targets
-    kernel: Kernel
-    jitter: float
-
-    def __post_init__(self) -> None:
-        self.learned = self.kernel.domain.size > 0
+class _LowRankStack(_Stack):
+    """One ground set whose similarity has a low rank."""
 
     @abstractmethod
     def _similarity(

@@ -76,11 +76,7 @@ class Preparation:
     key: str
     reader: Reader
     kernel: Kernel
-    fit_intercept: bool
-    jitter: float
-    center: FloatArray
-    scale: FloatArray
-    compiled: bool
+    options: dict[str, Any]
     limits: Limits
 
     def problem(self, partition: Partition) -> TrainingProblem | None:
@@ -93,16 +89,8 @@ class Preparation:
         examples = self.reader.read(partition)
         if not examples:
             return None
-        return TrainingProblem.of(
-            examples,
-            self.kernel,
-            LargeMarginLoss(0.0),
-            fit_intercept=self.fit_intercept,
-            jitter=self.jitter,
-            center=self.center,
-            scale=self.scale,
-            compiled=self.compiled,
-        )
+        loss = LargeMarginLoss(0.0)
+        return TrainingProblem(examples, self.kernel, loss, **self.options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,12 +162,17 @@ class PartitionedProblem:
         self.center = examples.survey.center(fit_intercept)
         self.scale = examples.survey.scale(self.center)
         self.space = parameter_space(self.scale, fit_intercept, kernel)
-        # Of all partitions, so that bits do not depend on how they are cut.
-        compiled = compiled_pays(examples.survey.sizes)
-        prepared = (kernel, fit_intercept, jitter, self.center, self.scale, compiled)
-        key = str(hash_of([examples.source.key, *prepared]))
+        options = {
+            "fit_intercept": fit_intercept,
+            "jitter": jitter,
+            "center": self.center,
+            "scale": self.scale,
+            # Of all partitions, so that bits do not depend on how they are cut.
+            "compiled": compiled_pays(examples.survey.sizes),
+        }
+        key = str(hash_of([examples.source.key, kernel, options]))
         self._preparation = Preparation(
-            key, examples.reader, *prepared, examples.limits
+            key, examples.reader, kernel, options, examples.limits
         )
         self._numbers: list[int] | None = None  # all partitions
         # What an answer depends on, with the parameters and the partitions.
