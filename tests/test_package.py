@@ -211,9 +211,9 @@ linalg
 ground_set selection metrics
 decoding sampling
 ensemble
-kernels streaming
+kernels
 learning
-solvers
+solvers streaming
 partitions
 model_format
 stored_kernels

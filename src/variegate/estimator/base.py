@@ -19,7 +19,7 @@ from variegate import metrics, persistence
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.decoding import Decoder, as_decoder
-from variegate.decoding.ranking import ranked
+from variegate.decoding.residuals import ranked
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 from variegate.report.notebook import card, more, number, table
@@ -33,11 +33,11 @@ _SHOWN = 12
 
 
 class LearnedDisplay:
-    """Adds what was learned to the diagram of an estimator."""
+    """Adds the learned weights to the diagram of an estimator."""
 
     @abstractmethod
     def _learned_html(self) -> str:
-        """Return what was learned, or raise NotFittedError."""
+        """Return the learned weights as HTML, or raise NotFittedError."""
 
     def _repr_html_(self) -> str:
         try:

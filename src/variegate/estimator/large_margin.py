@@ -21,12 +21,12 @@ from variegate.estimator.learner import Learner
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.device_name import device_named
+from variegate.learning.examples import Examples, ListedExamples, as_examples
 from variegate.learning.factors import learned_ensemble
 from variegate.learning.quality import log_quality
 from variegate.partitions.examples import PartitionedExamples
 from variegate.solvers import Callback, SolverResult, Step, as_solver
 from variegate.solvers.adam import Adam
-from variegate.streaming import Examples, ListedExamples, as_examples
 
 __all__ = ["LargeMarginDPP"]
 

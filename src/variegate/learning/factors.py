@@ -141,7 +141,7 @@ def low_rank_factors(kernel: Kernel, ground_set: GroundSet) -> Factors | None:
 
 
 def prepared_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | None:
-    """Return what the embedding of a kernel needs, if clearly fewer columns than items.
+    """Prepare the embedding of a kernel, if clearly fewer columns than items.
 
     None otherwise, and for a kernel without an embedding.
     """
@@ -152,7 +152,7 @@ def prepared_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | None:
 
 
 def is_low_rank(n_columns: int | None, n_items: int) -> bool:
-    """Whether so many columns, if any, are faster to work with than N x N matrices."""
+    """Whether factors of that many columns are faster than N x N matrices."""
     return (
         n_columns is not None
         and n_items >= FEWEST_FACTORED

@@ -22,8 +22,9 @@ from threadpoolctl import ThreadpoolController
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
-from variegate.kernels.ladder import PackedSimilarities
+from variegate.kernels.weighted import PackedSimilarities
 from variegate.learning import quality
+from variegate.learning.examples import Example
 from variegate.learning.factors import low_rank_factors, prepared_embedding
 from variegate.learning.objective import (
     LargeMarginLoss,
@@ -41,7 +42,6 @@ from variegate.learning.stacks import (
 )
 from variegate.linalg.determinants import NotPositiveDefiniteError
 from variegate.linalg.limits import STACK_LIMIT, compiled_pays
-from variegate.streaming import Example
 
 __all__ = [
     "Problem",
@@ -332,7 +332,7 @@ class TrainingProblem:
 
 
 def zero_probability(position: int, jitter: float) -> InfeasibleError:
-    """Return what to raise where a wanted subset has probability zero."""
+    """Return the error of a wanted subset with probability zero."""
     return InfeasibleError(
         position,
         "its subset has probability zero, because the similarity of its items "
@@ -343,7 +343,7 @@ def zero_probability(position: int, jitter: float) -> InfeasibleError:
 
 
 def not_definite(position: int, jitter: float) -> InfeasibleError:
-    """Return what to raise where ``L + I`` cannot be factored."""
+    """Return the error of an ``L + I`` that cannot be factored."""
     return InfeasibleError(
         position,
         "L + I is not positive definite. The similarity is singular or not "

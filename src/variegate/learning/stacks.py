@@ -19,7 +19,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
 from variegate.kernels.base import PullBack
-from variegate.kernels.ladder import PackedSimilarities
+from variegate.kernels.weighted import PackedSimilarities
 from variegate.learning.dual import DualPoint, check_target, dual_loss, marginals
 from variegate.learning.factors import Factors
 from variegate.learning.objective import LargeMarginLoss, Targets, impossible_item

@@ -194,16 +194,10 @@ def normalizer_and_marginal_kernel(
     try:
         resolvent = Resolvent.of(S, log_scale, enough)
     except NotPositiveDefiniteError:
-        return _normalizer_and_marginal_kernel_by_qr(S, log_scale)
+        factor = pivoted_cholesky(S, log_scale)
+        log_normalizer, root = normalizer_of_rows(factor, log_scale)
+        return log_normalizer, root @ root.T
     return float(resolvent.log_det), resolvent.marginal_kernel()
-
-
-def _normalizer_and_marginal_kernel_by_qr(
-    S: FloatArray, log_scale: FloatArray
-) -> tuple[float, FloatArray]:
-    factor = pivoted_cholesky(S, log_scale)
-    log_normalizer, root = normalizer_of_rows(factor, log_scale)
-    return log_normalizer, root @ root.T
 
 
 #: Rounding in an entry of a matrix that was a product, and was divided by its diagonal.

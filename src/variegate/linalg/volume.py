@@ -95,7 +95,7 @@ def pivoted_rows(
 def residual_rows(
     rows: FloatArray, included: IntArray, rest: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what is left of the rows of ``rest``, and rounding in it, squared.
+    """Return the residuals of the rows of ``rest``, and their rounding, squared.
 
     The included are taken in the order of their residuals.  A direction of which
     little was left is off by as much more, and so is every row that has a part in it.

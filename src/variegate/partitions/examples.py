@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -27,6 +28,7 @@ from variegate._version import __version__
 from variegate.ground_set import GroundSet, check_same_features, naming
 from variegate.kernels import Kernel
 from variegate.kernels.known import KnownInPart, Looks, SomeRows
+from variegate.learning.examples import Example
 from variegate.learning.quality import mean_within, varies
 from variegate.partitions.cache import Limits
 from variegate.partitions.engine import Engine, Serial
@@ -39,14 +41,13 @@ from variegate.partitions.partition import (
     reader_of,
 )
 from variegate.partitions.tree import add_in_tree
-from variegate.streaming import Example
 
 __all__ = ["PartitionedExamples", "Survey", "survey_of"]
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What is known of some partitions, one after another.
+    """Sizes and features of some partitions, one after another.
 
     Attributes
     ----------
@@ -244,7 +245,7 @@ class PartitionedExamples:
 
     @cached_property
     def reader(self) -> Reader:
-        """What is sent to workers."""
+        """The reader, which is sent to workers."""
         return reader_of(self.source)
 
     @cached_property
@@ -257,7 +258,7 @@ class PartitionedExamples:
             parts = self.engine.map(
                 partial(survey_of, self.reader), self.source.partitions
             )
-            return add_in_tree(_together, parts).to_bytes()
+            return add_in_tree(operator.add, parts).to_bytes()
 
         key = f"survey {self.source.key}"
         survey = Survey.from_bytes(self.journal.remember(key, make))
@@ -310,12 +311,8 @@ def _head(reader: Reader, partition: Partition) -> list[Example]:
     return copy.deepcopy(reader.read(partition)[:_N_HEAD])
 
 
-def _together(one: Survey, other: Survey) -> Survey:
-    return one + other
-
-
 def _look(reader: Reader, item: tuple[Partition, Looks]) -> list[GroundSet | SomeRows]:
-    """Return what is looked at of one partition.
+    """Return the ground sets and rows of one partition that a kernel looks at.
 
     A copy: as views of its arrays, a few ground sets would hold all of the partition in
     the memory of a worker until they are fetched.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
-    from variegate.streaming import Example
+    from variegate.learning.examples import Example
 
 __all__ = [
     "Partition",
@@ -125,7 +125,7 @@ class Reader(Protocol):
 
 
 class Source(Protocol):
-    """Examples that lie in partitions; small, and sent to whoever reads.
+    """Examples that lie in partitions; small, and sent to the workers that read.
 
     A source of many partitions should also have a method ``reader()`` that returns a
     :class:`Reader`, which is sent in its place: all that reading one needs, without the
@@ -163,7 +163,7 @@ class Source(Protocol):
 
 
 def reader_of(source: Source) -> Reader:
-    """Return what is sent to workers."""
+    """Return the reader of a source, which is sent to workers."""
     make: Any = getattr(source, "reader", None)
     reader: Reader = source if make is None else make()
     return reader

@@ -67,7 +67,7 @@ def _bound_by_diagonal(
     room: float,
     work: Any,
 ) -> float:
-    """Return what taking ``left`` more members gains at most.
+    """Return the largest gain of taking ``left`` more members.
 
     For any number of members, -1, what fractions of those of positive gain make of the
     room within the budget, the best ratio first.
