@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -17,7 +17,6 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, naming
@@ -41,6 +40,7 @@ from variegate.learning.stacks import (
     prepared_stack,
 )
 from variegate.linalg.determinants import NotPositiveDefiniteError
+from variegate.linalg.lapack import one_thread
 from variegate.linalg.limits import STACK_LIMIT, compiled_pays
 
 __all__ = [
@@ -301,25 +301,15 @@ class TrainingProblem:
         if n_threads == 1:
             yield from map(one, self._stacks)
             return
-        # What takes the time is compiled and leaves the interpreter to the others.
-        with self._one_thread_each():
+        # What takes the time is compiled and leaves the interpreter to the others; BLAS
+        # is held to one thread if any ground set is large enough to need it.
+        largest = max(stack.X.shape[-2] for stack in self._stacks)
+        with one_thread() if largest > STACK_LIMIT else nullcontext():
             yield from self._pool.map(one, self._stacks)
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self.n_jobs)
-
-    def _one_thread_each(self) -> AbstractContextManager[Any]:
-        """Hold BLAS to one thread, if any ground set is large enough to need it."""
-        largest = max(stack.X.shape[-2] for stack in self._stacks)
-        if largest <= STACK_LIMIT:
-            return nullcontext()
-        context: AbstractContextManager[Any] = self._blas.limit(limits=1)
-        return context
-
-    @cached_property
-    def _blas(self) -> ThreadpoolController:
-        return ThreadpoolController()
 
     def _explained(self, positions: IntArray, compute: Callable[[], _T]) -> _T:
         """Run ``compute``, turning a failed factorisation into words."""

@@ -1,4 +1,4 @@
-"""Cholesky factors, inverses and symmetric products in place, without the GIL.
+"""LAPACK and BLAS: in place, without the GIL, in kept arrays, and on one thread.
 
 SciPy's wrappers copy arrays that are not in Fortran's order and hold the interpreter
 while they work.  These call the same routines on C-ordered arrays as they lie: the
@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import byref, c_char, c_double, c_int, c_void_p
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ __all__ = [
     "arguments_of_eigenvalues",
     "cholesky",
     "inverse_from_cholesky",
+    "one_thread",
     "scratch",
 ]
 
@@ -110,3 +114,33 @@ def scratch(name: str, shape: tuple[int, ...]) -> FloatArray:
     if name not in arrays or arrays[name].shape != shape:
         arrays[name] = np.empty(shape)
     return arrays[name]
+
+
+# How many threads are inside one_thread, and the limit that the first of them set.
+_limit_lock = threading.Lock()
+_n_inside = 0
+_limit: Any = None
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread while any thread of this process is inside."""
+    global _n_inside, _limit
+    with _limit_lock:
+        if _n_inside == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+        _n_inside += 1
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            _n_inside -= 1
+            if _n_inside == 0:
+                _limit.restore_original_limits()

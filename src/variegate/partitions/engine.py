@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from variegate.partitions.tree import add_in_tree
 
-__all__ = ["Engine", "Progress", "Serial", "one_thread", "unwatched"]
+__all__ = ["Engine", "Progress", "Serial", "unwatched"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -79,32 +76,3 @@ class Serial:
     ) -> R:
         """Return the sum, holding few results at a time."""
         return add_in_tree(add, map(function, items))
-
-
-_lock = threading.Lock()
-_n_inside = 0
-_limit: Any = None
-
-
-@cache
-def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Hold BLAS to one thread while any thread of this process is inside."""
-    global _n_inside, _limit
-    with _lock:
-        if _n_inside == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
-        _n_inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _n_inside -= 1
-            if _n_inside == 0:
-                _limit.restore_original_limits()

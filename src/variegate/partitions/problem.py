@@ -29,9 +29,9 @@ from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem, penalized
 from variegate.learning.quality import parameter_space
+from variegate.linalg.lapack import one_thread
 from variegate.linalg.limits import compiled_pays
 from variegate.partitions.cache import Limits, cached
-from variegate.partitions.engine import one_thread
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.partition import Partition, Reader
 from variegate.solvers.adam import Adam
