@@ -135,7 +135,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Priced:
+class Priced(Best):
     r"""The items of one size within a budget, with a price on their costs.
 
     For every price ``μ ≥ 0`` the best ``Σ w_i`` of ``a`` items within a budget ``b`` is
@@ -143,9 +143,6 @@ class Priced:
     """
 
     price: float
-    members: IntArray
-    value: float
-    bound: float
 
 
 class SizeSearch:
@@ -242,7 +239,7 @@ class SizeSearch:
         prices = np.zeros(len(sizes))
         for row, size in enumerate(sizes.tolist()):
             found = priced(weights[row], self.costs, size, self.budget)
-            self._take(Best(found.members, found.value, found.bound))
+            self._take(found)
             prices[row], self._upper[size] = found.price, found.bound
         return prices
 
@@ -319,7 +316,7 @@ def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> 
     members = largest(weights, size)
     value, cost = float(weights[members].sum()), float(costs[members].sum())
     if cost <= budget:
-        return Priced(0.0, members, value, value)
+        return Priced(members, value, value, 0.0)
     best = np.sort(np.argsort(costs, kind="stable")[:size])
     best_value = low_value = float(weights[best].sum())
     low_cost, bound, best_price = float(costs[best].sum()), value, 0.0
@@ -340,7 +337,7 @@ def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> 
             value, cost = new_value, new_cost
         if reached <= line + _EQUAL * abs(line):
             break
-    return Priced(best_price, best, best_value, max(bound, best_value))
+    return Priced(best, best_value, max(bound, best_value), best_price)
 
 
 def largest(values: FloatArray, count: int) -> IntArray:

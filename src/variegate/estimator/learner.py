@@ -20,7 +20,7 @@ from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.device_name import device_named
 from variegate.learning.examples import Example, Examples, ListedExamples
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problem import Problem, problem_of
+from variegate.learning.problem import LearningProblem, problem_of
 from variegate.learning.streamed_problem import StreamedProblem
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
@@ -38,14 +38,14 @@ from variegate.solvers.adam import Adam
 if TYPE_CHECKING:
     from variegate.estimator.large_margin import LargeMarginDPP
 
-__all__ = ["Learned", "Learner"]
+__all__ = ["Learner", "Solution"]
 
 
 #: From a problem, a start and a callback to where a solver ended.
 Solve = Callable[[Any, FloatArray, Callback | None], SolverResult]
 
 
-class Learned(NamedTuple):
+class Solution(NamedTuple):
     """The fitted kernel, and the parts ``theta``, ``intercept`` and ``kernel``.
 
     The intercept is that of the features as they were given, not centred.
@@ -56,7 +56,9 @@ class Learned(NamedTuple):
     result: SolverResult
 
     @classmethod
-    def of(cls, problem: Problem | StreamedProblem, result: SolverResult) -> Learned:
+    def of(
+        cls, problem: LearningProblem | StreamedProblem, result: SolverResult
+    ) -> Solution:
         """Read the solution of a problem."""
         parts = problem.space.unpack(result.parameters)
         parts["intercept"] = parts["intercept"] - problem.center @ parts["theta"]
@@ -100,7 +102,7 @@ class Learner:
         examples: Examples | ListedExamples | PartitionedExamples,
         validation: tuple[Any, Any] | None = None,
         checkpoint: str | Path | None = None,
-    ) -> Learned:
+    ) -> Solution:
         """Learn from examples in memory, in files or in a stream."""
         if isinstance(examples, PartitionedExamples):
             if validation is not None:
@@ -119,7 +121,7 @@ class Learner:
             )
         return self._learn_in_memory(examples)
 
-    def _learn_in_memory(self, examples: ListedExamples) -> Learned:
+    def _learn_in_memory(self, examples: ListedExamples) -> Solution:
         """Learn from all examples at once, from every start; keep the best."""
         listed = examples.examples
         kernel = self._kernel().fit([example.ground_set for example in listed])
@@ -135,7 +137,7 @@ class Learner:
 
     def _learn_from_partitions(
         self, examples: PartitionedExamples, checkpoint: str | Path | None
-    ) -> Learned:
+    ) -> Solution:
         """Learn from all examples at once, wherever they are."""
         model = self.model
         if device_named(model.device) is not None:
@@ -195,7 +197,7 @@ class Learner:
         stages: Sequence[Solve],
         problem: Any,
         starts: Iterable[FloatArray],
-    ) -> Learned:
+    ) -> Solution:
         """Solve a problem from every start; keep the best."""
         results: list[SolverResult] = []
         callback = self._callback()
@@ -213,14 +215,14 @@ class Learner:
             warnings.warn(
                 f"{best.status}. {best.remedy}", ConvergenceWarning, stacklevel=5
             )
-        return Learned.of(problem, best)
+        return Solution.of(problem, best)
 
     def _learn_in_batches(
         self,
         examples: Examples | ListedExamples,
         validation: tuple[Any, Any] | None,
         checkpoint: str | Path | None,
-    ) -> Learned:
+    ) -> Solution:
         """Learn from one batch after another."""
         solver: MiniBatch = self.solver
         solver.check()
@@ -279,7 +281,7 @@ class Learner:
         examples: ListedExamples,
         n_steps: int,
         optimizer: tuple[Adam, FloatArray, FloatArray] | None,
-    ) -> tuple[Learned, tuple[Adam, FloatArray, FloatArray]]:
+    ) -> tuple[Solution, tuple[Adam, FloatArray, FloatArray]]:
         """Take steps on one batch; return the state to resume from as well.
 
         That is the state of Adam, and the center and scale of the features in its
@@ -305,9 +307,9 @@ class Learner:
         for _ in range(n_steps):
             value = adam.step(batch, settings.learning_rate, settings.decay_steps)
         kept = (adam, problem.center, problem.scale)
-        return Learned.of(problem, adam.result(value)), kept
+        return Solution.of(problem, adam.result(value)), kept
 
-    def _first_start(self, problem: Problem | StreamedProblem) -> FloatArray:
+    def _first_start(self, problem: LearningProblem | StreamedProblem) -> FloatArray:
         space = problem.space
         parts = space.unpack(space.center())
         if self.known is not None:
@@ -318,7 +320,7 @@ class Learner:
         return space.pack(parts)
 
     def _starts(
-        self, problem: Problem | StreamedProblem, rng: np.random.Generator
+        self, problem: LearningProblem | StreamedProblem, rng: np.random.Generator
     ) -> Iterator[FloatArray]:
         """Yield the first start, then others with kernel parameters at random."""
         first = self._first_start(problem)

@@ -44,7 +44,7 @@ from variegate.linalg.lapack import one_thread
 from variegate.linalg.limits import STACK_LIMIT, compiled_pays
 
 __all__ = [
-    "Problem",
+    "LearningProblem",
     "TrainingProblem",
     "not_definite",
     "penalized",
@@ -61,7 +61,7 @@ Stack = DenseStack | DualStack | EmbeddedStack
 DEVICE_PROBLEM = "variegate.torch.problem"
 
 
-class Problem(Protocol):
+class LearningProblem(Protocol):
     """The objective of learning as one function of one vector, for solvers."""
 
     kernel: Kernel
@@ -88,7 +88,7 @@ def problem_of(
     n_jobs: int = 1,
     compiled: bool | None = None,
     **options: Any,
-) -> Problem:
+) -> LearningProblem:
     """Return the objective of examples in memory, by PyTorch if a device is named.
 
     See :class:`TrainingProblem` for the options.
@@ -97,12 +97,15 @@ def problem_of(
         return TrainingProblem(
             examples, kernel, loss, n_jobs=n_jobs, compiled=compiled, **options
         )
-    make: type[Problem] = import_module(DEVICE_PROBLEM).DeviceProblem
+    make: type[LearningProblem] = import_module(DEVICE_PROBLEM).DeviceProblem
     return make(examples, kernel, loss, device=device, **options)  # type: ignore[call-arg]
 
 
 def penalized(
-    problem: Problem, parts: dict[str, FloatArray], value: float, gradient: FloatArray
+    problem: LearningProblem,
+    parts: dict[str, FloatArray],
+    value: float,
+    gradient: FloatArray,
 ) -> tuple[float, FloatArray]:
     """Return objective and gradient at ``parts`` from sums over ground sets.
 

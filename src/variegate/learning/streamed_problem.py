@@ -21,7 +21,7 @@ from variegate.ground_set import GroundSet, GroundSetError, ValidationError, ren
 from variegate.kernels import Kernel
 from variegate.learning.examples import Example, Examples, ListedExamples
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problem import Problem, problem_of
+from variegate.learning.problem import LearningProblem, problem_of
 from variegate.learning.quality import (
     feature_center,
     feature_scale,
@@ -132,7 +132,7 @@ class StreamedProblem:
             with self._judging():
                 self._held_out = self.batch([*validation, *held_out])
 
-    def batch(self, examples: Sequence[Example]) -> Problem:
+    def batch(self, examples: Sequence[Example]) -> LearningProblem:
         """Return the objective of some examples."""
         return problem_of(
             examples,

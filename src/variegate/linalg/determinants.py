@@ -218,9 +218,9 @@ def pivoted_cholesky(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     n = len(S)
     factor = np.zeros((n, n))
     if n >= COMPILED_PIVOTS:
-        from variegate.linalg.compiled import factors, read_only
+        from variegate.linalg.compiled import pivoting, read_only
 
-        rank = factors.pivoted_cholesky(
+        rank = pivoting.pivoted_cholesky(
             read_only(S), read_only(log_scale), RANK_TOLERANCE, _ROUNDING, factor
         )
         return factor[:, :rank]

@@ -84,7 +84,7 @@ class _LazyResiduals:
         self, B: FloatArray, squared: FloatArray, directions: FloatArray
     ) -> None:
         from variegate.linalg.compiled import read_only
-        from variegate.linalg.compiled.factors import BLOCK, find_best
+        from variegate.linalg.compiled.pivoting import BLOCK, find_best
 
         self.find_best, self.B, self.directions = find_best, read_only(B), directions
         self.floor = RANK_TOLERANCE * squared

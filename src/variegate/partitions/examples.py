@@ -42,11 +42,11 @@ from variegate.partitions.partition import (
 )
 from variegate.partitions.tree import add_in_tree
 
-__all__ = ["PartitionedExamples", "Survey", "survey_of"]
+__all__ = ["ExampleSurvey", "PartitionedExamples", "survey_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
+class ExampleSurvey:
     """Sizes and features of some partitions, one after another.
 
     Attributes
@@ -70,7 +70,7 @@ class Survey:
     high: FloatArray
     kinds: tuple[tuple[int, tuple[str, ...], str], ...]
 
-    def __add__(self, other: Survey) -> Survey:
+    def __add__(self, other: ExampleSurvey) -> ExampleSurvey:
         """Return the survey of both."""
         n_examples = np.concatenate([self.n_examples, other.n_examples])
         sizes = np.concatenate([self.sizes, other.sizes])
@@ -85,7 +85,7 @@ class Survey:
         apart = other.mean - self.mean
         # Two rounds of hypot, in which no square overflows.
         within = np.hypot(np.sqrt(n) * self.spread, np.sqrt(m) * other.spread)
-        return Survey(
+        return ExampleSurvey(
             n_examples,
             sizes,
             self.mean + m * apart,
@@ -134,7 +134,7 @@ class Survey:
         return content.getvalue()
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> Survey:
+    def from_bytes(cls, content: bytes) -> ExampleSurvey:
         """Take back what :meth:`to_bytes` gave."""
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -142,7 +142,7 @@ class Survey:
         return cls(**arrays, kinds=tuple((n, tuple(b), p) for n, b, p in kinds))
 
 
-def survey_of(reader: Reader, partition: Partition) -> Survey:
+def survey_of(reader: Reader, partition: Partition) -> ExampleSurvey:
     """Read a partition and say what is in it."""
     examples = reader.read(partition)
     ground_sets = [example.ground_set for example in examples]
@@ -150,7 +150,7 @@ def survey_of(reader: Reader, partition: Partition) -> Survey:
     sizes = np.array([len(ground_set) for ground_set in ground_sets], dtype=np.int32)
     if not ground_sets:
         nothing = np.zeros(0)
-        return Survey(counts, sizes, nothing, nothing, nothing, nothing, ())
+        return ExampleSurvey(counts, sizes, nothing, nothing, nothing, nothing, ())
     first: GroundSet = ground_sets[0]
     names, width = first.blocks.keys(), first.n_features
     for example in examples:
@@ -167,7 +167,7 @@ def survey_of(reader: Reader, partition: Partition) -> Survey:
     rows /= unit
     spread = unit * np.sqrt(np.einsum("ij,ij->j", rows, rows) / len(rows))
     kind = (first.n_features, tuple(first.blocks), partition.path)
-    return Survey(counts, sizes, mean, spread, low, high, (kind,))
+    return ExampleSurvey(counts, sizes, mean, spread, low, high, (kind,))
 
 
 class PartitionedExamples:
@@ -195,7 +195,7 @@ class PartitionedExamples:
 
     Attributes
     ----------
-    survey : Survey
+    survey : ExampleSurvey
         Read when it is first asked for.
     """
 
@@ -249,7 +249,7 @@ class PartitionedExamples:
         return reader_of(self.source)
 
     @cached_property
-    def survey(self) -> Survey:
+    def survey(self) -> ExampleSurvey:
         """Sizes and features of all examples."""
 
         def make() -> bytes:
@@ -261,7 +261,7 @@ class PartitionedExamples:
             return add_in_tree(operator.add, parts).to_bytes()
 
         key = f"survey {self.source.key}"
-        survey = Survey.from_bytes(self.journal.remember(key, make))
+        survey = ExampleSurvey.from_bytes(self.journal.remember(key, make))
         survey.check()
         return survey
 

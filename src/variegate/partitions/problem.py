@@ -46,7 +46,7 @@ from variegate.solvers.result import (
     wants_to_stop,
 )
 
-__all__ = ["Evaluation", "PartitionedProblem", "Passes", "Sums", "evaluate"]
+__all__ = ["EvaluationPoint", "PartitionedProblem", "Passes", "Sums", "evaluate"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Preparation:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class EvaluationPoint:
     """A question: what partitions add to the objective at some parameters."""
 
     preparation: Preparation
@@ -103,7 +103,7 @@ class Evaluation:
     flat: FloatArray
 
 
-def evaluate(asked: Evaluation, partition: Partition) -> Sums:
+def evaluate(asked: EvaluationPoint, partition: Partition) -> Sums:
     """Return the sum of a partition's losses, its gradient, and their number."""
     with one_thread():
         problem = asked.preparation.problem(partition)
@@ -113,7 +113,7 @@ def evaluate(asked: Evaluation, partition: Partition) -> Sums:
         return Sums(*weighed.sums(asked.flat), problem.n_sets)
 
 
-def expected_f(asked: Evaluation, partition: Partition) -> Sums:
+def expected_f(asked: EvaluationPoint, partition: Partition) -> Sums:
     """Return the sum of the expected F-scores of a partition, and their number."""
     with one_thread():
         problem = asked.preparation.problem(partition)
@@ -196,12 +196,12 @@ class PartitionedProblem:
         return some
 
     def _sums(
-        self, function: Callable[[Evaluation, Partition], Sums], flat: FloatArray
+        self, function: Callable[[EvaluationPoint, Partition], Sums], flat: FloatArray
     ) -> Sums:
         """Ask the engine, or the journal if it knows."""
         partitions, numbers = self.examples.source.partitions, self._numbers
         some = partitions if numbers is None else [partitions[k] for k in numbers]
-        asked = Evaluation(self._preparation, self.loss, self.omega, flat.copy())
+        asked = EvaluationPoint(self._preparation, self.loss, self.omega, flat.copy())
 
         def make() -> bytes:
             try:

@@ -65,7 +65,7 @@ class Factored(Representation):
     def _squared_lengths(self) -> FloatArray:
         """Return the squared lengths of the rows, in double precision."""
         if self.B.size >= COMPILED_LENGTHS:
-            from variegate.linalg.compiled.factors import squared_lengths
+            from variegate.linalg.compiled.pivoting import squared_lengths
 
             return np.asarray(squared_lengths(self.B))
         B = self._rows(slice(None))
