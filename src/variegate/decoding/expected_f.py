@@ -16,6 +16,11 @@ from variegate.linalg.representations import Representation
 from variegate.selection import Selection
 from variegate.subsets import as_members
 
+#: The power of a similarity that counts as repetition.  Learned similarities of unlike
+#: items are often 0.5 to 0.7, which is not to count: 0.03 at most is left of them, of
+#: 0.9 there is 0.43.  On generated tables the second power cost 0.07 of the F-score.
+_POWER = 8
+
 
 @dataclass(frozen=True)
 class ExpectedF:
@@ -126,12 +131,6 @@ def _how_good(best: Best, constraint: Constraint) -> str:
         f"expected F {best.value:.3g}; the search was cut short, and no subset{of}"
         f"{within} has more than {best.bound:.3g}"
     )
-
-
-#: The power of a similarity that counts as repetition.  Learned similarities of unlike
-#: items are often 0.5 to 0.7, which is not to count: 0.03 at most is left of them, of
-#: 0.9 there is 0.43.  On generated tables the second power cost 0.07 of the F-score.
-_POWER = 8
 
 
 def without_copies(

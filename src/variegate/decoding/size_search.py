@@ -24,6 +24,19 @@ _NEGLIGIBLE = 1e-15
 #: Items that are worked on at a time.
 _CHUNK = 16_384
 
+#: Sums that differ by no more than this share are equal; the smaller set is taken.
+_EQUAL = 1e-12
+
+#: Sizes looked at in one go; fewer where that is more than so many weights, or where a
+#: budget makes each size a search of its own.
+_BATCH, _MOST_WEIGHTS, _BATCH_OF_SEARCHES = 64, 2**22, 8
+
+#: Nodes of all searches within a budget together, about a tenth of a second.
+_MAX_NODES = 5_000_000
+
+#: Steps to the best price of a budget; some ten are usual, and any price gives a bound.
+_MAX_STEPS = 60
+
 
 class SizedWeights:
     r"""The weights ``w_i(a)`` that make an expected F-score a sum.
@@ -106,20 +119,6 @@ class SizedWeights:
         high = self._offsets[-1]
         ratio = (high + self._slope * left) / (high + self._slope * sizes)
         return np.asarray((right - sizes) / (right - left) * ratio)
-
-
-#: Sums that differ by no more than this share are equal; the smaller set is taken.
-_EQUAL = 1e-12
-
-#: Sizes looked at in one go; fewer where that is more than so many weights, or where a
-#: budget makes each size a search of its own.
-_BATCH, _MOST_WEIGHTS, _BATCH_OF_SEARCHES = 64, 2**22, 8
-
-#: Nodes of all searches within a budget together, about a tenth of a second.
-_MAX_NODES = 5_000_000
-
-#: Steps to the best price of a budget; some ten are usual, and any price gives a bound.
-_MAX_STEPS = 60
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,22 @@ from variegate.kernels import Kernel
 from variegate.kernels.domains import Free
 from variegate.learning.parameters import ParameterSpace, Scaled
 
-__all__ = ["log_quality", "pull_back"]
+__all__ = [
+    "feature_center",
+    "feature_scale",
+    "log_quality",
+    "mean_within",
+    "parameter_space",
+    "pull_back",
+    "varies",
+]
+
+#: Ground sets whose features are looked at together.
+_TOGETHER = 1000
+
+#: A feature that is nowhere farther from its center, as a share of it, is constant:
+#: what is left are rounding errors, and a solver must not take them for its unit.
+_ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 def log_quality(X: FloatArray, theta: FloatArray, intercept: float) -> FloatArray:
@@ -50,14 +65,6 @@ def pull_back(X: FloatArray, gradient: FloatArray) -> tuple[FloatArray, float]:
     """
     flat = X.reshape(-1, X.shape[-1])
     return gradient.reshape(-1) @ flat, float(gradient.sum())
-
-
-#: Ground sets whose features are looked at together.
-_TOGETHER = 1000
-
-#: A feature that is nowhere farther from its center, as a share of it, is constant:
-#: what is left are rounding errors, and a solver must not take them for its unit.
-_ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 def feature_center(ground_sets: Sequence[GroundSet], fit_intercept: bool) -> FloatArray:

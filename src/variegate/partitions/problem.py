@@ -48,6 +48,13 @@ from variegate.solvers.result import (
 
 __all__ = ["EvaluationPoint", "PartitionedProblem", "Passes", "Sums", "evaluate"]
 
+#: Batches of a pass, if there are as many partitions: enough steps for Adam to come
+#: near, and batches of enough partitions to keep as many workers busy.
+_N_BATCHES = 50
+
+#: Examples from which on the first pass is made so, if nothing else is asked for.
+VERY_MANY = 10_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Sums:
@@ -228,14 +235,6 @@ def _to_bytes(sums: Sums) -> bytes:
 def _from_bytes(content: bytes) -> Sums:
     numbers = np.frombuffer(content, dtype="<f8", offset=9).astype(np.float64)
     return Sums(float(numbers[0]), numbers[1:], int.from_bytes(content[1:9], "little"))
-
-
-#: Batches of a pass, if there are as many partitions: enough steps for Adam to come
-#: near, and batches of enough partitions to keep as many workers busy.
-_N_BATCHES = 50
-
-#: Examples from which on the first pass is made so, if nothing else is asked for.
-VERY_MANY = 10_000_000
 
 
 @dataclass(frozen=True)
