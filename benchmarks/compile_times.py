@@ -186,7 +186,7 @@ def record():
             spent = time.process_time() - start
             function = event.data["dispatcher"].py_func
             if function.__module__.startswith("variegate."):
-                module = function.__module__.removeprefix("variegate.compiled.")
+                module = function.__module__.removeprefix("variegate.linalg.compiled.")
                 one = self.found.setdefault(
                     f"{module}.{function.__name__}",
                     {"inclusive": 0.0, "own": 0.0, "specialisations": 0},
@@ -212,11 +212,11 @@ def record():
 
 def not_called():
     """Return the compiled functions of the library that no example has reached."""
-    import variegate.compiled
+    import variegate.linalg.compiled
 
     missing = []
-    for found in pkgutil.iter_modules(variegate.compiled.__path__):
-        module = importlib.import_module(f"variegate.compiled.{found.name}")
+    for found in pkgutil.iter_modules(variegate.linalg.compiled.__path__):
+        module = importlib.import_module(f"variegate.linalg.compiled.{found.name}")
         for name, value in vars(module).items():
             if getattr(value, "__module__", None) != module.__name__:
                 continue

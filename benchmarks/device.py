@@ -82,7 +82,7 @@ def evaluations(ground_sets, subsets, share, device, jobs):
     loss = LargeMarginLoss(1.0)
     some = examples[:share]
     start = time.perf_counter()
-    here = TrainingProblem.of(some, kernel, loss, n_jobs=jobs)
+    here = TrainingProblem(some, kernel, loss, n_jobs=jobs)
     prepared_here = time.perf_counter() - start
     there = DeviceProblem(
         some, kernel, loss, device=device, center=here.center, scale=here.scale

@@ -25,6 +25,7 @@ import variegate as vg
 from benchmarks.timing import measure_time
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
+from variegate.streaming import ListedExamples
 
 SIZES = (10_000, 100_000, 1_000_000)
 
@@ -43,12 +44,9 @@ def measure(n_items, repeats=5):
     kernel = vg.MultipleKernel([4.0, 8.0, 16.0], approximation="fourier", rank=16)
     start = time.perf_counter()
     problem = TrainingProblem(
-        [ground_set],
-        [np.sort(rng.permutation(n_items)[:10])],
+        ListedExamples.of([ground_set], [rng.permutation(n_items)[:10]], 1.0).examples,
         kernel.fit([ground_set]),
         LargeMarginLoss(1.0),
-        false_positive=[1.0],
-        false_negative=[1.0],
     )
     prepare = time.perf_counter() - start
     point = problem.space.center()

@@ -16,6 +16,7 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Gaussian, Kernel, MultipleKernel
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
+from variegate.streaming import ListedExamples
 
 #: The value and the gradient at the point of an instance.
 Evaluation = Callable[[], tuple[float, FloatArray]]
@@ -56,17 +57,13 @@ class Instance:
 
     def problem(self, kernel: Kernel | None = None, **options: Any) -> TrainingProblem:
         """Return the problem, the paper's costs at ω = 1 and λ = 1."""
-        ones = [1.0] * len(self.ground_sets)
         if kernel is None:
             gaussians = MultipleKernel(bandwidths=self.bandwidths, linear=True)
             kernel = gaussians if self.learned else Gaussian(self.bandwidths[0])
         return TrainingProblem(
-            self.ground_sets,
-            self.subsets,
+            ListedExamples.of(self.ground_sets, self.subsets, 1.0).examples,
             kernel,
             LargeMarginLoss(1.0),
-            false_positive=ones,
-            false_negative=ones,
             jitter=_JITTER,
             **options,
         )

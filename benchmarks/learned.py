@@ -41,6 +41,7 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kinds, Metric
 from variegate.learning.objective import LargeMarginLoss, Targets
 from variegate.learning.problem import TrainingProblem
+from variegate.streaming import ListedExamples
 
 _N_FEATURES = 64
 _RANK = 16
@@ -75,14 +76,10 @@ class LearnedInstance:
         ]
         start = time.perf_counter()
         kernel.fit(ground_sets)
-        ones = [1.0] * n_sets
         problem = TrainingProblem(
-            ground_sets,
-            subsets,
+            ListedExamples.of(ground_sets, subsets, 1.0).examples,
             kernel,
             LargeMarginLoss(1.0),
-            false_positive=ones,
-            false_negative=ones,
             jitter=_JITTER,
         )
         set_up = time.perf_counter() - start

@@ -15,6 +15,7 @@ import variegate as vg
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.report.figures import COLOURS, new_figure, to_png
+from variegate.streaming import ListedExamples
 
 N_ITEMS = 600
 RANKS = (10, 20, 40, 80, 160, 320)
@@ -26,12 +27,9 @@ def evaluate(ground_set, subset, **options):
     """Return the loss and its gradient at one point, all parameters learned."""
     kernel = vg.MultipleKernel(bandwidths=BANDWIDTHS, linear=False, **options)
     problem = TrainingProblem(
-        [ground_set],
-        [subset],
+        ListedExamples.of([ground_set], [subset], omega=1.0).examples,
         kernel.fit([ground_set]),
         LargeMarginLoss(1.0),
-        false_positive=[1.0],
-        false_negative=[1.0],
         jitter=1e-2,
     )
     point = np.concatenate([np.full(4, 0.2), [-2.0], [0.2, 0.3, 0.5]])

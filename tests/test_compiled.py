@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 import variegate as vg
-from variegate.compiled.arguments import read_only
-from variegate.compiled.branch_bound import search
-from variegate.compiled.chain import run_chain
-from variegate.compiled.graded import run_graded_chain
-from variegate.compiled.jit import njit
-from variegate.compiled.small_sets import evaluate_sets
 from variegate.learning.objective import LargeMarginLoss, Targets
+from variegate.linalg.compiled import njit, read_only
+from variegate.linalg.compiled.branch_bound import search
+from variegate.linalg.compiled.chain import run_chain, run_graded_chain
+from variegate.linalg.compiled.loss import evaluate_sets
 from variegate.sampling.chain import sample_chain
 
 

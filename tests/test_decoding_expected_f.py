@@ -11,10 +11,9 @@ import reference
 import variegate as vg
 from instances import random_kernel_matrix
 from variegate.decoding import Constraint, ExpectedF, expected_f_score
-from variegate.decoding import repetition as repetition_module
+from variegate.decoding import expected_f as expected_f_module
 from variegate.decoding import size_search as search_module
-from variegate.decoding.size_search import SizeSearch, largest, priced
-from variegate.decoding.sized_weights import SizedWeights
+from variegate.decoding.size_search import SizedWeights, SizeSearch, largest, priced
 from variegate.linalg.coins import bulk, law_of_heads, laws_without_one
 
 BETAS = [0.5, 1.0, 2.0]
@@ -423,7 +422,7 @@ def test_repetition_of_none_changes_nothing():
 
 
 def test_repetition_among_the_best_of_many(monkeypatch):
-    monkeypatch.setattr(repetition_module, "REPEATED_ITEMS", 10)
+    monkeypatch.setattr(expected_f_module, "REPEATED_ITEMS", 10)
     rng = np.random.default_rng(0)
     B = rng.standard_normal((60, 20)) * rng.uniform(0.1, 1.5, (60, 1))
     ensemble = vg.LEnsemble.from_factor(B)

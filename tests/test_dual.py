@@ -15,15 +15,20 @@ import reference
 import variegate as vg
 from variegate.files.models import ModelFileError
 from variegate.learning.dual import dual_loss
-from variegate.learning.dual_stack import DualStack, EmbeddedStack
-from variegate.learning.ensembles import _factored
-from variegate.learning.factors import Factors, low_rank_factors, prepared_embedding
+from variegate.learning.factors import (
+    Factors,
+    _factored,
+    low_rank_factors,
+    prepared_embedding,
+)
 from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
+from variegate.learning.stacks import DualStack, EmbeddedStack
 from variegate.linalg.determinants import NotPositiveDefiniteError, with_jitter
 from variegate.linalg.representations import Dense, Factored
 from variegate.linalg.representations.graded import Graded
+from variegate.streaming import Example, ListedExamples
 
 N = 40
 RANKS = {"one": [3], "three": [2, 1, 4], "wide": [30, 25]}
@@ -190,12 +195,9 @@ def problem_of(kernel, sets, subsets, lam, monkeypatch=None):
             "variegate.learning.problem.low_rank_factors", lambda *_: None
         )
     return TrainingProblem(
-        sets,
-        subsets,
+        ListedExamples.of(sets, subsets, 2.0).examples,
         kernel,
         LargeMarginLoss(lam, hinge=False),
-        false_positive=[1.0] * len(sets),
-        false_negative=[2.0] * len(sets),
     )
 
 
@@ -263,12 +265,9 @@ def test_learned_features_equal_matrices(
 
     def problem():
         return TrainingProblem(
-            sets,
-            subsets,
+            list(map(Example, range(2), sets, subsets, [1.0, 2.0], [2.0, 0.5])),
             kernel,
             LargeMarginLoss(lam, hinge),
-            false_positive=[1.0, 2.0],
-            false_negative=[2.0, 0.5],
             jitter=jitter,
         )
 
@@ -663,7 +662,7 @@ def test_steep_qualities_against_exact_numbers(spread, seed, monkeypatch):
     n_items, rank = 7, 3
     F = rng.standard_normal((n_items, rank))
     powers = rng.integers(-spread, spread, size=n_items)
-    monkeypatch.setattr("variegate.learning.ensembles.TAME_TRACE", 0.0)
+    monkeypatch.setattr("variegate.learning.factors.TAME_TRACE", 0.0)
     ensemble = _factored(Factors.of([F]), np.ones(1), powers * np.log(2.0))
     law = exact_law(F, powers)
     marginals = [

@@ -204,7 +204,7 @@ def test_a_cache_that_cannot_be_written(tmp_path):
     }
     code = (
         "import numpy as np\n"
-        "from variegate.compiled.rows import squared_lengths\n"
+        "from variegate.linalg.compiled.pivoting import squared_lengths\n"
         "print(squared_lengths(np.diag([2.0, 3.0])).tolist())\n"
     )
     assert finished(process(code=code, env=env)) == "[4.0, 9.0]\n"

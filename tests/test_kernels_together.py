@@ -6,7 +6,7 @@ from scipy import sparse
 
 import variegate as vg
 from variegate.ground_set import GroundSetError
-from variegate.learning.stacking import costs_of, prepared_stack
+from variegate.learning.stacks import costs_of, prepared_stack
 
 RNG = np.random.default_rng(0)
 

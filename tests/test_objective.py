@@ -13,6 +13,7 @@ from variegate.linalg.determinants import (
     Resolvent,
     with_jitter,
 )
+from variegate.streaming import ListedExamples
 
 N = 6
 SUBSETS = {
@@ -31,12 +32,9 @@ def problem_of(case, subset, lam, omega, *, hinge, l2=0.0, twins=False, compiled
     ground_sets = [random_ground_set(case, rng, N, twins=twins) for _ in range(3)]
     kernel = case.kernel.fit(ground_sets)
     problem = TrainingProblem(
-        ground_sets,
-        [np.array(subset, dtype=int)] * 3,
+        ListedExamples.of(ground_sets, [subset] * 3, omega).examples,
         kernel,
         LargeMarginLoss(lam, hinge),
-        false_positive=[1.0] * 3,
-        false_negative=[omega] * 3,
         l2=l2,
         jitter=1e-6,
         compiled=compiled,

@@ -206,14 +206,14 @@ def parameters(function):
 LAYERS = """
 _version _typing
 _validation _random _processes files subsets
-compiled report
+report
 linalg
 ground_set selection metrics
 decoding sampling
 ensemble
-kernels streaming
+kernels
 learning
-solvers
+solvers streaming
 partitions
 files.model_format files.encoding files.models
 estimator baselines datasets

@@ -10,10 +10,11 @@ import variegate as vg
 from partition_instances import Threads, assert_same_bits, lists, pairs_of
 from variegate.files.run_store import RunStore
 from variegate.kernels.known import KnownInPart
-from variegate.learning.coordinates import feature_center, feature_scale
+from variegate.learning import compiled_loss, objective
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
+from variegate.learning.quality import feature_center, feature_scale
 from variegate.linalg import limits
 from variegate.partitions import (
     Limits,
@@ -26,6 +27,9 @@ from variegate.partitions.examples import _head, _look
 from variegate.partitions.problem import PartitionedProblem
 from variegate.solvers import MiniBatch, Stop
 from variegate.streaming import Example, ListedExamples, write_pairs
+
+#: The ways to evaluate losses: by NumPy, and by compiled loops.
+LOSSES = [(objective, "stacked_loss"), (compiled_loss, "small")]
 
 OMEGA = 3.0
 
@@ -171,7 +175,7 @@ def test_the_objective_is_that_of_a_list(kernel, lam, pairs, folder):
     listed = ListedExamples.of(ground_sets, subsets, OMEGA).examples
     kernel = clone(kernel).fit(ground_sets)
     loss, options = LargeMarginLoss(lam), {"l2": 0.1, "jitter": 1e-4}
-    home = TrainingProblem.of(listed, kernel, loss, **options)
+    home = TrainingProblem(listed, kernel, loss, **options)
     examples = PartitionedExamples(PairShards(folder))
     there = PartitionedProblem(examples, kernel, loss, omega=OMEGA, **options)
     assert there.n_sets == home.n_sets
@@ -267,18 +271,18 @@ def test_all_partitions_together_decide_whether_loops_are_compiled(
     total = int((examples.survey.sizes.astype(int) ** 2).sum())
     monkeypatch.setattr(limits, "COMPILED_ENTRIES", total + more)
     used = []
-    for name in ("_stacked", "_small"):
-        method = getattr(LargeMarginLoss, name)
+    for module, name in LOSSES:
+        evaluate = getattr(module, name)
 
-        def recorded(*arguments, name=name, method=method):
+        def recorded(*arguments, name=name, evaluate=evaluate):
             used.append(name)
-            return method(*arguments)
+            return evaluate(*arguments)
 
-        monkeypatch.setattr(LargeMarginLoss, name, recorded)
+        monkeypatch.setattr(module, name, recorded)
     problem = PartitionedProblem(examples, vg.Linear(), LargeMarginLoss(1.0))
     problem.value_and_gradient(problem.space.center())
     assert len(examples.source.partitions) > 1
-    assert set(used) == {"_stacked" if more else "_small"}
+    assert set(used) == {"stacked_loss" if more else "small"}
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -2,11 +2,16 @@ import numpy as np
 import pytest
 
 import variegate as vg
+from variegate.learning import compiled_loss, objective
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
 from variegate.linalg import limits
 from variegate.linalg.limits import COMPILED_ENTRIES
+from variegate.streaming import ListedExamples
+
+#: The ways to evaluate losses: by NumPy, and by compiled loops.
+LOSSES = [(objective, "stacked_loss"), (compiled_loss, "small")]
 
 KERNELS = [vg.Gaussian(2.0), vg.MultipleKernel(bandwidths=[1.0, 2.0, 4.0], linear=True)]
 
@@ -18,14 +23,10 @@ def problem(kernel, n_jobs, sizes, jitter=1e-6, compiled=None):
         for n in sizes
     ]
     subsets = [np.sort(rng.permutation(n)[: max(1, n // 4)]) for n in sizes]
-    costs = [1.0] * len(sizes)
     return TrainingProblem(
-        ground_sets,
-        subsets,
+        ListedExamples.of(ground_sets, subsets, 1.0).examples,
         kernel,
         LargeMarginLoss(2.0),
-        false_positive=costs,
-        false_negative=costs,
         l2=0.1,
         jitter=jitter,
         n_jobs=n_jobs,
@@ -62,17 +63,17 @@ def test_compiled_loops_equal_numpy_at_all_sizes(kernel, n_jobs):
 def test_entries_of_all_ground_sets_decide(kernel, is_above, monkeypatch):
     sizes = [10] * (COMPILED_ENTRIES // 100 - 5) + [20]  # one hundred too few
     used = []
-    for name in ("_stacked", "_small"):
-        method = getattr(LargeMarginLoss, name)
+    for module, name in LOSSES:
+        evaluate = getattr(module, name)
 
-        def recorded(*arguments, name=name, method=method):
+        def recorded(*arguments, name=name, evaluate=evaluate):
             used.append(name)
-            return method(*arguments)
+            return evaluate(*arguments)
 
-        monkeypatch.setattr(LargeMarginLoss, name, recorded)
+        monkeypatch.setattr(module, name, recorded)
     found = problem(kernel, 1, [*sizes, 10] if is_above else sizes)
     found.value_and_gradient(random_point(found))
-    assert set(used) == {"_small" if is_above else "_stacked"}
+    assert set(used) == {"small" if is_above else "stacked_loss"}
 
 
 @pytest.mark.filterwarnings("ignore:stopped at max_iter=20")
@@ -115,12 +116,9 @@ def test_what_fails_in_a_thread_is_said(n_jobs):
     twice = np.ones((4, 2))
     ground_sets = [vg.GroundSet(np.eye(4)), vg.GroundSet(np.eye(4), twice)] * 2
     found = TrainingProblem(
-        ground_sets,
-        [np.array([0, 1])] * 4,
+        ListedExamples.of(ground_sets, [[0, 1]] * 4, 1.0).examples,
         vg.MultipleKernel(bandwidths=[1.0], linear=False),
         LargeMarginLoss(),
-        false_positive=[1.0] * 4,
-        false_negative=[1.0] * 4,
         jitter=0.0,
         n_jobs=n_jobs,
     )

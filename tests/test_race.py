@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 import variegate as vg
 from variegate.baselines.learned import embeddings_of
 from variegate.baselines.ordering import Ordering
-from variegate.decoding.ranking import ranked
+from variegate.decoding.residuals import ranked
 from variegate.tuning.contenders import LearnedDPP, TwoStage
 from variegate.tuning.familiarity import Familiarity
 from variegate.tuning.kernel_search import KernelSearch

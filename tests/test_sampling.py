@@ -9,8 +9,7 @@ import pytest
 
 import variegate as vg
 from laws import KERNELS, P_VALUE, SIZE, factor, p_value
-from variegate.compiled import elementary as compiled_elementary
-from variegate.compiled import symmetric
+from variegate.linalg.compiled import elementary as compiled_elementary
 from variegate.linalg.limits import COMPILED_SAMPLES, COMPILED_SAMPLES_TOGETHER
 from variegate.linalg.spectrum import Eigenvectors
 from variegate.sampling import elementary, sample_spectral, sequential, spectral
@@ -94,7 +93,7 @@ def test_the_test_rejects_a_wrong_k_sampler():
 
 @pytest.mark.parametrize(
     "choose",
-    [symmetric.choose_eigenvectors, spectral._choose_eigenvectors],
+    [compiled_elementary.choose_eigenvectors, spectral._choose_eigenvectors],
     ids=["compiled", "numpy"],
 )
 @pytest.mark.parametrize("scale", [1.0, 1e7, 1e-7])

@@ -10,6 +10,7 @@ from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
 from variegate.learning.problem import TrainingProblem
 from variegate.solvers import LBFGS, AlternatingSubgradient, Stop, as_solver
+from variegate.streaming import ListedExamples
 
 SOLVERS = [LBFGS(tol=1e-7), AlternatingSubgradient(max_iter=2000, tol=1e-7)]
 
@@ -17,12 +18,9 @@ SOLVERS = [LBFGS(tol=1e-7), AlternatingSubgradient(max_iter=2000, tol=1e-7)]
 def synthetic_problem(kernel, lam=0.0, n_sets=60):
     data = vg.datasets.make_synthetic(n_sets=n_sets, random_state=0)
     return TrainingProblem(
-        data.ground_sets,
-        data.subsets,
+        ListedExamples.of(data.ground_sets, data.subsets, 1.0).examples,
         kernel.fit(data.ground_sets),
         LargeMarginLoss(lam),
-        false_positive=[1.0] * n_sets,
-        false_negative=[1.0] * n_sets,
     )
 
 

@@ -5,8 +5,12 @@ import pytest
 
 from instances import random_kernel_matrix
 from variegate.linalg.determinants import log_principal_minors, split_scale
-from variegate.linalg.repeated import fix_basis, repeated_spaces
-from variegate.linalg.spectrum import eigenpairs, symmetric_eigenpairs
+from variegate.linalg.spectrum import (
+    eigenpairs,
+    fix_basis,
+    repeated_spaces,
+    symmetric_eigenpairs,
+)
 
 
 @pytest.mark.parametrize("spread", [0.0, 3.0, 30.0, 200.0])

@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
 from instances import KERNELS, random_ground_set
+from variegate.learning import objective as objective_module
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.learning.streamed_problem import StreamedProblem
@@ -34,7 +35,7 @@ from variegate.solvers import (
     as_solver,
 )
 from variegate.solvers.adam import Adam
-from variegate.streaming import Examples, PairFolder, write_pairs
+from variegate.streaming import Examples, ListedExamples, PairFolder, write_pairs
 
 
 @pytest.fixture(scope="module")
@@ -65,28 +66,24 @@ def test_the_head_of_a_stream_decides_whether_loops_are_compiled(
 ):
     # Of 120 sets of ten, all of them: each batch is told, however small it is.
     monkeypatch.setattr(limits, "COMPILED_ENTRIES", 12_000 + more)
-    by_numpy = LargeMarginLoss._stacked
+    by_numpy = objective_module.stacked_loss
     used = []
 
     def recorded(*arguments):
         used.append(len(arguments[2]))
         return by_numpy(*arguments)
 
-    monkeypatch.setattr(LargeMarginLoss, "_stacked", recorded)
+    monkeypatch.setattr(objective_module, "stacked_loss", recorded)
     learned(model_with(quick(n_epochs=1)).fit(pairs_of(data)))
     assert bool(used) == bool(more)
 
 
 def objective(model, ground_sets, subsets, lam=1.0):
     """Return the objective of learning at what a model has learned."""
-    n_sets = len(ground_sets)
     problem = TrainingProblem(
-        ground_sets,
-        subsets,
+        ListedExamples.of(ground_sets, subsets, model.omega).examples,
         model.kernel_,
         LargeMarginLoss(lam),
-        false_positive=[1.0] * n_sets,
-        false_negative=[model.omega] * n_sets,
         fit_intercept=model.fit_intercept,
         l2=model.l2,
         jitter=model.jitter,
@@ -423,14 +420,8 @@ def test_validation_and_checkpoint_are_for_batches(data):
 
 
 def test_a_whole_problem_is_refused(data):
-    problem = TrainingProblem(
-        data.ground_sets[:2],
-        data.subsets[:2],
-        vg.Linear(),
-        LargeMarginLoss(),
-        false_positive=[1.0] * 2,
-        false_negative=[1.0] * 2,
-    )
+    examples = ListedExamples.of(data.ground_sets[:2], data.subsets[:2], 1.0).examples
+    problem = TrainingProblem(examples, vg.Linear(), LargeMarginLoss())
     with pytest.raises(ValueError, match="needs a problem that comes in batches"):
         MiniBatch().solve(problem, problem.space.center())
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import variegate as vg
 from variegate.baselines import METHODS
 from variegate.decoding import DECODERS, as_decoder
-from variegate.decoding.ranking import ranked
+from variegate.decoding.residuals import ranked
 from variegate.ground_set import GroundSetError
 from variegate.tables import TableError, choosing
 from variegate.tables.choosing import ByMethod, ByModel, choose

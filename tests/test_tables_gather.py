@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from table_instances import caller, fails, names_in, process
-from variegate.compiled.hashing import text_hashes
+from variegate.linalg.compiled.hashing import text_hashes
 from variegate.partitions import Serial
 from variegate.tables import TableError, TableFile, TableFileError, write_table
 from variegate.tables.folder import gather as gathering

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import variegate as vg
 from text_instances import BAKERY_CLUSTER, STORM_CLUSTER
 from variegate.decoding import Constraint
-from variegate.decoding.growing import grow
+from variegate.decoding.agreement import grow
 from variegate.text import Budget, Cluster, ClusterView, Document, Rouge, oracle_summary
 from variegate.text.agreement import GrowingSummary, WordAgreement, pairwise_rouge_f
 from variegate.text.voters import draw_near_budget, scaled_to_cost

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import variegate as vg
 from variegate.decoding import Constraint
-from variegate.decoding.growing import grow
+from variegate.decoding.agreement import grow
 from variegate.video.agreement import GrowingMatching, MatchingAgreement
 from variegate.video.decoding import VIDEO_DECODERS, video_decoder
 from variegate.video.matching import n_matches

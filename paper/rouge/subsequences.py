@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import njit
+from variegate.linalg.compiled import njit
 
 
 @njit(cache=True, nogil=True)

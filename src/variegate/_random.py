@@ -35,9 +35,9 @@ def check_random_state(random_state: Any) -> None:
 
 
 def uniforms(seeds: IntArray, steps: IntArray) -> FloatArray:
-    """Return numbers from [0, 1): those of SplitMix64 after so many steps.
+    """Return numbers from [0, 1): SplitMix64 after that number of steps.
 
-    The same streams as :func:`variegate.compiled.random.next_uniform`.
+    The same streams as :func:`variegate.linalg.compiled.elementary.next_uniform`.
 
     Parameters
     ----------

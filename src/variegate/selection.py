@@ -1,4 +1,4 @@
-"""What subsets are chosen from, and what a decoder returns."""
+"""The ensemble that subsets are chosen from, and the result of a decoder."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def refuse_fewer(count: int, k: int | None, reason: str) -> None:
 
 
 class Ensemble(Protocol):
-    """What is asked of an ensemble: see :class:`variegate.LEnsemble`."""
+    """The methods that decoders call: see :class:`variegate.LEnsemble`."""
 
     @property
     def representation(self) -> Representation:

@@ -51,7 +51,7 @@ def both(examples, kernel, device, lam=2.0, jitter=1e-6):
     what = (examples, kernel, LargeMarginLoss(lam))
     options = {"l2": 0.1, "jitter": jitter}
     return (
-        TrainingProblem.of(*what, **options),
+        TrainingProblem(*what, **options),
         DeviceProblem(*what, device=device, **options),
     )
 
@@ -152,7 +152,7 @@ def test_without_an_intercept(device):
     examples = examples_of([5, 6, 30], eight)
     kernel = vg.MultipleKernel([1.0, 2.0])
     what = (examples, kernel, LargeMarginLoss())
-    here = TrainingProblem.of(*what, fit_intercept=False)
+    here = TrainingProblem(*what, fit_intercept=False)
     there = DeviceProblem(*what, device=device, fit_intercept=False)
     assert there.space.size == 3 + 3
     check_alike(here, there, a_point(here))

@@ -198,7 +198,7 @@ def test_learning_goes_by_the_kernel(device, lam, monkeypatch):
     examples = ListedExamples.of(ground_sets, subsets, 2.0).examples
     kernel = vg.MultipleKernel([1.0, 2.0]).fit(ground_sets)
     what = (examples, kernel, LargeMarginLoss(lam))
-    here, there = TrainingProblem.of(*what), DeviceProblem(*what, device=device)
+    here, there = TrainingProblem(*what), DeviceProblem(*what, device=device)
     point = here.space.center()
     value, gradient = here.value_and_gradient(point)
     found, slope = there.value_and_gradient(point)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate.application.description.model import Description, described
 from variegate.estimator import LargeMarginDPP
-from variegate.estimator.display import LearnedDisplay
+from variegate.estimator.base import LearnedDisplay
 from variegate.files import models as model_files
 from variegate.files.encoding import read_settings
 from variegate.files.model_format import application

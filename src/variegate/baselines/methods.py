@@ -45,8 +45,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.baselines.medoids import k_medoids
 from variegate.linalg.cosine import rounded
 from variegate.linalg.greedy import choose_rows
-from variegate.linalg.limits import MAX_PAIRED
-from variegate.linalg.tolerances import RANK_TOLERANCE
+from variegate.linalg.limits import MAX_PAIRED, RANK_TOLERANCE
 
 __all__ = ["METHODS", "Candidates"]
 

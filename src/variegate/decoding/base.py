@@ -1,4 +1,4 @@
-"""What a decoder is given: an ensemble and what a subset may be."""
+"""The arguments of a decoder: an ensemble and a constraint on subsets."""
 
 from __future__ import annotations
 

@@ -15,9 +15,8 @@ from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
 from variegate.linalg import lapack
 from variegate.linalg.determinants import log_principal_minors
-from variegate.linalg.limits import EXACT_ITEMS, TABLED_ITEMS
+from variegate.linalg.limits import EXACT_ITEMS, RANK_TOLERANCE, TABLED_ITEMS
 from variegate.linalg.representations import Dense, Factored, Graded, Representation
-from variegate.linalg.tolerances import RANK_TOLERANCE
 from variegate.linalg.volume import log_volumes
 from variegate.selection import Selection
 
@@ -278,8 +277,8 @@ class _Search:
 
     def go_on(self) -> None:
         """Look at some more nodes."""
-        from variegate.compiled.arguments import read_only
-        from variegate.compiled.branch_bound import search
+        from variegate.linalg.compiled import read_only
+        from variegate.linalg.compiled.branch_bound import search
 
         is_certain = self._is_in_doubt and self._settle()
         (

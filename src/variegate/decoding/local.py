@@ -13,8 +13,8 @@ from variegate._validation import check_count
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
 from variegate.decoding.residuals import cheapest
+from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
-from variegate.linalg.tolerances import RANK_TOLERANCE
 from variegate.selection import Selection, refuse_fewer
 
 #: A move must raise the log-probability by more than this, and two moves whose gains

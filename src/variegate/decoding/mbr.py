@@ -12,10 +12,9 @@ from numpy.random import Generator
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_choice, check_count
-from variegate.decoding.agreement import Agreement, Gains, as_agreement
+from variegate.decoding.agreement import Agreement, Gains, as_agreement, grow
 from variegate.decoding.base import Constraint, Ensemble
 from variegate.decoding.greedy import Greedy
-from variegate.decoding.growing import grow
 from variegate.selection import Selection, refuse_fewer
 from variegate.subsets import distinct_rows
 

@@ -1,13 +1,13 @@
-"""The running factorisation of greedy decoders, and how they end."""
+"""The running factorisation of greedy decoders, how they end, and its order."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.decoding.base import Constraint
+from variegate.decoding.base import Constraint, Ensemble
+from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
-from variegate.linalg.tolerances import RANK_TOLERANCE
 
 #: Gains that differ by no more than this are equal.
 TIE = 1e-10
@@ -40,7 +40,7 @@ def nothing_left(count: int, k: int | None, why: str) -> str:
 
 
 class Residuals:
-    """What each item adds to those chosen: the running Cholesky factorisation."""
+    """Gains of items over those chosen, by a running Cholesky factorisation."""
 
     def __init__(self, kernel: Representation) -> None:
         self.kernel = kernel
@@ -61,7 +61,7 @@ class Residuals:
         return np.where(usable, log_residual + 2.0 * self.kernel.log_scale, -np.inf)
 
     def why_none_is_left(self) -> str:
-        """Say what keeps the items that are left from being added."""
+        """Return the reason why no further item can be added."""
         usable = self.available & (self.residual > self._floor)
         return BUDGET_SPENT if usable.any() else RANK_USED_UP
 
@@ -113,3 +113,33 @@ def cheapest(kernel: Representation, constraint: Constraint) -> IntArray | None:
             state.add(item)
     members = np.sort(np.array(state.chosen, dtype=np.intp))
     return members if constraint.affords(constraint.costs[members].sum()) else None
+
+
+def ranked(ensemble: Ensemble, members: IntArray, most: int | None = None) -> IntArray:
+    """Return members in the order in which each adds most to those before it.
+
+    These are the pivots of a Cholesky factorisation of ``L`` on the members; ``most``
+    is how many are asked for, by default all.
+    """
+    most = len(members) if most is None else min(most, len(members))
+    if len(members) < 2:
+        return members[:most]
+    kernel = ensemble.representation
+    u = kernel.log_scale[members]
+    S = kernel.submatrix(members)
+    left, factor = np.diag(S).copy(), np.zeros((len(members), most))
+    # What is left of a unit after so many subtractions is rounding below this.
+    floor = len(members) * np.finfo(np.float64).eps
+    is_left = np.ones(len(members), dtype=bool)
+    order: list[int] = []
+    for step in range(most):
+        # In logarithms, as qualities differ by more than a number can hold.
+        gains = 2.0 * u + np.log(np.maximum(left, floor))
+        pivot = int(np.argmax(np.where(is_left, gains, -np.inf)))
+        order.append(pivot)
+        is_left[pivot] = False
+        if left[pivot] > floor:
+            column = S[:, pivot] - factor[:, :step] @ factor[pivot, :step]
+            factor[:, step] = column / np.sqrt(left[pivot])
+            left -= factor[:, step] ** 2
+    return np.asarray(members[order])

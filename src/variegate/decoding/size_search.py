@@ -1,7 +1,8 @@
 """The set with the largest sum of weights, where weights depend on its size.
 
-For a given size and no budget that is the items with the largest weights.  Sizes are
-many; most are ruled out by bounds from few that are looked at.
+The weights are what each item adds to an expected F-score.  For a given size and no
+budget the best set is the items with the largest weights.  Sizes are many; most are
+ruled out by bounds from few that are looked at.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate.decoding.base import Constraint
-from variegate.decoding.sized_weights import SizedWeights
+from variegate.linalg.coins import bulk, law_of_heads, laws_without_one
+from variegate.linalg.representations import Representation
+
+#: Sizes that all together are less probable than this are taken for impossible.  The
+#: F-score is at most one, so no expectation is off by more.
+_NEGLIGIBLE = 1e-15
+
+#: Items that are worked on at a time.
+_CHUNK = 16_384
 
 #: Sums that differ by no more than this share are equal; the smaller set is taken.
 _EQUAL = 1e-12
@@ -29,6 +38,89 @@ _MAX_NODES = 5_000_000
 _MAX_STEPS = 60
 
 
+class SizedWeights:
+    r"""The weights ``w_i(a)`` that make an expected F-score a sum.
+
+    For ``Y`` drawn from the ensemble and a set ``A`` of ``a ≥ 1`` items,
+
+    .. math:: \mathbb E F_\beta(A, Y) = \sum_{i \in A} w_i(a), \qquad
+        w_i(a) = \sum_s \frac{1 + \beta^2}{\beta^2 s + a} P(i \in Y, |Y| = s).
+
+    The ensemble is a mixture of elementary ones: eigenvector ``v_n`` is kept with
+    probability ``p_n``, its eigenvalue in ``K``, and given the set ``J`` of those kept,
+    ``|Y| = |J|`` and ``P(i ∈ Y) = Σ_{n ∈ J} v_{ni}²``.  So
+
+    .. math:: P(i \in Y, |Y| = s) = \sum_n v_{ni}^2\, p_n\, P(|J \setminus n| = s - 1).
+
+    ``|J ∖ n|`` is a number of heads of independent coins, see
+    :func:`~variegate.linalg.coins.laws_without_one`.
+
+    Takes ``O(M²)`` time and ``O(M T)`` memory besides the eigenpairs, for rank ``M``
+    and ``T`` sizes that are not negligible (some multiple of ``√M``).
+
+    Parameters
+    ----------
+    kernel : Representation
+    beta : float
+
+    Attributes
+    ----------
+    empty : float
+        ``P(Y = ∅)``, the expected F-score of the empty set.
+    expected_size : float
+    """
+
+    def __init__(self, kernel: Representation, beta: float) -> None:
+        self._kept, vectors = kernel.elementary()
+        self._vectors = vectors.all()
+        law = law_of_heads(self._kept)
+        first, last = bulk(law, _NEGLIGIBLE)
+        first = max(first - 1, 0)
+        self._others = laws_without_one(self._kept, law, first, last)
+        # Numerator and denominator are divided by 1 + β².
+        share = 1.0 / (1.0 + (1.0 / beta) * (1.0 / beta))
+        self._slope = 1.0 / (1.0 + beta * beta)
+        self._offsets = share * np.arange(first + 1, last + 2)
+        self.empty = float(law[0])
+        self.expected_size = float(self._kept.sum())
+
+    def at(self, sizes: IntArray, items: IntArray | None = None) -> FloatArray:
+        """Return ``w_i(a)`` for some sizes, for all items or some: (sizes, items).
+
+        Takes ``O(N M)`` time for each size.
+        """
+        score = 1.0 / (self._offsets[:, None] + self._slope * sizes)
+        of_vectors = (self._kept[:, None] * (self._others @ score)).T
+        vectors = self._vectors if items is None else self._vectors[:, items]
+        weights = np.empty((len(sizes), vectors.shape[1]))
+        for start in range(0, vectors.shape[1], _CHUNK):
+            part = slice(start, start + _CHUNK)
+            np.matmul(of_vectors, vectors[:, part] ** 2, out=weights[:, part])
+        return weights
+
+    def score(self, members: IntArray) -> float:
+        """Return the expected F-score of a set."""
+        if not len(members):
+            return self.empty
+        return float(self.at(np.array([len(members)]), members).sum())
+
+    def growth(self, known: IntArray, sizes: IntArray) -> FloatArray:
+        """Return bounds on ``w_i(a) / w_i(known)`` for all items: (known, sizes)."""
+        low, high = self._offsets[0], self._offsets[-1]
+        at, to = self._slope * known[:, None], self._slope * sizes
+        offset = np.where(to > at, high, low)
+        return np.asarray((offset + at) / (offset + to))
+
+    def share_of_left(self, left: int, right: int, sizes: IntArray) -> FloatArray:
+        r"""Return ``t`` with ``w_i(a) ≤ t w_i(left) + (1 - t) w_i(right)`` between.
+
+        ``1 / (β² s + a)`` is a convex function of ``1 / (β² S + a)`` for ``s ≤ S``.
+        """
+        high = self._offsets[-1]
+        ratio = (high + self._slope * left) / (high + self._slope * sizes)
+        return np.asarray((right - sizes) / (right - left) * ratio)
+
+
 @dataclass(frozen=True)
 class Best:
     """A feasible set, its value, and what no feasible set exceeds.
@@ -42,7 +134,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Priced:
+class Priced(Best):
     r"""The items of one size within a budget, with a price on their costs.
 
     For every price ``μ ≥ 0`` the best ``Σ w_i`` of ``a`` items within a budget ``b`` is
@@ -50,9 +142,6 @@ class Priced:
     """
 
     price: float
-    members: IntArray
-    value: float
-    bound: float
 
 
 class SizeSearch:
@@ -106,7 +195,7 @@ class SizeSearch:
         return int(np.clip(_MOST_WEIGHTS // max(len(self.costs), 1), 4, most))
 
     def _can_win(self, sizes: IntArray) -> IntArray:
-        """Return those of some sizes that may have a better set, or a smaller equal."""
+        """Return the sizes that may have a better set, or a smaller equal one."""
         value = self._best.value
         margin = np.where(sizes < len(self._best.members), -_EQUAL, _EQUAL)
         return sizes[self._upper[sizes] > value + margin * abs(value)]
@@ -149,7 +238,7 @@ class SizeSearch:
         prices = np.zeros(len(sizes))
         for row, size in enumerate(sizes.tolist()):
             found = priced(weights[row], self.costs, size, self.budget)
-            self._take(Best(found.members, found.value, found.bound))
+            self._take(found)
             prices[row], self._upper[size] = found.price, found.bound
         return prices
 
@@ -199,7 +288,7 @@ class SizeSearch:
 
     def _search(self, size: int, max_nodes: int) -> tuple[bool, int]:
         """Search one size; return whether that was finished, and how many nodes."""
-        from variegate.compiled.knapsack import fill_knapsack
+        from variegate.linalg.compiled.weighted_sets import fill_knapsack
 
         if max_nodes <= 0:
             return False, 0
@@ -226,7 +315,7 @@ def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> 
     members = largest(weights, size)
     value, cost = float(weights[members].sum()), float(costs[members].sum())
     if cost <= budget:
-        return Priced(0.0, members, value, value)
+        return Priced(members, value, value, 0.0)
     best = np.sort(np.argsort(costs, kind="stable")[:size])
     best_value = low_value = float(weights[best].sum())
     low_cost, bound, best_price = float(costs[best].sum()), value, 0.0
@@ -247,7 +336,7 @@ def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> 
             value, cost = new_value, new_cost
         if reached <= line + _EQUAL * abs(line):
             break
-    return Priced(best_price, best, best_value, max(bound, best_value))
+    return Priced(best, best_value, max(bound, best_value), best_price)
 
 
 def largest(values: FloatArray, count: int) -> IntArray:

@@ -11,7 +11,7 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel
 from variegate.kernels.domains import Simplex
-from variegate.streaming import Example
+from variegate.learning.examples import Example
 
 __all__ = ["AllAlikeWarning", "warn_if_all_alike"]
 

@@ -1,4 +1,4 @@
-"""What estimators that have learned a determinantal point process share: choosing."""
+"""The base of estimators of determinantal point processes: choosing and display."""
 
 from __future__ import annotations
 
@@ -8,21 +8,60 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import metrics
 from variegate._random import generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.decoding import Decoder, as_decoder
-from variegate.decoding.ranking import ranked
+from variegate.decoding.residuals import ranked
 from variegate.ensemble import LEnsemble
 from variegate.files import models as model_files
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
+from variegate.report.notebook import card, more, number, table
 from variegate.selection import Subsets
 from variegate.solvers import SolverResult
 
-__all__ = ["DPPEstimator"]
+__all__ = ["DPPEstimator", "LearnedDisplay", "weights_html"]
+
+#: Weights that are shown, the largest first.
+_SHOWN = 12
+
+
+class LearnedDisplay:
+    """Adds the learned weights to the diagram of an estimator."""
+
+    @abstractmethod
+    def _learned_html(self) -> str:
+        """Return the learned weights as HTML, or raise NotFittedError."""
+
+    def _repr_html_(self) -> str:
+        try:
+            learned = self._learned_html()
+        except NotFittedError:
+            learned = ""
+        return f"<div>{estimator_html_repr(self)}{learned}</div>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_()
+        return bundle
+
+
+def weights_html(theta: FloatArray, intercept: float, kernel: Any, status: str) -> str:
+    """Return the weights of features, by number, and how learning ended."""
+    largest = np.argsort(-np.abs(theta), kind="stable")[:_SHOWN]
+    rows = [[str(feature), f"{theta[feature]:+.4g}"] for feature in largest]
+    note = more(_SHOWN, len(theta), "features")
+    weights = table(["quality feature", "weight"], rows, note)
+    facts = {"intercept": number(intercept), "kernel": repr(kernel), "fit": status}
+    return card("Learned", facts, weights)
 
 
 class DPPEstimator(BaseEstimator):  # type: ignore[misc]

@@ -9,24 +9,24 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from variegate._random import check_random_state
 from variegate._typing import FloatArray, RandomState
-from variegate._validation import check_count
-from variegate.decoding import Decoder
+from variegate._validation import check_count, check_flag, check_number
+from variegate.decoding import Decoder, as_decoder
 from variegate.ensemble import LEnsemble
 from variegate.estimator.alike import warn_if_all_alike
-from variegate.estimator.base import DPPEstimator
-from variegate.estimator.display import LearnedDisplay, weights_html
+from variegate.estimator.base import DPPEstimator, LearnedDisplay, weights_html
 from variegate.estimator.learner import Learner
-from variegate.estimator.settings import check_settings
 from variegate.files import models as model_files
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.learning.ensembles import learned_ensemble
+from variegate.learning.device_name import device_named
+from variegate.learning.examples import Examples, ListedExamples, as_examples
+from variegate.learning.factors import learned_ensemble
 from variegate.learning.quality import log_quality
 from variegate.partitions.examples import PartitionedExamples
-from variegate.solvers import Callback, SolverResult, Step
+from variegate.solvers import Callback, SolverResult, Step, as_solver
 from variegate.solvers.adam import Adam
-from variegate.streaming import Examples, ListedExamples, as_examples
 
 __all__ = ["LargeMarginDPP"]
 
@@ -284,7 +284,24 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        check_settings(self)
+        for name in ("lam", "omega", "l2", "jitter", "tol"):
+            check_number(name, getattr(self, name))
+        for name in ("max_iter", "n_starts"):
+            check_count(name, getattr(self, name))
+        for name in ("fit_intercept", "warm_start", "verbose"):
+            check_flag(name, getattr(self, name))
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise ValueError(
+                f"kernel must be a Kernel such as MultipleKernel(), got {self.kernel!r}"
+            )
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback must be callable, got {self.callback!r}")
+        check_random_state(self.random_state)
+        if self.n_jobs not in (None, -1):
+            check_count("n_jobs", self.n_jobs)
+        device_named(self.device)
+        as_solver(self.solver, self.max_iter, self.tol)
+        as_decoder(self.decoder)
 
     @property
     def alpha_(self) -> FloatArray:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,13 +18,12 @@ from variegate._random import generator
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.device_name import device_named
+from variegate.learning.examples import Example, Examples, ListedExamples
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.parameters import ParameterSpace
-from variegate.learning.problems import problem_of
+from variegate.learning.problem import LearningProblem, problem_of
 from variegate.learning.streamed_problem import StreamedProblem
 from variegate.partitions.examples import PartitionedExamples
-from variegate.partitions.passes import VERY_MANY, Passes
-from variegate.partitions.problem import PartitionedProblem
+from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
 from variegate.report.telling import Teller
 from variegate.solvers import (
     Callback,
@@ -34,24 +34,19 @@ from variegate.solvers import (
     as_solver,
 )
 from variegate.solvers.adam import Adam
-from variegate.streaming import Example, Examples, ListedExamples
 
 if TYPE_CHECKING:
     from variegate.estimator.large_margin import LargeMarginDPP
 
-__all__ = ["Learned", "Learner"]
+__all__ = ["Learner", "Solution"]
 
 
-class _Problem(Protocol):
-    """What a model is read from, and starts are put together for."""
-
-    space: ParameterSpace
-    center: FloatArray
-    kernel: Kernel
+#: From a problem, a start and a callback to where a solver ended.
+Solve = Callable[[Any, FloatArray, Callback | None], SolverResult]
 
 
-class Learned(NamedTuple):
-    """What a solver found: a fitted kernel, ``theta``, ``intercept`` and ``kernel``.
+class Solution(NamedTuple):
+    """The fitted kernel, and the parts ``theta``, ``intercept`` and ``kernel``.
 
     The intercept is that of the features as they were given, not centred.
     """
@@ -61,7 +56,9 @@ class Learned(NamedTuple):
     result: SolverResult
 
     @classmethod
-    def of(cls, problem: _Problem, result: SolverResult) -> Learned:
+    def of(
+        cls, problem: LearningProblem | StreamedProblem, result: SolverResult
+    ) -> Solution:
         """Read the solution of a problem."""
         parts = problem.space.unpack(result.parameters)
         parts["intercept"] = parts["intercept"] - problem.center @ parts["theta"]
@@ -95,7 +92,7 @@ class Learner:
         return MultipleKernel() if kernel is None else clone(kernel)
 
     def _settings(self) -> dict[str, Any]:
-        """Return what problems of lists and of streams are both told."""
+        """Return the options that problems of lists and of streams share."""
         names = ("fit_intercept", "l2", "jitter")
         given = {name: getattr(self.model, name) for name in names}
         return given | {"device": device_named(self.model.device)}
@@ -105,7 +102,7 @@ class Learner:
         examples: Examples | ListedExamples | PartitionedExamples,
         validation: tuple[Any, Any] | None = None,
         checkpoint: str | Path | None = None,
-    ) -> Learned:
+    ) -> Solution:
         """Learn from examples in memory, in files or in a stream."""
         if isinstance(examples, PartitionedExamples):
             if validation is not None:
@@ -124,7 +121,7 @@ class Learner:
             )
         return self._learn_in_memory(examples)
 
-    def _learn_in_memory(self, examples: ListedExamples) -> Learned:
+    def _learn_in_memory(self, examples: ListedExamples) -> Solution:
         """Learn from all examples at once, from every start; keep the best."""
         listed = examples.examples
         kernel = self._kernel().fit([example.ground_set for example in listed])
@@ -136,11 +133,11 @@ class Learner:
             **self._settings(),
         )
         rng = generator(self.model.random_state)
-        return self._best([self.solver], problem, self._starts(problem, rng))
+        return self._best([self.solver.solve], problem, self._starts(problem, rng))
 
     def _learn_from_partitions(
         self, examples: PartitionedExamples, checkpoint: str | Path | None
-    ) -> Learned:
+    ) -> Solution:
         """Learn from all examples at once, wherever they are."""
         model = self.model
         if device_named(model.device) is not None:
@@ -175,14 +172,14 @@ class Learner:
             journal.remove()
         return learned
 
-    def _stages(self, examples: PartitionedExamples, seed: Any) -> list[Any]:
-        """Return the solvers that go on from each other."""
+    def _stages(self, examples: PartitionedExamples, seed: Any) -> list[Solve]:
+        """Return the solvers, each of which starts where the one before it ended."""
         n_passes = examples.first_passes
         if n_passes is None:
             n_passes = int(len(examples) > VERY_MANY)
         in_batches = isinstance(self.solver, MiniBatch)
         if not n_passes and not in_batches:
-            return [self.solver]
+            return [self.solver.solve]
         order = int(generator(seed).integers(2**63))
         if in_batches:
             self.solver.check()
@@ -192,18 +189,21 @@ class Learner:
                         f"MiniBatch({name}=...) is for lists and streams: of files, no "
                         "examples are held out"
                     )
-            return [Passes(self.solver.n_epochs, order, self.solver)]
-        return [Passes(n_passes, order), self.solver]
+            return [Passes(self.solver.n_epochs, order, self.solver).solve]
+        return [Passes(n_passes, order).solve, self.solver.solve]
 
     def _best(
-        self, stages: Sequence[Any], problem: Any, starts: Iterable[FloatArray]
-    ) -> Learned:
+        self,
+        stages: Sequence[Solve],
+        problem: Any,
+        starts: Iterable[FloatArray],
+    ) -> Solution:
         """Solve a problem from every start; keep the best."""
         results: list[SolverResult] = []
         callback = self._callback()
         for start in starts:
-            for solver in stages:
-                result = solver.solve(problem, start, callback)
+            for solve in stages:
+                result = solve(problem, start, callback)
                 start = result.parameters
                 if result.stop is Stop.CALLBACK:
                     break
@@ -215,14 +215,14 @@ class Learner:
             warnings.warn(
                 f"{best.status}. {best.remedy}", ConvergenceWarning, stacklevel=5
             )
-        return Learned.of(problem, best)
+        return Solution.of(problem, best)
 
     def _learn_in_batches(
         self,
         examples: Examples | ListedExamples,
         validation: tuple[Any, Any] | None,
         checkpoint: str | Path | None,
-    ) -> Learned:
+    ) -> Solution:
         """Learn from one batch after another."""
         solver: MiniBatch = self.solver
         solver.check()
@@ -239,37 +239,25 @@ class Learner:
             n_sample=None if isinstance(examples, Examples) else len(examples),
             **self._settings(),
         )
-        seed = (
-            None
-            if self.model.random_state is None
-            else int(generator(self.model.random_state).integers(2**63))
-        )
-        result = solver.solve(
-            problem,
-            self._first_start(problem),
-            self._callback(),
-            seed=seed,
-            checkpoint=checkpoint,
-        )
-        if result.remedy:
-            warnings.warn(
-                f"{result.status}. {result.remedy}", ConvergenceWarning, stacklevel=4
-            )
-        return Learned.of(problem, result)
+        seed = None
+        if self.model.random_state is not None:
+            seed = int(generator(self.model.random_state).integers(2**63))
+        solve = partial(solver.solve, seed=seed, checkpoint=checkpoint)
+        return self._best([solve], problem, [self._first_start(problem)])
 
     def _callback(self) -> Callback | None:
-        """Return the callback of the model, which also tells who waits."""
+        """Return the callback of the model, which also prints if it is verbose."""
         given = self.model.callback
         if not self.model.verbose:
             return given
         tell = Teller(type(self.model).__name__)
 
-        def watched(step: Step) -> object:
+        def printing(step: Step) -> object:
             seen = "" if step.n_seen is None else f", {step.n_seen:,} pairs"
             tell(f"step {step.iteration}{seen}, objective {step.objective:.6g}")
             return None if given is None else given(step)
 
-        return watched
+        return printing
 
     def _judged(self, validation: Any) -> Sequence[Example]:
         """Return the examples to judge by, if any are given."""
@@ -293,8 +281,8 @@ class Learner:
         examples: ListedExamples,
         n_steps: int,
         optimizer: tuple[Adam, FloatArray, FloatArray] | None,
-    ) -> tuple[Learned, tuple[Adam, FloatArray, FloatArray]]:
-        """Take steps on one batch; return what to go on from as well.
+    ) -> tuple[Solution, tuple[Adam, FloatArray, FloatArray]]:
+        """Take steps on one batch; return the state to resume from as well.
 
         That is the state of Adam, and the center and scale of the features in its
         coordinates.
@@ -319,9 +307,9 @@ class Learner:
         for _ in range(n_steps):
             value = adam.step(batch, settings.learning_rate, settings.decay_steps)
         kept = (adam, problem.center, problem.scale)
-        return Learned.of(problem, adam.result(value)), kept
+        return Solution.of(problem, adam.result(value)), kept
 
-    def _first_start(self, problem: _Problem) -> FloatArray:
+    def _first_start(self, problem: LearningProblem | StreamedProblem) -> FloatArray:
         space = problem.space
         parts = space.unpack(space.center())
         if self.known is not None:
@@ -332,7 +320,7 @@ class Learner:
         return space.pack(parts)
 
     def _starts(
-        self, problem: _Problem, rng: np.random.Generator
+        self, problem: LearningProblem | StreamedProblem, rng: np.random.Generator
     ) -> Iterator[FloatArray]:
         """Yield the first start, then others with kernel parameters at random."""
         first = self._first_start(problem)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate._typing import FloatArray, IntArray
 from variegate.decoding import Constraint
-from variegate.decoding.ranking import ranked
+from variegate.decoding.residuals import ranked
 from variegate.estimator import DPPEstimator
 from variegate.files.models import load
 from variegate.ground_set import GroundSet

@@ -25,10 +25,11 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from variegate._typing import FloatArray, IntArray
-from variegate._validation import check_choice, check_count
+from variegate._validation import check_choice, check_count, check_number
 from variegate.files.schema import Matrix
 from variegate.ground_set import GroundSet, naming
-from variegate.kernels.known import Looks, at_hand, sizes_of
+from variegate.kernels.base import Kernel, PullBack, check_block
+from variegate.kernels.known import Looks, available, sizes_of
 from variegate.linalg.limits import POOLED_ITEMS
 
 APPROXIMATIONS = ("nystroem", "fourier")
@@ -232,7 +233,7 @@ def check_n_features(X: Any, fitted: int) -> None:
 def same_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
     """Return the number of similarity features, the same for all ground sets."""
     n_features = -1
-    for position, ground_set in at_hand(ground_sets):
+    for position, ground_set in available(ground_sets):
         with naming(position):
             found = int(ground_set.features(block).shape[1])
             if n_features < 0:
@@ -243,6 +244,12 @@ def same_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
                     f"{n_features}: this kernel needs the same ones"
                 )
     return n_features
+
+
+def as_dense(features: Any) -> FloatArray:
+    """Return features, or some rows of them, as an array."""
+    dense: FloatArray = features.toarray() if sparse.issparse(features) else features
+    return dense
 
 
 def stacked_features(
@@ -268,8 +275,7 @@ def pool_of_items(
     """Return the items of all ground sets, or as many as are looked at."""
     parts = []
     for place, rows in pooled(sizes_of(ground_sets), generator).items():
-        part = ground_sets[place].features(block)[rows]
-        parts.append(part.toarray() if sparse.issparse(part) else part)
+        parts.append(as_dense(ground_sets[place].features(block)[rows]))
     return np.concatenate(parts)
 
 
@@ -289,9 +295,55 @@ def pooled(sizes: IntArray, generator: np.random.Generator) -> Looks:
 
 
 def looks_of_approximation(kernel: Any, sizes: IntArray) -> Looks:
-    """Return what :func:`settle` looks at, if anything is to be settled."""
+    """Return the rows that :func:`settle` looks at; none without approximation."""
     if kernel.approximation is None:
         return {}
     if kernel.approximation == "fourier":  # at how many features there are
         return {0: np.zeros(0, dtype=np.int64)}
     return pooled(sizes, np.random.default_rng(kernel.random_state))
+
+
+class FromStart(Kernel):
+    """A kernel whose parameters are added to what ``fit`` found in the features.
+
+    A subclass has the attributes ``penalty``, ``block`` and ``random_state``, and
+    defines :meth:`value_and_pull_back`.
+    """
+
+    stackable = True
+    makes_new = True
+
+    penalty: float
+    block: str | None
+    random_state: int
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        check_number("penalty", self.penalty)
+        check_block(self.block)
+        check_seed(self.random_state)
+
+    def looks_at(self, sizes: IntArray) -> Looks:
+        """Return the items that ``fit`` is about."""
+        return pooled(sizes, np.random.default_rng(self.random_state))
+
+    def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Return ``penalty / 2`` times the squared distance from the start."""
+        gradient = self.penalty * parameters
+        return 0.5 * float(gradient @ parameters), gradient
+
+    @abstractmethod
+    def value_and_pull_back(
+        self, prepared: FloatArray, parameters: FloatArray
+    ) -> tuple[FloatArray, PullBack]:
+        """Return the similarity, and the gradient as a function of ``G``."""
+
+    def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return the similarity."""
+        return self.value_and_pull_back(prepared, parameters)[0]
+
+    def pull_back(
+        self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
+    ) -> FloatArray:
+        """Return the gradient in what is added to the start."""
+        return self.value_and_pull_back(prepared, parameters)[1](G)

@@ -15,6 +15,7 @@ from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel, check_block
 from variegate.kernels.features import (
     FeatureMap,
+    as_dense,
     check_approximation,
     features_of,
     looks_of_approximation,
@@ -93,7 +94,7 @@ class Gaussian(FixedKernel):
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return what landmarks are chosen among, if there are any."""
+        """Return the rows that landmarks are chosen among, if there are any."""
         return looks_of_approximation(self, sizes)
 
     def get_state(self) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def squared_distances(features: Any) -> FloatArray:
     rounding of large norms: differences are taken directly where that is affordable.
     """
     if features.shape[1] <= DIRECT_FEATURES:
-        dense = features.toarray() if sparse.issparse(features) else features
+        dense = as_dense(features)
         return np.asarray(cdist(dense, dense, "sqeuclidean"))
     from sklearn.metrics.pairwise import euclidean_distances  # slow to import
 

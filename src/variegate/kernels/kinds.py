@@ -9,21 +9,20 @@ import numpy as np
 from scipy.special import expit, logit
 from threadpoolctl import threadpool_limits
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
 from variegate.files.schema import ListOf, Matrix, Number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Embedding, PullBack
 from variegate.kernels.domains import Free
 from variegate.kernels.features import (
+    FromStart,
+    as_dense,
     check_n_features,
     pool_of_items,
-    pooled,
     same_n_features,
     stacked_features,
 )
-from variegate.kernels.from_start import FromStart, as_dense
-from variegate.kernels.known import Looks
 from variegate.linalg.cosine import chunks, unit_rows
 
 
@@ -110,10 +109,6 @@ class Kinds(FromStart):
         self.centers_: FloatArray = _centers(items, self.n_kinds, seed)
         return self
 
-    def looks_at(self, sizes: IntArray) -> Looks:
-        """Return the items that :meth:`fit` is about."""
-        return pooled(sizes, np.random.default_rng(self.random_state))
-
     def get_state(self) -> dict[str, Any]:
         """Return the centres."""
         if not hasattr(self, "centers_"):
@@ -143,7 +138,7 @@ class Kinds(FromStart):
 
     @property
     def domain(self) -> Free:
-        """What is added to ``W``, to ``b`` and to the log-odds of ``ε``."""
+        """The free additions to ``W``, to ``b`` and to the log-odds of ``ε``."""
         n_kinds, n_features = self._settled().shape
         return Free(n_kinds * (n_features + 1) + 1)
 
@@ -210,20 +205,10 @@ class Kinds(FromStart):
         roots /= np.sqrt(np.einsum("ik,ik->i", roots, roots))[:, None]
         return np.asarray(roots.reshape(*prepared.shape[:-1], -1))
 
-    def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
-        """Return ``(1 - ε) φ φᵀ + ε I`` with ``φ = √p``."""
-        return self.value_and_pull_back(prepared, parameters)[0]
-
-    def pull_back(
-        self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
-    ) -> FloatArray:
-        """Return the gradient in what is added to ``W``, ``b`` and the log-odds."""
-        return self.value_and_pull_back(prepared, parameters)[1](G)
-
     def value_and_pull_back(
         self, prepared: FloatArray, parameters: FloatArray
     ) -> tuple[FloatArray, PullBack]:
-        """Return both, the roots taken once."""
+        """Return ``(1 - ε) φ φᵀ + ε I`` with ``φ = √p``, and its pull-back."""
         roots = self._roots(prepared, parameters)
         S = roots @ roots.mT
         S *= 1.0 - self.share_apart(parameters)

@@ -1,7 +1,7 @@
 """Ground sets of which a kernel sees no more than it looks at.
 
 ``Kernel.fit`` takes all ground sets, but looks at a few rows of a few of them.  Where
-the others are elsewhere, :meth:`Kernel.looks_at` says which these are, and
+the others are on other machines, :meth:`Kernel.looks_at` says which these are, and
 :class:`KnownInPart` stands for all.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from variegate._typing import IntArray
 from variegate.ground_set import GroundSet
 
-__all__ = ["KnownInPart", "Looks", "SomeRows", "at_hand", "merged", "sizes_of"]
+__all__ = ["KnownInPart", "Looks", "SomeRows", "available", "merged", "sizes_of"]
 
 #: Places of ground sets, and the numbers of the rows to look at; None stands for all.
 Looks = dict[int, "IntArray | None"]
@@ -89,7 +89,7 @@ def sizes_of(ground_sets: Sequence[GroundSet]) -> IntArray:
     return np.array([len(ground_set) for ground_set in ground_sets], dtype=np.int64)
 
 
-def at_hand(ground_sets: Sequence[GroundSet]) -> Iterable[tuple[int, Any]]:
+def available(ground_sets: Sequence[GroundSet]) -> Iterable[tuple[int, Any]]:
     """Return the ground sets that can be looked at, with their places."""
     if isinstance(ground_sets, KnownInPart):
         return ground_sets.known.items()

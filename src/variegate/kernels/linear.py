@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel, check_block
+from variegate.kernels.features import as_dense
 
 
 class Linear(FixedKernel):
@@ -44,7 +44,7 @@ class Linear(FixedKernel):
             features = _unit_rows(features)
         with np.errstate(over="ignore", invalid="ignore"):  # judged in prepare
             product = features @ features.T
-        return product.toarray() if sparse.issparse(product) else np.asarray(product)
+        return as_dense(product)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
         """Return ``[Φ]`` where there are fewer than half as many features as items."""
@@ -57,7 +57,7 @@ class Linear(FixedKernel):
             return None
         if self.normalize:
             features = _unit_rows(features)
-        return [features.toarray() if sparse.issparse(features) else features]
+        return [as_dense(features)]
 
 
 def _unit_rows(features: Any) -> Any:

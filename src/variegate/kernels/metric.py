@@ -7,21 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
 from variegate.files.schema import Matrix
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import PullBack
 from variegate.kernels.domains import Free
 from variegate.kernels.features import (
+    FromStart,
+    as_dense,
     check_n_features,
     pool_of_items,
-    pooled,
     same_n_features,
 )
-from variegate.kernels.from_start import FromStart, as_dense
 from variegate.kernels.gaussian import squared_distances
-from variegate.kernels.known import Looks
 from variegate.linalg.limits import MEDIAN_ITEMS, compiled_pays
 
 
@@ -95,10 +94,6 @@ class Metric(FromStart):
         self.directions_: FloatArray = scale * components
         return self
 
-    def looks_at(self, sizes: IntArray) -> Looks:
-        """Return the items that :meth:`fit` is about."""
-        return pooled(sizes, np.random.default_rng(self.random_state))
-
     def get_state(self) -> dict[str, Any]:
         """Return ``W`` at the start."""
         if not hasattr(self, "directions_"):
@@ -122,7 +117,7 @@ class Metric(FromStart):
 
     @property
     def domain(self) -> Free:
-        """What is added to ``W``, from nothing."""
+        """The free addition to ``W``, which starts at zero."""
         return Free(self._settled().size)
 
     def weights(self, parameters: FloatArray) -> FloatArray:
@@ -139,20 +134,10 @@ class Metric(FromStart):
         dense = as_dense(features)
         return np.asarray(dense - dense.mean(axis=0))
 
-    def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
-        """Return ``exp(-D / 2)`` of the squared distances under the metric."""
-        return self.value_and_pull_back(prepared, parameters)[0]
-
-    def pull_back(
-        self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
-    ) -> FloatArray:
-        """Return the gradient in what is added to ``W``."""
-        return self.value_and_pull_back(prepared, parameters)[1](G)
-
     def value_and_pull_back(
         self, prepared: FloatArray, parameters: FloatArray
     ) -> tuple[FloatArray, PullBack]:
-        """Return both, the similarity computed once.
+        """Return ``exp(-D / 2)`` of the squared distances, and its pull-back.
 
         With ``z = W x`` and ``H = G ∘ S``, ``∂f/∂z_i = -2 Σ_j H_ij (z_i - z_j)``, where
         the diagonal of ``S`` does not count.
@@ -185,7 +170,7 @@ def _gaussian(placed: FloatArray) -> FloatArray:
     """
     n_sets, n_items, _ = placed.shape
     if compiled_pays([n_items] * n_sets):
-        from variegate.compiled.learned import fill_gaussian
+        from variegate.linalg.compiled.similarities import fill_gaussian
 
         S = np.empty((n_sets, n_items, n_items))
         fill_gaussian(placed, S)

@@ -13,8 +13,12 @@ from variegate.ground_set import GroundSet
 from variegate.kernels.base import Embedding, FixedKernel, Kernel, PullBack
 from variegate.kernels.domains import Domain, Product, Simplex
 from variegate.kernels.known import Looks, merged
-from variegate.kernels.ladder import PackedSimilarities, unchained
-from variegate.kernels.weighted import WeightedSum, packed
+from variegate.kernels.weighted import (
+    PackedSimilarities,
+    WeightedSum,
+    packed,
+    unchained,
+)
 
 
 class Mixture(WeightedSum):
@@ -60,15 +64,15 @@ class Mixture(WeightedSum):
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return what any of the kernels looks at."""
+        """Return the rows that any of the kernels looks at."""
         return merged(part.looks_at(sizes) for part in self._checked())
 
     def get_state(self) -> dict[str, Any]:
-        """Return what the parts have settled."""
+        """Return the state of every part."""
         return {"kernels": [kernel.get_state() for kernel in self._parts()]}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take back what the parts have settled."""
+        """Restore the state of every part."""
         self.kernels_ = [clone(part) for part in self._checked()]
         for kernel, part in zip(self.kernels_, state["kernels"], strict=True):
             kernel.set_state(part)

@@ -28,9 +28,14 @@ from variegate.kernels.gaussian import (
     squared_norms,
 )
 from variegate.kernels.known import Looks, merged
-from variegate.kernels.ladder import Chains, PackedSimilarities, chains_of
 from variegate.kernels.linear import Linear
-from variegate.kernels.weighted import WeightedSum, packed
+from variegate.kernels.weighted import (
+    Chains,
+    PackedSimilarities,
+    WeightedSum,
+    chains_of,
+    packed,
+)
 from variegate.linalg.limits import MEDIAN_ITEMS, MEDIAN_SETS, STACK_LIMIT
 
 #: The default bandwidths: the median distance times these.
@@ -165,7 +170,7 @@ class MultipleKernel(WeightedSum):
         return settled
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was settled, block by block."""
+        """Return the fitted bandwidths and features, block by block."""
         state: dict[str, Any] = {
             "bandwidths": [
                 {"block": block, "values": values.tolist()}
@@ -243,7 +248,7 @@ class MultipleKernel(WeightedSum):
     def prepare_together(
         self, ground_sets: Sequence[GroundSet]
     ) -> PackedSimilarities | None:
-        """Return what :meth:`prepare` makes of ground sets, stacked.
+        """Return ground sets prepared as by :meth:`prepare`, stacked.
 
         None where Gaussians are anchored or approximated, or items or features many.
         """
@@ -269,7 +274,7 @@ class MultipleKernel(WeightedSum):
         return chains_of(bandwidths, linear, self.anchored)
 
     def _anchors(self, ground_set: GroundSet) -> FloatArray | None:
-        """Return what anchoring takes from both items of a pair, a row a weight."""
+        """Return the terms that anchoring subtracts from both items, a row a weight."""
         if not self.anchored:
             return None
         rows = []
@@ -290,7 +295,7 @@ class MultipleKernel(WeightedSum):
         ]
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
-        """Return what :meth:`matrices` are products of, if there is an approximation.
+        """Return the factors of :meth:`matrices`, if there is an approximation.
 
         None also where the linear part has half as many features as items.
         """
@@ -331,7 +336,7 @@ def _ladder(bandwidths: Any) -> FloatArray:
 
 
 def _step(n_sets: int) -> int:
-    """Return how far apart the ground sets are that bandwidths follow."""
+    """Return the step between ground sets that bandwidths follow."""
     return -(-n_sets // MEDIAN_SETS)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import warnings
 
-from scipy import sparse
-
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel, check_block
+from variegate.kernels.features import as_dense
 from variegate.linalg.psd import (
     NotSemidefiniteError,
     SimilarityRepairWarning,
@@ -42,9 +41,8 @@ class Precomputed(FixedKernel):
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
         """Return the given matrix once it has passed, or been repaired."""
-        features = ground_set.features(self.block)
-        dense = features.toarray() if sparse.issparse(features) else features
-        S = check_symmetric(dense, "the similarity")
+        features = as_dense(ground_set.features(self.block))
+        S = check_symmetric(features, "the similarity")
         try:
             check_semidefinite(S, "the similarity")
         except NotSemidefiniteError as error:

@@ -1,17 +1,292 @@
-"""What the learned kernels share: a convex combination of similarities."""
+"""Convex combinations of similarities, their weights learned, held in little room.
+
+Of Gaussians of many bandwidths a few are held: the others are powers of them.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Kernel
 from variegate.kernels.domains import Simplex
-from variegate.kernels.ladder import Chains, PackedSimilarities, unchained
+from variegate.linalg.limits import STACK_LIMIT
+
+__all__ = ["Chains", "PackedSimilarities", "chains_of", "unchained"]
+
+#: Rungs of a chain, at most: each takes a fourth power, which multiplies relative
+#: errors by four.
+_LONGEST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Which similarities are fourth powers of which.
+
+    A chain begins with the widest of its Gaussians, or is a linear part (None).  Its
+    rungs are ``length`` from ``first`` on; ``order`` says the weight of each rung, and
+    ``scale`` what the similarity of each weight is multiplied by.
+
+    Where Gaussians are anchored, one is held less 1, so that no digit of it is lost.
+    """
+
+    bandwidths: list[tuple[str | None, float | None]]
+    first: IntArray
+    length: IntArray
+    order: IntArray
+    scale: FloatArray
+
+
+@lru_cache(maxsize=64)  # asked for again for every ground set
+def chains_of(
+    bandwidths: tuple[tuple[str | None, tuple[float, ...]], ...],
+    linear: tuple[str | None, ...],
+    anchored: bool = False,
+) -> Chains:
+    """Return the chains of Gaussians, block by block, then of linear parts."""
+    starts: list[tuple[str | None, float | None]] = []
+    members: list[list[int]] = []
+    scale: list[float] = []
+    number = 0
+    for block, widths in bandwidths:
+        before = np.inf
+        for place in np.argsort(-np.array(widths), kind="stable"):
+            width = widths[place]
+            is_half = abs(before - 2.0 * width) <= 1e-14 * before < np.inf
+            if is_half and len(members[-1]) < _LONGEST:
+                members[-1].append(number + int(place))
+            else:
+                starts.append((block, width))
+                members.append([number + int(place)])
+            before = width
+        number += len(widths)
+        scale += [0.5 * width * width if anchored else 1.0 for width in widths]
+    for block in linear:
+        starts.append((block, None))
+        members.append([number])
+        number += 1
+    length = np.array([len(chain) for chain in members])
+    return Chains(
+        starts,
+        np.cumsum(length) - length,
+        length,
+        np.concatenate([np.array(chain, dtype=np.int64) for chain in members]),
+        np.array([*scale, *(1.0 for _ in linear)]),
+    )
+
+
+def unchained(n_weights: int) -> Chains:
+    """Return chains of one similarity each."""
+    every = np.arange(n_weights)
+    return Chains([], every, np.ones_like(every), every, np.ones(n_weights))
+
+
+@dataclass(frozen=True, eq=False)
+class PackedSimilarities:
+    """The first similarity of every chain, for a stack of ground sets of equal size.
+
+    ``packed`` (B, chains, N (N - 1) / 2) holds entries below the diagonal, row by row,
+    ``diagonal`` (B, chains, N) those on it.  ``anchors`` (B, weights, N), if there are
+    any, are taken from both items of a pair.  A stack stands for several ground sets,
+    perhaps one; else it is one alone.  ``compiled`` says whether compiled loops do the
+    work, which pays where a problem evaluates many entries again and again.
+    """
+
+    chains: Chains
+    packed: FloatArray
+    diagonal: FloatArray
+    anchors: FloatArray | None = None
+    is_stack: bool = False
+    compiled: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        chains: Chains,
+        matrices: Sequence[FloatArray],
+        anchors: FloatArray | None = None,
+    ) -> PackedSimilarities:
+        """Pack the first similarities of one ground set."""
+        n = len(matrices[0])
+        packed = np.empty((1, len(matrices), n * (n - 1) // 2))
+        diagonal = np.empty((1, len(matrices), n))
+        for place, matrix in enumerate(matrices):
+            for i, entries in _rows_below(n):
+                packed[0, place, entries] = matrix[i, :i]
+            diagonal[0, place] = np.diagonal(matrix)
+        return cls(chains, packed, diagonal, None if anchors is None else anchors[None])
+
+    @classmethod
+    def of_features(
+        cls, chains: Chains, features: Mapping[str | None, FloatArray]
+    ) -> PackedSimilarities:
+        """Return a stack of ground sets with features (B, N, p), block by block."""
+        n_sets, n, _ = next(iter(features.values())).shape
+        packed = np.empty((n_sets, len(chains.bandwidths), n * (n - 1) // 2))
+        diagonal = np.ones((n_sets, len(chains.bandwidths), n))
+        distances: dict[str | None, FloatArray] = {}
+        for place, (block, bandwidth) in enumerate(chains.bandwidths):
+            if bandwidth is None:
+                _fill_products(features[block], packed[:, place], diagonal[:, place])
+                continue
+            if block not in distances:
+                distances[block] = _squared_distances(features[block])
+            # Divided twice, so that no square overflows.
+            np.exp(-distances[block] / bandwidth / bandwidth, out=packed[:, place])
+        return cls(chains, packed, diagonal, is_stack=True)
+
+    @classmethod
+    def stack(cls, several: Sequence[PackedSimilarities]) -> PackedSimilarities:
+        """Return ground sets of equal size as one."""
+        if len(several) == 1:
+            return replace(several[0], is_stack=True)
+        anchors = [one.anchors for one in several if one.anchors is not None]
+        return cls(
+            several[0].chains,
+            np.concatenate([one.packed for one in several]),
+            np.concatenate([one.diagonal for one in several]),
+            np.concatenate(anchors) if anchors else None,
+            is_stack=True,
+        )
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of the similarities, (B, N, N)."""
+        n_sets, _, n = self.diagonal.shape
+        return n_sets, n, n
+
+    def mixture(self, weights: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Return the weighted sum, (B, N, N), or (N, N) of one ground set alone.
+
+        ``out`` of shape (B, N, N) is written to, if given.
+        """
+        S = np.empty(self.shape) if out is None else out
+        scaled = weights * self.chains.scale
+        anchors = None if self.anchors is None else scaled @ self.anchors
+        if self.compiled:
+            from variegate.linalg.compiled import read_only
+            from variegate.linalg.compiled.similarities import fill_mixture
+
+            fill_mixture(
+                read_only(self.packed),
+                read_only(self.diagonal),
+                self.chains.first,
+                self.chains.length,
+                scaled[self.chains.order],
+                np.empty((0, 0)) if anchors is None else anchors,
+                S,
+            )
+        else:
+            self._fill(scaled[self.chains.order], anchors, S)
+        return S if self.is_stack else np.asarray(S[0])
+
+    def _rungs(self) -> Iterator[tuple[int, int, FloatArray]]:
+        """Yield, for every weight in order, its chain, its number and its matrix."""
+        for chain, (first, length) in enumerate(
+            zip(self.chains.first.tolist(), self.chains.length.tolist(), strict=True)
+        ):
+            x = self.packed[:, chain]
+            for number in range(first, first + length):
+                yield chain, number, x
+                if number + 1 == first + length:
+                    break
+                if self.anchors is not None:
+                    x = x * (4.0 + x * (6.0 + x * (4.0 + x)))
+                else:
+                    x = np.square(np.square(x))
+
+    def _fill(
+        self, weights: FloatArray, anchors: FloatArray | None, S: FloatArray
+    ) -> None:
+        """Fill ``S`` with the weighted sum of all rungs, by NumPy."""
+        rows, columns = _below(S.shape[-1])
+        own = np.zeros(self.diagonal[:, 0].shape)
+        below = np.zeros(self.packed[:, 0].shape)
+        if anchors is not None:
+            own -= 2.0 * anchors
+            below -= anchors[:, rows] + anchors[:, columns]
+        for chain, number, x in self._rungs():
+            own += weights[number] * self.diagonal[:, chain]
+            below += weights[number] * x
+        S[:, rows, columns] = S[:, columns, rows] = below
+        np.einsum("bii->bi", S)[:] = own
+
+    def inner_products(self, G: FloatArray) -> FloatArray:
+        """Return ``Σ_ij G_ij S^k_ij`` for every weight, summed over the stack."""
+        found = np.zeros(len(self.chains.order))
+        G = G if G.ndim == 3 else G[None]
+        if self.compiled:
+            from variegate.linalg.compiled import read_only
+            from variegate.linalg.compiled.similarities import add_inner_products
+
+            add_inner_products(
+                read_only(self.packed),
+                read_only(self.diagonal),
+                self.chains.first,
+                self.chains.length,
+                self.anchors is not None,
+                read_only(G),
+                found,
+            )
+        else:
+            own, below = np.einsum("bii->bi", G), G[:, *_below(G.shape[-1])]
+            for chain, number, x in self._rungs():
+                # Not by BLAS, whose sums depend on the number of its threads.
+                found[number] = np.einsum("bi,bi->", own, self.diagonal[:, chain])
+                found[number] += 2.0 * np.einsum("bi,bi->", below, x)
+        by_weight = np.empty_like(found)
+        by_weight[self.chains.order] = found
+        if self.anchors is not None:
+            by_weight -= 2.0 * np.einsum("bkn,bn->k", self.anchors, G.sum(axis=-1))
+        return by_weight * self.chains.scale
+
+
+def _below(n_items: int) -> tuple[IntArray, IntArray]:
+    """Return rows and columns of the entries below the diagonal, row by row."""
+    return (_kept_below if n_items <= STACK_LIMIT else _new_below)(n_items)
+
+
+def _new_below(n_items: int) -> tuple[IntArray, IntArray]:
+    rows, columns = np.tril_indices(n_items, -1)
+    return rows, columns
+
+
+_kept_below = lru_cache(maxsize=STACK_LIMIT)(_new_below)
+
+
+def _rows_below(n_items: int) -> Iterator[tuple[int, slice]]:
+    """Yield every row and the place of its entries below the diagonal."""
+    for i in range(1, n_items):
+        yield i, slice(i * (i - 1) // 2, i * (i + 1) // 2)
+
+
+def _squared_distances(features: FloatArray) -> FloatArray:
+    """Return squared distances of items (B, N, p), packed.
+
+    Differences are taken directly: an expansion into inner products would lose the
+    digits of near-duplicates, which decide determinants.
+    """
+    n_sets, n, _ = features.shape
+    packed = np.empty((n_sets, n * (n - 1) // 2))
+    for i, entries in _rows_below(n):
+        difference = features[:, i, None] - features[:, :i]
+        packed[:, entries] = np.einsum("bjp,bjp->bj", difference, difference)
+    return packed
+
+
+def _fill_products(
+    features: FloatArray, packed: FloatArray, diagonal: FloatArray
+) -> None:
+    """Fill ``packed`` and ``diagonal`` with inner products of items (B, N, p)."""
+    products = features @ features.mT
+    packed[:] = products[:, *_below(features.shape[1])]
+    diagonal[:] = np.einsum("bii->bi", products)
 
 
 class WeightedSum(Kernel):

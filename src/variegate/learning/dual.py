@@ -57,7 +57,7 @@ from variegate.learning.objective import (
     ZeroProbabilityError,
 )
 from variegate.linalg.determinants import NotPositiveDefiniteError, log_det_and_inverse
-from variegate.linalg.tolerances import DOUBTFUL_PIVOT
+from variegate.linalg.limits import DOUBTFUL_PIVOT
 
 __all__ = ["DualPoint", "DualTerms", "check_target", "dual_loss", "marginals"]
 

@@ -1,4 +1,4 @@
-"""Similarities of low rank, as factors side by side."""
+"""Similarities of low rank, as factors side by side, and learned ensembles."""
 
 from __future__ import annotations
 
@@ -9,11 +9,26 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
+from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
-from variegate.linalg.limits import FACTORED_SHARE, FEWEST_FACTORED
+from variegate.linalg.determinants import with_jitter
+from variegate.linalg.limits import (
+    FACTORED_SHARE,
+    FEWEST_FACTORED,
+    MATRIX_ITEMS,
+    TAME_TRACE,
+)
+from variegate.linalg.representations import Factored
+from variegate.linalg.representations.graded import Graded
 
-__all__ = ["Factors", "is_low_rank", "low_rank_factors", "prepared_embedding"]
+__all__ = [
+    "Factors",
+    "is_low_rank",
+    "learned_ensemble",
+    "low_rank_factors",
+    "prepared_embedding",
+]
 
 #: Rows that are worked on at a time.
 _ROWS = 4096
@@ -126,7 +141,7 @@ def low_rank_factors(kernel: Kernel, ground_set: GroundSet) -> Factors | None:
 
 
 def prepared_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | None:
-    """Return what the embedding of a kernel needs, if clearly fewer columns than items.
+    """Prepare the embedding of a kernel, if clearly fewer columns than items.
 
     None otherwise, and for a kernel without an embedding.
     """
@@ -137,9 +152,52 @@ def prepared_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | None:
 
 
 def is_low_rank(n_columns: int | None, n_items: int) -> bool:
-    """Whether so many columns, if any, are faster to work with than N x N matrices."""
+    """Whether factors of that many columns are faster than N x N matrices."""
     return (
         n_columns is not None
         and n_items >= FEWEST_FACTORED
         and FACTORED_SHARE * n_columns < n_items
     )
+
+
+def learned_ensemble(
+    ground_set: GroundSet,
+    kernel: Kernel,
+    parameters: FloatArray,
+    log_quality: FloatArray,
+    jitter: float,
+) -> LEnsemble:
+    """Return the ensemble of a fitted kernel and the log-qualities ``u``.
+
+    Of many items whose similarity has a low rank it is held as a factor, without the
+    jitter; where qualities are extreme, as the rows of the factor and the qualities by
+    themselves, which keep the digits of both.
+    """
+    if len(ground_set) > MATRIX_ITEMS:
+        factors, weights = _factors(ground_set, kernel, parameters)
+        if factors is not None:
+            return _factored(factors, weights, log_quality)
+    S = kernel.value(kernel.prepare(ground_set), parameters)
+    return LEnsemble.from_quality(with_jitter(S, jitter), log_quality)
+
+
+def _factors(
+    ground_set: GroundSet, kernel: Kernel, parameters: FloatArray
+) -> tuple[Factors | None, FloatArray]:
+    """Return a similarity of low rank, and the weights of its factors."""
+    prepared = prepared_embedding(kernel, ground_set)
+    if prepared is None:
+        return low_rank_factors(kernel, ground_set), parameters
+    factors, weights, _ = kernel.embedding(prepared, parameters)
+    return Factors.of(factors), weights
+
+
+def _factored(factors: Factors, weights: FloatArray, u: FloatArray) -> LEnsemble:
+    """Return the ensemble of a factor."""
+    own = factors.squared @ factors.weights(weights)
+    if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= TAME_TRACE:
+        # Qualities may then spread further than from_factor knows to be safe.
+        return LEnsemble._of(Factored(factors.scaled(weights, u)))
+    length = np.sqrt(np.where(own > 0.0, own, 1.0))
+    rows = factors.scaled(weights, -np.log(length))
+    return LEnsemble._of(Graded.with_rows(rows, u + np.log(length)))

@@ -60,12 +60,12 @@ from variegate._validation import check_number
 from variegate.ground_set import GroundSetError, check_error_costs
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
+    Resolvent,
     log_det_and_inverse,
     split_scale,
 )
-from variegate.linalg.limits import STACK_LIMIT, compiled_pays
+from variegate.linalg.limits import DOUBTFUL_PIVOT, STACK_LIMIT, compiled_pays
 from variegate.linalg.psd import check_semidefinite, check_symmetric
-from variegate.linalg.tolerances import DOUBTFUL_PIVOT
 from variegate.subsets import as_indicator, as_members
 
 __all__ = ["LargeMarginLoss", "LossTerms", "Targets", "large_margin_loss"]
@@ -224,76 +224,63 @@ class LargeMarginLoss:
         G: FloatArray | None = None
         if similarity_gradient:
             G = np.empty((*log_quality.shape, n_items)) if out is None else out
-        evaluate = self._large if n_items > STACK_LIMIT else self._small
-        if not compiled:
-            evaluate = self._stacked
-        return evaluate(S, log_quality, targets, target_log_det, G)
+        evaluate = stacked_loss
+        if compiled:
+            from variegate.learning import compiled_loss
 
-    def _stacked(
-        self,
-        S: FloatArray,
-        log_quality: FloatArray,
-        targets: Targets,
-        target_log_det: FloatArray | None,
-        G: FloatArray | None,
-    ) -> LossTerms:
-        """Return the losses of a stack, each step by NumPy for all sets at once."""
-        from variegate.learning.stacked_sets import stacked_loss
-
-        of_target: FloatArray | float = 0.0
-        if target_log_det is None:
-            target_log_det, of_target = targets.log_det_and_inverse(S)
-        target = target_log_det, of_target
-        value, slope = stacked_loss(S, log_quality, targets, target, self, G)
+            is_large = n_items > STACK_LIMIT
+            evaluate = compiled_loss.large if is_large else compiled_loss.small
+        value, slope = evaluate(self, S, log_quality, targets, target_log_det, G)
         return LossTerms(value, G, slope)
 
-    def _small(
-        self,
-        S: FloatArray,
-        log_quality: FloatArray,
-        targets: Targets,
-        target_log_det: FloatArray | None,
-        G: FloatArray | None,
-    ) -> LossTerms:
-        """Return the losses of many small sets by one compiled loop."""
-        from variegate.compiled import small_sets
-        from variegate.compiled.arguments import read_only
 
-        n_sets, n_items = log_quality.shape
-        value, slope = np.empty(n_sets), np.empty((n_sets, n_items))
-        failed, reason = small_sets.evaluate_sets(
-            read_only(S),
-            read_only(log_quality),
-            read_only(targets.indicator),
-            read_only(targets.error_cost),
-            read_only(np.empty(0) if target_log_det is None else target_log_det),
-            float(self.lam),
-            bool(self.hinge),
-            DOUBTFUL_PIVOT,
-            SMALLEST_ERROR,
-            value,
-            slope,
-            np.empty((0, n_items, n_items)) if G is None else G,
-        )
-        if reason == small_sets.ZERO_PROBABILITY:
-            raise ZeroProbabilityError(failed)
-        if reason:
-            raise NotPositiveDefiniteError(failed)
-        return LossTerms(value, G, slope)
+def stacked_loss(
+    loss: LargeMarginLoss,
+    S: FloatArray,
+    log_quality: FloatArray,
+    targets: Targets,
+    target_log_det: FloatArray | None,
+    G: FloatArray | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the losses (B,) and their gradients in ``u`` (B, N), by NumPy.
 
-    def _large(
-        self,
-        S: FloatArray,
-        log_quality: FloatArray,
-        targets: Targets,
-        target_log_det: FloatArray | None,
-        G: FloatArray | None,
-    ) -> LossTerms:
-        """Return the losses of large sets, factored one by one by LAPACK."""
-        from variegate.learning.large_set import large_sets_loss
-
-        found = large_sets_loss(S, log_quality, targets, target_log_det, self, G)
-        return LossTerms(found[0], G, found[1])
+    The twin of :mod:`variegate.learning.compiled_loss` for problems too small to
+    compile for.  ``G`` (B, N, N) is filled with the gradient in ``S``, if it is wanted.
+    """
+    of_target: FloatArray | float = 0.0
+    if target_log_det is None:
+        target_log_det, of_target = targets.log_det_and_inverse(S)
+    resolvent = Resolvent.of(S, log_quality, DOUBTFUL_PIVOT)
+    wanted, cost = targets.indicator, targets.error_cost
+    signed = np.where(wanted, -cost, cost)
+    included, excluded = resolvent.included, resolvent.excluded
+    inverse, p, c_squared = resolvent.inverse, resolvent.p, resolvent.c**2
+    value = resolvent.log_det - target_log_det
+    value -= 2.0 * np.where(wanted, log_quality, 0.0).sum(axis=-1)
+    slope = 2.0 * np.where(wanted, -excluded, included)
+    if G is not None:
+        G[:] = inverse
+    if loss.lam > 0.0:
+        errors = np.where(wanted, excluded, included)
+        margin = np.maximum((cost * errors).sum(axis=-1), SMALLEST_ERROR)
+        value += loss.lam * np.log(margin)
+        factor = (loss.lam / margin)[:, None]
+        squares = inverse**2
+        np.einsum("bii->bi", squares)[:] = 0.0
+        others = np.einsum("bij,bj->bi", squares, c_squared * signed)
+        slope += 2.0 * factor * (signed * included * excluded - c_squared * others)
+        if G is not None:
+            G += (inverse * (factor * c_squared * signed)[:, None, :]) @ inverse
+    if G is not None:
+        G *= p[:, :, None]
+        G *= p[:, None, :]
+        G -= of_target
+    if loss.hinge:
+        is_met = ~(value > 0.0)
+        value[is_met], slope[is_met] = 0.0, 0.0
+        if G is not None:
+            G[is_met] = 0.0
+    return value, slope
 
 
 def large_margin_loss(

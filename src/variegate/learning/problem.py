@@ -9,54 +9,115 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
-from variegate.kernels.base import PullBack
-from variegate.kernels.ladder import PackedSimilarities
+from variegate.kernels.weighted import PackedSimilarities
 from variegate.learning import quality
-from variegate.learning.coordinates import (
-    feature_center,
-    feature_scale,
-    parameter_space,
-)
-from variegate.learning.dual_stack import DualStack, EmbeddedStack
+from variegate.learning.examples import Example
 from variegate.learning.factors import low_rank_factors, prepared_embedding
-from variegate.learning.infeasible import not_definite, zero_probability
 from variegate.learning.objective import (
     LargeMarginLoss,
     Targets,
     ZeroProbabilityError,
-    impossible_item,
 )
-from variegate.learning.penalty import penalized
-from variegate.learning.stacking import (
+from variegate.learning.parameters import InfeasibleError, ParameterSpace
+from variegate.learning.stacks import (
+    DenseStack,
+    DualStack,
+    EmbeddedStack,
     costs_of,
     groups_of_equal_size,
     prepared_stack,
 )
-from variegate.linalg.determinants import (
-    NotPositiveDefiniteError,
-    Resolvent,
-    add_jitter,
-    with_jitter,
-)
+from variegate.linalg.determinants import NotPositiveDefiniteError
+from variegate.linalg.lapack import one_thread
 from variegate.linalg.limits import STACK_LIMIT, compiled_pays
-from variegate.linalg.scratch import scratch
-from variegate.streaming import Example
 
-__all__ = ["TrainingProblem"]
+__all__ = [
+    "LearningProblem",
+    "TrainingProblem",
+    "not_definite",
+    "penalized",
+    "problem_of",
+    "zero_probability",
+]
 
 _T = TypeVar("_T")
+
+Stack = DenseStack | DualStack | EmbeddedStack
+
+#: The module of ``DeviceProblem``.  It stands on this room, so that it is looked up by
+#: name, and imported only where a device is named.
+DEVICE_PROBLEM = "variegate.torch.problem"
+
+
+class LearningProblem(Protocol):
+    """The objective of learning as one function of one vector, for solvers."""
+
+    kernel: Kernel
+    space: ParameterSpace
+    center: FloatArray
+    scale: FloatArray
+    l2: float
+    n_sets: int
+    is_smooth: bool
+
+    def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective and its gradient at a point of ``space``."""
+
+    def expected_f(self, flat: FloatArray) -> float:
+        """Return the mean of the expected F-scores."""
+
+
+def problem_of(
+    examples: Sequence[Example],
+    kernel: Kernel,
+    loss: LargeMarginLoss,
+    *,
+    device: str | None = None,
+    n_jobs: int = 1,
+    compiled: bool | None = None,
+    **options: Any,
+) -> LearningProblem:
+    """Return the objective of examples in memory, by PyTorch if a device is named.
+
+    See :class:`TrainingProblem` for the options.
+    """
+    if device is None:
+        return TrainingProblem(
+            examples, kernel, loss, n_jobs=n_jobs, compiled=compiled, **options
+        )
+    make: type[LearningProblem] = import_module(DEVICE_PROBLEM).DeviceProblem
+    return make(examples, kernel, loss, device=device, **options)  # type: ignore[call-arg]
+
+
+def penalized(
+    problem: LearningProblem,
+    parts: dict[str, FloatArray],
+    value: float,
+    gradient: FloatArray,
+) -> tuple[float, FloatArray]:
+    """Return objective and gradient at ``parts`` from sums over ground sets.
+
+    The gradient is changed in place.
+    """
+    gradient /= problem.n_sets
+    theta, slopes = parts["theta"], problem.space.unpack(gradient)
+    penalty, slope = problem.kernel.penalty_and_gradient(parts["kernel"])
+    slopes["theta"][:] += problem.l2 * theta
+    slopes["kernel"][:] += slope
+    penalty += 0.5 * problem.l2 * float(theta @ theta)
+    return value / problem.n_sets + penalty, gradient
 
 
 class TrainingProblem:
@@ -74,12 +135,10 @@ class TrainingProblem:
 
     Parameters
     ----------
-    ground_sets : sequence of GroundSet
-    subsets : sequence of sorted item numbers
+    examples : sequence of Example
+        Their positions are what ground sets are called in errors.
     kernel : Kernel
     loss : LargeMarginLoss
-    false_positive, false_negative : sequences of float or of arrays (N,)
-        Error costs, one entry a ground set.
     fit_intercept : bool
     l2 : float
     jitter : float
@@ -88,8 +147,6 @@ class TrainingProblem:
     scale : array of shape (d,), optional
         The unit of each feature, see ``feature_scale``: a solver's coordinates are
         ``scale * theta``.  If not given, that of these ground sets.
-    positions : sequence of int, optional
-        What the ground sets are called in errors; their places if not given.
     n_jobs : int
         Threads that stacks of ground sets are shared among.  Their sums are taken in
         one order, so that nothing but rounding within BLAS depends on it.
@@ -108,24 +165,25 @@ class TrainingProblem:
 
     def __init__(
         self,
-        ground_sets: Sequence[GroundSet],
-        subsets: Sequence[IntArray],
+        examples: Sequence[Example],
         kernel: Kernel,
         loss: LargeMarginLoss,
         *,
-        false_positive: Sequence[FloatArray | float],
-        false_negative: Sequence[FloatArray | float],
         fit_intercept: bool = True,
         l2: float = 0.0,
         jitter: float = 1e-6,
         center: FloatArray | None = None,
         scale: FloatArray | None = None,
-        positions: Sequence[int] | None = None,
         n_jobs: int = 1,
         compiled: bool | None = None,
     ) -> None:
+        ground_sets = [example.ground_set for example in examples]
         if compiled is None:
             compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])
+        if center is None:
+            center = quality.feature_center(ground_sets, fit_intercept)
+        if scale is None:
+            scale = quality.feature_scale(ground_sets, center)
         self._compiled = compiled
         self.kernel = kernel
         self.loss = loss
@@ -134,69 +192,40 @@ class TrainingProblem:
         self.n_jobs = n_jobs
         self.n_sets = len(ground_sets)
         self.is_smooth = loss.lam == 0.0 or not loss.hinge
-        self.center = (
-            feature_center(ground_sets, fit_intercept) if center is None else center
-        )
-        self.scale = feature_scale(ground_sets, self.center) if scale is None else scale
-        self.space = parameter_space(self.scale, fit_intercept, kernel)
-        names = range(self.n_sets) if positions is None else positions
-        self._stacks = []
-        for group in groups_of_equal_size(ground_sets, kernel.stackable):
-            n_items = len(ground_sets[group[0]])
-            costs = (
-                costs_of([each[k] for k in group], n_items)
-                for each in (false_positive, false_negative)
-            )
-            targets = Targets.of([subsets[k] for k in group], n_items, *costs)
-            together = [ground_sets[k] for k in group]
-            self._stacks.append(
-                self._stack(np.array([names[k] for k in group]), together, targets)
-            )
+        self.center, self.scale = center, scale
+        self.space = quality.parameter_space(scale, fit_intercept, kernel)
+        groups = groups_of_equal_size(ground_sets, kernel.stackable)
+        self._stacks = [self._stack([examples[k] for k in group]) for group in groups]
 
-    @classmethod
-    def of(
-        cls,
-        examples: Sequence[Example],
-        kernel: Kernel,
-        loss: LargeMarginLoss,
-        **options: Any,
-    ) -> TrainingProblem:
-        """Put examples together that know their positions and error costs."""
-        return cls(
-            [example.ground_set for example in examples],
-            [example.members for example in examples],
-            kernel,
-            loss,
-            false_positive=[example.false_positive for example in examples],
-            false_negative=[example.false_negative for example in examples],
-            positions=[example.position for example in examples],
-            **options,
-        )
-
-    def _stack(
-        self, positions: IntArray, ground_sets: list[GroundSet], targets: Targets
-    ) -> _Stack | DualStack | EmbeddedStack:
+    def _stack(self, examples: list[Example]) -> Stack:
+        """Return examples of equal size as they are evaluated together."""
+        places, ground_sets, subsets, *costs = zip(*examples, strict=True)
+        positions, n_items = np.array(places), len(ground_sets[0])
+        by_item = (costs_of(each, n_items) for each in costs)
+        targets = Targets.of(subsets, n_items, *by_item)
         X = np.stack([ground_set.quality for ground_set in ground_sets]) - self.center
-        factors = None
-        if len(ground_sets[0]) > STACK_LIMIT and len(positions) == 1:
-            with naming(positions[0]):
-                factors = low_rank_factors(self.kernel, ground_sets[0])
-        if factors is not None:
-            learned = self.kernel.domain.size > 0
-            dual = partial(DualStack, positions, X[0], factors, targets)
-            return self._explained(positions, partial(dual, self.jitter, learned))
         if len(positions) == 1:
             with naming(positions[0]):
-                embedded = prepared_embedding(self.kernel, ground_sets[0])
-            if embedded is not None:
-                return EmbeddedStack(
-                    positions, X[0], embedded, targets, self.kernel, self.jitter
-                )
+                make, low_rank = self._low_rank(ground_sets[0])
+            if make is not None:
+                one = (positions, X[0], low_rank, targets, self.kernel, self.jitter)
+                return self._explained(positions, lambda: make(*one))
         prepared = prepared_stack(self.kernel, positions, ground_sets)
         if isinstance(prepared, PackedSimilarities):
             prepared = replace(prepared, compiled=self._compiled)
-        stack = partial(_Stack, positions, X, prepared, targets, self.kernel)
+        stack = partial(DenseStack, positions, X, prepared, targets, self.kernel)
         return self._explained(positions, partial(stack, self.jitter, self._compiled))
+
+    def _low_rank(
+        self, ground_set: GroundSet
+    ) -> tuple[type[DualStack] | type[EmbeddedStack] | None, Any]:
+        """Return the stack for a similarity of low rank, if it is, and its data."""
+        if len(ground_set) > STACK_LIMIT:
+            factors = low_rank_factors(self.kernel, ground_set)
+            if factors is not None:
+                return DualStack, factors
+        embedded = prepared_embedding(self.kernel, ground_set)
+        return None if embedded is None else EmbeddedStack, embedded
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
@@ -259,7 +288,7 @@ class TrainingProblem:
         """Yield the loss and the gradient of every stack, in order."""
         theta, intercept = parts["theta"], parts["intercept"].sum()
 
-        def one(stack: _Stack | DualStack | EmbeddedStack) -> tuple[float, FloatArray]:
+        def one(stack: Stack) -> tuple[float, FloatArray]:
             gradient = np.zeros(self.space.size)
             slopes = self.space.unpack(gradient)
             u = quality.log_quality(stack.X, theta, intercept)
@@ -275,25 +304,15 @@ class TrainingProblem:
         if n_threads == 1:
             yield from map(one, self._stacks)
             return
-        # What takes the time is compiled and leaves the interpreter to the others.
-        with self._one_thread_each():
+        # What takes the time is compiled and leaves the interpreter to the others; BLAS
+        # is held to one thread if any ground set is large enough to need it.
+        largest = max(stack.X.shape[-2] for stack in self._stacks)
+        with one_thread() if largest > STACK_LIMIT else nullcontext():
             yield from self._pool.map(one, self._stacks)
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self.n_jobs)
-
-    def _one_thread_each(self) -> AbstractContextManager[Any]:
-        """Hold BLAS to one thread, if any ground set is large enough to need it."""
-        largest = max(stack.X.shape[-2] for stack in self._stacks)
-        if largest <= STACK_LIMIT:
-            return nullcontext()
-        context: AbstractContextManager[Any] = self._blas.limit(limits=1)
-        return context
-
-    @cached_property
-    def _blas(self) -> ThreadpoolController:
-        return ThreadpoolController()
 
     def _explained(self, positions: IntArray, compute: Callable[[], _T]) -> _T:
         """Run ``compute``, turning a failed factorisation into words."""
@@ -305,74 +324,22 @@ class TrainingProblem:
             raise not_definite(positions[error.index], self.jitter) from None
 
 
-@dataclass
-class _Stack:
-    """Ground sets of equal size that are evaluated together."""
+def zero_probability(position: int, jitter: float) -> InfeasibleError:
+    """Return the error of a wanted subset with probability zero."""
+    return InfeasibleError(
+        position,
+        "its subset has probability zero, because the similarity of its items "
+        "is singular (more items than the similarity has rank, or an item "
+        f"twice). Raise jitter (now {jitter:g}), a ridge on the "
+        "similarity, or drop items from the subset",
+    )
 
-    positions: IntArray
-    X: FloatArray
-    prepared: Any
-    targets: Targets
-    kernel: Kernel
-    jitter: float
-    compiled: bool
 
-    def __post_init__(self) -> None:
-        self.learned = self.kernel.domain.size > 0
-        self.target_log_det: FloatArray | None = None
-        if not self.learned:
-            # Neither the similarity nor its determinants will ever change.
-            self.prepared, _ = self._similarity(np.zeros(0))
-            self._check_targets_are_possible()
-            self.target_log_det, _ = self.targets.log_det_and_inverse(self.prepared)
-
-    def _check_targets_are_possible(self) -> None:
-        """Name a wanted item that no jitter can help."""
-        own = np.diagonal(self.prepared, axis1=-2, axis2=-1)
-        impossible = self.targets.indicator & (own <= 0.0)
-        if impossible.any():
-            stack, item = np.argwhere(impossible)[0]
-            raise impossible_item(self.positions[stack], item)
-
-    def _similarity(self, parameters: FloatArray) -> tuple[FloatArray, PullBack]:
-        """Return the similarity with its jitter, and how gradients are pulled back."""
-        pull_back: PullBack
-        if isinstance(self.prepared, PackedSimilarities):
-            room = scratch("similarity", self.prepared.shape)
-            S = self.prepared.mixture(parameters, room)
-            pull_back = partial(self.kernel.pull_back, self.prepared, parameters)
-        else:
-            S, pull_back = self.kernel.value_and_pull_back(self.prepared, parameters)
-        S = S if S.ndim == 3 else S[None]
-        if not self.kernel.makes_new:
-            return with_jitter(S, self.jitter), pull_back
-        add_jitter(S, self.jitter)
-        return S, pull_back
-
-    def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        """Return ``K_ii`` of every ground set."""
-        S = self._similarity(parameters)[0] if self.learned else self.prepared
-        return Resolvent.of(S, u).included
-
-    def evaluate(
-        self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
-    ) -> tuple[float, FloatArray, FloatArray | None]:
-        """Return the sum of the losses, and its gradients in ``u`` and the kernel."""
-        S, pull_back = self.prepared, None
-        if self.learned:
-            S, pull_back = self._similarity(parameters)
-        terms = loss.value_and_gradient(
-            S,
-            u,
-            self.targets,
-            target_log_det=self.target_log_det,
-            similarity_gradient=self.learned,
-            out=scratch("gradient", S.shape) if self.learned else None,
-            compiled=self.compiled,
-        )
-        G, slope = terms.similarity_gradient, None
-        if G is not None and pull_back is not None:
-            add_jitter(G, self.jitter)
-            G = G if self.kernel.stackable else G[0]
-            slope = pull_back(G)
-        return float(terms.value.sum()), terms.quality_gradient, slope
+def not_definite(position: int, jitter: float) -> InfeasibleError:
+    """Return the error of an ``L + I`` that cannot be factored."""
+    return InfeasibleError(
+        position,
+        "L + I is not positive definite. The similarity is singular or not "
+        "positive semidefinite, or the qualities are extreme; raise jitter "
+        f"(now {jitter:g})",
+    )

@@ -19,15 +19,15 @@ from scipy import sparse
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet, GroundSetError, ValidationError, renumbering
 from variegate.kernels import Kernel
-from variegate.learning.coordinates import (
+from variegate.learning.examples import Example, Examples, ListedExamples
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.problem import LearningProblem, problem_of
+from variegate.learning.quality import (
     feature_center,
     feature_scale,
     parameter_space,
 )
-from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problems import Problem, problem_of
 from variegate.linalg.limits import compiled_pays
-from variegate.streaming import Example, Examples, ListedExamples
 
 __all__ = ["StreamedProblem", "fingerprint", "judging"]
 
@@ -95,10 +95,12 @@ class StreamedProblem:
         self.examples = examples
         self.kernel = kernel
         self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.l2 = l2
-        self.jitter = jitter
         self.device = device
+        self._options: dict[str, Any] = {
+            "fit_intercept": fit_intercept,
+            "l2": l2,
+            "jitter": jitter,
+        }
         self.n_held_out = n_held_out
         stream = examples.starting_at(0)
         held_out = list(islice(stream, n_held_out))
@@ -130,19 +132,17 @@ class StreamedProblem:
             with self._judging():
                 self._held_out = self.batch([*validation, *held_out])
 
-    def batch(self, examples: Sequence[Example]) -> Problem:
+    def batch(self, examples: Sequence[Example]) -> LearningProblem:
         """Return the objective of some examples."""
         return problem_of(
             examples,
             self.kernel,
             self.loss,
-            fit_intercept=self.fit_intercept,
-            l2=self.l2,
-            jitter=self.jitter,
             center=self.center,
             scale=self.scale,
             device=self.device,
             compiled=self._compiled,
+            **self._options,
         )
 
     def blocks(self, size: int, first: int = 0) -> Iterator[list[Example]]:
@@ -176,9 +176,7 @@ class StreamedProblem:
             "data": self._fingerprints,
             "kernel": [repr(self.kernel), self.kernel.get_state()],
             "lam": self.loss.lam,
-            "l2": self.l2,
-            "jitter": self.jitter,
-            "fit_intercept": self.fit_intercept,
+            **self._options,
         }
 
 

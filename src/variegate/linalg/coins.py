@@ -1,4 +1,4 @@
-"""How many of independent coins show heads, also with one of them left out.
+"""The number of heads of independent coins, also with one of them left out.
 
 The number of items of a determinantal point process is such a number: one coin for each
 eigenvector, with its eigenvalue in ``K`` as the probability.

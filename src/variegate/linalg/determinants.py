@@ -17,8 +17,7 @@ import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.limits import COMPILED_PIVOTS, STACK_LIMIT
-from variegate.linalg.tolerances import RANK_TOLERANCE
+from variegate.linalg.limits import COMPILED_PIVOTS, RANK_TOLERANCE, STACK_LIMIT
 
 #: An inverse by Cholesky loses as many digits as its smallest squared pivot, as a
 #: share of the diagonal, has zeros.  Small ground sets can afford to lose none.
@@ -195,16 +194,10 @@ def normalizer_and_marginal_kernel(
     try:
         resolvent = Resolvent.of(S, log_scale, enough)
     except NotPositiveDefiniteError:
-        return _normalizer_and_marginal_kernel_by_qr(S, log_scale)
+        factor = pivoted_cholesky(S, log_scale)
+        log_normalizer, root = normalizer_of_rows(factor, log_scale)
+        return log_normalizer, root @ root.T
     return float(resolvent.log_det), resolvent.marginal_kernel()
-
-
-def _normalizer_and_marginal_kernel_by_qr(
-    S: FloatArray, log_scale: FloatArray
-) -> tuple[float, FloatArray]:
-    factor = pivoted_cholesky(S, log_scale)
-    log_normalizer, root = normalizer_of_rows(factor, log_scale)
-    return log_normalizer, root @ root.T
 
 
 #: Rounding in an entry of a matrix that was a product, and was divided by its diagonal.
@@ -225,10 +218,9 @@ def pivoted_cholesky(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     n = len(S)
     factor = np.zeros((n, n))
     if n >= COMPILED_PIVOTS:
-        from variegate.compiled import pivoted
-        from variegate.compiled.arguments import read_only
+        from variegate.linalg.compiled import pivoting, read_only
 
-        rank = pivoted.pivoted_cholesky(
+        rank = pivoting.pivoted_cholesky(
             read_only(S), read_only(log_scale), RANK_TOLERANCE, _ROUNDING, factor
         )
         return factor[:, :rank]

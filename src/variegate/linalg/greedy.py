@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.limits import COMPILED_ROWS
-from variegate.linalg.tolerances import RANK_TOLERANCE
+from variegate.linalg.limits import COMPILED_ROWS, RANK_TOLERANCE
 
 __all__ = ["choose_rows"]
 
@@ -84,8 +83,8 @@ class _LazyResiduals:
     def __init__(
         self, B: FloatArray, squared: FloatArray, directions: FloatArray
     ) -> None:
-        from variegate.compiled.arguments import read_only
-        from variegate.compiled.lazy_greedy import BLOCK, find_best
+        from variegate.linalg.compiled import read_only
+        from variegate.linalg.compiled.pivoting import BLOCK, find_best
 
         self.find_best, self.B, self.directions = find_best, read_only(B), directions
         self.floor = RANK_TOLERANCE * squared

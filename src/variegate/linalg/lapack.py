@@ -1,4 +1,4 @@
-"""Cholesky factors, inverses and symmetric products in place, without the GIL.
+"""LAPACK and BLAS: in place, without the GIL, in kept arrays, and on one thread.
 
 SciPy's wrappers copy arrays that are not in Fortran's order and hold the interpreter
 while they work.  These call the same routines on C-ordered arrays as they lie: the
@@ -8,7 +8,11 @@ lower triangle of one order is the upper of the other.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_char, c_double, c_int, c_void_p
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import byref, c_char, c_double, c_int, c_void_p
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,15 +27,16 @@ __all__ = [
     "arguments_of_eigenvalues",
     "cholesky",
     "inverse_from_cholesky",
+    "one_thread",
+    "scratch",
 ]
-
-_CHAR, _INT, _REAL = POINTER(c_char), POINTER(c_int), POINTER(c_double)
 
 # The lower triangle in rows is the upper one in columns.
 _LOWER, _TRANSPOSED = c_char(b"U"), c_char(b"T")
 
 
-def _function(module: Any, name: str, *arguments: Any) -> Any:
+def _function(module: Any, name: str, n_arguments: int) -> Any:
+    """Return a routine of SciPy's LAPACK or BLAS, all of its arguments pointers."""
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -39,36 +44,23 @@ def _function(module: Any, name: str, *arguments: Any) -> Any:
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    return ctypes.CFUNCTYPE(None, *arguments)(address)
+    return ctypes.CFUNCTYPE(None, *[c_void_p] * n_arguments)(address)
 
 
-_POTRF = _function(cython_lapack, "dpotrf", _CHAR, _INT, _REAL, _INT, _INT)
-_POTRI = _function(cython_lapack, "dpotri", _CHAR, _INT, _REAL, _INT, _INT)
-_SYRK = _function(
-    cython_blas,
-    "dsyrk",
-    _CHAR,
-    _CHAR,
-    _INT,
-    _INT,
-    _REAL,
-    _REAL,
-    _INT,
-    _REAL,
-    _REAL,
-    _INT,
-)
+_POTRF = _function(cython_lapack, "dpotrf", 5)
+_POTRI = _function(cython_lapack, "dpotri", 5)
+_SYRK = _function(cython_blas, "dsyrk", 10)
 
-#: ``dsyev``, for compiled loops to call; nine pointers.  What NumPy's ``eigvalsh`` adds
-#: to it, checks and copies, Numba takes seven times as long to compile.
-SYMMETRIC_EIGENVALUES = _function(cython_lapack, "dsyev", *[c_void_p] * 9)
+#: ``dsyev``, for compiled loops to call.  What NumPy's ``eigvalsh`` adds to it, checks
+#: and copies, Numba takes seven times as long to compile.
+SYMMETRIC_EIGENVALUES = _function(cython_lapack, "dsyev", 9)
 
 #: Columns that LAPACK takes together at most, with room to spare.
 _BLOCK = 64
 
 
 def arguments_of_eigenvalues(n: int) -> npt.NDArray[np.int32]:
-    """Return those of ``dsyev`` that are characters or integers, for up to ``n`` rows.
+    """Return the character and integer arguments of ``dsyev``, for up to ``n`` rows.
 
     No vectors, the lower triangle, ``n``, the size of its workspace, and room for
     whether it failed.  A character is the first byte of its number.
@@ -76,10 +68,10 @@ def arguments_of_eigenvalues(n: int) -> npt.NDArray[np.int32]:
     return np.array([ord("N"), ord("L"), n, (_BLOCK + 2) * n, 0], dtype=np.int32)
 
 
-def _pointer(array: FloatArray) -> Any:
+def _pointer(array: FloatArray) -> int:
     if not array.flags.c_contiguous:
         raise ValueError("the array must be C-contiguous")
-    return array.ctypes.data_as(_REAL)
+    return array.ctypes.data
 
 
 def cholesky(M: FloatArray) -> bool:
@@ -100,15 +92,55 @@ def add_product(C: FloatArray, X: FloatArray, alpha: float, beta: float) -> None
     n, k = c_int(X.shape[0]), c_int(X.shape[1])
     if not k.value:
         return
-    _SYRK(
-        byref(_LOWER),
-        byref(_TRANSPOSED),
-        byref(n),
-        byref(k),
-        byref(c_double(alpha)),
-        _pointer(X),
-        byref(k),
-        byref(c_double(beta)),
-        _pointer(C),
-        byref(n),
-    )
+    alpha_, beta_, X_, C_ = c_double(alpha), c_double(beta), _pointer(X), _pointer(C)
+    scaled = (byref(alpha_), X_, byref(k), byref(beta_), C_, byref(n))
+    _SYRK(byref(_LOWER), byref(_TRANSPOSED), byref(n), byref(k), *scaled)
+
+
+#: Numbers of an array that is kept, at most; in larger ones pages hardly count.
+_LARGEST = 4_000_000
+
+_kept = threading.local()
+
+
+def scratch(name: str, shape: tuple[int, ...]) -> FloatArray:
+    """Return an array of any content, this thread's own, for use within one call.
+
+    The next call with the same name may return the same memory.
+    """
+    if np.prod(shape) > _LARGEST:
+        return np.empty(shape)
+    arrays: dict[str, FloatArray] = _kept.__dict__
+    if name not in arrays or arrays[name].shape != shape:
+        arrays[name] = np.empty(shape)
+    return arrays[name]
+
+
+# How many threads are inside one_thread, and the limit that the first of them set.
+_limit_lock = threading.Lock()
+_n_inside = 0
+_limit: Any = None
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread while any thread of this process is inside."""
+    global _n_inside, _limit
+    with _limit_lock:
+        if _n_inside == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+        _n_inside += 1
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            _n_inside -= 1
+            if _n_inside == 0:
+                _limit.restore_original_limits()

@@ -1,7 +1,7 @@
-"""What runs at N items: every size at which a path or a representation changes.
+"""Sizes at which a path or a representation changes, and shares that are rounding.
 
-Each has its reason and a measurement, of one core of a server with OpenBLAS unless it
-says otherwise.  What they mean for a user is a table in ``docs/which-method.md``.
+Each size has its reason and a measurement, of one core of a server with OpenBLAS unless
+it says otherwise.  What they mean for a user is a table in ``docs/which-method.md``.
 """
 
 from __future__ import annotations
@@ -124,6 +124,17 @@ COMPILED_LENGTHS = 1_000_000
 #: Items from which a compiled loop factors a matrix with pivoting.  12 of full rank:
 #: 0.2 ms by NumPy, 0.002 compiled; 128: 3.7 and 0.35; 500: 100 and 20.
 COMPILED_PIVOTS = 128
+
+# Rounding --------------------------------------------------------------------------
+
+#: A squared residual below this share of the item's own diagonal is rounding error:
+#: the item lies in the span of those before it, and the determinant is zero.
+RANK_TOLERANCE = 1e-12
+
+#: Where no order of items can be chosen, rounding in a pivot is divided by those
+#: before it.  A share of the diagonal below the root of rounding is then in doubt, and
+#: a loss that depends on it is refused.
+DOUBTFUL_PIVOT = 1e-8
 
 
 def compiled_pays(sizes: Sequence[int] | IntArray) -> bool:

@@ -34,7 +34,7 @@ class SimilarityRepairWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Repair:
-    """What :func:`~variegate.nearest_psd` did.
+    """The result of :func:`~variegate.nearest_psd`.
 
     Attributes
     ----------

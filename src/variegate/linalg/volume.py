@@ -38,7 +38,7 @@ def log_volumes(rows: FloatArray, floor: FloatArray) -> FloatArray:
     """Return ``log det F Fᵀ``, -inf where a pivoted residual is within ``floor``.
 
     Pivoted, so that whether a set is possible does not depend on the order of its
-    items.  The twin of :func:`variegate.compiled.graded.log_volume`.
+    items.  The twin of :func:`variegate.linalg.compiled.chain.log_volume`.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def pivoted_rows(
 def residual_rows(
     rows: FloatArray, included: IntArray, rest: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what is left of the rows of ``rest``, and rounding in it, squared.
+    """Return the residuals of the rows of ``rest``, and their rounding, squared.
 
     The included are taken in the order of their residuals.  A direction of which
     little was left is off by as much more, and so is every row that has a part in it.

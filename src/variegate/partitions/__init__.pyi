@@ -5,10 +5,11 @@ from .partition import (
     Partition,
     PartitionChangedError,
     PartitionError,
+    Reader,
+    Source,
     UnreadablePartitionError,
 )
 from .shards import PairShards
-from .source import Reader, Source
 
 __all__ = [
     "Engine",

@@ -1,4 +1,4 @@
-"""What a worker made of its partitions, kept for the next iteration.
+"""Prepared partitions that a worker keeps for the next iteration.
 
 Every iteration asks for the same partitions in the same order, so the usual rule, to
 drop what was not used for longest, would always drop what is needed next and keep
@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO, Any, NamedTuple, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 __all__ = ["Cache", "Limits", "cached"]
 
@@ -43,7 +43,7 @@ _IDLE = 600.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What a worker may keep; it travels with the calls.
+    """Bytes that a worker may keep; sent with every call.
 
     Parameters
     ----------
@@ -63,30 +63,15 @@ class Limits:
     folder: str | None = None
 
 
-class _Flat(NamedTuple):
-    """An object as bytes: how to put it together, and its arrays."""
-
-    recipe: bytes
-    arrays: list[memoryview]
-
-    @classmethod
-    def of(cls, value: Any) -> _Flat:
-        buffers: list[pickle.PickleBuffer] = []
-        recipe = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-        return cls(recipe, [buffer.raw() for buffer in buffers])
-
-    @property
-    def n_bytes(self) -> int:
-        # Small objects take more room in memory than in a recipe.
-        return 2 * len(self.recipe) + sum(array.nbytes for array in self.arrays)
+#: Where in a file an object is: from where on, how long, and its parts in that.
+_Place = tuple[int, int, list[tuple[int, int]]]
 
 
-class _Place(NamedTuple):
-    """Where in a file something is: from where on, how long, and its parts in that."""
-
-    start: int
-    length: int
-    parts: list[tuple[int, int]]
+def _flattened(value: Any) -> list[memoryview]:
+    """Return an object as bytes: the recipe to put it together, and its arrays."""
+    buffers: list[pickle.PickleBuffer] = []
+    recipe = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return [memoryview(recipe), *(buffer.raw() for buffer in buffers)]
 
 
 class _Spill:
@@ -106,10 +91,10 @@ class _Spill:
         weakref.finalize(self, file.close)
         return file
 
-    def add(self, flat: _Flat) -> _Place:
+    def add(self, flat: list[memoryview]) -> _Place:
         start = _upto(self.size, mmap.ALLOCATIONGRANULARITY)
         parts, at = [], 0
-        for part in (memoryview(flat.recipe), *flat.arrays):
+        for part in flat:
             self._file.seek(start + at)
             self._file.write(part)
             parts.append((at, at + part.nbytes))
@@ -117,7 +102,7 @@ class _Spill:
         self._file.flush()
         self.size = start + at
         self._file.truncate(self.size)
-        return _Place(start, at, parts)
+        return start, at, parts
 
     def read(self, place: _Place) -> Any:
         # A copy is made of what is written to, which nothing is.
@@ -132,7 +117,7 @@ def _upto(size: int, step: int) -> int:
 
 
 class _Work:
-    """What is kept for one kind of work: a problem with all of its partitions."""
+    """The entries of one kind of work: a problem with all of its partitions."""
 
     def __init__(self, folder: str | None) -> None:
         self.values: dict[Any, Any] = {}
@@ -157,7 +142,7 @@ class Cache:
         self._is_watched = False
 
     def get(self, work: str, key: Any, make: Callable[[], V], limits: Limits) -> V:
-        """Return what was kept, or make it and keep it where there is room."""
+        """Return the entry of a key, or make it and keep it where there is room."""
         with self._lock:
             making = self._making.setdefault((work, key), threading.Lock())
         with making:
@@ -208,7 +193,9 @@ class Cache:
         return (False, None) if place is None else (True, work.spill.read(place))
 
     def _keep(self, name: str, key: Any, value: Any, limits: Limits) -> None:
-        flat = _Flat.of(value)
+        flat = _flattened(value)
+        # Small objects take more room in memory than in a recipe.
+        n_bytes = flat[0].nbytes + sum(part.nbytes for part in flat)
         with self._lock:
             self._make_room(name)
             work = self._work.setdefault(name, _Work(limits.folder))
@@ -216,10 +203,10 @@ class Cache:
                 return
             in_memory = sum(w.in_memory for w in self._work.values())
             on_disk = sum(w.spill.size for w in self._work.values())
-            if in_memory + flat.n_bytes <= limits.memory:
+            if in_memory + n_bytes <= limits.memory:
                 work.values[key] = value
-                work.in_memory += flat.n_bytes
-            elif on_disk + flat.n_bytes <= limits.disk:
+                work.in_memory += n_bytes
+            elif on_disk + n_bytes <= limits.disk:
                 try:
                     work.places[key] = work.spill.add(flat)
                 except OSError as error:  # made again each time, then

@@ -1,4 +1,4 @@
-"""What carries out the work on partitions: two verbs, and the plain way to do them."""
+"""Engines that carry out the work on partitions: two verbs, and the serial one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Progress = Callable[[int, int], None]
 
 
 def unwatched(n_done: int, n_items: int) -> None:
-    """Tell nobody."""
+    """Ignore progress."""
 
 
 class Engine(Protocol):
-    """Calls a function on many items, here or elsewhere.
+    """Calls a function on many items, in this process or on workers.
 
     All that a function needs travels in it: it is one that can be pickled, such as a
     ``functools.partial`` of a function of a module with a few small arguments.  An

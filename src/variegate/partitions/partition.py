@@ -1,17 +1,23 @@
-"""A partition: where a part of the data lies, never the data itself."""
+"""Partitions: where a part of the data lies, never the data itself, and its readers."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+if TYPE_CHECKING:
+    from variegate.learning.examples import Example
 
 __all__ = [
     "Partition",
     "PartitionChangedError",
     "PartitionError",
+    "Reader",
+    "Source",
     "UnreadablePartitionError",
+    "reader_of",
 ]
 
 
@@ -108,3 +114,56 @@ def _stat(path: str) -> os.stat_result:
         raise UnreadablePartitionError(
             path, f"cannot be read: {error.strerror or error}"
         ) from error
+
+
+class Reader(Protocol):
+    """Reads a partition; the part of a source that is sent to workers."""
+
+    def read(self, partition: Partition) -> list[Example]:
+        """Return the examples of a partition: see :meth:`Source.read`."""
+        ...
+
+
+class Source(Protocol):
+    """Examples that lie in partitions; small, and sent to the workers that read.
+
+    A source of many partitions should also have a method ``reader()`` that returns a
+    :class:`Reader`, which is sent in its place: all that reading one needs, without the
+    list of the others.
+    """
+
+    @property
+    def key(self) -> str:
+        """A hash of settings and partitions, which tells this source from all others.
+
+        Two sources of one key give the same examples.
+        """
+        ...
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """The partitions, in the order of their examples."""
+        ...
+
+    def read(self, partition: Partition) -> list[Example]:
+        """Return the examples of a partition, perhaps none.
+
+        An example's ``position`` is what it is called in errors, such as its place
+        among those of all partitions.  Its costs are those for ``omega=1``: what
+        missing an item costs is multiplied by the model's ``omega``.
+
+        Raises
+        ------
+        PartitionChangedError
+            If the file is not what was listed, which is looked at after reading too.
+        UnreadablePartitionError
+            If the file cannot be read; what is wrong with it follows its name.
+        """
+        ...
+
+
+def reader_of(source: Source) -> Reader:
+    """Return the reader of a source, which is sent to workers."""
+    make: Any = getattr(source, "reader", None)
+    reader: Reader = source if make is None else make()
+    return reader

@@ -3,13 +3,20 @@
 :class:`PartitionedProblem` is to solvers what a
 :class:`~variegate.learning.problem.TrainingProblem` is.  Each partition has one of
 those, kept where the partition is worked on, and sums are added up in one order.
+
+Before the solver, very large data is gone through in steps of Adam on batches of whole
+partitions (:class:`Passes`): a solver that sees all of the data before each step learns
+in its first ten iterations what a tenth of the data could have told it.  Batches are
+drawn by a seed and the number of the pass.  How many there are follows from the data
+alone, never from the number of workers, so that results do not depend on that.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,19 +25,35 @@ from joblib import hash as hash_of
 
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel
-from variegate.learning.coordinates import parameter_space
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.parameters import InfeasibleError, ParameterSpace
-from variegate.learning.penalty import penalized
-from variegate.learning.problem import TrainingProblem
+from variegate.learning.parameters import InfeasibleError
+from variegate.learning.problem import TrainingProblem, penalized
+from variegate.learning.quality import parameter_space
+from variegate.linalg.lapack import one_thread
 from variegate.linalg.limits import compiled_pays
 from variegate.partitions.cache import Limits, cached
 from variegate.partitions.examples import PartitionedExamples
-from variegate.partitions.partition import Partition
-from variegate.partitions.source import Reader
-from variegate.partitions.threads import one_thread
+from variegate.partitions.partition import Partition, Reader
+from variegate.solvers.adam import Adam
+from variegate.solvers.minibatch import MiniBatch
+from variegate.solvers.result import (
+    Callback,
+    SolverResult,
+    Step,
+    Stop,
+    Verdict,
+    stopped_by_callback,
+    wants_to_stop,
+)
 
-__all__ = ["Evaluation", "PartitionedProblem", "Sums", "evaluate"]
+__all__ = ["EvaluationPoint", "PartitionedProblem", "Passes", "Sums", "evaluate"]
+
+#: Batches of a pass, if there are as many partitions: enough steps for Adam to come
+#: near, and batches of enough partitions to keep as many workers busy.
+_N_BATCHES = 50
+
+#: Examples from which on the first pass is made so, if nothing else is asked for.
+VERY_MANY = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +83,7 @@ class Preparation:
     key: str
     reader: Reader
     kernel: Kernel
-    fit_intercept: bool
-    jitter: float
-    center: FloatArray
-    scale: FloatArray
-    compiled: bool
+    options: dict[str, Any]
     limits: Limits
 
     def problem(self, partition: Partition) -> TrainingProblem | None:
@@ -77,20 +96,12 @@ class Preparation:
         examples = self.reader.read(partition)
         if not examples:
             return None
-        return TrainingProblem.of(
-            examples,
-            self.kernel,
-            LargeMarginLoss(0.0),
-            fit_intercept=self.fit_intercept,
-            jitter=self.jitter,
-            center=self.center,
-            scale=self.scale,
-            compiled=self.compiled,
-        )
+        loss = LargeMarginLoss(0.0)
+        return TrainingProblem(examples, self.kernel, loss, **self.options)
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class EvaluationPoint:
     """A question: what partitions add to the objective at some parameters."""
 
     preparation: Preparation
@@ -99,7 +110,7 @@ class Evaluation:
     flat: FloatArray
 
 
-def evaluate(asked: Evaluation, partition: Partition) -> Sums:
+def evaluate(asked: EvaluationPoint, partition: Partition) -> Sums:
     """Return the sum of a partition's losses, its gradient, and their number."""
     with one_thread():
         problem = asked.preparation.problem(partition)
@@ -109,7 +120,7 @@ def evaluate(asked: Evaluation, partition: Partition) -> Sums:
         return Sums(*weighed.sums(asked.flat), problem.n_sets)
 
 
-def expected_f(asked: Evaluation, partition: Partition) -> Sums:
+def expected_f(asked: EvaluationPoint, partition: Partition) -> Sums:
     """Return the sum of the expected F-scores of a partition, and their number."""
     with one_thread():
         problem = asked.preparation.problem(partition)
@@ -158,43 +169,46 @@ class PartitionedProblem:
         self.center = examples.survey.center(fit_intercept)
         self.scale = examples.survey.scale(self.center)
         self.space = parameter_space(self.scale, fit_intercept, kernel)
-        # Of all partitions, so that bits do not depend on how they are cut.
-        compiled = compiled_pays(examples.survey.sizes)
-        prepared = (kernel, fit_intercept, jitter, self.center, self.scale, compiled)
-        key = str(hash_of([examples.source.key, *prepared]))
+        options = {
+            "fit_intercept": fit_intercept,
+            "jitter": jitter,
+            "center": self.center,
+            "scale": self.scale,
+            # Of all partitions, so that bits do not depend on how they are cut.
+            "compiled": compiled_pays(examples.survey.sizes),
+        }
+        key = str(hash_of([examples.source.key, kernel, options]))
         self._preparation = Preparation(
-            key, examples.reader, *prepared, examples.limits
+            key, examples.reader, kernel, options, examples.limits
         )
+        self._numbers: list[int] | None = None  # all partitions
         # What an answer depends on, with the parameters and the partitions.
         self._asked: list[Any] = [key, loss, omega]
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
-        return self._penalized(flat, self._sums(evaluate, flat))
+        sums = self._sums(evaluate, flat)
+        return penalized(self, self.space.unpack(flat), sums.value, sums.gradient)
 
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores at a point of ``space``."""
         sums = self._sums(expected_f, flat)
         return sums.value / sums.count
 
-    def batch(self, numbers: Sequence[int]) -> Batch:
+    def batch(self, numbers: Sequence[int]) -> PartitionedProblem:
         """Return the objective of some of the partitions, by their numbers."""
-        return Batch(self, numbers)
-
-    def _penalized(self, flat: FloatArray, sums: Sums) -> tuple[float, FloatArray]:
-        terms = _Terms(self.space, self.kernel, self.l2, sums.count)
-        return penalized(terms, self.space.unpack(flat), sums.value, sums.gradient)
+        some = copy(self)
+        some._numbers = list(numbers)
+        some.n_sets = int(self.examples.survey.n_examples[some._numbers].sum())
+        return some
 
     def _sums(
-        self,
-        function: Callable[[Evaluation, Partition], Sums],
-        flat: FloatArray,
-        numbers: Sequence[int] | None = None,
+        self, function: Callable[[EvaluationPoint, Partition], Sums], flat: FloatArray
     ) -> Sums:
-        """Ask the engine, or the journal if it knows; of all, or some partitions."""
-        partitions = self.examples.source.partitions
+        """Ask the engine, or the journal if it knows."""
+        partitions, numbers = self.examples.source.partitions, self._numbers
         some = partitions if numbers is None else [partitions[k] for k in numbers]
-        asked = Evaluation(self._preparation, self.loss, self.omega, flat.copy())
+        asked = EvaluationPoint(self._preparation, self.loss, self.omega, flat.copy())
 
         def make() -> bytes:
             try:
@@ -212,31 +226,6 @@ class PartitionedProblem:
         return _from_bytes(answer)
 
 
-@dataclass
-class _Terms:
-    """What a penalty is computed from."""
-
-    space: ParameterSpace
-    kernel: Kernel
-    l2: float
-    n_sets: int
-
-
-class Batch:
-    """The objective of some partitions: the mean of their losses, and all penalties."""
-
-    def __init__(self, whole: PartitionedProblem, numbers: Sequence[int]) -> None:
-        self._whole = whole
-        self._numbers = list(numbers)
-        self.space = whole.space
-        self.is_smooth = whole.is_smooth
-
-    def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective and its gradient at a point of ``space``."""
-        sums = self._whole._sums(evaluate, flat, self._numbers)
-        return self._whole._penalized(flat, sums)
-
-
 def _to_bytes(sums: Sums) -> bytes:
     """Return the sums with all digits, after a letter that is not a bracket."""
     numbers = np.array([sums.value, *sums.gradient], dtype="<f8")
@@ -246,3 +235,65 @@ def _to_bytes(sums: Sums) -> bytes:
 def _from_bytes(content: bytes) -> Sums:
     numbers = np.frombuffer(content, dtype="<f8", offset=9).astype(np.float64)
     return Sums(float(numbers[0]), numbers[1:], int.from_bytes(content[1:9], "little"))
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Passes over all partitions, a step a batch.
+
+    Parameters
+    ----------
+    n_passes : int
+    seed : int
+        Settles which partitions are together.
+    settings : MiniBatch
+        Rates; and the size of batches in examples, if that is given.
+    """
+
+    n_passes: int
+    seed: int
+    settings: MiniBatch = field(default_factory=MiniBatch)
+
+    def solve(
+        self,
+        problem: PartitionedProblem,
+        start: FloatArray,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """Return where the passes lead, with the objective of all examples there."""
+        settings = self.settings
+        adam = Adam.at(problem.space, start)
+        verdict = Verdict(
+            Stop.DATA_USED, f"went through the data {self.n_passes} times", ""
+        )
+        history: list[Step] = []
+        n_seen = 0
+        for numbers in self._batches(problem):
+            batch = problem.batch(numbers)
+            value = adam.step(batch, settings.learning_rate, settings.decay_steps)
+            n_seen += batch.n_sets
+            history.append(Step(adam.n_steps, value, adam.gradient_norm, n_seen))
+            if wants_to_stop(callback, history[-1]):
+                verdict = stopped_by_callback()
+                break
+        objective, _ = problem.value_and_gradient(adam.average)
+        return SolverResult(
+            adam.average,
+            objective,
+            *verdict,
+            n_iterations=adam.n_steps,
+            n_evaluations=adam.n_steps,
+            history=history,
+        )
+
+    def _batches(self, problem: PartitionedProblem) -> Iterator[list[int]]:
+        counts = problem.examples.survey.n_examples
+        full = np.flatnonzero(counts)
+        n_batches = _N_BATCHES
+        if self.settings.batch_size is not None:
+            n_batches = round(int(counts.sum()) / self.settings.batch_size)
+        n_batches = min(max(n_batches, 1), len(full))
+        for number in range(self.n_passes):
+            order = np.random.default_rng([self.seed, number]).permutation(full)
+            for part in np.array_split(order, n_batches):
+                yield sorted(part.tolist())

@@ -81,7 +81,7 @@ class PairShards:
         return hashlib.sha256(repr(self.partitions).encode()).hexdigest()
 
     def reader(self) -> _ShardReader:
-        """Return what reads a shard."""
+        """Return the reader of shards."""
         return _ShardReader(self._folder)
 
     def read(self, partition: Partition) -> list[Example]:

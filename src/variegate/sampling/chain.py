@@ -15,8 +15,8 @@ import numpy as np
 from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, RandomState
 from variegate._validation import check_count
+from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Dense, Factored, Graded
-from variegate.linalg.tolerances import RANK_TOLERANCE
 from variegate.selection import Ensemble, refuse_fewer
 
 __all__ = ["ChainSamples", "sample_chain"]
@@ -147,8 +147,8 @@ class _Chain:
         if isinstance(self.kernel, Graded):
             self._advance_at_the_edge(self.kernel, n_steps)
             return
-        from variegate.compiled.arguments import read_only
-        from variegate.compiled.chain import run_chain
+        from variegate.linalg.compiled import read_only
+        from variegate.linalg.compiled.chain import run_chain
 
         while n_steps > 0:
             now = min(n_steps, _STEPS_BEFORE_RENEWAL)
@@ -174,8 +174,8 @@ class _Chain:
             self._renew()
 
     def _advance_at_the_edge(self, kernel: Graded, n_steps: int) -> None:
-        from variegate.compiled.arguments import read_only
-        from variegate.compiled.graded import run_graded_chain
+        from variegate.linalg.compiled import read_only
+        from variegate.linalg.compiled.chain import run_graded_chain
 
         self.size, state, accepted = run_graded_chain(
             read_only(kernel.rows),

@@ -1,10 +1,10 @@
 """Sample elementary determinantal processes with NumPy, many samples at a time.
 
 The same proposals, decided by the same random numbers, as in
-:mod:`variegate.compiled.elementary`, so that both draw the same items.  Samples that
-keep the same eigenvectors and have picked the same items share one *state*: the basis
-of what was picked and the squared residual that is left of every item.  Small ground
-sets have few states, whatever the number of samples.
+:mod:`variegate.linalg.compiled.elementary`, so that both draw the same items.  Samples
+that keep the same eigenvectors and have picked the same items share one *state*: the
+basis of what was picked and the squared residual that is left of every item.  Small
+ground sets have few states, whatever the number of samples.
 """
 
 from __future__ import annotations

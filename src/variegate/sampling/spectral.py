@@ -6,7 +6,7 @@ A determinantal point process is a mixture of elementary ones.  First each eigen
 probability proportional to the product of their ``λ_m`` (Kulesza and Taskar, 2011).
 Then items are drawn from the span of those kept: see
 :mod:`variegate.sampling.elementary`, and for many samples of many items
-:mod:`variegate.compiled.elementary`, which draws the same ones.
+:mod:`variegate.linalg.compiled.elementary`, which draws the same ones.
 
 Every sample has a seed of its own, drawn before any sample is made.
 """
@@ -81,8 +81,8 @@ def sample_spectral_k(
     kept = np.zeros((n_samples, len(log_eigenvalues)), dtype=bool)
     compiled = _is_compiled(n_samples * eigenvectors.shape[1] * k, n_together)
     if compiled:
-        from variegate.compiled.arguments import read_only
-        from variegate.compiled.symmetric import choose_eigenvectors
+        from variegate.linalg.compiled import read_only
+        from variegate.linalg.compiled.elementary import choose_eigenvectors
 
         choose_eigenvectors(read_only(log_eigenvalues), table, seeds, kept)
     else:
@@ -143,8 +143,8 @@ def _sample_items(
         spanning = np.zeros((len(kept), len(vectors)), dtype=bool)
         spanning[np.repeat(np.arange(len(kept)), np.diff(offsets)), rows] = True
         return elementary.sample_elementary(vectors, spanning, seeds)
-    from variegate.compiled.arguments import read_only
-    from variegate.compiled.elementary import sample_elementary
+    from variegate.linalg.compiled import read_only
+    from variegate.linalg.compiled.elementary import sample_elementary
 
     items = np.empty(len(rows), dtype=np.intp)
     sample_elementary(read_only(vectors), rows, offsets, seeds, items)

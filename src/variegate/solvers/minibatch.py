@@ -271,7 +271,7 @@ class _Run:
         )
 
     def _too_few_steps(self) -> str:
-        """Say what to change where every pass was one step, and all were few."""
+        """Return a remedy where every pass was one step, and all were few."""
         settings = self.settings
         if self.adam.n_steps >= _FEW_STEPS or self.adam.n_steps > settings.n_epochs:
             return ""

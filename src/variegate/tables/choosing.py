@@ -16,7 +16,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.candidates import best_by_quality
 from variegate.baselines.ordering import Ordering
 from variegate.decoding import Constraint
-from variegate.decoding.ranking import ranked
+from variegate.decoding.residuals import ranked
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.selection import Selection
 from variegate.tables.groups import Group, in_rows

@@ -127,8 +127,8 @@ class _Overlap:
 
     def with_each(self) -> FloatArray:
         """Return the mean F-score with each of the sentences added."""
-        from variegate.compiled.arguments import read_only
-        from variegate.compiled.overlap import mean_f_with_each
+        from variegate.linalg.compiled import read_only
+        from variegate.linalg.compiled.agreement import mean_f_with_each
 
         values = np.empty(len(self._sizes))
         mean_f_with_each(

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from variegate.decoding import MBR, Constraint, Decoder, GreedySearch
+from variegate.decoding.agreement import grow
 from variegate.decoding.base import Ensemble
-from variegate.decoding.growing import grow
 from variegate.decoding.residuals import Residuals
 from variegate.selection import Selection
 from variegate.text.agreement import WordAgreement

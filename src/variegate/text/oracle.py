@@ -8,7 +8,7 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate.decoding import Constraint
-from variegate.decoding.growing import grow
+from variegate.decoding.agreement import grow
 from variegate.text.agreement import GrowingSummary
 from variegate.text.budget import Budget
 from variegate.text.view import ClusterView

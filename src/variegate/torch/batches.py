@@ -21,7 +21,7 @@ from torch import Tensor
 
 from variegate._typing import AnyArray, FloatArray, IntArray
 from variegate.ground_set import naming
-from variegate.kernels.from_start import as_dense
+from variegate.kernels.features import as_dense
 from variegate.streaming import Example
 from variegate.torch import autograd
 from variegate.torch.targets import LossSettings, Targets

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from variegate.linalg.tolerances import RANK_TOLERANCE
+from variegate.linalg.limits import RANK_TOLERANCE
 
 __all__ = [
     "DenseResiduals",

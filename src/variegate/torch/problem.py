@@ -20,16 +20,15 @@ from torch import Tensor
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSetError
 from variegate.kernels import Kernel
-from variegate.learning.coordinates import (
+from variegate.learning.factors import Factors
+from variegate.learning.objective import LargeMarginLoss
+from variegate.learning.parameters import InfeasibleError, ParameterSpace
+from variegate.learning.problem import not_definite, penalized, zero_probability
+from variegate.learning.quality import (
     feature_center,
     feature_scale,
     parameter_space,
 )
-from variegate.learning.factors import Factors
-from variegate.learning.infeasible import not_definite, zero_probability
-from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.parameters import InfeasibleError, ParameterSpace
-from variegate.learning.penalty import penalized
 from variegate.linalg.limits import FEWEST_FACTORED, MAX_MATRIX
 from variegate.streaming import Example
 from variegate.torch.batches import ExampleBatch, size_groups

@@ -40,7 +40,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from variegate.linalg.tolerances import DOUBTFUL_PIVOT, RANK_TOLERANCE
+from variegate.linalg.limits import DOUBTFUL_PIVOT, RANK_TOLERANCE
 
 __all__ = [
     "Resolvent",

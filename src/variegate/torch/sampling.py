@@ -8,11 +8,11 @@ for few samples of each of many small kernels.
 
 An elementary process picks ``k`` items from the span of ``k`` orthonormal vectors: the
 next item with probability proportional to its squared residual outside the span of the
-items picked before.  As in :mod:`variegate.compiled.elementary`, items are proposed
-from the residuals before any pick and accepted with the share that is left of their
-residual.  Here every sample looks at several proposals in a round, takes the first that
-is accepted, if any is, and forgets the others: so nearly every round adds an item to
-every sample.
+items picked before.  As in :mod:`variegate.linalg.compiled.elementary`, items are
+proposed from the residuals before any pick and accepted with the share that is left of
+their residual.  Here every sample looks at several proposals in a round, takes the
+first that is accepted, if any is, and forgets the others: so nearly every round adds an
+item to every sample.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.baselines.learned import embeddings_of, orderings
 from variegate.baselines.ordering import f_of_first
 from variegate.decoding import Decoder
-from variegate.decoding.ranking import ranked
+from variegate.decoding.residuals import ranked
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet, naming
 from variegate.tuning.family import OmegaFamily

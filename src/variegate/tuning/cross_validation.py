@@ -19,7 +19,7 @@ from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
-from variegate.estimator.display import LearnedDisplay
+from variegate.estimator.base import LearnedDisplay
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
 from variegate.report.notebook import card
 from variegate.report.telling import Teller

@@ -99,8 +99,8 @@ class GrowingMatching:
 
         Frames cost the same, so that the best gain is all that a search asks for.
         """
-        from variegate.compiled.arguments import read_only
-        from variegate.compiled.matching import matched_shares
+        from variegate.linalg.compiled import read_only
+        from variegate.linalg.compiled.agreement import matched_shares
 
         share = self._shares(self._size + 1)
         added = np.empty(len(self._free))
@@ -119,8 +119,8 @@ class GrowingMatching:
 
     def add(self, item: int) -> None:
         """Add a frame; those that are the same are no longer free."""
-        from variegate.compiled.arguments import read_only
-        from variegate.compiled.matching import match
+        from variegate.linalg.compiled import read_only
+        from variegate.linalg.compiled.agreement import match
 
         alike = read_only(self._alike)
         match(item, alike, self._members, self._sizes, self._owner, self._adds)

@@ -15,11 +15,14 @@ from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.determinants import log_det_and_pivot
-from variegate.linalg.limits import COMPILED_LENGTHS, GRADED_ITEMS, MAX_MATRIX
-from variegate.linalg.repeated import fix_basis, repeated_spaces
+from variegate.linalg.limits import (
+    COMPILED_LENGTHS,
+    GRADED_ITEMS,
+    MAX_MATRIX,
+    RANK_TOLERANCE,
+)
 from variegate.linalg.representations.base import Representation
-from variegate.linalg.spectrum import Eigenvectors
-from variegate.linalg.tolerances import RANK_TOLERANCE
+from variegate.linalg.spectrum import Eigenvectors, fix_basis, repeated_spaces
 from variegate.linalg.volume import log_volume
 
 #: Rows that are worked on at a time.
@@ -62,7 +65,7 @@ class Factored(Representation):
     def _squared_lengths(self) -> FloatArray:
         """Return the squared lengths of the rows, in double precision."""
         if self.B.size >= COMPILED_LENGTHS:
-            from variegate.compiled.rows import squared_lengths
+            from variegate.linalg.compiled.pivoting import squared_lengths
 
             return np.asarray(squared_lengths(self.B))
         B = self._rows(slice(None))

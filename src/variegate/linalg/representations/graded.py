@@ -18,9 +18,13 @@ from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.determinants import normalizer_of_rows, pivoted_cholesky
-from variegate.linalg.repeated import fix_basis, repeated_spaces
 from variegate.linalg.representations.base import Representation
-from variegate.linalg.spectrum import Eigenvectors, graded_eigenpairs
+from variegate.linalg.spectrum import (
+    Eigenvectors,
+    fix_basis,
+    graded_eigenpairs,
+    repeated_spaces,
+)
 from variegate.linalg.volume import log_volume, pivoted_rows, residual_rows
 
 #: A set is impossible where the least of its squared residuals is at most this.  Far

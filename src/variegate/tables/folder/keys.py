@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from variegate.compiled.arguments import read_only
-from variegate.compiled.hashing import text_hashes
+from variegate.linalg.compiled import read_only
+from variegate.linalg.compiled.hashing import text_hashes
 from variegate.tables.cells import Cells
 from variegate.tables.columns import is_text
 

@@ -17,7 +17,7 @@ from variegate._typing import FloatArray, RandomState
 from variegate.decoding import Decoder
 from variegate.ensemble import LEnsemble
 from variegate.estimator import DPPEstimator
-from variegate.estimator.display import LearnedDisplay
+from variegate.estimator.base import LearnedDisplay
 from variegate.ground_set import GroundSet
 from variegate.linalg.determinants import with_jitter
 from variegate.report.notebook import card, number

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import njit
+from variegate.linalg.compiled import njit
 
 #: Values that differ by no more than this are equal.  Bounds hold rounding, so that
 #: without it every one of many equal subsets would be looked at.
@@ -67,7 +67,7 @@ def _bound_by_diagonal(
     room: float,
     work: Any,
 ) -> float:
-    """Return what taking ``left`` more members gains at most.
+    """Return the largest gain of taking ``left`` more members.
 
     For any number of members, -1, what fractions of those of positive gain make of the
     room within the budget, the best ratio first.

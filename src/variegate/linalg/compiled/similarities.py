@@ -1,4 +1,4 @@
-"""Sums of Gaussians on a ladder of bandwidths, and what they make of a gradient.
+"""Gaussians of learned features, and sums of Gaussians on a ladder of bandwidths.
 
 Halving a bandwidth takes a Gaussian to its fourth power, so that a few stored matrices
 and two multiplications an entry give all of them; no similarity is ever stored.  Where
@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import njit
+from variegate.linalg.compiled import FAST, njit
 
 _TILE = 32
-_FAST = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def fill_mixture(
     packed: Any,
     diagonal: Any,
@@ -82,7 +81,7 @@ def fill_mixture(
                         S[b, j, i] = S[b, i, j]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def add_inner_products(
     packed: Any,
     diagonal: Any,
@@ -121,3 +120,22 @@ def add_inner_products(
                             x[j] = square * square
                     out[first[a] + r] += 2.0 * inner + own
             place += i
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def fill_gaussian(placed: Any, S: Any) -> None:
+    """Fill ``S`` (B, N, N) with ``exp(-‖z_i - z_j‖² / 2)`` of ``placed`` (B, N, r).
+
+    Near-duplicates decide determinants, so differences are taken directly: an
+    expansion into inner products would drown them in rounding.
+    """
+    for b in range(S.shape[0]):
+        for i in range(S.shape[1]):
+            S[b, i, i] = 1.0
+            for j in range(i):
+                squared = 0.0
+                for k in range(placed.shape[2]):
+                    apart = placed[b, i, k] - placed[b, j, k]
+                    squared += apart * apart
+                S[b, i, j] = np.exp(-0.5 * squared)
+                S[b, j, i] = S[b, i, j]

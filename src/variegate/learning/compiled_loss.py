@@ -1,7 +1,7 @@
-r"""The loss of large ground sets and its gradient, close to what LAPACK needs.
+r"""The loss of ground sets and its gradient by compiled loops, small and large sets.
 
-One Cholesky factorisation, one inverse, and for the gradient in ``S`` one symmetric
-product: with ``X = P M⁻¹ C |W|^{1/2}``,
+Of a large set, close to what LAPACK needs: one Cholesky factorisation, one inverse, and
+for the gradient in ``S`` one symmetric product: with ``X = P M⁻¹ C |W|^{1/2}``,
 
 .. math:: P M^{-1} C W C M^{-1} P = X X^T - 2 X_y X_y^T,
 
@@ -14,38 +14,71 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.compiled import dense
-from variegate.compiled.arguments import read_only
 from variegate.learning.objective import (
+    SMALLEST_ERROR,
     LargeMarginLoss,
     Targets,
     ZeroProbabilityError,
 )
 from variegate.linalg import lapack
+from variegate.linalg.compiled import loss as loops
+from variegate.linalg.compiled import read_only
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
     log_det_and_inverse,
 )
-from variegate.linalg.scratch import scratch
-from variegate.linalg.tolerances import DOUBTFUL_PIVOT
+from variegate.linalg.lapack import scratch
+from variegate.linalg.limits import DOUBTFUL_PIVOT
 from variegate.subsets import as_indicator
 
-__all__ = ["large_sets_loss"]
+__all__ = ["large", "small"]
 
 
-def large_sets_loss(
+def small(
+    loss: LargeMarginLoss,
     S: FloatArray,
     log_quality: FloatArray,
     targets: Targets,
     target_log_det: FloatArray | None,
-    loss: LargeMarginLoss,
     G: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the losses (B,) of sets (B, N, N) and their gradients in ``u`` (B, N).
+    """Return the losses (B,) of small sets and their gradients in ``u`` (B, N).
 
     ``target_log_det`` is ``log det S_y`` if it is known; ``G`` is filled with the
     gradients in ``S``, if they are wanted.
     """
+    n_sets, n_items = log_quality.shape
+    value, slope = np.empty(n_sets), np.empty((n_sets, n_items))
+    failed, reason = loops.evaluate_sets(
+        read_only(S),
+        read_only(log_quality),
+        read_only(targets.indicator),
+        read_only(targets.error_cost),
+        read_only(np.empty(0) if target_log_det is None else target_log_det),
+        float(loss.lam),
+        bool(loss.hinge),
+        DOUBTFUL_PIVOT,
+        SMALLEST_ERROR,
+        value,
+        slope,
+        np.empty((0, n_items, n_items)) if G is None else G,
+    )
+    if reason == loops.ZERO_PROBABILITY:
+        raise ZeroProbabilityError(failed)
+    if reason:
+        raise NotPositiveDefiniteError(failed)
+    return value, slope
+
+
+def large(
+    loss: LargeMarginLoss,
+    S: FloatArray,
+    log_quality: FloatArray,
+    targets: Targets,
+    target_log_det: FloatArray | None,
+    G: FloatArray | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the same of large sets, factored one by one by LAPACK."""
     value, slope = np.empty(len(S)), np.empty_like(log_quality)
     for index in range(len(S)):
         members = np.flatnonzero(targets.indicator[index])
@@ -111,7 +144,7 @@ def _large_set_loss(
     signed = np.where(is_wanted, -cost, cost)
     log_det, inverse = _log_det_and_inverse(S, p, c)
     included, squares = np.empty(len(S)), np.empty(len(S))
-    dense.fill_sums(S, p, inverse, c**2 * signed, included, squares)
+    loops.fill_sums(S, p, inverse, c**2 * signed, included, squares)
     included = included.clip(0.0, 1.0)
     excluded = (c**2 * np.diagonal(inverse)).clip(0.0, 1.0)
 
@@ -139,7 +172,7 @@ def _log_det_and_inverse(
 ) -> tuple[float, FloatArray]:
     """Return ``log det M`` and the lower triangle of ``M⁻¹``, ``M = P S P + C²``."""
     inverse = scratch("inverse", S.shape)
-    dense.fill_scaled(S, p, c**2, inverse)
+    loops.fill_scaled(S, p, c**2, inverse)
     smallest = DOUBTFUL_PIVOT * (p**2 * np.diagonal(S) + c**2)
     if not lapack.cholesky(inverse) or (np.diagonal(inverse) ** 2 <= smallest).any():
         raise NotPositiveDefiniteError(0)
@@ -161,10 +194,10 @@ def _fill_gradient(
     ``spread`` is ``C |W|^{1/2}``, and ``W`` negative at ``members``.
     """
     if factor == 0.0:
-        dense.fill_gradient(inverse, p, inverse, 0.0, G)
+        loops.fill_gradient(inverse, p, inverse, 0.0, G)
         return
     X = scratch("spread", inverse.shape)
-    dense.fill_spread(inverse, p, spread, X)
+    loops.fill_spread(inverse, p, spread, X)
     lapack.add_product(G, X, 1.0, 0.0)
     lapack.add_product(G, np.ascontiguousarray(X[:, members]), -2.0, 1.0)
-    dense.fill_gradient(inverse, p, G, factor, G)
+    loops.fill_gradient(inverse, p, G, factor, G)

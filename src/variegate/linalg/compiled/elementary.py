@@ -6,6 +6,9 @@ items picked before.  Instead of updating the residuals of all ``N`` items after
 pick (``O(N k²)`` a sample), items are proposed from the residuals before any pick and
 accepted with the share that is left of their residual, which takes ``k H_k`` proposals
 on average, each ``O(k²)``: ``O(N k + k³ log k)`` a sample, and exactly the same law.
+
+Each sample owns a stream of random numbers that starts from its own seed, so that the
+samples do not depend on how they are spread over threads.
 """
 
 from __future__ import annotations
@@ -14,8 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import njit
-from variegate.compiled.random import next_uniform
+from variegate.linalg.compiled import njit
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _11 = (np.uint64(bits) for bits in (30, 27, 31, 11))
+
+
+@njit(cache=True, nogil=True)
+def next_uniform(state: Any) -> Any:
+    """Return the next state and a number from [0, 1): SplitMix64 (Steele, 2014)."""
+    state = state + _STEP
+    z = state
+    z = (z ^ (z >> _30)) * _FIRST
+    z = (z ^ (z >> _27)) * _SECOND
+    z = z ^ (z >> _31)
+    return state, np.float64(z >> _11) * (1.0 / 9007199254740992.0)
 
 
 @njit(inline="always")
@@ -105,3 +123,24 @@ def sample_elementary(
                 basis[count, m] = direction[m] / length
             items[begin + count] = item
             count += 1
+
+
+@njit(cache=True, nogil=True)
+def choose_eigenvectors(log_values: Any, table: Any, seeds: Any, kept: Any) -> None:
+    """Fill ``kept`` (n, M): which eigenvectors of a k-DPP each sample keeps.
+
+    The ``m``-th is kept, ``k`` of the first ``m`` being wanted, with probability
+    ``λ_m e_{k-1}(m - 1) / e_k(m)`` (Kulesza and Taskar, 2011), from the last to the
+    first.  ``table`` is (M + 1, k + 1), ``kept`` is False before.
+    """
+    for s in range(kept.shape[0]):
+        state = seeds[s]
+        k = table.shape[1] - 1
+        m = table.shape[0] - 1
+        while k > 0:
+            log_probability = log_values[m - 1] + table[m - 1, k - 1] - table[m, k]
+            state, uniform = next_uniform(state)
+            if uniform < np.exp(log_probability):
+                kept[s, m - 1] = True
+                k -= 1
+            m -= 1

@@ -1,11 +1,11 @@
-"""Greedy selection from a factor with lazy evaluation.
+"""Rows of a factor: their lengths, a greedy choice of them, and pivoted Cholesky.
 
-Residuals only shrink as items are chosen, so a residual from an earlier step is an
-upper bound (Minoux, 1978).  An item is brought up to date only where its bound reaches
-the best residual found so far in this step.  Items are held in blocks that know their
-largest bound, so that a step passes over most of them.  Where bounds tell little, as
-among items of one quality, many are looked at, and rows read here and there cost more
-than rows read in order: then all are brought up to date in one sweep.
+Residuals only shrink as rows are chosen, so a residual from an earlier step is an upper
+bound (Minoux, 1978).  A row is brought up to date only where its bound reaches the best
+residual found so far in this step.  Rows are held in blocks that know their largest
+bound, so that a step passes over most of them.  Where bounds tell little, as among
+items of one quality, many are looked at, and rows read here and there cost more than
+rows read in order: then all are brought up to date in one sweep.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import njit
+from variegate.linalg.compiled import njit
 
 #: Residuals that differ by no more than this share are equal.
 _TIE = 1e-10
@@ -167,3 +167,65 @@ def find_best(
                 if bound[item] >= best * (1.0 - _TIE):
                     return best, item, n_looks
     return best, -1, n_looks
+
+
+@njit(cache=True, nogil=True)
+def pivoted_cholesky(
+    S: Any, log_scale: Any, tolerance: float, rounding: float, factor: Any
+) -> int:
+    """Fill ``factor`` (N, N) and return its number of columns.
+
+    See :func:`variegate.linalg.determinants.pivoted_cholesky`; ``rounding`` is that of
+    an entry of ``S``.
+    """
+    n = S.shape[0]
+    residual = np.empty(n)
+    weights = np.empty((n, n))  # each entry is written before it is read
+    for i in range(n):
+        residual[i] = S[i, i]
+    for rank in range(n):
+        pivot, best = -1, -np.inf
+        for i in range(n):
+            if residual[i] > tolerance:
+                value = np.log(residual[i]) + 2.0 * log_scale[i]
+                if value > best:
+                    pivot, best = i, value
+        if pivot < 0:
+            return int(rank)
+        root = np.sqrt(residual[pivot])
+        for i in range(n):
+            # Zero from the start, or explained by the pivots so far.
+            if residual[i] <= tolerance:
+                factor[i, rank] = 0.0
+                continue
+            entry = S[i, pivot]
+            for k in range(rank):
+                entry -= factor[i, k] * factor[pivot, k]
+            factor[i, rank] = entry / root
+            residual[i] -= factor[i, rank] * factor[i, rank]
+            if i == pivot:
+                continue
+            share = factor[i, rank] / root
+            total = 1.0 + abs(share)
+            for k in range(rank):
+                weights[i, k] -= share * weights[pivot, k]
+                total += abs(weights[i, k])
+            weights[i, rank] = share
+            if residual[i] <= max(tolerance, rounding * total * total):
+                residual[i] = 0.0
+        residual[pivot] = 0.0
+    return int(n)
+
+
+# Sums may be reordered, which is what lets the processor add several at a time.
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def squared_lengths(B: Any) -> Any:
+    """Return the squared lengths of the rows of ``B``, reading it once."""
+    squared = np.empty(len(B))
+    for i in range(len(B)):
+        total = 0.0
+        for j in range(B.shape[1]):
+            x = np.float64(B[i, j])
+            total += x * x
+        squared[i] = total
+    return squared

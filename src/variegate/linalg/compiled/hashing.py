@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.compiled.jit import njit
+from variegate.linalg.compiled import njit
 
 # FNV-1a, of 64 bits.
 _START = np.uint64(0xCBF29CE484222325)

@@ -1,0 +1,244 @@
+"""Ground sets of equal size that are evaluated together, as the problem holds them.
+
+A :class:`DenseStack` is many ground sets with N x N similarities; a :class:`DualStack`
+or :class:`EmbeddedStack` is one ground set with a similarity of low rank.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import FloatArray, IntArray
+from variegate.ground_set import GroundSet, naming
+from variegate.kernels import Kernel
+from variegate.kernels.base import PullBack
+from variegate.kernels.weighted import PackedSimilarities
+from variegate.learning.dual import DualPoint, check_target, dual_loss, marginals
+from variegate.learning.factors import Factors
+from variegate.learning.objective import LargeMarginLoss, Targets, impossible_item
+from variegate.linalg.determinants import Resolvent, add_jitter, with_jitter
+from variegate.linalg.lapack import scratch
+from variegate.linalg.limits import STACK_ENTRIES, STACK_LIMIT, STACK_SETS
+
+__all__ = [
+    "DenseStack",
+    "DualStack",
+    "EmbeddedStack",
+    "costs_of",
+    "groups_of_equal_size",
+    "prepared_stack",
+]
+
+
+def groups_of_equal_size(
+    ground_sets: Sequence[GroundSet], stackable: bool
+) -> list[list[int]]:
+    """Return the places of ground sets that are evaluated together."""
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for position, ground_set in enumerate(ground_sets):
+        by_size[len(ground_set)].append(position)
+    groups: list[list[int]] = []
+    for size, positions in by_size.items():
+        step = 1
+        if stackable and size <= STACK_LIMIT:
+            step = min(STACK_SETS, max(1, STACK_ENTRIES // size**2))
+        groups += [positions[k : k + step] for k in range(0, len(positions), step)]
+    return groups
+
+
+def costs_of(costs: Sequence[FloatArray | float], n_items: int) -> FloatArray:
+    """Return costs of errors as an array of shape (B, N), or (B, 1) for one an item."""
+    if all(isinstance(cost, float | int) for cost in costs):
+        return np.array(costs, dtype=np.float64)[:, None]
+    return np.stack([np.broadcast_to(cost, n_items) for cost in costs])
+
+
+def prepared_stack(
+    kernel: Kernel, positions: IntArray, ground_sets: Sequence[GroundSet]
+) -> Any:
+    """Return ground sets as a kernel needs them, as one if it is stackable."""
+    together = kernel.prepare_together(ground_sets) if kernel.stackable else None
+    if together is not None:
+        return together
+    prepared = []
+    for position, ground_set in zip(positions.tolist(), ground_sets, strict=True):
+        with naming(position):
+            prepared.append(kernel.prepare(ground_set))
+    return kernel.stack(prepared) if kernel.stackable else prepared[0]
+
+
+@dataclass
+class _Stack:
+    """Ground sets of equal size, or one.
+
+    Attributes
+    ----------
+    positions : (B,)
+        What the ground sets are called in errors.
+    X : (B, N, d), or (N, d) of one with a low rank
+        Quality features.
+    prepared : what the kernel makes of the ground sets
+    targets : Targets
+    kernel : Kernel
+    jitter : float
+    """
+
+    positions: IntArray
+    X: FloatArray
+    prepared: Any
+    targets: Targets
+    kernel: Kernel
+    jitter: float
+
+    def __post_init__(self) -> None:
+        self.learned = self.kernel.domain.size > 0
+
+
+@dataclass
+class DenseStack(_Stack):
+    """Ground sets with their similarities; compiled loops do the work, or NumPy."""
+
+    compiled: bool
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.target_log_det: FloatArray | None = None
+        if not self.learned:
+            # Neither the similarity nor its determinants will ever change.
+            self.prepared, _ = self._similarity(np.zeros(0))
+            self._check_targets_are_possible()
+            self.target_log_det, _ = self.targets.log_det_and_inverse(self.prepared)
+
+    def _check_targets_are_possible(self) -> None:
+        """Name a wanted item that no jitter can help."""
+        own = np.diagonal(self.prepared, axis1=-2, axis2=-1)
+        impossible = self.targets.indicator & (own <= 0.0)
+        if impossible.any():
+            stack, item = np.argwhere(impossible)[0]
+            raise impossible_item(self.positions[stack], item)
+
+    def _similarity(self, parameters: FloatArray) -> tuple[FloatArray, PullBack]:
+        """Return the similarity with its jitter, and how gradients are pulled back."""
+        pull_back: PullBack
+        if isinstance(self.prepared, PackedSimilarities):
+            room = scratch("similarity", self.prepared.shape)
+            S = self.prepared.mixture(parameters, room)
+            pull_back = partial(self.kernel.pull_back, self.prepared, parameters)
+        else:
+            S, pull_back = self.kernel.value_and_pull_back(self.prepared, parameters)
+        S = S if S.ndim == 3 else S[None]
+        if not self.kernel.makes_new:
+            return with_jitter(S, self.jitter), pull_back
+        add_jitter(S, self.jitter)
+        return S, pull_back
+
+    def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
+        """Return ``K_ii`` of every ground set."""
+        S = self._similarity(parameters)[0] if self.learned else self.prepared
+        return Resolvent.of(S, u).included
+
+    def evaluate(
+        self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Return the sum of the losses, and its gradients in ``u`` and the kernel."""
+        S, pull_back = self.prepared, None
+        if self.learned:
+            S, pull_back = self._similarity(parameters)
+        terms = loss.value_and_gradient(
+            S,
+            u,
+            self.targets,
+            target_log_det=self.target_log_det,
+            similarity_gradient=self.learned,
+            out=scratch("gradient", S.shape) if self.learned else None,
+            compiled=self.compiled,
+        )
+        G, slope = terms.similarity_gradient, None
+        if G is not None and pull_back is not None:
+            add_jitter(G, self.jitter)
+            G = G if self.kernel.stackable else G[0]
+            slope = pull_back(G)
+        return float(terms.value.sum()), terms.quality_gradient, slope
+
+
+class _LowRankStack(_Stack):
+    """One ground set whose similarity has a low rank."""
+
+    @abstractmethod
+    def _similarity(
+        self, parameters: FloatArray
+    ) -> tuple[Factors, FloatArray, FloatArray]:
+        """Return factors, their weights, and the ridge with the jitter."""
+
+    def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
+        """Return ``K_ii``, as the one row of a matrix."""
+        return marginals(*self._similarity(parameters), u)[None]
+
+
+class DualStack(_LowRankStack):
+    """One ground set whose similarity is a weighted sum of fixed ``Factors``."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        members = self.targets.members[0][self.targets.present[0]]
+        impossible = members[(self.prepared.squared[members] <= 0.0).all(axis=1)]
+        if len(impossible):
+            raise impossible_item(self.positions[0], impossible[0])
+        if not self.learned:  # say now what would fail later
+            check_target(*self._similarity(np.zeros(0)), members)
+
+    def _similarity(
+        self, parameters: FloatArray
+    ) -> tuple[Factors, FloatArray, FloatArray]:
+        factors: Factors = self.prepared
+        weights = factors.weights(parameters)
+        return factors, weights, self.jitter * (factors.squared @ weights)
+
+    def evaluate(
+        self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Return the loss and its gradients in ``u`` and in learned weights."""
+        terms = dual_loss(
+            loss,
+            self.prepared,
+            self.prepared.weights(parameters),
+            u,
+            self.targets,
+            self.jitter,
+            weight_gradient=self.learned,
+        )
+        slope = terms.weight_gradient if self.learned else None
+        return terms.value, terms.quality_gradient, slope
+
+
+class EmbeddedStack(_LowRankStack):
+    """One ground set whose similarity is that of a few learned features."""
+
+    def _similarity(
+        self, parameters: FloatArray
+    ) -> tuple[Factors, FloatArray, FloatArray]:
+        parts, weights, ridge = self.kernel.embedding(self.prepared, parameters)
+        factors = Factors.of(parts)
+        own = factors.squared @ weights + ridge
+        return factors, weights, ridge + self.jitter * own
+
+    def evaluate(
+        self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Return the loss and its gradients in ``u`` and in the kernel's parameters."""
+        similarity = self._similarity(parameters)
+        at = DualPoint.of(loss, *similarity, u, self.targets)
+        # The jitter is relative to the diagonal, and so part of its derivative.
+        diagonal, product = at.diagonal(), at.times_factor()
+        product += (self.jitter * diagonal)[:, None] * similarity[0].columns
+        slope = self.kernel.pull_back_embedding(
+            self.prepared, parameters, product, (1.0 + self.jitter) * diagonal
+        )
+        return at.value, at.quality_gradient(), slope
