@@ -12,11 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from variegate._random import check_random_state, generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_flag, check_number
-from variegate.application.base import Application
-from variegate.application.candidates import best_by_quality
-from variegate.application.names import by_name
-from variegate.application.packaged import packaged_model
-from variegate.application.progress import Progress, part_of
+from variegate.application.base import (
+    Application,
+    Progress,
+    best_by_quality,
+    by_name,
+    packaged_model,
+    part_of,
+)
 from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from variegate._typing import IntArray
-from variegate.application.progress import Progress
+from variegate.application.base import Progress
 from variegate.model_format import COUNT
 from variegate.schema import Number, Record
 from variegate.text.budget import Budget
