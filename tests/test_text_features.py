@@ -8,8 +8,15 @@ from text_instances import BAKERY_CLUSTER, CLUSTERS, STORM_CLUSTER
 from variegate.text import Cluster, ClusterView, Document
 from variegate.text.lexrank import lexrank
 from variegate.text.quality import FEATURE_SETS, quality_features
-from variegate.text.tfidf import CorpusFrequencies, tfidf, word_weights
-from variegate.text.words import bigrams, count_words, unit_rows, words
+from variegate.text.words import (
+    CorpusFrequencies,
+    bigrams,
+    count_words,
+    tfidf,
+    unit_rows,
+    word_weights,
+    words,
+)
 
 # Words -----------------------------------------------------------------------------
 

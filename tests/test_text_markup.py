@@ -5,8 +5,12 @@ import sys
 import pytest
 
 from variegate.text.documents import Cluster
-from variegate.text.extraction import page_document
-from variegate.text.markup import HTML_READER, html_document, markdown_document
+from variegate.text.markup import (
+    HTML_READER,
+    html_document,
+    markdown_document,
+    page_document,
+)
 from variegate.text.sentences import split_cluster
 
 #: The parts of a page of an mdBook: menu, sidebar, help, content, code.

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.text.scripts import count_spaced_words
+from variegate.text.words import count_spaced_words
 
 __all__ = ["Budget", "Unit"]
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from variegate.text.documents import Cluster, Document
-from variegate.text.extraction import page_document
 from variegate.text.languages import as_language
-from variegate.text.markup import markdown_document
+from variegate.text.markup import markdown_document, page_document
 
 __all__ = ["read_clusters", "read_documents", "read_text"]
 

@@ -11,10 +11,9 @@ from variegate.report.words import count, percent
 from variegate.text.budget import Budget
 from variegate.text.documents import Document
 from variegate.text.languages import as_language
-from variegate.text.layout import blocks_of
-from variegate.text.paragraphs import trim
-from variegate.text.scripts import count_spaced_words
+from variegate.text.layout import blocks_of, trim
 from variegate.text.summary import MarkedSentence, Summary
+from variegate.text.words import count_spaced_words
 
 __all__ = ["html_report"]
 

@@ -35,14 +35,13 @@ from variegate.text.decoding import (
     TEXT_DECODERS,
     text_decoder,
 )
-from variegate.text.detection import language_of
 from variegate.text.documents import Cluster, Document, as_documents
+from variegate.text.languages import language_of
 from variegate.text.quality import FEATURE_SETS, feature_names
 from variegate.text.summary import MarkedSentence, Summary
-from variegate.text.tfidf import CORPUS, CorpusFrequencies
 from variegate.text.training import TRAINING, TrainingSet
 from variegate.text.view import ClusterView, Embed
-from variegate.text.words import used_only
+from variegate.text.words import CORPUS, CorpusFrequencies, used_only
 from variegate.tuning.family import OmegaFamily, as_omegas
 
 __all__ = ["Summarizer", "load_default"]

@@ -16,9 +16,8 @@ from variegate.text.documents import Cluster
 from variegate.text.languages import as_language
 from variegate.text.oracle import oracle_summary
 from variegate.text.rouge import Rouge, mean_scores
-from variegate.text.tfidf import CorpusFrequencies
 from variegate.text.view import ClusterView
-from variegate.text.words import words
+from variegate.text.words import CorpusFrequencies, words
 
 __all__ = ["TRAINING", "TrainingSet"]
 

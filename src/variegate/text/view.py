@@ -15,8 +15,14 @@ from variegate.text.documents import Cluster, Sentence
 from variegate.text.languages import as_language
 from variegate.text.quality import Material, quality_features
 from variegate.text.sentences import split_cluster
-from variegate.text.tfidf import CorpusFrequencies, tfidf, word_weights
-from variegate.text.words import WordCounts, count_words, words
+from variegate.text.words import (
+    CorpusFrequencies,
+    WordCounts,
+    count_words,
+    tfidf,
+    word_weights,
+    words,
+)
 
 __all__ = ["ClusterView", "Embed"]
 
