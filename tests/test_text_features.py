@@ -6,8 +6,7 @@ from scipy import sparse
 
 from text_instances import BAKERY_CLUSTER, CLUSTERS, STORM_CLUSTER
 from variegate.text import Cluster, ClusterView, Document
-from variegate.text.lexrank import lexrank
-from variegate.text.quality import FEATURE_SETS, quality_features
+from variegate.text.quality import FEATURE_SETS, lexrank, quality_features
 from variegate.text.words import (
     CorpusFrequencies,
     bigrams,
@@ -115,7 +114,7 @@ def test_lexrank_is_the_stationary_distribution(seed, n):
 
 def test_lexrank_of_many_never_forms_the_graph(monkeypatch):
     # Above the limit links are weighted by similarity.
-    monkeypatch.setattr("variegate.text.lexrank._LARGEST_GRAPH", 2)
+    monkeypatch.setattr("variegate.text.quality._LARGEST_GRAPH", 2)
     X = unit_rows(sparse.csr_array(np.random.default_rng(0).random((5, 3))))
     similar = (X @ X.T).toarray()
     walk = similar / similar.sum(axis=1, keepdims=True)

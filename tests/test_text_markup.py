@@ -176,7 +176,7 @@ def test_markdown_sentences():
 
 
 def test_notes_without_full_stops_are_still_candidates():
-    from variegate.text.view import ClusterView
+    from variegate.text.cluster_view import ClusterView
 
     document = markdown_document(
         "# Notes\n\n* rain in the north\n* trains were very late\n"

@@ -47,8 +47,8 @@ from scipy import sparse
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.cosine import rounded
 from variegate.text.budget import Budget
-from variegate.text.lexrank import lexrank
-from variegate.text.view import ClusterView
+from variegate.text.cluster_view import ClusterView
+from variegate.text.quality import lexrank
 
 __all__ = ["BASELINES", "CoverageAndDiversity", "choose_within"]
 

@@ -22,8 +22,8 @@ from paper.documents.settings import Settings, Setup
 from paper.experiment import Record
 from paper.held_out import Choice, choose
 from variegate.text import Budget, Cluster, ClusterView, Rouge
-from variegate.text.decoding import CONSENSUS
-from variegate.text.training import TrainingSet
+from variegate.text.consensus import CONSENSUS
+from variegate.text.training_set import TrainingSet
 
 Clusters = Sequence[Cluster]
 

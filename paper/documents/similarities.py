@@ -35,9 +35,8 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear
 from variegate.text import Budget, ClusterView, Rouge
-from variegate.text.decoding import CONSENSUS, text_decoder
-from variegate.text.training import TrainingSet
-from variegate.text.voters import scaled_to_cost
+from variegate.text.consensus import CONSENSUS, scaled_to_cost, text_decoder
+from variegate.text.training_set import TrainingSet
 from variegate.text.words import used_only
 
 #: Buckets of words.

@@ -1,10 +1,9 @@
-"""What makes a sentence worth choosing: the quality features.
+"""Quality features of sentences.
 
 The features of Kulesza and Taskar (2011), which the paper uses: length, position in the
 document, mean similarity to the cluster, LexRank, personal pronouns, each also in bins
-where its effect is not a straight line.  And, in the set ``"full"``, what the documents
-of a cluster have in common: words and pairs of words that many of them use, their
-headlines, and their first sentences.
+where its effect is not a straight line.  The set ``"full"`` adds similarity to words
+and pairs of words that many documents use, to their headlines and first sentences.
 """
 
 from __future__ import annotations
@@ -21,26 +20,43 @@ from scipy import sparse
 from variegate._typing import FloatArray, IntArray
 from variegate.text.documents import Sentence
 from variegate.text.languages import Language
-from variegate.text.lexrank import lexrank
 from variegate.text.words import WordCounts, bigrams, count_words
 
-__all__ = ["FEATURE_SETS", "Material", "feature_names", "quality_features"]
+__all__ = [
+    "FEATURE_SETS",
+    "Material",
+    "feature_names",
+    "lexrank",
+    "quality_features",
+]
 
-#: From, up to (but not including) so many words; what lies between is the reference.
+#: Words from, and up to but not including; lengths between are the reference.
 _LENGTH_BINS = ((0, 8), (8, 15), (30, 45), (45, None))
 
 #: Sentences from the beginning with a bin of their own.
 _N_POSITIONS = 5
 
-#: A pair of words in at least so many documents is what the cluster is about.
+#: Documents from which on a pair of words that they share is common.
 _COMMON = 3
 
 _QUOTES = '"“”«»„'
 
+#: LexRank: sentences at most this similar are not linked (Erkan and Radev, 2004).
+_THRESHOLD = 0.1
+
+#: The chance of a jump to any sentence.
+_JUMP = 0.15
+
+#: Above this number, links are weighted by similarity, whose matrix is never formed.
+_LARGEST_GRAPH = 4000
+
+_TOLERANCE = 1e-10
+_MAX_STEPS = 200
+
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What the features are computed from: the candidates and their words.
+    """The candidates and their words, for the features.
 
     ``weights`` are those of words, (W,); ``vectors`` are tf-idf vectors of unit length;
     ``headlines`` holds the words of the headlines of each document.
@@ -99,7 +115,7 @@ def quality_features(
         columns |= compute(material)
     X = np.column_stack(list(columns.values()))
     deviation = X.std(axis=0)
-    # What differs by rounding only is the same.
+    # Values that differ by rounding only are the same.
     constant = deviation <= 1e-9 * (1.0 + np.abs(X).max(axis=0, initial=0.0))
     Z = (X - X.mean(axis=0)) / np.where(constant, 1.0, deviation)
     Z[:, constant] = 0.0
@@ -109,16 +125,9 @@ def quality_features(
 def feature_names(features: str) -> list[str]:
     """Return the names of a set of features."""
     counts = count_words([["word"]])
-    one = Material(
-        [Sentence(0, 0, 4, "word")],
-        [["word"]],
-        counts,
-        np.zeros(1),
-        counts.matrix,
-        [[]],
-        None,
-    )
-    return quality_features(one, features)[1]
+    one, words = [Sentence(0, 0, 4, "word")], [["word"]]
+    material = Material(one, words, counts, np.zeros(1), counts.matrix, [[]], None)
+    return quality_features(material, features)[1]
 
 
 def _length(material: Material) -> Features:
@@ -220,6 +229,38 @@ def _leads(material: Material) -> Features:
     return columns
 
 
+def lexrank(vectors: sparse.csr_array) -> FloatArray:
+    """Return the share of time that a random walk spends at each sentence.
+
+    The sentences are rows of unit length or zero.  Links go from one to all whose
+    cosine similarity exceeds 0.1.  Above 4000 sentences the walk goes along all
+    similarities instead, in proportion to them (continuous LexRank), which takes no
+    matrix of all pairs.
+    """
+    n = vectors.shape[0]
+    if n <= _LARGEST_GRAPH:
+        graph = sparse.csr_array(vectors @ vectors.T)
+        graph.data = (graph.data > _THRESHOLD).astype(np.float64)
+        graph.eliminate_zeros()
+        left, right = graph, sparse.eye_array(n, format="csr")
+    else:
+        left, right = vectors, vectors.T.tocsr()
+    degree = left @ (right @ np.ones(n))
+    linked = degree > 0.0
+    inverse = np.where(linked, 1.0 / np.where(linked, degree, 1.0), 0.0)
+    rank = np.full(n, 1.0 / max(n, 1))
+    for _ in range(_MAX_STEPS):
+        # Symmetric links, so the walk against them is the walk along them.
+        arrived = left @ (right @ (rank * inverse))
+        lost = float(rank[~linked].sum())
+        new = _JUMP / n + (1.0 - _JUMP) * (arrived + lost / n)
+        change = float(np.abs(new - rank).sum())
+        rank = new
+        if change < _TOLERANCE:
+            break
+    return rank
+
+
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
@@ -231,7 +272,7 @@ def _unit(vector: FloatArray) -> FloatArray:
 
 _PAPER = (_length, _position, _centrality, _pronouns)
 
-#: The sets by name: what the paper uses, and that with what documents share.
+#: The sets by name: that of the paper, and that with features of all documents.
 FEATURE_SETS: Mapping[str, Sequence[Callable[[Material], Features]]] = {
     "paper": _PAPER,
     "full": (*_PAPER, _shared_words, _headlines, _leads),

@@ -29,7 +29,8 @@ from variegate.report.telling import Teller
 from variegate.schema import Flag, Maybe, Shape
 from variegate.selection import Selection
 from variegate.text.budget import Budget
-from variegate.text.decoding import (
+from variegate.text.cluster_view import ClusterView, Embed
+from variegate.text.consensus import (
     CONSENSUS,
     SEARCHES,
     TEXT_DECODERS,
@@ -39,8 +40,7 @@ from variegate.text.documents import Cluster, Document, as_documents
 from variegate.text.languages import language_of
 from variegate.text.quality import FEATURE_SETS, feature_names
 from variegate.text.summary import MarkedSentence, Summary
-from variegate.text.training import TRAINING, TrainingSet
-from variegate.text.view import ClusterView, Embed
+from variegate.text.training_set import TRAINING, TrainingSet
 from variegate.text.words import CORPUS, CorpusFrequencies, used_only
 from variegate.tuning.family import OmegaFamily, as_omegas
 

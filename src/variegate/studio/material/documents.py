@@ -18,11 +18,11 @@ from variegate.kernels import Kernel, Linear, MultipleKernel
 from variegate.studio.material.base import Item, MaterialError, Picks, Progress
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
+from variegate.text.cluster_view import ClusterView
 from variegate.text.documents import Cluster
 from variegate.text.languages import language_of
 from variegate.text.quality import feature_names
 from variegate.text.readers import read_clusters, read_documents
-from variegate.text.view import ClusterView
 from variegate.tuning.family import OmegaFamily
 
 __all__ = [

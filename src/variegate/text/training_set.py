@@ -1,27 +1,30 @@
-"""Clusters made ready to learn from."""
+"""Clusters to learn from, and the sentences that agree best with their references."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from variegate._typing import IntArray
 from variegate.application.base import Progress
+from variegate.decoding import Constraint
+from variegate.decoding.growing import grow
 from variegate.model_format import COUNT
 from variegate.schema import Number, Record
+from variegate.text.agreement import GrowingSummary
 from variegate.text.budget import Budget
+from variegate.text.cluster_view import ClusterView
 from variegate.text.documents import Cluster
 from variegate.text.languages import as_language
-from variegate.text.oracle import oracle_summary
 from variegate.text.rouge import Rouge, mean_scores
-from variegate.text.view import ClusterView
-from variegate.text.words import CorpusFrequencies, words
+from variegate.text.words import CorpusFrequencies, bigrams, count_words, words
 
-__all__ = ["TRAINING", "TrainingSet"]
+__all__ = ["TRAINING", "TrainingSet", "oracle_summary"]
 
-#: What a model file holds of it.
+#: The schema of a training set in a model file.
 TRAINING = Record(
     {
         "n_clusters": COUNT,
@@ -72,7 +75,7 @@ class TrainingSet:
 
     @property
     def names(self) -> list[str]:
-        """What each cluster is called in messages."""
+        """The name of each cluster in messages."""
         return [_name(i, view.cluster) for i, view in enumerate(self.views)]
 
     def only(self, wanted: Callable[[Cluster], bool]) -> TrainingSet:
@@ -117,3 +120,29 @@ def _check_references(clusters: Sequence[Cluster]) -> None:
 
 def _name(number: int, cluster: Cluster) -> str:
     return f"cluster {number}" + (f" ({cluster.id})" if cluster.id else "")
+
+
+def oracle_summary(view: ClusterView, budget: Budget) -> IntArray:
+    """Return the candidates, sorted, that a greedy search for agreement chooses.
+
+    Agreement is the sum of the F-scores of words and of pairs of words (ROUGE-1 F and
+    ROUGE-2 F, as fractions).  On the clusters it was tried on, that gave a higher
+    ROUGE-1 F than ROUGE-1 F alone, which stops early.  The search ends where agreement
+    would fall, or when nothing fits the budget.
+    """
+    references = [words(reference) for reference in view.cluster.references]
+    if not any(references):
+        raise ValueError("an oracle needs at least one reference summary with words")
+    kinds: list[tuple[Any, Any]] = [
+        (view.material.words, references),
+        (view.material.pairs, [bigrams(tokens) for tokens in references]),
+    ]
+    counts = [count_words([*ours, *theirs]).matrix for ours, theirs in kinds]
+    summary = GrowingSummary(
+        [matrix[: len(view)] for matrix in counts],
+        [matrix[len(view) :].toarray() for matrix in counts],
+        np.full(len(references), 1.0 / len(references)),
+    )
+    constraint = Constraint(None, budget.limit, budget.costs(view.texts))
+    chosen, _ = grow(summary, constraint, per_cost=False)
+    return np.sort(np.array(chosen, dtype=np.intp))

@@ -1,31 +1,57 @@
-"""Summaries that vote: samples of a model, made to cost what a budget allows.
+"""Decoders of summaries: minimum Bayes risk over samples, or greedy.
 
-Time is bounded by what a summary may hold.  A sample of ``k`` sentences takes about
-``k³``, until it is cheaper to go through all candidates, so that long summaries are
-voted on by fewer samples, each of which says more: it holds more sentences.
+The samples that vote are made to cost what a budget allows.  Time is bounded by what a
+summary may hold.  A sample of ``k`` sentences takes about ``k³``, until it is cheaper
+to go through all candidates, so that long summaries are voted on by fewer samples, each
+of which says more: it holds more sentences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
+from scipy import sparse
 from scipy.special import expit, logit
 
 from variegate._typing import BoolArray, FloatArray
-from variegate.decoding import Constraint
+from variegate.decoding import MBR, Constraint, Decoder, GreedySearch
+from variegate.decoding.base import Ensemble
+from variegate.decoding.growing import grow
+from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
 from variegate.linalg.spectrum import symmetric_eigenpairs
 from variegate.sampling.sequential import sample_sequential
 from variegate.sampling.spectral import sample_spectral
+from variegate.selection import Selection
+from variegate.text.agreement import WordAgreement
 
-__all__ = ["draw_near_budget", "scaled_to_cost"]
+__all__ = [
+    "CONSENSUS",
+    "SEARCHES",
+    "TEXT_DECODERS",
+    "draw_near_budget",
+    "scaled_to_cost",
+    "text_decoder",
+]
+
+TEXT_DECODERS = ("mbr", "greedy")
+
+#: Where "mbr" looks for the summary that agrees best.
+SEARCHES = ("greedy", "samples")
+
+#: The longest runs of words that are compared.
+CONSENSUS = {"rouge-1": 1, "rouge-1+2": 2}
+
+#: Samples that may be chosen with the search "samples".
+_N_CANDIDATES = 200
 
 #: Logarithms of factors that are tried, and how often the interval is halved.
 _WIDEST_SCALE = 50.0
 _BISECTIONS = 60
 
-#: Up to so many candidates, eigenvalues are found to nearly all of their digits.
+#: Candidates up to which eigenvalues are found to nearly all of their digits.
 _FEW_CANDIDATES = 400
 
 #: Factors above this, in logarithms, would show the rounding of small probabilities.
@@ -37,6 +63,47 @@ _FEWEST = 40
 
 #: Sentences in a sample from which it is drawn without eigenvectors.
 _LONG = 150
+
+
+def text_decoder(
+    decoder: str,
+    search: str,
+    n_samples: int,
+    counts: Sequence[sparse.csr_array],
+    fill: bool,
+) -> Decoder:
+    """Return the decoder of a summary.
+
+    With the search "greedy", "mbr" adds sentences for the mean agreement with the
+    samples, gained for their cost; with "samples", one of them is taken, as in the
+    paper.  Summaries are compared by ``counts``, how often each word, and each pair of
+    words, is in each sentence, (N, W) each.  With ``fill``, a budget is filled; else a
+    search stops where agreement would fall.
+    """
+    if decoder == "greedy":
+        return _fill_greedily
+    mbr = partial(MBR, n_samples, _N_CANDIDATES, WordAgreement(counts))
+    if search == "samples":
+        return mbr("samples")
+    return mbr(GreedySearch(fill, nonempty=True), draw_near_budget)
+
+
+def _fill_greedily(
+    ensemble: Ensemble, constraint: Constraint, generator: np.random.Generator
+) -> Selection:
+    """Add the sentence that raises the probability most, or lowers it least.
+
+    While any fits the budget, or until as many are chosen as a sample has on average.
+    The most probable subset of all would hold next to nothing: single sentences are
+    all improbable.
+    """
+    if constraint.budget is None:
+        size = max(1.0, float(np.round(ensemble.expected_size())))
+        constraint = Constraint(None, size, np.ones(len(ensemble)))
+    state = Residuals(ensemble.representation)
+    chosen, reason = grow(state, constraint, fill=True, per_cost=False)
+    indices = np.sort(np.array(chosen, dtype=np.intp))
+    return Selection(indices, partial(ensemble.log_prob, indices), reason)
 
 
 def draw_near_budget(
@@ -67,7 +134,7 @@ Draw = Callable[[int, np.random.Generator], BoolArray]
 
 
 def _process(ensemble: LEnsemble, constraint: Constraint) -> tuple[float, Draw]:
-    """Return how many items samples have on average, and what draws them."""
+    """Return the mean size of samples, and a function that draws them."""
     budget, costs = constraint.budget, constraint.costs
     if len(ensemble) > _FEW_CANDIDATES:
         values, vectors = symmetric_eigenpairs(ensemble.marginal_kernel())
