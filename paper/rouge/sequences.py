@@ -25,7 +25,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from variegate.text.rouge.score import Measure, Ratios, ratio
+from variegate.text.rouge.scorer import Measure, Ratios, ratio
 from variegate.text.rouge.tokens import Text
 
 __all__ = ["common_positions", "longest_common", "weighted_longest_common"]
