@@ -17,7 +17,6 @@ from variegate.text.quality import Material, quality_features
 from variegate.text.sentences import split_cluster
 from variegate.text.words import (
     CorpusFrequencies,
-    WordCounts,
     count_words,
     tfidf,
     word_weights,
@@ -29,8 +28,7 @@ __all__ = ["ClusterView", "Embed"]
 #: From texts to one vector each.
 Embed = Callable[[list[str]], Any]
 
-#: A sentence of fewer words says nothing on its own.
-_SHORTEST = 4
+_SHORTEST = 4  # words; a sentence of fewer says nothing on its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +41,7 @@ class ClusterView:
     sentences : list of Sentence
         All of them, in reading order.
     candidates : list of int
-        Which of them may be chosen: of the body, long enough to say something, and no
+        Which of them may be chosen: of the body, of four words at least, and not a
         repetition of an earlier one, word for word.
     material : Material
         The candidates, for features.
@@ -62,7 +60,8 @@ class ClusterView:
         """Split a cluster into sentences and count their words."""
         sentences = split_cluster(cluster)
         if not sentences:
-            raise ValueError(f"{_name(cluster)}no sentence was found in the documents")
+            name = f"{cluster.id}: " if cluster.id else ""
+            raise ValueError(f"{name}no sentence was found in the documents")
         tokens = [words(sentence.text) for sentence in sentences]
         candidates = _candidates(sentences, tokens)
         kept = [tokens[i] for i in candidates]
@@ -74,30 +73,17 @@ class ClusterView:
         for sentence, of_sentence in zip(sentences, tokens, strict=True):
             if sentence.kind == "headline":
                 headlines[sentence.document] += of_sentence
-        material = Material(
-            [sentences[i] for i in candidates],
-            kept,
-            counts,
-            weights,
-            tfidf(counts, weights),
-            headlines,
-            language,
-        )
+        chosen, vectors = [sentences[i] for i in candidates], tfidf(counts, weights)
+        material = Material(chosen, kept, counts, weights, vectors, headlines, language)
         return cls(cluster, sentences, candidates, material)
 
     def __len__(self) -> int:
         return len(self.candidates)
 
-    @property
-    def counts(self) -> WordCounts:
-        """How often each word is in each candidate."""
-        return self.material.counts
-
     def units(self, longest: int) -> list[sparse.csr_array]:
-        """Return how often each word is in each candidate, and each pair if 2."""
-        if longest == 1:
-            return [self.counts.matrix]
-        return [self.counts.matrix, count_words(self.material.pairs).matrix]
+        """Return counts of words in the candidates, and of pairs of words if 2."""
+        pairs = [count_words(self.material.pairs)] if longest > 1 else []
+        return [one.matrix for one in (self.material.counts, *pairs)]
 
     @cached_property
     def texts(self) -> list[str]:
@@ -130,14 +116,12 @@ class ClusterView:
 
 
 def with_own_directions(vectors: sparse.csr_array) -> sparse.csr_array:
-    """Give every row of zeros a direction of its own, as like to no other.
+    """Give every row of zeros a direction of its own, similar to no other.
 
     A sentence of words that weigh nothing would else have no similarity to itself, and
     could never be chosen.
     """
-    zero = np.flatnonzero(np.diff(vectors.indptr) == 0)
-    if vectors.nnz:
-        zero = np.flatnonzero(vectors.multiply(vectors).sum(axis=1) == 0.0)
+    zero = np.flatnonzero(vectors.multiply(vectors).sum(axis=1) == 0.0)
     if len(zero) == 0:
         return vectors
     own = sparse.csr_array(
@@ -157,7 +141,3 @@ def _candidates(
         first_with.setdefault(tuple(tokens[i]), i)
     distinct = list(first_with.values())
     return [i for i in distinct if len(tokens[i]) >= _SHORTEST] or distinct
-
-
-def _name(cluster: Cluster) -> str:
-    return f"{cluster.id}: " if cluster.id else ""

@@ -1,4 +1,13 @@
-"""Decoders of summaries: minimum Bayes risk over samples, or greedy.
+r"""Decoders of summaries: minimum Bayes risk over samples, or greedy.
+
+The agreement of a summary ``y`` with a summary ``t`` is the F-score of their words, or
+of other units, each as often as both have it:
+
+.. math:: F(y, t) = 2 \sum_w \min(y_w, t_w) / (|y| + |t|)
+
+which is ROUGE-1 F of words, and ROUGE-2 F of pairs of words.  Averaged over samples of
+a determinantal point process it is the consensus of minimum Bayes risk decoding; over
+summaries written by people, it is what an oracle maximizes.
 
 The samples that vote are made to cost what a budget allows.  Time is bounded by what a
 summary may hold.  A sample of ``k`` sentences takes about ``k³``, until it is cheaper
@@ -15,8 +24,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
 
-from variegate._typing import BoolArray, FloatArray
-from variegate.decoding import MBR, Constraint, Decoder, GreedySearch
+from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.decoding import MBR, Agreement, Constraint, Decoder, GreedySearch
 from variegate.decoding.base import Ensemble
 from variegate.decoding.growing import grow
 from variegate.decoding.residuals import Residuals
@@ -25,13 +34,15 @@ from variegate.linalg.spectrum import symmetric_eigenpairs
 from variegate.sampling.sequential import sample_sequential
 from variegate.sampling.spectral import sample_spectral
 from variegate.selection import Selection
-from variegate.text.agreement import WordAgreement
 
 __all__ = [
     "CONSENSUS",
     "SEARCHES",
     "TEXT_DECODERS",
+    "GrowingSummary",
+    "WordAgreement",
     "draw_near_budget",
+    "pairwise_rouge_f",
     "scaled_to_cost",
     "text_decoder",
 ]
@@ -179,3 +190,132 @@ def _shift(log_values: FloatArray, weight: FloatArray, total: float) -> float:
         else:
             high = middle
     return low
+
+
+class WordAgreement(Agreement):
+    """The sum of the F-scores of several kinds of units.
+
+    ``counts`` of words, and perhaps of pairs of words, in each sentence: (N, W) each.
+    """
+
+    name = "ROUGE F"
+
+    def __init__(self, counts: Sequence[sparse.csr_array]) -> None:
+        self._counts = counts
+
+    def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
+        """Return the agreement of every candidate with every voter."""
+        total = np.zeros((len(candidates), len(voters)))
+        for counts in self._counts:
+            total += pairwise_rouge_f(_bags(candidates, counts), _bags(voters, counts))
+        return total
+
+    def growing(self, voters: BoolArray, votes: IntArray) -> GrowingSummary:
+        """Return an empty summary that grows sentence by sentence."""
+        targets = [_bags(voters, counts) for counts in self._counts]
+        return GrowingSummary(self._counts, targets, votes / votes.sum())
+
+
+def _bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
+    """Return how often each unit is in each subset of the sentences."""
+    units = sparse.csr_array(counts.T, dtype=np.float32)
+    members = sparse.csr_array(np.ascontiguousarray(subsets.T), dtype=np.float32)
+    # Units in rows are what agreement is computed from: nothing is copied there.
+    return np.asarray((units @ members).toarray().T)
+
+
+def pairwise_rouge_f(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Return the F-score of the units of each row of ``A`` with each of ``B``."""
+    hits = np.empty((len(A), len(B)))
+    for row, bag in enumerate(A):
+        used = np.flatnonzero(bag)
+        hits[row] = np.minimum(bag[used], B[:, used]).sum(axis=1)
+    total = A.sum(axis=1)[:, None] + B.sum(axis=1)
+    return np.asarray(2.0 * hits / np.maximum(total, 1.0))
+
+
+class GrowingSummary:
+    """A summary that grows, and its mean agreement with some targets.
+
+    For each kind of unit there are ``counts`` in each sentence, (N, W), and in each of
+    the ``targets``, (T, W); the targets have ``weights``, (T,).
+    """
+
+    def __init__(
+        self,
+        counts: Sequence[sparse.csr_array],
+        targets: Sequence[FloatArray],
+        weights: FloatArray,
+    ) -> None:
+        pairs = zip(counts, targets, strict=True)
+        self._parts = [_Overlap(*pair, weights) for pair in pairs]
+
+    @property
+    def value(self) -> float:
+        """The mean agreement of the summary."""
+        return sum(part.value for part in self._parts)
+
+    def gain(self) -> FloatArray:
+        """Return the gain in agreement by each sentence."""
+        gains = [part.with_each() - part.value for part in self._parts]
+        return np.asarray(np.sum(gains, axis=0))
+
+    def add(self, item: int) -> None:
+        """Add a sentence."""
+        for part in self._parts:
+            part.add(item)
+
+
+class _Overlap:
+    """The overlap of a growing summary with targets, of one kind of unit."""
+
+    def __init__(
+        self, counts: sparse.csr_array, targets: FloatArray, weights: FloatArray
+    ) -> None:
+        # Whether SciPy counts in 32 or in 64 bits hangs on how the matrix was made.
+        self._starts = counts.indptr.astype(np.int32, copy=False)
+        self._units = counts.indices.astype(np.int32, copy=False)
+        self._weights = weights
+        self._amounts = counts.data.astype(np.float32)
+        # Units in rows: what one sentence changes is then a few whole rows.
+        self._targets = np.ascontiguousarray(targets.T, dtype=np.float32)
+        self._sizes = np.asarray(counts.sum(axis=1), dtype=np.float64)
+        self._target_sizes = np.asarray(targets.sum(axis=1), dtype=np.float64)
+        self._current = np.zeros(counts.shape[1], dtype=np.float32)
+        self._hits = np.zeros(targets.shape[0])
+        self._size = 0.0
+
+    @property
+    def value(self) -> float:
+        total = np.maximum(self._size + self._target_sizes, 1e-12)
+        return float(2.0 * self._hits / total @ self._weights)
+
+    def with_each(self) -> FloatArray:
+        """Return the mean F-score with each of the sentences added."""
+        from variegate.compiled.arguments import read_only
+        from variegate.compiled.overlap import mean_f_with_each
+
+        values = np.empty(len(self._sizes))
+        mean_f_with_each(
+            self._starts,
+            self._units,
+            self._amounts,
+            self._sizes,
+            self._current,
+            self._size,
+            self._targets,
+            self._target_sizes,
+            read_only(self._weights),
+            self._hits,
+            values,
+        )
+        return values
+
+    def add(self, item: int) -> None:
+        row = slice(self._starts[item], self._starts[item + 1])
+        units, amounts = self._units[row], self._amounts[row][:, None]
+        before, wanted = self._current[units][:, None], self._targets[units]
+        added = np.minimum(before + amounts, wanted) - np.minimum(before, wanted)
+        self._hits = self._hits + added.sum(axis=0)
+        self._current[units] += amounts[:, 0]
+        self._size += float(self._sizes[item])

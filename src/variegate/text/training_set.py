@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,9 @@ from variegate.decoding import Constraint
 from variegate.decoding.growing import grow
 from variegate.model_format import COUNT
 from variegate.schema import Number, Record
-from variegate.text.agreement import GrowingSummary
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import ClusterView
+from variegate.text.consensus import GrowingSummary
 from variegate.text.documents import Cluster
 from variegate.text.languages import as_language
 from variegate.text.rouge import Rouge, mean_scores
@@ -27,10 +27,8 @@ __all__ = ["TRAINING", "TrainingSet", "oracle_summary"]
 #: The schema of a training set in a model file.
 TRAINING = Record(
     {
-        "n_clusters": COUNT,
-        "n_sentences": COUNT,
-        "oracle_rouge_1_f": Number(least=0),
-        "oracle_rouge_2_f": Number(least=0),
+        **dict.fromkeys(("n_clusters", "n_sentences"), COUNT),
+        **dict.fromkeys(("oracle_rouge_1_f", "oracle_rouge_2_f"), Number(least=0)),
     }
 )
 
@@ -55,7 +53,17 @@ class TrainingSet:
         progress: Progress | None = None,
     ) -> TrainingSet:
         """Split clusters into sentences and find their oracle summaries."""
-        _check_references(clusters)
+        if not clusters:
+            raise ValueError("there are no clusters to learn from")
+        for number, cluster in enumerate(clusters):
+            as_language(cluster.language)
+            name, references = _name(number, cluster), cluster.references
+            if isinstance(references, str):
+                raise TypeError(
+                    f"{name}: references must be a list of summaries, not one text"
+                )
+            if not any(words(reference) for reference in references):
+                raise ValueError(f"{name} has no reference summary")
         views, targets = [], []
         for number, cluster in enumerate(clusters):
             view = ClusterView.of(cluster, corpus)
@@ -78,23 +86,12 @@ class TrainingSet:
         """The name of each cluster in messages."""
         return [_name(i, view.cluster) for i, view in enumerate(self.views)]
 
-    def only(self, wanted: Callable[[Cluster], bool]) -> TrainingSet:
-        """Return the part of some clusters."""
-        kept = [i for i, view in enumerate(self.views) if wanted(view.cluster)]
-        return TrainingSet(
-            [self.views[i] for i in kept],
-            [self.targets[i] for i in kept],
-            self.corpus,
-        )
-
     def describe(self) -> dict[str, float]:
         """Return its size, and how well the oracle summaries agree with people's."""
         rouge = Rouge(n=(1, 2), unicode=True, digits=None)
         scores = mean_scores(
-            rouge.score(
-                "\n".join(view.texts[i] for i in target), view.cluster.references
-            )
-            for view, target in zip(self.views, self.targets, strict=True)
+            rouge.score("\n".join(view.texts[i] for i in it), view.cluster.references)
+            for view, it in zip(self.views, self.targets, strict=True)
         )
         return {
             "n_clusters": len(self),
@@ -102,20 +99,6 @@ class TrainingSet:
             "oracle_rouge_1_f": scores["rouge-1"].f,
             "oracle_rouge_2_f": scores["rouge-2"].f,
         }
-
-
-def _check_references(clusters: Sequence[Cluster]) -> None:
-    if not clusters:
-        raise ValueError("there are no clusters to learn from")
-    for number, cluster in enumerate(clusters):
-        as_language(cluster.language)
-        if isinstance(cluster.references, str):
-            raise TypeError(
-                f"{_name(number, cluster)}: references must be a list of summaries, "
-                "not one text"
-            )
-        if not any(words(reference) for reference in cluster.references):
-            raise ValueError(f"{_name(number, cluster)} has no reference summary")
 
 
 def _name(number: int, cluster: Cluster) -> str:
