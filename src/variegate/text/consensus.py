@@ -48,32 +48,23 @@ __all__ = [
 ]
 
 TEXT_DECODERS = ("mbr", "greedy")
+SEARCHES = ("greedy", "samples")  # where "mbr" looks for the best summary
+CONSENSUS = {"rouge-1": 1, "rouge-1+2": 2}  # the longest runs of words compared
 
-#: Where "mbr" looks for the summary that agrees best.
-SEARCHES = ("greedy", "samples")
+_N_CANDIDATES = 200  # samples that may be chosen with the search "samples"
+_FEW_CANDIDATES = 400  # up to which eigenvalues are found to nearly all their digits
 
-#: The longest runs of words that are compared.
-CONSENSUS = {"rouge-1": 1, "rouge-1+2": 2}
-
-#: Samples that may be chosen with the search "samples".
-_N_CANDIDATES = 200
-
-#: Logarithms of factors that are tried, and how often the interval is halved.
+# Logarithms of factors of L: the largest that is tried, how often the interval is
+# halved, and above which the rounding of small probabilities would show.
 _WIDEST_SCALE = 50.0
 _BISECTIONS = 60
-
-#: Candidates up to which eigenvalues are found to nearly all of their digits.
-_FEW_CANDIDATES = 400
-
-#: Factors above this, in logarithms, would show the rounding of small probabilities.
 _SAFE_SCALE = 20.0
 
-#: Sentences in a sample up to which all samples are drawn, and the fewest samples.
+# Sentences in a sample: up to which all are drawn, and from which they are drawn
+# without eigenvectors; and the fewest samples.
 _SHORT = 40
-_FEWEST = 40
-
-#: Sentences in a sample from which it is drawn without eigenvectors.
 _LONG = 150
+_FEWEST = 40
 
 
 def text_decoder(

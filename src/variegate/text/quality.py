@@ -33,23 +33,15 @@ __all__ = [
 #: Words from, and up to but not including; lengths between are the reference.
 _LENGTH_BINS = ((0, 8), (8, 15), (30, 45), (45, None))
 
-#: Sentences from the beginning with a bin of their own.
-_N_POSITIONS = 5
-
-#: Documents from which on a pair of words that they share is common.
-_COMMON = 3
-
+_N_POSITIONS = 5  # sentences from the beginning with a bin of their own
+_COMMON = 3  # documents from which on a pair of words that they share is common
 _QUOTES = '"“”«»„'
 
-#: LexRank: sentences at most this similar are not linked (Erkan and Radev, 2004).
+# LexRank (Erkan and Radev, 2004): the similarity above which sentences are linked, the
+# chance of a jump to any sentence, the most sentences with links, and when to stop.
 _THRESHOLD = 0.1
-
-#: The chance of a jump to any sentence.
 _JUMP = 0.15
-
-#: Above this number, links are weighted by similarity, whose matrix is never formed.
 _LARGEST_GRAPH = 4000
-
 _TOLERANCE = 1e-10
 _MAX_STEPS = 200
 
@@ -262,7 +254,7 @@ def lexrank(vectors: sparse.csr_array) -> FloatArray:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+    return sum(values) / max(1, len(values))
 
 
 def _unit(vector: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -324,7 +325,7 @@ class Summarizer(Application):
 
     def _encode_rest(self) -> dict[str, Any]:
         corpus = self.corpus_
-        return {"embedded": self.embedded_, "corpus": corpus and corpus.to_dict()}
+        return {"embedded": self.embedded_, "corpus": corpus and asdict(corpus)}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
         corpus = document["corpus"]

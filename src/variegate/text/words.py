@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
@@ -78,14 +78,9 @@ def count_spaced_words(text: str) -> int:
         return len(text.split())
     count = 0
     for piece in text.split():
-        letters = _AN_UNSPACED.findall(piece)
-        if not letters:
-            count += 1
-            continue
+        letters, runs = _AN_UNSPACED.findall(piece), _SPACED_RUN.findall(piece)
         count += sum(unicodedata.category(one)[0] != "M" for one in letters)
-        count += sum(
-            any(one.isalnum() for one in run) for run in _SPACED_RUN.findall(piece)
-        )
+        count += sum(not letters or any(map(str.isalnum, run)) for run in runs)
     return count
 
 
@@ -110,24 +105,16 @@ def words(text: str) -> list[str]:
     Scripts without spaces between words (Chinese, Japanese, Thai, Lao, Burmese, Khmer)
     give pairs of neighbouring letters, as is usual where there is no dictionary.
     """
-    found: list[str] = _patterns()[0].findall(
-        unicodedata.normalize("NFC", text).lower()
-    )
+    word, letter = _patterns()
+    found: list[str] = word.findall(unicodedata.normalize("NFC", text).lower())
     if _UNSPACED_RUN.search(text) is None:
         return found
-    return [piece for word in found for piece in _pieces(word)]
-
-
-def _pieces(word: str) -> Iterator[str]:
-    for number, run in enumerate(_UNSPACED_RUN.split(word)):
-        if number % 2 == 0:
-            if run:
-                yield run
-            continue
-        letters = _patterns()[1].findall(run)
-        if len(letters) == 1:
-            yield run
-        yield from (first + second for first, second in pairwise(letters))
+    pieces = []
+    for run in filter(None, chain.from_iterable(map(_UNSPACED_RUN.split, found))):
+        letters = letter.findall(run) if _AN_UNSPACED.match(run) else [run]
+        pairs = ["".join(pair) for pair in pairwise(letters)]
+        pieces += pairs or [run]
+    return pieces
 
 
 def bigrams(tokens: Sequence[str]) -> list[tuple[str, str]]:
@@ -154,12 +141,9 @@ class WordCounts:
 def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
     """Count the words, or other hashable units, of every sentence."""
     vocabulary: dict[Any, int] = {}
+    every = chain.from_iterable(tokens)
     columns = np.fromiter(
-        (
-            vocabulary.setdefault(word, len(vocabulary))
-            for word in chain.from_iterable(tokens)
-        ),
-        dtype=np.int32,
+        (vocabulary.setdefault(word, len(vocabulary)) for word in every), dtype=np.int32
     )
     pointers = np.concatenate([[0], np.cumsum([len(sentence) for sentence in tokens])])
     shape = (len(tokens), max(1, len(vocabulary)))
@@ -170,8 +154,7 @@ def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
 
 def used_only(matrix: sparse.csr_array) -> sparse.csr_array:
     """Return the columns that are not empty."""
-    columns = np.unique(matrix.indices)
-    return sparse.csr_array(matrix[:, columns])
+    return sparse.csr_array(matrix[:, np.unique(matrix.indices)])
 
 
 def unit_rows(matrix: sparse.csr_array) -> sparse.csr_array:
@@ -196,13 +179,9 @@ class CorpusFrequencies:
             raise ValueError("the corpus for word weights holds no texts")
         return cls(len(of_texts), dict(Counter(chain.from_iterable(of_texts))))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for a file."""
-        return {"n_texts": self.n_texts, "counts": dict(self.counts)}
-
     @classmethod
     def from_dict(cls, section: Mapping[str, Any]) -> CorpusFrequencies:
-        """Read what :meth:`to_dict` wrote: a section of the shape ``CORPUS``."""
+        """Read a section of a file, of the shape ``CORPUS``."""
         n_texts, counts = section["n_texts"], dict(section["counts"])
         if n_texts < 1 or not all(0 <= count <= n_texts for count in counts.values()):
             raise ModelFileError('"corpus" holds counts that cannot be')
@@ -217,8 +196,7 @@ def word_weights(
     """Return the inverse document frequency of each word.
 
     ``log((n + 1) / (df + 1)) + 1`` of a corpus, so that words it lacks have a weight
-    too; ``log(n / df)`` of the sentences themselves where there is none.  Ignored
-    words weigh zero.
+    too; ``log(n / df)`` of the sentences without one.  Ignored words weigh zero.
     """
     if corpus is None:
         n_sentences = max(1, counts.matrix.shape[0])
