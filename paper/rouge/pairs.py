@@ -61,7 +61,7 @@ class WidePairPool:
         self._unigrams = unigrams
         self._references = [reference.words for reference in references]
 
-    def ratios(self, summary: Text) -> Ratios:
+    def __call__(self, summary: Text) -> Ratios:
         """Return the precision and recall of a summary."""
         words = summary.words
         hits = sum(self._hits(words, reference) for reference in self._references)

@@ -79,7 +79,7 @@ class SequencePool:
             for reference in references
         ]
 
-    def ratios(self, summary: Text) -> Ratios:
+    def __call__(self, summary: Text) -> Ratios:
         """Return the precision and recall of a summary."""
         hits = sum(self._hits(reference, summary) for reference in self._references)
         offered = len(self._references) * float(len(summary.words) ** self._w)

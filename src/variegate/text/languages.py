@@ -10,7 +10,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -26,11 +25,8 @@ __all__ = [
     "other_language",
 ]
 
-#: Characters of a text, from its beginning, that its language is detected from.
-_ENOUGH = 100_000
-
-#: The least share of a text's words that its language's common words have.
-_LEAST_SHARE = 0.15
+_ENOUGH = 100_000  # characters from the beginning that a language is detected from
+_LEAST_SHARE = 0.15  # of a text's words, that its language's common words have
 
 _WORD = re.compile(r"[^\W\d_]+")
 _SCRIPTS = {
@@ -93,6 +89,10 @@ _OTHERS = _tables("other_languages.toml")
 OTHER_WORDS: dict[str, frozenset[str]] = {
     name: frozenset(text.split()) for name, text in _OTHERS["words"].items()
 }
+_COMMON_WORDS = {
+    **{one.name: one.function_words | one.pronouns for one in LANGUAGES.values()},
+    **OTHER_WORDS,
+}
 
 
 def as_language(name: str | Language | None) -> Language | None:
@@ -111,21 +111,8 @@ def as_language(name: str | Language | None) -> Language | None:
 
 def other_language(name: str) -> str | None:
     """Return the name of a language that exists, by name or code, but has no lists."""
-    wanted = name.strip().lower()
-    for code, other in _OTHERS["names"].items():
-        if wanted in (code, other):
-            return str(other)
-    return None
-
-
-@cache
-def _word_lists() -> dict[str, frozenset[str]]:
-    """Return the common words of every language, with lists and without."""
-    known = {
-        name: language.function_words | language.pronouns
-        for name, language in LANGUAGES.items()
-    }
-    return {**known, **OTHER_WORDS}
+    wanted, known = name.strip().lower(), _OTHERS["names"].items()
+    return next((str(other) for code, other in known if wanted in (code, other)), None)
 
 
 def detect_language(text: str) -> str | None:
@@ -141,11 +128,10 @@ def detect_language(text: str) -> str | None:
         return None
     if script in ("greek", "hebrew"):
         return script
-    pieces = Counter(_PIECE.findall(text) if script == "hindi" else _WORD.findall(text))
-    total = sum(pieces.values())
+    pieces = Counter((_PIECE if script == "hindi" else _WORD).findall(text))
     shares = {
-        name: sum(pieces[word] for word in words) / total
-        for name, words in _word_lists().items()
+        name: sum(pieces[word] for word in words) / pieces.total()
+        for name, words in _COMMON_WORDS.items()
     }
     best = max(shares, key=lambda name: shares[name])
     return best if best in LANGUAGES and shares[best] >= _LEAST_SHARE else None

@@ -94,7 +94,6 @@ class _HtmlReader(HTMLParser):
         self._link_length = 0
         self._code: list[tuple[int, int]] = []
         self._code_start = 0
-        self._cells = 0
         self._follows = follows
 
     def handle_starttag(self, tag: str, attrs: _Attributes) -> None:
@@ -111,7 +110,6 @@ class _HtmlReader(HTMLParser):
         if tag == "br":
             self._flush(follows=True)
         elif tag in ("td", "th"):
-            self._cells += 1
             if self._length:
                 self._add("\t")
         elif tag in _INLINE:
@@ -196,10 +194,8 @@ class _HtmlReader(HTMLParser):
         if self._heading:
             return "headline"
         in_code = sum(end - start for start, end in self._code)
-        mostly = 0.8 * len(text)
-        if self._link_length > mostly or in_code > mostly or "\t" in text:
-            return "other"
-        return "body"
+        mostly = max(self._link_length, in_code) > 0.8 * len(text)
+        return "other" if mostly or "\t" in text else "body"
 
 
 def _as_document(passages: Sequence[_Passage], reader: str) -> Document:

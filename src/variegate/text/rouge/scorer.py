@@ -16,14 +16,9 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
-from variegate.text.rouge.tokens import (
-    Reader,
-    Text,
-    folded,
-    mostly_beyond_ascii,
-)
+from variegate.text.rouge.tokens import Reader, Text, folded, mostly_beyond_ascii
 
 __all__ = [
     "CountPool",
@@ -44,7 +39,7 @@ Words = tuple[str, ...]
 
 
 class Ratios(NamedTuple):
-    """Precision and recall; where the best reference decides, ``merit`` finds it."""
+    """Precision and recall; the best reference is that of the largest ``merit``."""
 
     precision: float
     recall: float
@@ -68,16 +63,12 @@ class Score(NamedTuple):
         return cls(precision, recall, f if digits is None else round(f, digits))
 
 
-class Pool(Protocol):
-    """References prepared for one measure, taken together."""
-
-    def ratios(self, summary: Text) -> Ratios:
-        """Return the precision and recall of a summary."""
-        ...
+#: References prepared for one measure, taken together: from a summary to its ratios.
+Pool = Callable[[Text], Ratios]
 
 
 class Measure(NamedTuple):
-    """The key of a score, like ``rouge-1``, and the pool that counts references."""
+    """The key of a score, like ``rouge-1``, and how references become a pool."""
 
     name: str
     pool: Callable[[Sequence[Text]], Pool]
@@ -103,10 +94,10 @@ def mean_scores(scores: Iterable[Mapping[str, Score]]) -> dict[str, Score]:
                 f"scores of different measures: {', '.join(rows[0])} and "
                 f"{', '.join(row)}; score all summaries with one Rouge object"
             )
+    columns = {name: zip(*(row[name] for row in rows), strict=True) for name in rows[0]}
     return {
-        name: Score(*(sum(column) / len(rows) for column in columns))
-        for name in rows[0]
-        if (columns := list(zip(*(row[name] for row in rows), strict=True)))
+        name: Score(*(sum(column) / len(rows) for column in of_measure))
+        for name, of_measure in columns.items()
     }
 
 
@@ -159,21 +150,16 @@ class CountPool:
         self._n_units = sum(count.total() for count in counts)
         self._hits = {unit: _hits(unit, counts) for unit in set(chain(*counts))}
 
-    def ratios(self, summary: Text) -> Ratios:
+    def __call__(self, summary: Text) -> Ratios:
         """Return the precision and recall of a summary."""
         count = Counter(self._units(summary.words))
-        table = self._hits
-        hits = 0
+        table, hits = self._hits, 0
         for unit in count.keys() & table.keys():
             row = table[unit]
-            times = count[unit]
-            hits += row[times] if times < len(row) else row[-1]
+            hits += row[min(count[unit], len(row) - 1)]
         recall = ratio(hits, self._n_units)
-        return Ratios(
-            precision=ratio(hits, self._n_references * count.total()),
-            recall=recall,
-            merit=round(recall, 5),
-        )
+        precision = ratio(hits, self._n_references * count.total())
+        return Ratios(precision, recall, round(recall, 5))
 
 
 def _hits(unit: Unit, counts: list[Counter[Unit]]) -> tuple[int, ...]:
@@ -327,7 +313,6 @@ class PreparedReferences:
         """
         scores = {}
         for name, pools in self._pools.items():
-            ratios = [pool.ratios(summary) for pool in pools]
-            best = max(ratios, key=attrgetter("merit"))
+            best = max((pool(summary) for pool in pools), key=attrgetter("merit"))
             scores[name] = Score.of(best, self._digits)
         return scores

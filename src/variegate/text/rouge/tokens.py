@@ -45,16 +45,11 @@ class _WordCharacters(dict[int, int | None]):
     up: asking Unicode about all of them takes longer than reading most texts.
     """
 
-    _ZERO_WIDTH_SPACE = 0x200B
-
     def __missing__(self, code: int) -> int | None:
         category = unicodedata.category(chr(code))
-        if category[0] in "LNM":
-            self[code] = code
-        elif category == "Cf" and code != self._ZERO_WIDTH_SPACE:
-            self[code] = None
-        else:
-            self[code] = ord(" ")
+        is_joiner = category == "Cf" and chr(code) != "\N{ZERO WIDTH SPACE}"
+        is_word = category[0] in "LNM"
+        self[code] = code if is_word else None if is_joiner else ord(" ")
         return self[code]
 
 
