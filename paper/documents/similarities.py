@@ -60,8 +60,8 @@ def bucketed(view: ClusterView) -> FloatArray:
 
     So that the product of two vectors is on average what it was (feature hashing).
     """
-    vectors = view.material.vectors
-    words = sorted(view.material.counts.vocabulary.items(), key=lambda entry: entry[1])
+    vectors = view.vectors
+    words = sorted(view.counts.vocabulary.items(), key=lambda entry: entry[1])
     codes = np.array([crc32(word.encode()) for word, _ in words], dtype=np.int64)
     signs = 1.0 - 2.0 * ((codes // N_BUCKETS) % 2)
     to_buckets = sparse.csr_array(

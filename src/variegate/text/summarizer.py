@@ -30,11 +30,10 @@ from variegate.report.telling import Teller
 from variegate.schema import Flag, Maybe, Shape
 from variegate.selection import Selection
 from variegate.text.budget import Budget
-from variegate.text.cluster_view import ClusterView, Embed
+from variegate.text.cluster_view import FEATURE_SETS, ClusterView, Embed, feature_names
 from variegate.text.consensus import CONSENSUS, SEARCHES, TEXT_DECODERS, text_decoder
 from variegate.text.documents import Cluster, Document, as_documents
 from variegate.text.languages import language_of
-from variegate.text.quality import FEATURE_SETS, feature_names
 from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.training_set import TRAINING, TrainingSet
 from variegate.text.words import CORPUS, CorpusFrequencies, used_only
@@ -72,7 +71,7 @@ class Summarizer(Application):
     similarity : {"mkr", "cos"}
         A learned combination of Gaussians and the cosine, or the cosine.
     features : {"full", "paper"}
-        Quality features: see ``variegate.text.quality``.
+        Quality features: see ``variegate.text.cluster_view``.
     budget : str or Budget
         How long the training summaries are that people's are compared with.
     decoder : {"mbr", "greedy"}

@@ -117,8 +117,8 @@ def oracle_summary(view: ClusterView, budget: Budget) -> IntArray:
     if not any(references):
         raise ValueError("an oracle needs at least one reference summary with words")
     kinds: list[tuple[Any, Any]] = [
-        (view.material.words, references),
-        (view.material.pairs, [bigrams(tokens) for tokens in references]),
+        (view.words, references),
+        (view.pairs, [bigrams(tokens) for tokens in references]),
     ]
     counts = [count_words([*ours, *theirs]).matrix for ours, theirs in kinds]
     summary = GrowingSummary(
