@@ -108,11 +108,9 @@ def _lines(text: str) -> Iterator[_Line]:
 
 def _fills(text: str, line: _Line, following: _Line, width: int) -> bool:
     """Whether the first word of the following line had no room on this one."""
-    start = following.start
-    word = 1
-    if not _UNSPACED_LETTER.match(text, start):
-        word = len(text[start : following.end].split(maxsplit=1)[0])
-    return line.width + 1 + word > width
+    word = text[following.start : following.end].split(maxsplit=1)[0]
+    needed = 1 if _UNSPACED_LETTER.match(word) else len(word)
+    return line.width + 1 + needed > width
 
 
 def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
@@ -143,17 +141,15 @@ def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
 
 def _goes_on(text: str, first: _Line, last: _Line, line: _Line, width: int) -> bool:
     """Whether a line of wrapped text goes on with the paragraph before it."""
-    if line.after_blank or _LIST_ITEM.match(text, line.start):
-        return False
-    if any(_NO_PROSE.search(one.row(text)) for one in (last, line)):
-        return False
-    if all(_FIELD.match(text, one.start) for one in (last, line)):
-        return False
     item = _LIST_ITEM.match(text, first.start)
-    room = max(1, last.indent)
-    if item:
-        room = max(room, first.indent + item.end() - item.start())
-    if line.indent > room:
+    hanging = first.indent + item.end() - item.start() if item else 0
+    if (
+        line.after_blank
+        or line.indent > max(1, last.indent, hanging)
+        or _LIST_ITEM.match(text, line.start)
+        or any(_NO_PROSE.search(one.row(text)) for one in (last, line))
+        or all(_FIELD.match(text, one.start) for one in (last, line))
+    ):
         return False
     if _fills(text, last, line, width):
         return True
@@ -218,7 +214,7 @@ def _kinds(
     result: list[Kind] = ["body"] * len(lines)
     length = [len(line[:1000].split()) for line in lines]
     ends = [_ENDS_SENTENCE.search(line[-20:]) is not None for line in lines]
-    sentences = [n for n, line in enumerate(lines) if ends[n]]
+    sentences = [n for n, is_sentence in enumerate(ends) if is_sentence]
     if not sentences:
         return result
     dates = [n for n, line in enumerate(lines[:3]) if _is_dateline(line, language)]
@@ -258,9 +254,8 @@ def blocks_of(
         return list(document.blocks), True
     found, wrapped = wrapped_paragraphs(document.text)
     known = (_wrapped_kinds if wrapped else _kinds)(document.text, found, language)
-    return [
-        Block(one.start, one.end, kind) for one, kind in zip(found, known, strict=True)
-    ], wrapped
+    pairs = zip(found, known, strict=True)
+    return [Block(one.start, one.end, kind) for one, kind in pairs], wrapped
 
 
 def _wrapped_kinds(
@@ -274,14 +269,12 @@ def _wrapped_kinds(
         if not (one.is_row or n in literal)
         and _WORD_CHARACTER.search(text, one.start, one.end)
     ]
-    result: list[Kind] = ["other"] * len(found)
-    of_prose = _kinds(text, [found[n] for n in prose], language)
-    for n, kind in zip(prose, of_prose, strict=True):
-        result[n] = kind
+    kinds = _kinds(text, [found[n] for n in prose], language)
+    of_prose = dict(zip(prose, kinds, strict=True))
+    result = [of_prose.get(n, "other") for n in range(len(found))]
     for n, (one, below) in enumerate(pairwise(found)):
-        if result[n] == "body" and _underlines(
-            text[below.start : below.end], text[one.start : one.end]
-        ):
+        line, rule = text[one.start : one.end], text[below.start : below.end]
+        if result[n] == "body" and _underlines(rule, line):
             result[n] = "headline"
     return result
 

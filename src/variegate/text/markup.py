@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.metadata import version
+from typing import NamedTuple
 
 from variegate.text.documents import Block, Document, Kind
 
@@ -59,8 +60,7 @@ _HIDDEN_STYLE = re.compile(r"(?i)(?:display\s*:\s*none|visibility\s*:\s*hidden)"
 _ANCHORS = "¶#§🔗 \u00a0"
 
 
-@dataclass(frozen=True)
-class _Passage:
+class _Passage(NamedTuple):
     """A block of a page, with the spans of code in it.
 
     It is ``inside`` main content, and ``follows`` another after a line break only.
@@ -68,9 +68,9 @@ class _Passage:
 
     kind: Kind
     text: str
-    code: Sequence[tuple[int, int]] = ()
-    inside: bool = False
-    follows: bool = False
+    code: Sequence[tuple[int, int]]
+    inside: bool
+    follows: bool
 
 
 class _HtmlReader(HTMLParser):
@@ -101,13 +101,11 @@ class _HtmlReader(HTMLParser):
             self._skipping = None
         if self._skipping is not None:
             self._depth += tag == self._skipping
-            return
-        if tag in _NO_TEXT or (tag in _CLOSED and self._is_aside(dict(attrs))):
+        elif tag in _NO_TEXT or (tag in _CLOSED and self._is_aside(dict(attrs))):
             if tag not in _INLINE:
                 self._flush()
             self._skipping, self._depth = tag, 1
-            return
-        if tag == "br":
+        elif tag == "br":
             self._flush(follows=True)
         elif tag in ("td", "th"):
             if self._length:
@@ -200,25 +198,19 @@ class _HtmlReader(HTMLParser):
 
 def _as_document(passages: Sequence[_Passage], reader: str) -> Document:
     """Join passages, with a blank line between those that are not of one block."""
-    pieces: list[str] = []
-    blocks: list[Block] = []
+    text, blocks = "", list[Block]()
     unbroken: list[tuple[int, int]] = []
-    length = 0
     for passage in passages:
         follows = passage.follows and bool(blocks)
         if blocks:
-            separator = "\n" if follows else "\n\n"
-            pieces.append(separator)
-            length += len(separator)
-        start, length = length, length + len(passage.text)
-        pieces.append(passage.text)
+            text += "\n" if follows else "\n\n"
+        start = len(text)
+        text += passage.text
         unbroken += [(start + first, start + last) for first, last in passage.code]
-        same = follows and blocks[-1].kind == passage.kind
-        if same and passage.text[0].islower():  # a line that was only wrapped
-            blocks[-1] = Block(blocks[-1].start, length, passage.kind)
-        else:
-            blocks.append(Block(start, length, passage.kind))
-    return Document("".join(pieces), "", blocks, unbroken, reader)
+        if follows and blocks[-1].kind == passage.kind and passage.text[0].islower():
+            start = blocks.pop().start  # a line that was only wrapped
+        blocks.append(Block(start, len(text), passage.kind))
+    return Document(text, "", blocks, unbroken, reader)
 
 
 def _read(source: str, *, by_class: bool) -> list[_Passage]:

@@ -19,6 +19,8 @@ from variegate.text.words import count_spaced_words
 
 __all__ = ["MarkedSentence", "Summary", "html_report"]
 
+_OF_SENTENCES = ("start", "end", "text", "kind")
+
 #: A sentence is shaded by how many of these its probability reaches.
 _SHADES = (0.01, 0.05, 0.2, 0.5)
 
@@ -119,16 +121,13 @@ class Summary:
             ],
             "sentences": [
                 {
-                    "document": self.documents[entry.sentence.document].id,
-                    "document_number": entry.sentence.document,
-                    "start": entry.sentence.start,
-                    "end": entry.sentence.end,
-                    "text": entry.sentence.text,
-                    "kind": entry.sentence.kind,
-                    "probability": entry.probability,
-                    "chosen": entry.chosen,
+                    "document": self.documents[one.sentence.document].id,
+                    "document_number": one.sentence.document,
+                    **{name: getattr(one.sentence, name) for name in _OF_SENTENCES},
+                    "probability": one.probability,
+                    "chosen": one.chosen,
                 }
-                for entry in self.marked
+                for one in self.marked
             ],
         }
 
@@ -200,15 +199,10 @@ def _documents(summary: Summary) -> Iterator[dict[str, object]]:
     for entry in summary.marked:
         marked[entry.sentence.document].append(entry)
     number = 1
-    for place, (document, entries) in enumerate(
-        zip(summary.documents, marked, strict=True)
-    ):
+    for place, entries in enumerate(marked):
         n_chosen = sum(entry.chosen for entry in entries)
-        yield {
-            "name": _name(summary, place),
-            "n_chosen": n_chosen,
-            "blocks": list(_blocks(document, entries, number)),
-        }
+        blocks = list(_blocks(summary.documents[place], entries, number))
+        yield {"name": _name(summary, place), "n_chosen": n_chosen, "blocks": blocks}
         number += n_chosen
 
 
