@@ -135,7 +135,7 @@ def learning():
 
 def texts():
     """Grow a summary that agrees with samples."""
-    from variegate.text.agreement import WordAgreement
+    from variegate.text.consensus import WordAgreement
 
     counts = sparse.csr_array(RNG.integers(3, size=(12, 30)))
     growing = WordAgreement([counts]).growing(

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.taste_tasks import TASKS
-from variegate.application.intervals import bootstrap_means
+from variegate.application.base import bootstrap_means
 from variegate.tables import TableSelector
 from variegate.tables.evaluation import SCORES
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from paper.experiment import Record, Settings
 from variegate._typing import FloatArray
-from variegate.application.intervals import bootstrap_means
+from variegate.application.base import bootstrap_means
 
 __all__ = [
     "Choice",

@@ -17,7 +17,7 @@ from frameworks import need_framework_of
 from variegate.application.table_defaults import LAM, default_estimator
 from variegate.baselines import METHODS
 from variegate.cli.app import app
-from variegate.text.quality import FEATURE_SETS
+from variegate.text.cluster_view import FEATURE_SETS
 from variegate.text.summarizer import SIMILARITIES, Summarizer
 from variegate.video import KeyframePicker
 

@@ -11,8 +11,13 @@ from text_instances import BAKERY_CLUSTER, STORM_CLUSTER
 from variegate.decoding import Constraint
 from variegate.decoding.agreement import grow
 from variegate.text import Budget, Cluster, ClusterView, Document, Rouge, oracle_summary
-from variegate.text.agreement import GrowingSummary, WordAgreement, pairwise_rouge_f
-from variegate.text.voters import draw_near_budget, scaled_to_cost
+from variegate.text.consensus import (
+    GrowingSummary,
+    WordAgreement,
+    draw_near_budget,
+    pairwise_rouge_f,
+    scaled_to_cost,
+)
 from variegate.text.words import count_words, words
 
 

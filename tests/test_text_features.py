@@ -6,10 +6,16 @@ from scipy import sparse
 
 from text_instances import BAKERY_CLUSTER, CLUSTERS, STORM_CLUSTER
 from variegate.text import Cluster, ClusterView, Document
-from variegate.text.lexrank import lexrank
-from variegate.text.quality import FEATURE_SETS, quality_features
-from variegate.text.tfidf import CorpusFrequencies, tfidf, word_weights
-from variegate.text.words import bigrams, count_words, unit_rows, words
+from variegate.text.cluster_view import FEATURE_SETS, lexrank, quality_features
+from variegate.text.words import (
+    CorpusFrequencies,
+    bigrams,
+    count_words,
+    tfidf,
+    unit_rows,
+    word_weights,
+    words,
+)
 
 # Words -----------------------------------------------------------------------------
 
@@ -108,7 +114,7 @@ def test_lexrank_is_the_stationary_distribution(seed, n):
 
 def test_lexrank_of_many_never_forms_the_graph(monkeypatch):
     # Above the limit links are weighted by similarity.
-    monkeypatch.setattr("variegate.text.lexrank._LARGEST_GRAPH", 2)
+    monkeypatch.setattr("variegate.text.cluster_view._LARGEST_GRAPH", 2)
     X = unit_rows(sparse.csr_array(np.random.default_rng(0).random((5, 3))))
     similar = (X @ X.T).toarray()
     walk = similar / similar.sum(axis=1, keepdims=True)
@@ -149,7 +155,7 @@ def test_no_sentence_at_all():
 @pytest.mark.parametrize("features", FEATURE_SETS)
 @pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda c: c.id)
 def test_features_are_z_scored(cluster, features):
-    Z, names = quality_features(ClusterView.of(cluster).material, features)
+    Z, names = quality_features(ClusterView.of(cluster), features)
     assert Z.shape[1] == len(names) == len(set(names))
     assert Z.mean(axis=0) == pytest.approx(np.zeros(len(names)), abs=1e-12)
     deviation = Z.std(axis=0)
@@ -158,7 +164,7 @@ def test_features_are_z_scored(cluster, features):
 
 def test_features_by_hand():
     view = ClusterView.of(BAKERY_CLUSTER)
-    Z, names = quality_features(view.material)
+    Z, names = quality_features(view)
 
     def top(feature):
         return view.texts[int(np.argmax(Z[:, names.index(feature)]))]

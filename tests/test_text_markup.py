@@ -5,8 +5,12 @@ import sys
 import pytest
 
 from variegate.text.documents import Cluster
-from variegate.text.extraction import page_document
-from variegate.text.markup import HTML_READER, html_document, markdown_document
+from variegate.text.markup import (
+    HTML_READER,
+    html_document,
+    markdown_document,
+    page_document,
+)
 from variegate.text.sentences import split_cluster
 
 #: The parts of a page of an mdBook: menu, sidebar, help, content, code.
@@ -172,7 +176,7 @@ def test_markdown_sentences():
 
 
 def test_notes_without_full_stops_are_still_candidates():
-    from variegate.text.view import ClusterView
+    from variegate.text.cluster_view import ClusterView
 
     document = markdown_document(
         "# Notes\n\n* rain in the north\n* trains were very late\n"

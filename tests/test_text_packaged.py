@@ -2,7 +2,7 @@ import pytest
 
 from text_instances import BAKERY, STORM, STORM_AGAIN
 from variegate.text import load_default
-from variegate.text.quality import feature_names
+from variegate.text.cluster_view import feature_names
 
 
 def test_the_packaged_model_summarizes():

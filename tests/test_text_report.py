@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 import pytest
 
 from variegate.text import Cluster, Document, MarkedSentence, Summary
-from variegate.text.report import html_report
 from variegate.text.sentences import split_cluster
+from variegate.text.summary import html_report
 
 TEXTS = (
     "Floods in the north\n\nMonday, March 3, 2014\n\n"

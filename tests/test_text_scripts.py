@@ -5,14 +5,23 @@ import regex
 
 from outside_data import outside_data
 from variegate.text.budget import Budget
-from variegate.text.detection import detect_language
 from variegate.text.documents import Document
-from variegate.text.languages import LANGUAGES, OTHER_WORDS, other_language
+from variegate.text.languages import (
+    LANGUAGES,
+    OTHER_WORDS,
+    detect_language,
+    other_language,
+)
 from variegate.text.readers import read_clusters
-from variegate.text.scripts import ENDS, UNSPACED, count_spaced_words, ends_sentence
 from variegate.text.sentences import split_sentences
 from variegate.text.summarizer import load_default
-from variegate.text.words import words
+from variegate.text.words import (
+    ENDS,
+    UNSPACED,
+    count_spaced_words,
+    ends_sentence,
+    words,
+)
 
 #: Sentences of languages without word lists, and what is between them.
 SENTENCES = {

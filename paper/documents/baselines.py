@@ -47,8 +47,7 @@ from scipy import sparse
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.cosine import rounded
 from variegate.text.budget import Budget
-from variegate.text.lexrank import lexrank
-from variegate.text.view import ClusterView
+from variegate.text.cluster_view import ClusterView, lexrank
 
 __all__ = ["BASELINES", "CoverageAndDiversity", "choose_within"]
 
@@ -180,12 +179,12 @@ def _fill(
 
 
 def _similarity(view: ClusterView) -> FloatArray:
-    vectors = view.material.vectors
+    vectors = view.vectors
     return rounded((vectors @ vectors.T).toarray())
 
 
 def _to_centroid(view: ClusterView) -> FloatArray:
-    vectors = view.material.vectors
+    vectors = view.vectors
     total = np.asarray(vectors.sum(axis=0)).ravel()
     length = float(np.linalg.norm(total))
     return rounded(vectors @ total / (length if length > 0.0 else 1.0))
@@ -246,14 +245,14 @@ def _lin_bilmes(
     view: ClusterView, budget: Budget, rng: np.random.Generator
 ) -> IntArray:
     n_clusters = max(1, round(0.2 * len(view)))
-    labels = _clusters(view.material.vectors, n_clusters, rng)
+    labels = _clusters(view.vectors, n_clusters, rng)
     objective = CoverageAndDiversity(_similarity(view), labels)
     chosen = choose_within(objective, budget.costs(view.texts), budget.limit)
     return np.array(sorted(chosen), dtype=np.intp)
 
 
 def _k_means(view: ClusterView, budget: Budget, rng: np.random.Generator) -> IntArray:
-    vectors = view.material.vectors
+    vectors = view.vectors
     that_fit = int(budget.limit // budget.costs(view.texts).mean())
     labels = _clusters(vectors, min(max(1, that_fit), len(view)), rng)
     nearest = []
@@ -269,14 +268,12 @@ def _k_means(view: ClusterView, budget: Budget, rng: np.random.Generator) -> Int
 #: generator to sorted numbers of candidates whose costs add up to at most the limit.
 BASELINES: Mapping[str, Baseline] = MappingProxyType(
     {
-        "lead": _in_order(
-            lambda view, _: np.lexsort((view.material.position, view.material.document))
-        ),
+        "lead": _in_order(lambda view, _: np.lexsort((view.position, view.document))),
         "lead round-robin": _in_order(
-            lambda view, _: np.lexsort((view.material.document, view.material.position))
+            lambda view, _: np.lexsort((view.document, view.position))
         ),
         "centroid": _in_order(lambda view, _: _by(_to_centroid(view)), True),
-        "lexrank": _in_order(lambda view, _: _by(lexrank(view.material.vectors)), True),
+        "lexrank": _in_order(lambda view, _: _by(lexrank(view.vectors)), True),
         "mmr": _mmr,
         "lin-bilmes": _lin_bilmes,
         "k-means": _k_means,

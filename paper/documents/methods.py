@@ -17,8 +17,7 @@ from paper.held_out import Choice
 from paper.learned import ROWS
 from variegate.ground_set import GroundSet
 from variegate.text import Budget, ClusterView, Summarizer
-from variegate.text.oracle import oracle_summary
-from variegate.text.training import TrainingSet
+from variegate.text.training_set import TrainingSet, oracle_summary
 
 #: The method that the others are compared with.
 HERO = "LME+MKR"

@@ -22,8 +22,8 @@ from paper.documents.settings import Settings, Setup
 from paper.experiment import Record
 from paper.held_out import Choice, choose
 from variegate.text import Budget, Cluster, ClusterView, Rouge
-from variegate.text.decoding import CONSENSUS
-from variegate.text.training import TrainingSet
+from variegate.text.consensus import CONSENSUS
+from variegate.text.training_set import TrainingSet
 
 Clusters = Sequence[Cluster]
 
@@ -168,6 +168,19 @@ def _places(training: TrainingSet, parts: Sequence[Sequence[str]]) -> list[list[
     return [[i for i, topic in enumerate(topics) if topic in part] for part in parts]
 
 
+def _only(training: TrainingSet, part: Sequence[str], inside: bool) -> TrainingSet:
+    """Return the clusters whose topics are in a part, or those that are not."""
+    places = [
+        i
+        for i, view in enumerate(training.views)
+        if (topic_of(view.cluster) in part) == inside
+    ]
+    views, targets = training.views, training.targets
+    return TrainingSet(
+        [views[i] for i in places], [targets[i] for i in places], training.corpus
+    )
+
+
 def _held_out_scores(
     settings: Settings,
     training: TrainingSet,
@@ -176,8 +189,8 @@ def _held_out_scores(
     choices: Sequence[Choice],
 ) -> Iterator[float]:
     """Yield how well each choice agrees with the references of the held-out topics."""
-    outside = training.only(lambda cluster: topic_of(cluster) in part)
-    inside = training.only(lambda cluster: topic_of(cluster) not in part)
+    outside = _only(training, part, inside=True)
+    inside = _only(training, part, inside=False)
     model = new_summarizer(
         settings, budget=budget, similarity="cos", n_samples=settings.n_inner_samples
     )

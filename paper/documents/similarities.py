@@ -35,9 +35,8 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear
 from variegate.text import Budget, ClusterView, Rouge
-from variegate.text.decoding import CONSENSUS, text_decoder
-from variegate.text.training import TrainingSet
-from variegate.text.voters import scaled_to_cost
+from variegate.text.consensus import CONSENSUS, scaled_to_cost, text_decoder
+from variegate.text.training_set import TrainingSet
 from variegate.text.words import used_only
 
 #: Buckets of words.
@@ -61,7 +60,7 @@ def bucketed(view: ClusterView) -> FloatArray:
 
     So that the product of two vectors is on average what it was (feature hashing).
     """
-    vectors = view.material.vectors
+    vectors = view.vectors
     words = sorted(view.counts.vocabulary.items(), key=lambda entry: entry[1])
     codes = np.array([crc32(word.encode()) for word, _ in words], dtype=np.int64)
     signs = 1.0 - 2.0 * ((codes // N_BUCKETS) % 2)

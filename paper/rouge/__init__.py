@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from paper.rouge.pairs import skip_bigrams
 from paper.rouge.sequences import longest_common, weighted_longest_common
 from variegate.text.rouge import Rouge
-from variegate.text.rouge.counts import ngrams
-from variegate.text.rouge.score import Measure
+from variegate.text.rouge.scorer import Measure, ngrams
 
 __all__ = ["FullRouge"]
 

@@ -16,8 +16,8 @@ from functools import partial
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.text.rouge import counts
-from variegate.text.rouge.score import Measure, Ratios, ratio
+from variegate.text.rouge import scorer
+from variegate.text.rouge.scorer import Measure, Ratios, ratio
 from variegate.text.rouge.tokens import Text
 
 __all__ = ["WidePairPool", "skip_bigrams"]
@@ -39,9 +39,9 @@ def skip_bigrams(skip: float, *, unigrams: bool) -> Measure:
         name = f"rouge-s{'u' * unigrams}{reach}"
         return Measure(name, partial(WidePairPool, skip, unigrams))
     if unigrams:
-        return counts.skip_bigrams(int(skip))
-    units = partial(counts.pairs_within, int(skip))
-    return Measure(f"rouge-s{skip:.0f}", partial(counts.CountPool, units))
+        return scorer.skip_bigrams(int(skip))
+    units = partial(scorer.pairs_within, int(skip))
+    return Measure(f"rouge-s{skip:.0f}", partial(scorer.CountPool, units))
 
 
 class WidePairPool:
@@ -61,7 +61,7 @@ class WidePairPool:
         self._unigrams = unigrams
         self._references = [reference.words for reference in references]
 
-    def ratios(self, summary: Text) -> Ratios:
+    def __call__(self, summary: Text) -> Ratios:
         """Return the precision and recall of a summary."""
         words = summary.words
         hits = sum(self._hits(words, reference) for reference in self._references)

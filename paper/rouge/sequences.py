@@ -25,7 +25,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from variegate.text.rouge.score import Measure, Ratios, ratio
+from variegate.text.rouge.scorer import Measure, Ratios, ratio
 from variegate.text.rouge.tokens import Text
 
 __all__ = ["common_positions", "longest_common", "weighted_longest_common"]
@@ -79,7 +79,7 @@ class SequencePool:
             for reference in references
         ]
 
-    def ratios(self, summary: Text) -> Ratios:
+    def __call__(self, summary: Text) -> Ratios:
         """Return the precision and recall of a summary."""
         hits = sum(self._hits(reference, summary) for reference in self._references)
         offered = len(self._references) * float(len(summary.words) ** self._w)

@@ -161,7 +161,7 @@ def test_pairs_that_are_not_listed_are_those_of_the_slow_twin(
     summary, references, skip, unigrams
 ):
     texts = [Text.of([tuple(words)]) for words in references]
-    ratios = WidePairPool(skip, unigrams, texts).ratios(Text.of([tuple(summary)]))
+    ratios = WidePairPool(skip, unigrams, texts)(Text.of([tuple(summary)]))
     expected = slow_ratios(
         slow_pairs(summary, skip, unigrams),
         [slow_pairs(words, skip, unigrams) for words in references],

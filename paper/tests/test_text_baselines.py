@@ -11,8 +11,8 @@ from scipy import stats
 
 from paper.documents.baselines import BASELINES, CoverageAndDiversity, choose_within
 from variegate.text.budget import Budget
+from variegate.text.cluster_view import ClusterView
 from variegate.text.documents import Cluster, Document
-from variegate.text.view import ClusterView
 
 pytestmark = pytest.mark.paper
 

@@ -1,1 +1,1 @@
-"""What text, video and tables share: models over omega, files, descriptions."""
+"""Base class, shared helpers and descriptions of text, video and tables."""

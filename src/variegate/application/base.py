@@ -1,9 +1,16 @@
-"""The skeleton of an application: fit a family, choose at an omega, save, load."""
+"""The base class of applications: fit a family, choose at an omega, save, load.
+
+Beside it, the helpers that text, video and tables share.
+"""
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,37 +18,49 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.description.model import Description, described
-from variegate.estimator import LargeMarginDPP
+from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.estimator.base import LearnedDisplay
 from variegate.files import models as model_files
 from variegate.files.encoding import read_settings
 from variegate.files.model_format import application
 from variegate.files.models import NOTHING, ModelFileError, Own
 from variegate.files.schema import Shape
+from variegate.ground_set import GroundSetError
 from variegate.report.notebook import preformatted
 from variegate.tuning import OmegaFamily
 
-__all__ = ["Application"]
+__all__ = [
+    "Application",
+    "Progress",
+    "best_by_quality",
+    "bootstrap_means",
+    "by_name",
+    "packaged_model",
+    "part_of",
+]
+
+#: Called with the numbers of finished and of all steps.
+Progress = Callable[[int, int], object]
+
+#: Random numbers that the bootstrap draws at a time.
+_DRAWN = 2**21
 
 
 class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     """An estimator that has learned a family of models over omega.
 
-    A file holds the settings, what the application adds (``_encode_rest``), the models,
-    and ``training_``; all of it is checked against a schema when it is read.  A
+    A file holds the settings, the sections of the application (``_encode_rest``), the
+    models, and ``training_``; all of it is checked against a schema when it is read.  A
     subclass names its type of file, which an entry point in the group
     ``variegate.applications`` leads back to its ``decode``.
 
     Attributes
     ----------
     family_ : OmegaFamily
-    omegas_ : tuple of float
-        Sorted.
-    models_ : tuple of LargeMarginDPP
-        One for each of ``omegas_``.
     training_ : dict
-        What was learned from, as plain values.
+        Facts about the training data, as plain values.
     """
 
     #: The type of its model files.
@@ -78,19 +97,19 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _feature_set(self) -> str:
-        """What the quality features are of, in messages about files."""
+        """Name of the set of quality features, for messages about files."""
         return self._noun
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Refuse settings that cannot be."""
+        """Raise an error for settings that are not allowed."""
 
     def _encode_rest(self) -> dict[str, Any]:
-        """Return what else a file holds, as plain values."""
+        """Return further sections of a file, as plain values."""
         return {}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
-        """Take what else a file holds, before the models."""
+        """Read the further sections of a file, before the models."""
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
@@ -109,7 +128,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         model_files.write_document(content, path)
 
     def describe(self) -> Description:
-        """Return what the model was learned from and what it learned: ``print`` it."""
+        """Return a description of the training data and the learned model."""
         model = self.family_.at(self.family_.resolve(None))
         return described(self, model, self.feature_names_, self.omegas_, self.training_)
 
@@ -155,3 +174,66 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)
+
+
+def best_by_quality(
+    model: DPPEstimator,
+    features: FloatArray,
+    most: int,
+    allowed: BoolArray | None = None,
+) -> IntArray:
+    """Return the ``most`` rows of the highest quality in a model, sorted.
+
+    Rows that are not allowed leave their places to others.
+    """
+    if len(features) <= most:
+        return np.arange(len(features))
+    u = model.log_quality(features)
+    if allowed is not None:
+        u = np.where(allowed, u, -np.inf)
+    return np.sort(np.argsort(-u, kind="stable")[:most])
+
+
+def bootstrap_means(rows: FloatArray, n_bootstrap: int, seed: int) -> FloatArray:
+    """Return the means of samples of the rows, drawn with replacement.
+
+    From (n, ...) to (n_bootstrap, ...).
+    """
+    n = len(rows)
+    rng = np.random.default_rng(seed)
+    at_a_time = max(1, _DRAWN // n)
+    flat = rows.reshape(n, -1)
+    means = []
+    for first in range(0, n_bootstrap, at_a_time):
+        count = min(at_a_time, n_bootstrap - first)
+        draws = rng.integers(n, size=(count, n))
+        # How often each row was drawn is all that matters, and BLAS does the rest.
+        draws += n * np.arange(count)[:, None]
+        times = np.bincount(draws.ravel(), minlength=count * n).reshape(count, n)
+        means.append(times @ flat / n)
+    return np.concatenate(means).reshape(n_bootstrap, *rows.shape[1:])
+
+
+@contextmanager
+def by_name(names: Sequence[str]) -> Iterator[None]:
+    """Put the name of a ground set into errors about it."""
+    try:
+        yield
+    except GroundSetError as error:
+        raise ValueError(f"{names[error.position]}: {error.problem}") from error
+
+
+def packaged_model(package: str, name: str) -> Any:
+    """Return a copy of the model in ``models/name`` of a package, read once."""
+    return copy.copy(_packaged(package, name))
+
+
+@cache
+def _packaged(package: str, name: str) -> Any:
+    with as_file(files(package) / "models" / name) as path:
+        return model_files.load(path)
+
+
+def part_of(progress: Progress | None, before: int, total: int) -> Progress:
+    """Return the callback of a part of the work, ``before`` steps into ``total``."""
+    return lambda done, _: progress and progress(before + done, total)

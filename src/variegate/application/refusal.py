@@ -1,8 +1,8 @@
-"""Refusals that name settings: as parameters in Python, as options in commands.
+"""Errors that name settings: as parameters in Python, as options in commands.
 
-A message is put together of text and of :class:`Setting` objects.  ``str`` of the error
-writes these as Python does, ``missing='mean'``; :meth:`RefusalError.written` writes
-them as whoever asks for it does, such as ``--missing mean``.
+A message is made of text and :class:`Setting` objects.  ``str`` of the error writes
+these as Python does, ``missing='mean'``; :meth:`RefusalError.written` writes them in
+another way, such as ``--missing mean``.
 """
 
 from __future__ import annotations
@@ -34,30 +34,19 @@ class Setting:
         return f"{self.name}={value!r}"
 
 
-@dataclass(frozen=True)
-class InPython:
+class InPython(str):
     """A part of a message that makes sense in Python only."""
-
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class RefusalError(ValueError):
-    """Something cannot be done, for one reason or for several.
+    """An error for one reason or for several.
 
     Parameters
     ----------
     *parts : str, Setting or InPython
         The message, in pieces.
     fixes : sequence of Setting, optional
-        What to set so that this is no problem any more, if that is known.
-
-    Attributes
-    ----------
-    problems : tuple of RefusalError
-        One for each reason.
+        Settings that solve the problem, if they are known.
     """
 
     def __init__(self, *parts: Any, fixes: Sequence[Setting] = ()) -> None:
@@ -68,17 +57,14 @@ class RefusalError(ValueError):
 
     @property
     def problems(self) -> tuple[RefusalError, ...]:
-        """One for each reason, this one itself if there is no other."""
+        """One error for each reason; the error itself if there is one reason."""
         return self._problems or (self,)
 
     @classmethod
     def of(
         cls, problems: Sequence[RefusalError], fixes: Sequence[Setting] = ()
     ) -> Self:
-        """Return one refusal for several reasons, a line each.
-
-        ``fixes`` are what solves all of them together.
-        """
+        """Return one error for several reasons, a line each; ``fixes`` solve all."""
         lines = [f"{len(problems)} problems:"]
         lines += [f"- {problem}" for problem in problems]
         if fixes:
@@ -88,7 +74,7 @@ class RefusalError(ValueError):
         return error
 
     def within(self, before: str) -> Self:
-        """Return the same with words before it."""
+        """Return the same error with text before its message."""
         return type(self)(before, *self.parts, fixes=self.fixes)
 
     def written(self, write: Callable[[Setting], str]) -> str:

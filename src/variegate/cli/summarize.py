@@ -118,7 +118,7 @@ def summarize(
     sentence a line.
     """
     from variegate.text.languages import other_language
-    from variegate.text.report import html_report
+    from variegate.text.summary import html_report
 
     if not files:
         if sys.stdin is None or sys.stdin.isatty():

@@ -1,6 +1,5 @@
-from .candidates import Candidates, Found, count_words
-from .core import ContextSelector, ContextWarning
-from .learned import training_table
+from .core import Candidates, ContextSelector, ContextWarning, Found, count_words
+from .learned_models import training_table
 
 __all__ = [
     "Candidates",

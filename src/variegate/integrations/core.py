@@ -1,41 +1,104 @@
-"""Choosing the context of a language model, whatever framework has found documents."""
+"""Choosing the context of a language model among the documents of a retriever."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS, select
-from variegate.integrations.candidates import (
-    Candidates,
-    Embed,
-    Found,
-    TokenCounter,
-    count_words,
-    gather,
-)
 
 if TYPE_CHECKING:
-    from variegate.integrations.learned import LearnedChooser
+    from variegate.integrations.learned_models import LearnedChooser
 
-__all__ = ["ContextSelector", "ContextWarning"]
+__all__ = ["Candidates", "ContextSelector", "ContextWarning", "Found", "count_words"]
 
-#: What untrained methods may go by.
 RELEVANCES = ("score", "rank")
+_WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without a trade-off
 
-#: Methods without a trade-off between relevance and diversity.
-_WITHOUT_DIVERSITY = ("top", "max-min", "random")
+#: From the text of a document to the number of its tokens.
+TokenCounter: TypeAlias = Callable[[str], int]
+
+#: From places among the documents to their embeddings, in that order.
+Embed: TypeAlias = Callable[[list[int]], Sequence[Any]]
+
+
+def count_words(text: str) -> int:
+    """Return the number of words, where no tokenizer is given."""
+    return len(text.split())
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Documents as a retriever hands them over, best first.
+
+    Attributes
+    ----------
+    texts : sequence of str
+    scores : sequence of float or None
+        Those of the retriever, larger is better; None for a document without one.
+    embeddings : sequence of vectors or None
+        None for a document that does not have one with it.
+    metadata : sequence of dict, optional
+        Where the columns of a learned model are looked for.
+    """
+
+    texts: Sequence[str]
+    scores: Sequence[float | None]
+    embeddings: Sequence[Any]
+    metadata: Sequence[Mapping[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The documents that are chosen among.
+
+    Attributes
+    ----------
+    places : array of shape (N,)
+        Which of the documents that were found these are, best first.
+    scores : array of shape (N,), or None
+        As the retriever gave them; None where it gave none.
+    embeddings : array of shape (N, D)
+    tokens : array of shape (N,)
+        At least one for each.
+    metadata : list of dict
+    """
+
+    places: IntArray
+    scores: FloatArray | None
+    embeddings: FloatArray
+    tokens: FloatArray
+    metadata: Sequence[Mapping[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def by_place(self) -> FloatArray:
+        """A relevance that falls from 1 to 0 in equal steps, best first."""
+        return np.linspace(1.0, 0.0, len(self)) if len(self) > 1 else np.ones(len(self))
+
+    @property
+    def standard_scores(self) -> FloatArray | None:
+        """Scores less their mean, over their standard deviation (zeros if equal)."""
+        if self.scores is None:
+            return None
+        centred = self.scores - self.scores.mean()
+        spread = float(self.scores.std())
+        return centred / spread if spread > 0.0 else np.zeros(len(self))
 
 
 class ContextWarning(UserWarning):
-    """Documents were handed over of which there is nothing to choose."""
+    """Documents leave nothing to choose."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +175,9 @@ class ContextSelector:
         if self.budget is not None:
             check_number("budget", self.budget, positive=True)
         check_choice("relevance", self.relevance, RELEVANCES)
-        if self.count_tokens is not None and not callable(self.count_tokens):
-            raise ValueError(
-                f"count_tokens must be a function, got {self.count_tokens!r}"
-            )
+        count = self.count_tokens
+        if count is not None and not callable(count):
+            raise ValueError(f"count_tokens must be a function, got {count!r}")
         if self.model is None:
             self._check_method()
         else:
@@ -161,7 +223,7 @@ class ContextSelector:
         if self.omega is not None:
             check_number("omega", self.omega, positive=True)
         if not isinstance(self.model, str | Path):
-            _ = self._learned  # what is no model is refused at once
+            _ = self._learned  # raises where it is not a model
 
     def _checked_k(self, k: int | None) -> int | None:
         if k is None:
@@ -199,23 +261,55 @@ class ContextSelector:
         """
         k = self.k if k is None else self._checked_k(k)
         candidates = self.candidates(found, embed, hint)
-        self._warn(len(found.texts), k, candidates.tokens)
+        n_found, tokens = len(found.texts), candidates.tokens
+        if n_found == k and n_found > 1:
+            warnings.warn(
+                f"{n_found} documents were handed over, and as many are to be chosen: "
+                f"let the retriever find fetch_k={self.fetch_k}",
+                ContextWarning,
+                stacklevel=3,
+            )
+        if self.budget is not None and np.all(tokens > self.budget):
+            warnings.warn(
+                f"no document fits {self.budget:g} tokens, the shortest has "
+                f"{tokens.min():g}: none is chosen",
+                ContextWarning,
+                stacklevel=3,
+            )
         return [int(place) for place in candidates.places[self._order(candidates, k)]]
 
     def candidates(
         self, found: Found, embed: Embed | None = None, hint: str = "give an embedder"
     ) -> Candidates:
-        """Return the documents that are chosen among, as numbers."""
+        """Return the ``fetch_k`` best of the documents that were found, as numbers.
+
+        They are the best by score, in their order where scores are equal or missing.
+        Only those of them that have no embedding are embedded.
+        """
+        n_found = len(found.texts)
+        if n_found == 0:
+            raise ValueError("there are no documents to choose from")
+        scores = _scores(found.scores)
+        order = -scores if scores is not None else np.zeros(n_found)
+        places: IntArray = np.argsort(order, kind="stable")[: self.fetch_k]
         count = self.count_tokens or count_words
-        return gather(found, self.fetch_k, embed, count, hint)
+        metadata = found.metadata or [{}] * n_found
+        return Candidates(
+            places,
+            None if scores is None else scores[places],
+            _embeddings(found.embeddings, places, embed, hint),
+            np.array([_count(count, found.texts[p], p) for p in places.tolist()]),
+            [metadata[place] for place in places.tolist()],
+        )
 
     def _order(self, candidates: Candidates, k: int | None) -> IntArray:
         """Return numbers of candidates in the order of choice."""
         if self.model is not None:
-            return self._learned.choose(candidates, k, self.budget, self.omega)
+            return self._learned(candidates, k, self.budget, self.omega)
+        by_rank = self.relevance == "rank" or candidates.scores is None
         return select(
             candidates.embeddings,
-            self._relevance(candidates),
+            candidates.by_place if by_rank else candidates.scores,
             len(candidates) if k is None else k,
             self.method or "dpp",
             trade_off=0.5 if self.diversity is None else self.diversity,
@@ -224,29 +318,82 @@ class ContextSelector:
             random_state=0,
         )
 
-    def _relevance(self, candidates: Candidates) -> FloatArray:
-        if self.relevance == "rank" or candidates.scores is None:
-            return candidates.by_place
-        return candidates.scores
-
     @cached_property
     def _learned(self) -> LearnedChooser:
-        from variegate.integrations.learned import as_chooser
+        from variegate.integrations.learned_models import as_chooser
 
         return as_chooser(self.model)
 
-    def _warn(self, n_found: int, k: int | None, tokens: FloatArray) -> None:
-        if n_found == k and n_found > 1:
-            warnings.warn(
-                f"{n_found} documents were handed over, and as many are to be chosen: "
-                f"let the retriever find fetch_k={self.fetch_k}",
-                ContextWarning,
-                stacklevel=4,
+
+def _scores(scores: Sequence[float | None]) -> FloatArray | None:
+    missing = [place for place, score in enumerate(scores) if score is None]
+    if len(missing) == len(scores):
+        return None
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of {len(scores)} documents have no score, document "
+            f"{missing[0]} for one: give all of them one, or none"
+        )
+    try:
+        array = np.array(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"scores must be numbers: {error}") from None
+    if not np.isfinite(array).all():
+        place = int(np.argmin(np.isfinite(array)))
+        raise ValueError(f"the score of document {place} is {array[place]}")
+    return array
+
+
+def _embeddings(
+    given: Sequence[Any], places: IntArray, embed: Embed | None, hint: str
+) -> FloatArray:
+    vectors = {int(place): given[place] for place in places}
+    missing = [place for place, vector in vectors.items() if vector is None]
+    if missing and embed is None:
+        raise ValueError(
+            f"{len(missing)} of {len(places)} documents have no embedding, document "
+            f"{missing[0]} for one: {hint}"
+        )
+    if missing and embed is not None:
+        made = embed(missing)
+        if len(made) != len(missing):
+            raise ValueError(
+                f"the embedder made {len(made)} embeddings of {len(missing)} documents"
             )
-        if self.budget is not None and np.all(tokens > self.budget):
-            warnings.warn(
-                f"no document fits {self.budget:g} tokens, the shortest has "
-                f"{tokens.min():g}: none is chosen",
-                ContextWarning,
-                stacklevel=4,
+        vectors |= dict(zip(missing, made, strict=True))
+    rows: list[FloatArray] = []
+    for place, vector in vectors.items():
+        row = _vector(vector, place)
+        if rows and len(row) != len(rows[0]):
+            raise ValueError(
+                f"embeddings are of different lengths: {len(rows[0])} numbers in "
+                f"document {places[0]}, {len(row)} in document {place}; all of them "
+                "must come from one embedder"
             )
+        rows.append(row)
+    return np.array(rows)
+
+
+def _vector(vector: Any, place: int) -> FloatArray:
+    if vector is None:
+        raise ValueError(f"the embedder made no embedding of document {place}")
+    row = np.asarray(vector, dtype=np.float64)
+    if row.ndim != 1 or len(row) == 0:
+        raise ValueError(
+            f"the embedding of document {place} has shape {row.shape}, not that of "
+            "a vector"
+        )
+    if not np.isfinite(row).all():
+        raise ValueError(f"the embedding of document {place} holds NaN or infinity")
+    return row
+
+
+def _count(count_tokens: TokenCounter, text: str, place: int) -> float:
+    count = count_tokens(text)
+    is_number = isinstance(count, Real) and not isinstance(count, bool)
+    if not is_number or not np.isfinite(count) or count < 0:
+        raise ValueError(
+            f"count_tokens must return a number of tokens, and returned {count!r} for "
+            f"document {place}"
+        )
+    return max(1.0, float(count))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,7 @@ except ImportError as error:
         f"the ranker needs Haystack ({error}): pip install 'variegate[haystack]'"
     ) from error
 
-from variegate.integrations.candidates import Candidates, Found, TokenCounter
-from variegate.integrations.core import ContextSelector
+from variegate.integrations.core import Candidates, ContextSelector, Found, TokenCounter
 
 __all__ = ["VariegateRanker"]
 
@@ -73,42 +72,27 @@ class VariegateRanker:
                 f"embedder must be a document embedder of Haystack, got {embedder!r}"
             )
         self.embedder = embedder
-        self.selector = ContextSelector(
-            fetch_k,
-            top_k,
-            budget,
-            method,
-            model,
-            diversity,
-            omega,
-            relevance,
-            count_tokens,
-        )
+        choice = (method, model, diversity, omega, relevance)
+        self.selector = ContextSelector(fetch_k, top_k, budget, *choice, count_tokens)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
-        chosen = self.selector
-        if not isinstance(chosen.model, str | Path | None):
+        selector = self.selector
+        if not isinstance(selector.model, str | Path | None):
             raise ValueError(
                 "a model cannot be written into a pipeline: save it "
                 '(model.save("model.json")) and give the ranker the path of the file'
             )
-        count, embedder = chosen.count_tokens, self.embedder
-        return dict(
-            default_to_dict(
-                self,
-                fetch_k=chosen.fetch_k,
-                top_k=chosen.k,
-                budget=chosen.budget,
-                method=chosen.method,
-                model=None if chosen.model is None else str(chosen.model),
-                diversity=chosen.diversity,
-                omega=chosen.omega,
-                relevance=chosen.relevance,
-                count_tokens=None if count is None else serialize_callable(count),
-                embedder=embedder and component_to_dict(embedder, "embedder"),
-            )
-        )
+        settings = {
+            "top_k" if field.name == "k" else field.name: getattr(selector, field.name)
+            for field in fields(selector)
+        }
+        if selector.model is not None:
+            settings["model"] = str(selector.model)
+        if selector.count_tokens is not None:
+            settings["count_tokens"] = serialize_callable(selector.count_tokens)
+        embedder = self.embedder and component_to_dict(self.embedder, "embedder")
+        return dict(default_to_dict(self, **settings, embedder=embedder))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> VariegateRanker:

@@ -19,8 +19,7 @@ except ImportError as error:
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.integrations.candidates import Candidates, Found
-from variegate.integrations.core import ContextSelector
+from variegate.integrations.core import Candidates, ContextSelector, Found
 from variegate.linalg.cosine import unit_rows
 
 __all__ = ["VariegateCompressor", "document_chooser"]
@@ -77,7 +76,7 @@ class VariegateCompressor(BaseDocumentCompressor):
 
     @cached_property
     def selector(self) -> ContextSelector:
-        """What chooses."""
+        """The selector with these settings."""
         return ContextSelector.of(self)
 
     def compress_documents(
@@ -107,27 +106,20 @@ class VariegateCompressor(BaseDocumentCompressor):
         metadata = [document.metadata for document in documents]
         scores = [known.get(self.score_key) for known in metadata]
         vectors = [known.get(self.embedding_key) for known in metadata]
-        if self.embeddings is None:
+        embeddings = self.embeddings
+        if embeddings is None:
             return Found(texts, scores, vectors, metadata), None
-        if query is not None and documents and all(score is None for score in scores):
-            vectors = self._filled(texts, vectors)
-            scores = _cosines(vectors, self.embeddings.embed_query(query))
 
         def embed(places: list[int]) -> list[list[float]]:
-            assert self.embeddings is not None
-            made = self.embeddings.embed_documents([texts[place] for place in places])
-            return list(made)
+            return list(embeddings.embed_documents([texts[place] for place in places]))
 
+        if query is not None and documents and all(score is None for score in scores):
+            missing = [place for place, vector in enumerate(vectors) if vector is None]
+            made = embed(missing) if missing else []
+            for place, vector in zip(missing, made, strict=False):
+                vectors[place] = vector
+            scores = _cosines(vectors, embeddings.embed_query(query))
         return Found(texts, scores, vectors, metadata), embed
-
-    def _filled(self, texts: Sequence[str], vectors: Sequence[Any]) -> list[Any]:
-        """Return all embeddings, those that are missing made."""
-        missing = [place for place, vector in enumerate(vectors) if vector is None]
-        made: dict[int, Any] = {}
-        if missing and self.embeddings is not None:
-            embedded = self.embeddings.embed_documents([texts[p] for p in missing])
-            made = dict(zip(missing, embedded, strict=False))
-        return [made.get(place, vector) for place, vector in enumerate(vectors)]
 
 
 def document_chooser(**settings: Any) -> Callable[[Any], list[Document]]:
@@ -163,7 +155,6 @@ def document_chooser(**settings: Any) -> Callable[[Any], list[Document]]:
 def _cosines(vectors: Sequence[Any], query: Sequence[float]) -> list[float | None]:
     lengths = {len(vector) for vector in [*vectors, query] if vector is not None}
     if len(lengths) > 1 or any(vector is None for vector in vectors):
-        return [None] * len(vectors)  # what is wrong is said where all is gathered
-    rows: FloatArray = np.array([*vectors, query], dtype=np.float64)
-    rows = unit_rows(rows)
+        return [None] * len(vectors)  # ``gather`` says what is wrong
+    rows: FloatArray = unit_rows(np.array([*vectors, query], dtype=np.float64))
     return [float(score) for score in rows[:-1] @ rows[-1]]

@@ -22,8 +22,7 @@ except ImportError as error:
         "pip install 'variegate[llamaindex]'"
     ) from error
 
-from variegate.integrations.candidates import Candidates, Found
-from variegate.integrations.core import ContextSelector
+from variegate.integrations.core import Candidates, ContextSelector, Found
 
 __all__ = ["VariegatePostprocessor"]
 
@@ -112,7 +111,7 @@ class VariegatePostprocessor(BaseNodePostprocessor):
 
     @cached_property
     def selector(self) -> ContextSelector:
-        """What chooses."""
+        """The selector with these settings."""
         return ContextSelector.of(self)
 
     def candidates(self, nodes: list[NodeWithScore]) -> Candidates:

@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.application.candidates import best_by_quality
+from variegate.application.base import best_by_quality
 from variegate.baselines.ordering import Ordering
 from variegate.decoding import Constraint
 from variegate.decoding.residuals import ranked

@@ -11,7 +11,7 @@ import numpy as np
 
 from variegate import metrics
 from variegate._typing import FloatArray, IntArray
-from variegate.application.intervals import bootstrap_means
+from variegate.application.base import bootstrap_means
 from variegate.tables.choosing import Choice, in_turn
 from variegate.tables.diversity import Diversity
 from variegate.tables.groups import Group

@@ -1,13 +1,13 @@
 from .budget import Budget
+from .cluster_view import ClusterView
 from .documents import Cluster, Document, Sentence
 from .languages import LANGUAGES
-from .oracle import oracle_summary
 from .readers import read_clusters, read_documents
 from .rouge import Rouge
 from .sentences import split_sentences
 from .summarizer import Summarizer, load_default
 from .summary import MarkedSentence, Summary
-from .view import ClusterView
+from .training_set import oracle_summary
 
 __all__ = [
     "LANGUAGES",

@@ -1,4 +1,4 @@
-"""How long a summary may be, in characters, bytes, words or sentences."""
+"""The length of a summary in characters, bytes, words or sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.text.scripts import count_spaced_words
+from variegate.text.words import count_spaced_words
 
 __all__ = ["Budget", "Unit"]
 
@@ -50,12 +50,11 @@ class Budget:
                 f"unknown unit {self.unit!r} of a budget: "
                 f"use one of {', '.join(_UNITS.values())}"
             )
-        if isinstance(self.amount, bool) or not isinstance(
-            self.amount, int | np.integer
-        ):
-            raise TypeError(f"a budget is a whole number, not {self.amount!r}")
-        if self.amount < 1:
-            raise ValueError(f"a budget must be at least 1, not {self.amount}")
+        amount = self.amount
+        if isinstance(amount, bool) or not isinstance(amount, int | np.integer):
+            raise TypeError(f"a budget is a whole number, not {amount!r}")
+        if amount < 1:
+            raise ValueError(f"a budget must be at least 1, not {amount}")
 
     @classmethod
     def parse(cls, text: str) -> Budget:
@@ -81,16 +80,17 @@ class Budget:
         return f"{self.amount}{self.unit[0]}"
 
     @property
+    def _separator(self) -> float:
+        return float(self.unit in ("characters", "bytes"))
+
+    @property
     def limit(self) -> float:
-        """What the costs of a summary may add up to."""
-        return float(self.amount + (self.unit in ("characters", "bytes")))
+        """The largest sum of costs of a summary."""
+        return self.amount + self._separator
 
     def costs(self, texts: Sequence[str]) -> FloatArray:
-        """Return what each text, as one sentence of a summary, takes of the limit."""
-        separator = int(self.unit in ("characters", "bytes"))
-        return np.array(
-            [self._length(text) + separator for text in texts], dtype=np.float64
-        )
+        """Return the cost of each text as one sentence of a summary."""
+        return np.array([self._length(text) + self._separator for text in texts])
 
     def fits(self, text: str) -> bool:
         """Whether a summary, one sentence a line, keeps to the budget."""
@@ -99,14 +99,12 @@ class Budget:
         return self._length(text) <= self.amount
 
     def describe(self) -> str:
-        """Return the budget in words: ``"665 characters"``, ``"1 sentence"``."""
+        """Return text such as ``"665 characters"`` or ``"1 sentence"``."""
         return f"{self.amount} {self.unit if self.amount > 1 else self.unit[:-1]}"
 
     def _length(self, text: str) -> int:
-        if self.unit == "characters":
-            return len(text)
-        if self.unit == "bytes":
-            return len(text.encode("utf-8", errors="surrogatepass"))
         if self.unit == "words":
             return count_spaced_words(text)
-        return 1
+        if self.unit == "bytes":
+            return len(text.encode("utf-8", errors="surrogatepass"))
+        return len(text) if self.unit == "characters" else 1

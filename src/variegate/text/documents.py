@@ -9,8 +9,8 @@ from typing import Literal
 
 __all__ = ["Block", "Cluster", "Document", "Kind", "Sentence", "as_documents"]
 
-#: What a sentence is: only those of the body are chosen for a summary.  "other" is
-#: what is no running text: lists of links, tables, addresses, fragments.
+#: Kinds of sentences: only those of the body are chosen for a summary.  "other" is not
+#: running text: lists of links, tables, addresses, fragments.
 Kind = Literal["body", "headline", "dateline", "other"]
 
 _HYPHEN_AND_BREAK = re.compile(r"(?<=[^\W\d_])([-\u2010])[ \t]*\r?\n[ \t]*(?=[^\W\d_])")
@@ -35,12 +35,12 @@ class Document:
     id : str
         For messages and reports: a file name, for example.
     blocks : sequence of Block or None
-        What the text is made of, in order, where markup said so.  By default it is
-        seen from blank lines and the lengths of lines.
+        Paragraphs and headings, in order, where markup gave them.  By default they are
+        found by blank lines and the lengths of lines.
     unbroken : sequence of (int, int)
         Spans in which no sentence ends: code between words.
     reader : str
-        What made plain text of the source, where something did.
+        The reader that made plain text of the source, if one did.
     """
 
     text: str
@@ -100,7 +100,7 @@ class Sentence:
 
     @property
     def plain(self) -> str:
-        """The text on one line; of a hyphen at a line end, the break goes."""
+        """The text on one line; breaks after hyphens are removed."""
         return " ".join(_HYPHEN_AND_BREAK.sub(r"\1", self.text).split())
 
 

@@ -1,23 +1,48 @@
-"""What is known about each language: a few short word lists, nothing to download.
+"""Languages: a few short word lists of each, and which language a text is in.
 
-Everything that needs a list of words takes a language; ``None`` stands for a
-language about which nothing is known.
+Functions that need word lists take a language; ``None`` is one without lists.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["LANGUAGES", "OTHER_WORDS", "Language", "as_language", "other_language"]
+from variegate.text.documents import Document
+
+__all__ = [
+    "LANGUAGES",
+    "OTHER_WORDS",
+    "Language",
+    "as_language",
+    "detect_language",
+    "language_of",
+    "other_language",
+]
+
+_ENOUGH = 100_000  # characters from the beginning that a language is detected from
+_LEAST_SHARE = 0.15  # of a text's words, that its language's common words have
+
+_WORD = re.compile(r"[^\W\d_]+")
+_SCRIPTS = {
+    "greek": re.compile("[\u0370-\u03ff\u1f00-\u1fff]"),
+    "hebrew": re.compile("[\u0590-\u05ff]"),
+    "arabic": re.compile("[\u0600-\u06ff\u0750-\u077f]"),
+    "hindi": re.compile("[\u0900-\u097f]"),
+    "latin": re.compile("[A-Za-z\u00c0-\u024f]"),
+}
+# Devanagari's vowel signs are not letters to Python: words are cut at spaces.
+_PIECE = re.compile(r"[^\s\d.,;:!?()\[\]\"'«»“”„।|؟،؛–—-]+")
 
 
 @dataclass(frozen=True)
 class Language:
-    """A language, as far as splitting and describing sentences needs it.
+    """The word lists of a language that splitting and describing sentences needs.
 
     Attributes
     ----------
@@ -44,32 +69,29 @@ class Language:
     right_to_left: bool = False
 
 
-def _read(name: str, known: Mapping[str, Any]) -> Language:
-    """Return a language from its table in ``languages.toml``."""
-    words = {
-        field: frozenset(text.split())
-        for field, text in known.items()
-        if field not in ("code", "right_to_left")
-    }
-    return Language(
-        name, known["code"], **words, right_to_left=known.get("right_to_left", False)
-    )
-
-
 def _tables(name: str) -> dict[str, Any]:
     return tomllib.loads((files(__package__) / name).read_text(encoding="utf-8"))
 
 
+def _language(name: str, code: str, right_to_left: bool = False, **of: str) -> Language:
+    lists = {field: frozenset(text.split()) for field, text in of.items()}
+    return Language(name, code, **lists, right_to_left=right_to_left)
+
+
 #: The languages, by name.
 LANGUAGES: dict[str, Language] = {
-    name: _read(name, known) for name, known in _tables("languages.toml").items()
+    name: _language(name, **known) for name, known in _tables("languages.toml").items()
 }
 
 _OTHERS = _tables("other_languages.toml")
 
-#: Common words of languages that are not known but must be told from those that are.
+#: Common words of other languages: German must not be taken for English.
 OTHER_WORDS: dict[str, frozenset[str]] = {
     name: frozenset(text.split()) for name, text in _OTHERS["words"].items()
+}
+_COMMON_WORDS = {
+    **{one.name: one.function_words | one.pronouns for one in LANGUAGES.values()},
+    **OTHER_WORDS,
 }
 
 
@@ -89,8 +111,34 @@ def as_language(name: str | Language | None) -> Language | None:
 
 def other_language(name: str) -> str | None:
     """Return the name of a language that exists, by name or code, but has no lists."""
-    wanted = name.strip().lower()
-    for code, other in _OTHERS["names"].items():
-        if wanted in (code, other):
-            return str(other)
-    return None
+    wanted, known = name.strip().lower(), _OTHERS["names"].items()
+    return next((str(other) for code, other in known if wanted in (code, other)), None)
+
+
+def detect_language(text: str) -> str | None:
+    """Return the name of the language of a text, or None if it has no lists.
+
+    Its script decides, then its most common words; of a long text the beginning.
+    """
+    text = text[:_ENOUGH].lower()
+    letters = sum(one.isalpha() for one in text)
+    counts = {name: len(found.findall(text)) for name, found in _SCRIPTS.items()}
+    script = max(counts, key=lambda name: counts[name])
+    if not letters or counts[script] < 0.5 * letters:
+        return None
+    if script in ("greek", "hebrew"):
+        return script
+    pieces = Counter((_PIECE if script == "hindi" else _WORD).findall(text))
+    shares = {
+        name: sum(pieces[word] for word in words) / pieces.total()
+        for name, words in _COMMON_WORDS.items()
+    }
+    best = max(shares, key=lambda name: shares[name])
+    return best if best in LANGUAGES and shares[best] >= _LEAST_SHARE else None
+
+
+def language_of(documents: Sequence[Document], name: str | None) -> str | None:
+    """Return the given name, or the detected one; None stands for "none"."""
+    if name is None:
+        return detect_language("\n".join(one.text for one in documents))
+    return None if name.strip().lower() == "none" else name

@@ -1,31 +1,245 @@
-"""What each part of a document is, by its markup or by how its lines are set."""
+"""Paragraphs of a text, and the kind of each: body, headline, date line or other.
+
+A text is cut at blank lines, and at every newline that does not merely wrap a long
+line.  Lists, tables, quotations, headers of mails and short lines are never joined.
+Where markup gave the blocks of a document, these are taken.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from variegate.text.documents import Block, Document, Kind
-from variegate.text.languages import Language
-from variegate.text.paragraphs import (
-    LIST_ITEM,
-    Paragraph,
-    kinds,
-    wrapped_paragraphs,
+from variegate.text.languages import LANGUAGES, Language
+from variegate.text.words import ENDS, UNSPACED, count_spaced_words, ends_sentence
+
+__all__ = [
+    "CLOSERS",
+    "INVISIBLE",
+    "MARKS",
+    "Span",
+    "begins_amid",
+    "blocks_of",
+    "sentence_kind",
+    "trim",
+    "wrapped_paragraphs",
+]
+
+Span = tuple[int, int]
+
+# For character classes.  Vowel signs and accents are parts of words, though neither
+# Python nor syntok says so.
+MARKS = (
+    "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f"
+    "\u0951-\u0957\u0962\u0963"
 )
-from variegate.text.scripts import count_spaced_words, ends_sentence
+INVISIBLE = "\ufeff\u200b-\u200f\u202a-\u202e\u2060-\u2069\u00ad"
+CLOSERS = "\"'\u2019\u201c\u201d\u00bb\u203a\u05f3\u05f4\x94)\\]}"
 
-__all__ = ["begins_amid", "blocks_of", "sentence_kind"]
-
+# Python takes \x85 for white space; in texts it is an ellipsis of Windows-1252.
+_BREAK = re.compile("\r\n|[\n\r\x0b\x0c\u2028\u2029]|\\Z")
+_LEADING = re.compile(rf"(?:[^\S\x85]|[{INVISIBLE}])*+")
+_EDGE = re.compile(rf"[^\S\x85]|[{INVISIBLE}]")
+_WORD = re.compile(rf"[\w{MARKS}]+")
+_LIST_ITEM = re.compile(
+    r"(?:[-*+•‣▪◦]|\d{1,3}[.)]|\d{1,2}(?:\.\d{1,2})+\.|\(?[a-zA-Z]\))\s+"
+)
+_ENDS_SENTENCE = re.compile(rf"[.!?…|;\u037e{ENDS}][\s{CLOSERS}」』）】》]*$")
+_UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
+# Quotations of e-mails; rows whose cells are parted by bars or wide gaps; rules; the
+# feet and heads of the pages of an RFC; who has the copyright.
+_NO_PROSE = re.compile(
+    r"^(?:[>|]|#+\s|\W*$)|\S {5,}\S|\S {4}\S.*\S {4}\S|\[Page \d+\]$"
+    r"|^(?i:copyright)\W+(?:©|\([cC]\)|\d)"
+)
+_FIRST_LETTER = re.compile(r"[\"'`(<\[*:_]{0,3}([^\W\d_])")
+_BREAKS_OFF = re.compile(r"(?:,|[^\W\d_A-Z]|\b[A-Z])$")
+#: A field of a header: ``Subject: Rain``.
+_FIELD = re.compile(r"[A-Z][A-Za-z-]{1,30}:\s")
+_NUMERIC_DATE = re.compile(r"\d{1,4}([/.-])\d{1,2}\1\d{1,4}(?!\d)")
+_DAY_AND_YEAR = re.compile(r"(?<!\d)\d{1,2}\D+\d{4}(?!\d)")
 _COPYRIGHT = re.compile(r"(?i)(?:copyright\W+(?:©|\(c\)|\d)|©|\(c\)\s+\d)")
 _NUMBERED = re.compile(r"(?:section\s+)?\d{1,3}(?:\.\d{1,3})*[.:)]?\s+(?=\D)", re.I)
 _LOOSE_DOTS = re.compile(r"[\s,]\.+$|\.\.\]+$")  # "starting with .", "[FILE...]"
 _WORD_CHARACTER = re.compile(r"\w")
+_ALL_DATES = frozenset[str]().union(*(entry.dates for entry in LANGUAGES.values()))
 
-#: What has more words is a sentence, not a title.
-_LONGEST_TITLE = 8
+_LONGEST_TITLE = 8  # words; a sentence has more
+
+
+class _Line(NamedTuple):
+    """A line that is not blank; tabs go to every eighth column."""
+
+    start: int
+    end: int
+    after_blank: bool
+    indent: int
+    width: int
+
+    def row(self, text: str) -> str:
+        """Return the line with its tabs as spaces, without the indent."""
+        return (" " * self.indent + text[self.start : self.end]).expandtabs().lstrip()
+
+
+def trim(text: str, start: int, end: int) -> Span:
+    """Leave out white space and invisible characters at both ends."""
+    match = _LEADING.match(text, start, end)
+    start = match.end() if match else start
+    while end > start and _EDGE.match(text, end - 1):
+        end -= 1
+    return start, end
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    begin, blank = 0, True
+    for line_break in _BREAK.finditer(text):
+        start, end = trim(text, begin, line_break.start())
+        if start < end:
+            indent = len(text[begin:start].expandtabs())
+            width = len(text[begin:end].expandtabs())
+            yield _Line(start, end, blank, indent, width)
+        blank = start == end
+        begin = line_break.end()
+
+
+def _fills(text: str, line: _Line, following: _Line, width: int) -> bool:
+    """Whether the first word of the following line had no room on this one."""
+    word = text[following.start : following.end].split(maxsplit=1)[0]
+    needed = 1 if _UNSPACED_LETTER.match(word) else len(word)
+    return line.width + 1 + needed > width
+
+
+def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
+    """Return the width at which lines were wrapped, or None, and if that is sure.
+
+    Lines were wrapped when nearly all are within 50-100 characters and most had no room
+    for the word that follows, or many go on in lower case, which is sure.  One or two
+    such lines prove nothing; then the next line must also go on in lower case.
+    """
+    inner = [
+        (line, following)
+        for line, following in pairwise(lines)
+        if not following.after_blank and not _LIST_ITEM.match(text, following.start)
+    ]
+    if not inner:
+        return None, False
+    lengths = sorted(line.width for line, _ in inner)
+    width = lengths[int(0.9 * (len(lengths) - 1))]
+    if not 50 <= width <= 100:
+        return None, False
+    filled = [pair for pair in inner if _fills(text, *pair, width)]
+    lower = [pair for pair in filled if text[pair[1].start].islower()]
+    if len(filled) < 3:
+        filled = lower
+    sure = len(lower) >= max(3, 0.15 * len(inner))
+    return (width if sure or len(filled) > 0.6 * len(inner) else None), sure
+
+
+def _goes_on(text: str, first: _Line, last: _Line, line: _Line, width: int) -> bool:
+    """Whether a line of wrapped text goes on with the paragraph before it."""
+    item = _LIST_ITEM.match(text, first.start)
+    hanging = first.indent + item.end() - item.start() if item else 0
+    if (
+        line.after_blank
+        or line.indent > max(1, last.indent, hanging)
+        or _LIST_ITEM.match(text, line.start)
+        or any(_NO_PROSE.search(one.row(text)) for one in (last, line))
+        or all(_FIELD.match(text, one.start) for one in (last, line))
+    ):
+        return False
+    if _fills(text, last, line, width):
+        return True
+    first_letter = _FIRST_LETTER.match(text, line.start)
+    if first_letter and first_letter[1].islower():
+        return last.width >= 0.5 * width or (item is not None and last is first)
+    # Ragged: the next line begins with a name, or all is in capitals, though it had
+    # room here.
+    breaks_off = _BREAKS_OFF.search(text[last.end - 2 : last.end])
+    capitals = text[last.start : last.end].isupper() and text[last.end - 1].isalpha()
+    return last.width >= 0.8 * width and (breaks_off is not None or capitals)
+
+
+class Paragraph(NamedTuple):
+    """A paragraph, its indent, and whether it is a row or a quotation."""
+
+    start: int
+    end: int
+    indent: int
+    is_row: bool
+
+
+def wrapped_paragraphs(text: str) -> tuple[list[Paragraph], bool]:
+    """Return the paragraphs, and whether lines were surely wrapped."""
+    lines = list(_lines(text))
+    width, sure = _wrap_width(text, lines)
+    found: list[Paragraph] = []
+    first = last = None
+    for line in lines:
+        if first and last and width and _goes_on(text, first, last, line, width):
+            found[-1] = found[-1]._replace(end=line.end)
+        else:
+            row = _NO_PROSE.search(line.row(text)) is not None
+            found.append(Paragraph(line.start, line.end, line.indent, row))
+            first = line
+        last = line
+    return found, sure
+
+
+def _is_dateline(line: str, language: Language | None) -> bool:
+    """Whether a line is a date, with at most two words beside it."""
+    if len(line) > 100 or not re.search(r"\d", line):
+        return False
+    names = _ALL_DATES if language is None else language.dates
+    words = [word for word in _WORD.findall(line.lower()) if not word[0].isdigit()]
+    others = sum(word not in names for word in words)
+    written = _NUMERIC_DATE.search(line) or _DAY_AND_YEAR.search(line)
+    return others <= 2 and (others < len(words) or written is not None)
+
+
+def _kinds(
+    text: str, found: Sequence[Paragraph], language: Language | None
+) -> list[Kind]:
+    """Return the kind of each paragraph of a document.
+
+    The first line is a headline when sentences follow and it is short and has no
+    full stop, or begins with a date, or stands before a date line.  Later, one or two
+    very short lines without a full stop before a paragraph are headings; more of
+    them are a list.
+    """
+    lines = [text[one.start : one.end] for one in found]
+    result: list[Kind] = ["body"] * len(lines)
+    length = [len(line[:1000].split()) for line in lines]
+    ends = [_ENDS_SENTENCE.search(line[-20:]) is not None for line in lines]
+    sentences = [n for n, is_sentence in enumerate(ends) if is_sentence]
+    if not sentences:
+        return result
+    dates = [n for n, line in enumerate(lines[:3]) if _is_dateline(line, language)]
+    first = 1 if dates[:1] == [0] else 0
+    for n in range(first, max(dates, default=0)):
+        if length[n] < 40:
+            result[n] = "headline"
+    if (
+        length[first] < 25
+        and (not ends[first] or _NUMERIC_DATE.match(lines[first]))
+        and not _LIST_ITEM.match(lines[first])
+        and any(length[n] > length[first] for n in sentences if n > first)
+    ):
+        result[first] = "headline"
+    run = 0
+    for n in range(first + 1, len(lines)):
+        if length[n] <= 8 and not ends[n] and not _LIST_ITEM.match(lines[n]):
+            run += 1
+            continue
+        if run <= 2 and not _LIST_ITEM.match(lines[n]):
+            result[n - run : n] = ["headline"] * run
+        run = 0
+    for n in dates:
+        result[n] = "dateline"
+    return result
 
 
 def blocks_of(
@@ -33,28 +247,21 @@ def blocks_of(
 ) -> tuple[list[Block], bool]:
     """Return the blocks of a document, and whether its layout is known.
 
-    It is where there was markup, and where lines were wrapped; then what does not end
-    as a sentence does is none.
+    It is known from markup and where lines were wrapped; a text that does not end as a
+    sentence does is then not a sentence.
     """
     if document.blocks is not None:
         return list(document.blocks), True
     found, wrapped = wrapped_paragraphs(document.text)
     known = (_wrapped_kinds if wrapped else _kinds)(document.text, found, language)
-    return [
-        Block(one.start, one.end, kind) for one, kind in zip(found, known, strict=True)
-    ], wrapped
-
-
-def _kinds(
-    text: str, found: Sequence[Paragraph], language: Language | None
-) -> list[Kind]:
-    return kinds([text[one.start : one.end] for one in found], language)
+    pairs = zip(found, known, strict=True)
+    return [Block(one.start, one.end, kind) for one, kind in pairs], wrapped
 
 
 def _wrapped_kinds(
     text: str, found: Sequence[Paragraph], language: Language | None
 ) -> list[Kind]:
-    """Say what each paragraph is where rows and quotations can be told."""
+    """Return the kind of each paragraph where rows and quotations are known."""
     literal = _literal(text, found)
     prose = [
         n
@@ -62,20 +269,18 @@ def _wrapped_kinds(
         if not (one.is_row or n in literal)
         and _WORD_CHARACTER.search(text, one.start, one.end)
     ]
-    result: list[Kind] = ["other"] * len(found)
-    of_prose = _kinds(text, [found[n] for n in prose], language)
-    for n, kind in zip(prose, of_prose, strict=True):
-        result[n] = kind
+    kinds = _kinds(text, [found[n] for n in prose], language)
+    of_prose = dict(zip(prose, kinds, strict=True))
+    result = [of_prose.get(n, "other") for n in range(len(found))]
     for n, (one, below) in enumerate(pairwise(found)):
-        if result[n] == "body" and _underlines(
-            text[below.start : below.end], text[one.start : one.end]
-        ):
+        line, rule = text[one.start : one.end], text[below.start : below.end]
+        if result[n] == "body" and _underlines(rule, line):
             result[n] = "headline"
     return result
 
 
 def _literal(text: str, found: Sequence[Paragraph]) -> set[int]:
-    """Return which paragraphs are code: indented, after one that ends in ``::``."""
+    """Return the places of code: paragraphs indented after one that ends in ``::``."""
     result = set()
     margin: int | None = None
     for n, one in enumerate(found):
@@ -99,11 +304,10 @@ def _underlines(rule: str, line: str) -> bool:
 def begins_amid(document: Document, block: Block, previous: Block | None) -> bool:
     """Whether a block begins in the middle of a sentence, in lower case.
 
-    After something that was left out, a page break, or as an item of a sentence that
-    lists them.
+    So does one after an omission or a page break, and an item of a list.
     """
     text, start = document.text, block.start
-    if document.blocks is None and (item := LIST_ITEM.match(text, start)):
+    if document.blocks is None and (item := _LIST_ITEM.match(text, start)):
         return text[item.end() : item.end() + 1].islower()
     if previous is None:
         return False
@@ -122,7 +326,7 @@ def _is_code(document: Document, place: int) -> bool:
 
 
 def sentence_kind(sentence: str) -> Kind:
-    """Say what a sentence is that stands in a paragraph of known layout."""
+    """Return the kind of a sentence in a paragraph of known layout."""
     if not ends_sentence(sentence) or _COPYRIGHT.match(sentence):
         return "other"
     if _LOOSE_DOTS.search(sentence[-10:]) or count_spaced_words(sentence) == 1:

@@ -1,37 +1,35 @@
-"""The text in Markdown and HTML: paragraphs, headings, and what is no running text.
+"""The text of Markdown files and HTML pages: paragraphs, headings, and the rest.
 
-The reader of HTML here is also what reads the result of an extractor, where one is
-installed: see ``extraction.py``.
+trafilatura finds the main content of a page, where it is installed.  Of two well-kept
+extractors it is the one that leaves least out: readability-lxml has fewer dependencies,
+but takes one part of a page that has many for all of it (of a manual it may read the
+licence alone).  Its result is read by the reader of HTML that is built in.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.metadata import version
+from typing import NamedTuple
 
 from variegate.text.documents import Block, Document, Kind
 
-__all__ = [
-    "HTML_READER",
-    "HtmlReader",
-    "as_document",
-    "html_document",
-    "markdown_document",
-]
+__all__ = ["HTML_READER", "html_document", "markdown_document", "page_document"]
 
-#: How the reader of this file names itself.
+#: The name of the reader below.
 HTML_READER = "the built-in HTML reader"
 
-Attributes = list[tuple[str, str | None]]
+_Attributes = list[tuple[str, str | None]]
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Elements whose content is no text of the page.
+# Elements whose content is not text of the page.
 _NO_TEXT = _names(
     """script style noscript template title nav footer aside svg math button select
     textarea iframe object audio video canvas dialog pre menu del s strike"""
@@ -62,26 +60,25 @@ _HIDDEN_STYLE = re.compile(r"(?i)(?:display\s*:\s*none|visibility\s*:\s*hidden)"
 _ANCHORS = "¶#§🔗 \u00a0"
 
 
-@dataclass(frozen=True)
-class Passage:
-    """A block of a page: its kind, its text, the code in it; ``inside`` main content.
+class _Passage(NamedTuple):
+    """A block of a page, with the spans of code in it.
 
-    ``follows`` where only a line break parts it from the one before.
+    It is ``inside`` main content, and ``follows`` another after a line break only.
     """
 
     kind: Kind
     text: str
-    code: Sequence[tuple[int, int]] = ()
-    inside: bool = False
-    follows: bool = False
+    code: Sequence[tuple[int, int]]
+    inside: bool
+    follows: bool
 
 
-class HtmlReader(HTMLParser):
+class _HtmlReader(HTMLParser):
     """Collects the passages of a page."""
 
     def __init__(self, *, by_class: bool = True) -> None:
         super().__init__(convert_charrefs=True)
-        self.passages: list[Passage] = []
+        self.passages: list[_Passage] = []
         self._by_class = by_class
         self._skipping: str | None = None
         self._depth = 0
@@ -97,27 +94,20 @@ class HtmlReader(HTMLParser):
         self._link_length = 0
         self._code: list[tuple[int, int]] = []
         self._code_start = 0
-        self._cells = 0
         self._follows = follows
 
-    # What the parser calls --------------------------------------------------------
-
-    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
-        """Begin an element."""
+    def handle_starttag(self, tag: str, attrs: _Attributes) -> None:
         if self._skipping == "p" and tag not in _INLINE:
             self._skipping = None
         if self._skipping is not None:
             self._depth += tag == self._skipping
-            return
-        if tag in _NO_TEXT or (tag in _CLOSED and self._is_aside(dict(attrs))):
+        elif tag in _NO_TEXT or (tag in _CLOSED and self._is_aside(dict(attrs))):
             if tag not in _INLINE:
                 self._flush()
             self._skipping, self._depth = tag, 1
-            return
-        if tag == "br":
+        elif tag == "br":
             self._flush(follows=True)
         elif tag in ("td", "th"):
-            self._cells += 1
             if self._length:
                 self._add("\t")
         elif tag in _INLINE:
@@ -133,15 +123,13 @@ class HtmlReader(HTMLParser):
             if tag == "main" or ("role", "main") in attrs:
                 self._main.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
-        """Begin an element that ends itself."""
+    def handle_startendtag(self, tag: str, attrs: _Attributes) -> None:
         # In HTML the slash means nothing, but <script/> or <nav/> opens no element
         # in the XML pages that write it.
         if tag not in _NO_TEXT and tag not in _CLOSED:
             self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
-        """End an element."""
         if self._skipping is not None:
             self._depth -= tag == self._skipping
             if self._depth == 0:
@@ -159,7 +147,6 @@ class HtmlReader(HTMLParser):
                 self._main.remove("main")
 
     def handle_data(self, data: str) -> None:
-        """Add text."""
         if self._skipping is not None:
             return
         data = re.sub(r"[ \t\r\n\f]+", " ", data)
@@ -170,38 +157,34 @@ class HtmlReader(HTMLParser):
             self._link_length += len(data) * (self._links > 0)
 
     def close(self) -> None:
-        """End the page."""
         super().close()
         self._flush()
 
-    # The passage at hand ----------------------------------------------------------
-
     def _is_aside(self, attributes: dict[str, str | None]) -> bool:
-        """Whether attributes say that an element is hidden or no main content."""
-        if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        """Whether attributes say that an element is hidden or not main content."""
+        if (
+            "hidden" in attributes
+            or attributes.get("aria-hidden") == "true"
+            or attributes.get("role") in _ROLES
+            or _HIDDEN_STYLE.search(attributes.get("style") or "")
+        ):
             return True
-        if (attributes.get("role") or "") in _ROLES:
-            return True
-        if _HIDDEN_STYLE.search(attributes.get("style") or ""):
-            return True
-        if not self._by_class:
-            return False
         names = (attributes.get("class"), attributes.get("id"))
-        return any(_ASIDE.search(name) for name in names if name)
+        return self._by_class and any(_ASIDE.search(name or "") for name in names)
 
     def _add(self, data: str) -> None:
         self._pieces.append(data)
         self._length += len(data)
 
     def _flush(self, *, follows: bool = False) -> None:
-        """End the passage at hand and begin another."""
+        """End the current passage and begin another."""
         text = "".join(self._pieces).rstrip()
         if self._heading:
             text = text.strip(_ANCHORS)
         if text:
             code = [(start, min(end, len(text))) for start, end in self._code]
             self.passages.append(
-                Passage(self._kind(text), text, code, bool(self._main), self._follows)
+                _Passage(self._kind(text), text, code, bool(self._main), self._follows)
             )
         self._begin(follows=follows)
 
@@ -209,44 +192,41 @@ class HtmlReader(HTMLParser):
         if self._heading:
             return "headline"
         in_code = sum(end - start for start, end in self._code)
-        mostly = 0.8 * len(text)
-        if self._link_length > mostly or in_code > mostly or "\t" in text:
-            return "other"
-        return "body"
+        mostly = max(self._link_length, in_code) > 0.8 * len(text)
+        return "other" if mostly or "\t" in text else "body"
 
 
-def as_document(passages: Sequence[Passage], reader: str = "") -> Document:
-    """Put passages together, a blank line between those that are not of one block."""
-    pieces: list[str] = []
-    blocks: list[Block] = []
+def _as_document(passages: Sequence[_Passage], reader: str) -> Document:
+    """Join passages, with a blank line between those that are not of one block."""
+    text, blocks = "", list[Block]()
     unbroken: list[tuple[int, int]] = []
-    length = 0
     for passage in passages:
         follows = passage.follows and bool(blocks)
         if blocks:
-            separator = "\n" if follows else "\n\n"
-            pieces.append(separator)
-            length += len(separator)
-        start, length = length, length + len(passage.text)
-        pieces.append(passage.text)
+            text += "\n" if follows else "\n\n"
+        start = len(text)
+        text += passage.text
         unbroken += [(start + first, start + last) for first, last in passage.code]
-        same = follows and blocks[-1].kind == passage.kind
-        if same and passage.text[0].islower():  # a line that was only wrapped
-            blocks[-1] = Block(blocks[-1].start, length, passage.kind)
-        else:
-            blocks.append(Block(start, length, passage.kind))
-    return Document("".join(pieces), "", blocks, unbroken, reader)
+        if follows and blocks[-1].kind == passage.kind and passage.text[0].islower():
+            start = blocks.pop().start  # a line that was only wrapped
+        blocks.append(Block(start, len(text), passage.kind))
+    return Document(text, "", blocks, unbroken, reader)
 
 
-def _passages(source: str, *, by_class: bool) -> list[Passage]:
-    reader = HtmlReader(by_class=by_class)
+def _read(source: str, *, by_class: bool) -> list[_Passage]:
+    reader = _HtmlReader(by_class=by_class)
     reader.feed(source)
     reader.close()
-    inside = [passage for passage in reader.passages if passage.inside]
-    return inside if _size(inside) else reader.passages
+    return reader.passages
 
 
-def _size(passages: Sequence[Passage]) -> int:
+def _passages(source: str, *, by_class: bool) -> list[_Passage]:
+    passages = _read(source, by_class=by_class)
+    inside = [passage for passage in passages if passage.inside]
+    return inside if _size(inside) else passages
+
+
+def _size(passages: Sequence[_Passage]) -> int:
     return sum(len(one.text) for one in passages if one.kind == "body")
 
 
@@ -254,14 +234,81 @@ def html_document(source: str) -> Document:
     """Return the main content of an HTML page, a blank line between its blocks.
 
     Left out are scripts, comments, navigation, dialogs, asides, footers, preformatted
-    text, what is hidden, and, where ``<main>`` says what the content is, all else.
+    and hidden text, and all outside of ``<main>`` where a page has one.
     """
     passages = _passages(source, by_class=True)
     everything = _passages(source, by_class=False)
     # Where classes would leave out nearly all, they mean something else.
     if _size(passages) < 0.2 * _size(everything):
         passages = everything
-    return as_document(passages, HTML_READER)
+    return _as_document(passages, HTML_READER)
+
+
+#: HTML names of trafilatura's elements.
+_HTML_NAMES = {
+    **{"head": "h2", "list": "ul", "item": "li", "hi": "span", "ref": "a", "lb": "br"},
+    **{"row": "tr", "cell": "td", "quote": "blockquote", "doc": "div"},
+}
+#: Elements that are removed before, since trafilatura may keep them: hidden, and code.
+_NEVER_TEXT = (
+    "//body//*[self::pre or self::dialog or self::nav or @hidden or "
+    "@aria-hidden='true' or contains(translate(@style, ' ', ''), 'display:none')]"
+)
+#: Elements in which code is between words; outside of them it is a block.
+_HOLDS_TEXT = frozenset({"p", "h2", "li", "td"})
+
+
+def page_document(source: str) -> Document:
+    """Return the main content of an HTML page.
+
+    By trafilatura, if it is installed and finds any, and else by the built-in reader;
+    the document's ``reader`` names which of them, and why.
+    """
+    try:
+        import trafilatura  # type: ignore[import-not-found, unused-ignore]
+        from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        return _built_in(
+            source, "trafilatura is not installed: pip install 'variegate[text]'"
+        )
+    try:
+        page = html.document_fromstring(
+            source.encode(errors="replace"),
+            parser=html.HTMLParser(
+                encoding="utf-8", remove_comments=True, remove_pis=True
+            ),
+        )
+    except etree.ParserError:  # nothing in it
+        return _built_in(source, "trafilatura found no text")
+    for element in page.xpath(_NEVER_TEXT):
+        element.drop_tree()
+    for element in page.xpath("//code//*"):  # else their text comes before the rest
+        element.drop_tag()
+    xml = trafilatura.extract(
+        page,
+        output_format="xml",
+        include_comments=False,
+        include_formatting=True,
+        include_links=True,
+        favor_recall=True,
+    )
+    tree = etree.fromstring(xml or "<doc/>")
+    for element in tree.iter():
+        is_code = element.tag == "code"
+        if is_code and not any(a.tag in _HOLDS_TEXT for a in element.iterancestors()):
+            element.tag = "pre"
+        elif element.tag == "hi" and element.get("rend") == "#t":
+            element.tag = "tt"  # typewriter
+        element.tag = _HTML_NAMES.get(element.tag, element.tag)
+        element.attrib.clear()
+    passages = _read(etree.tostring(tree, encoding="unicode"), by_class=False)
+    if not any(passage.kind == "body" for passage in passages):
+        return _built_in(source, "trafilatura found no text")
+    return _as_document(passages, f"trafilatura {version('trafilatura')}")
+
+
+def _built_in(source: str, reason: str) -> Document:
+    return replace(html_document(source), reader=f"{HTML_READER} ({reason})")
 
 
 _FRONT_MATTER = re.compile(
@@ -284,4 +331,4 @@ def markdown_document(source: str) -> Document:
         source = source[front_matter.end() :]
     source = _FOOTNOTE.sub("", _ALERT.sub(r"\1", source))
     page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(source)
-    return as_document(_passages(page, by_class=False), "markdown-it-py")
+    return _as_document(_passages(page, by_class=False), "markdown-it-py")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from variegate.text.documents import Cluster, Document
-from variegate.text.extraction import page_document
 from variegate.text.languages import as_language
-from variegate.text.markup import markdown_document
+from variegate.text.markup import markdown_document, page_document
 
 __all__ = ["read_clusters", "read_documents", "read_text"]
 
@@ -25,9 +24,8 @@ _TO_DOCUMENT: dict[str, Callable[[str], Document]] = {
 
 
 def _decode(data: bytes, name: str, encoding: str) -> str:
-    if b"\0" in data and not encoding.lower().replace("-", "").startswith(
-        ("utf16", "utf32")
-    ):
+    wide = encoding.lower().replace("-", "").startswith(("utf16", "utf32"))
+    if b"\0" in data and not wide:
         raise ValueError(f"{name} is not a text file: it has zero bytes")
     try:
         text = data.decode(encoding)
@@ -61,11 +59,10 @@ def _document(source: str, name: str, suffix: str) -> Document:
     return replace(document, id=name)
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """Yield the file, or the files to read of a folder and of those in it."""
+def _files(path: Path) -> list[Path]:
+    """Return the file, or the files to read in a folder and below."""
     if not path.is_dir():
-        yield path
-        return
+        return [path]
     found = sorted(
         file
         for file in path.rglob("*")
@@ -78,7 +75,7 @@ def _files(path: Path) -> Iterator[Path]:
             f"there is nothing to read in the folder {path}: "
             f"files must end in {', '.join(_TO_DOCUMENT)}"
         )
-    yield from found
+    return found
 
 
 def read_documents(
@@ -186,11 +183,10 @@ def read_clusters(
     """
     clusters = []
     wanted = dict(where or {})
-    empty = True
+    place = ""
     for number, line in enumerate(read_text(path, encoding).split("\n"), 1):
         if not line.strip():
             continue
-        empty = False
         place = f"{path}, line {number}"
         try:
             row = json.loads(line)
@@ -204,7 +200,7 @@ def read_clusters(
         if all(row.get(field) == value for field, value in wanted.items()):
             name = f"{Path(path).name}:{number}"
             clusters.append(_cluster(row, place, name, need_references))
-    if empty:
+    if not place:
         raise ValueError(f"there are no clusters in {path}: the file is empty")
     if not clusters:
         raise ValueError(f"no cluster in {path} has {wanted}")

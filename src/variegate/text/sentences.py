@@ -1,9 +1,8 @@
 """Texts cut into sentences, by offsets, in many scripts.
 
 syntok finds the ends of the sentences of a paragraph, but in a *shadow* of it: a string
-of the same length in which what syntok does not know (other scripts, abbreviations,
-closing quotes) is written the way it expects.  Offsets are the same in both, so
-sentences are always cut from the source.
+of the same length in which other scripts, abbreviations and closing quotes are written
+the way it expects.  Offsets are the same in both, so sentences are cut from the source.
 """
 
 from __future__ import annotations
@@ -15,19 +14,20 @@ from itertools import pairwise
 
 from variegate.text.documents import Cluster, Document, Sentence
 from variegate.text.languages import Language, as_language
-from variegate.text.layout import begins_amid, blocks_of, sentence_kind
-from variegate.text.paragraphs import (
+from variegate.text.layout import (
     CLOSERS,
     INVISIBLE,
     MARKS,
-    paragraphs,
+    Span,
+    begins_amid,
+    blocks_of,
+    sentence_kind,
     trim,
+    wrapped_paragraphs,
 )
-from variegate.text.scripts import ENDS
+from variegate.text.words import ENDS
 
 __all__ = ["split_cluster", "split_sentences"]
-
-Span = tuple[int, int]
 
 _DEVANAGARI = "\u0900-\u097f"
 _CASELESS = f"\u0590-\u07ff{_DEVANAGARI}"
@@ -81,10 +81,10 @@ def _capital(match: re.Match[str]) -> str:
 
 def _shadow(text: str, language: Language | None) -> str:
     """Return a text of the same length as syntok likes to see it."""
-    shadow = text
+    shadow, code = text, None if language is None else language.code
     if language is not None:
         shadow = _abbreviations(language).sub(r"\1·", shadow)
-    if language is not None and language.code == "cs":  # ordinals: 8. ledna, 8. 1. 2005
+    if code == "cs":  # ordinals: 8. ledna, 8. 1. 2005
         shadow = re.sub(r"(?<!\w)(\d{1,3})\.(?=\s?+[\da-zá-ž])", r"\1·", shadow)
     shadow = shadow.translate(_SAME_LENGTH)
     shadow = re.sub(
@@ -94,7 +94,7 @@ def _shadow(text: str, language: Language | None) -> str:
     )
     shadow = re.sub(f"[{INVISIBLE}]", " ", shadow)
     shadow = re.sub(r"(?<=\d)\.(?=\d)", "·", shadow)
-    if language is None or language.code != "el":
+    if code != "el":
         shadow = _SEMICOLON.sub(",", shadow)
     shadow = _CLOSING_QUOTES.sub(
         lambda match: match[1] + "”" + " " * (len(match[2]) - 1), shadow
@@ -128,9 +128,8 @@ def _starts(shadow: str) -> Iterator[int]:
             yield stop.end()
 
 
-def _sentence_spans(text: str, shadow: str, paragraph: Span) -> list[Span]:
+def _sentence_spans(text: str, shadow: str, begin: int, end: int) -> list[Span]:
     """Return the spans of the sentences of a paragraph."""
-    begin, end = paragraph
     certain = [match.end() for match in _CERTAIN_END.finditer(text, begin, end)]
     starts = [
         left + start
@@ -166,8 +165,8 @@ def split_sentences(
     shadow = _shadow(text, as_language(language))
     return [
         span
-        for paragraph in paragraphs(text)
-        for span in _sentence_spans(text, shadow, paragraph)
+        for paragraph in wrapped_paragraphs(text)[0]
+        for span in _sentence_spans(text, shadow, paragraph.start, paragraph.end)
     ]
 
 
@@ -179,7 +178,7 @@ def _split_document(
     blocks, known = blocks_of(document, language)
     position, previous = 0, None
     for block in blocks:
-        pieces = _sentence_spans(text, shadow, (block.start, block.end))
+        pieces = _sentence_spans(text, shadow, block.start, block.end)
         if block.kind != "body" and pieces:
             pieces = [(pieces[0][0], pieces[-1][1])]
         amid = known and begins_amid(document, block, previous)
@@ -208,9 +207,8 @@ def _without_code(document: Document) -> str:
 def split_cluster(cluster: Cluster) -> list[Sentence]:
     """Return the sentences of all documents of a cluster, in order.
 
-    Headlines, headings, date lines and what is no running text are kept whole and
-    marked by their ``kind``.  Their ``position`` is that of the next sentence of the
-    body.
+    Headlines, headings, date lines and text that is not running are kept whole and
+    marked by their ``kind``.  Their ``position`` is that of the next body sentence.
     """
     language = as_language(cluster.language)
     return [

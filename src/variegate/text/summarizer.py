@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,13 +11,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._random import check_random_state, generator
-from variegate._typing import FloatArray, IntArray, RandomState
+from variegate._typing import IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_flag, check_number
-from variegate.application.base import Application
-from variegate.application.candidates import best_by_quality
-from variegate.application.names import by_name
-from variegate.application.packaged import packaged_model
-from variegate.application.progress import Progress, part_of
+from variegate.application.base import (
+    Application,
+    Progress,
+    best_by_quality,
+    by_name,
+    packaged_model,
+    part_of,
+)
 from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
@@ -26,20 +30,13 @@ from variegate.kernels import Kernel, Linear, MultipleKernel
 from variegate.report.telling import Teller
 from variegate.selection import Selection
 from variegate.text.budget import Budget
-from variegate.text.decoding import (
-    CONSENSUS,
-    SEARCHES,
-    TEXT_DECODERS,
-    text_decoder,
-)
-from variegate.text.detection import language_of
+from variegate.text.cluster_view import FEATURE_SETS, ClusterView, Embed, feature_names
+from variegate.text.consensus import CONSENSUS, SEARCHES, TEXT_DECODERS, text_decoder
 from variegate.text.documents import Cluster, Document, as_documents
-from variegate.text.quality import FEATURE_SETS, feature_names
+from variegate.text.languages import language_of
 from variegate.text.summary import MarkedSentence, Summary
-from variegate.text.tfidf import CORPUS, CorpusFrequencies
-from variegate.text.training import TRAINING, TrainingSet
-from variegate.text.view import ClusterView, Embed
-from variegate.text.words import used_only
+from variegate.text.training_set import TRAINING, TrainingSet
+from variegate.text.words import CORPUS, CorpusFrequencies, used_only
 from variegate.tuning.family import OmegaFamily, as_omegas
 
 __all__ = ["Summarizer", "load_default"]
@@ -49,8 +46,9 @@ MAX_CANDIDATES = 1000
 
 SIMILARITIES = ("mkr", "cos")
 
-#: How a summary is chosen: parameters, and what each can be.
-_CHOOSING: Mapping[str, Iterable[str]] = {
+_CHOICES: Mapping[str, Iterable[str]] = {
+    "similarity": SIMILARITIES,
+    "features": FEATURE_SETS,
     "decoder": TEXT_DECODERS,
     "search": SEARCHES,
     "consensus": CONSENSUS,
@@ -73,7 +71,7 @@ class Summarizer(Application):
     similarity : {"mkr", "cos"}
         A learned combination of Gaussians and the cosine, or the cosine.
     features : {"full", "paper"}
-        Quality features: see ``variegate.text.quality``.
+        Quality features: see ``variegate.text.cluster_view``.
     budget : str or Budget
         How long the training summaries are that people's are compared with.
     decoder : {"mbr", "greedy"}
@@ -157,8 +155,6 @@ class Summarizer(Application):
         self.search = search
         self.verbose = verbose
 
-    # Learning ---------------------------------------------------------------------
-
     def fit(
         self, clusters: Sequence[Cluster], progress: Progress | None = None
     ) -> Self:
@@ -179,11 +175,12 @@ class Summarizer(Application):
     ) -> Self:
         """Learn from clusters that were made ready before, for several fits."""
         self._check_parameters()
+        kernel: Kernel = Linear()
+        if self.similarity == "mkr":
+            bandwidths = [2.0**q for q in range(-6, 7)]
+            kernel = MultipleKernel(bandwidths=bandwidths, linear=True)
         estimator = LargeMarginDPP(
-            lam=self.lam,
-            kernel=_kernel(self.similarity),
-            l2=self.l2,
-            max_iter=self.max_iter,
+            lam=self.lam, kernel=kernel, l2=self.l2, max_iter=self.max_iter
         )
         ground_sets = [self._ground_set(view) for view in training.views]
         with by_name(training.names):
@@ -196,9 +193,7 @@ class Summarizer(Application):
         return self
 
     def _check_parameters(self) -> None:
-        check_choice("similarity", self.similarity, SIMILARITIES)
-        check_choice("features", self.features, FEATURE_SETS)
-        for name, known in _CHOOSING.items():
+        for name, known in _CHOICES.items():
             check_choice(name, getattr(self, name), known)
         for name in ("lam", "l2"):
             check_number(name, getattr(self, name))
@@ -223,7 +218,7 @@ class Summarizer(Application):
         return feature_names(self.features)
 
     def describe_training(self) -> str:
-        """Return what was learned from and how well it can be matched, as text."""
+        """Return the size of the training data and the best agreement, as text."""
         check_is_fitted(self, "family_")
         training = self.training_
         return (
@@ -234,8 +229,6 @@ class Summarizer(Application):
             f"ROUGE-1 F {training['oracle_rouge_1_f']:.3f}, "
             f"ROUGE-2 F {training['oracle_rouge_2_f']:.3f}"
         )
-
-    # Summarizing ------------------------------------------------------------------
 
     def summarize(
         self,
@@ -293,7 +286,9 @@ class Summarizer(Application):
         ensemble = model.ensemble(self._ground_set(view, rows))
         seed = self.random_state if random_state is None else random_state
         selection = self._choose(view, rows, ensemble, limit, generator(seed))
-        return _summary(view, rows, ensemble.marginals(), selection, limit, omega)
+        places = np.array(view.candidates, dtype=np.intp)[rows]
+        marginals = zip(places.tolist(), ensemble.marginals().tolist(), strict=True)
+        return _summary(view, dict(marginals), selection.among(places), limit, omega)
 
     def _choose(
         self,
@@ -303,7 +298,6 @@ class Summarizer(Application):
         budget: Budget | None,
         rng: np.random.Generator,
     ) -> Selection:
-        """Choose among the rows."""
         texts = [view.texts[row] for row in rows]
         costs = (budget or Budget(1, "words")).costs(texts)
         if budget is not None and costs.min() > budget.limit:
@@ -312,17 +306,10 @@ class Summarizer(Application):
                 f"takes {int(costs.min() - budget.limit) + budget.amount}"
             )
         units = view.units(CONSENSUS[self.consensus])
-        decode = text_decoder(
-            self.decoder,
-            self.search,
-            self.n_samples,
-            [used_only(counts[rows]) for counts in units],
-            fill=budget is not None,
-        )
-        limit = None if budget is None else budget.limit
+        counts = [used_only(unit[rows]) for unit in units]
+        filled, limit = budget is not None, None if budget is None else budget.limit
+        decode = text_decoder(self.decoder, self.search, self.n_samples, counts, filled)
         return decode(ensemble, Constraint(None, limit, costs), rng)
-
-    # Keeping ----------------------------------------------------------------------
 
     @classmethod
     def load(cls, path: str | Path, embed: Embed | None = None) -> Self:
@@ -337,7 +324,7 @@ class Summarizer(Application):
 
     def _encode_rest(self) -> dict[str, Any]:
         corpus = self.corpus_
-        return {"embedded": self.embedded_, "corpus": corpus and corpus.to_dict()}
+        return {"embedded": self.embedded_, "corpus": corpus and asdict(corpus)}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
         corpus = document["corpus"]
@@ -351,36 +338,21 @@ def load_default() -> Summarizer:
     return model
 
 
-def _kernel(similarity: str) -> Kernel:
-    if similarity == "cos":
-        return Linear()
-    return MultipleKernel(bandwidths=[2.0**q for q in range(-6, 7)], linear=True)
-
-
 def _as_budget(budget: str | Budget) -> Budget:
     return budget if isinstance(budget, Budget) else Budget.parse(str(budget))
 
 
 def _summary(
     view: ClusterView,
-    rows: IntArray,
-    marginals: FloatArray,
+    probability: Mapping[int, float],
     selection: Selection,
     budget: Budget | None,
     omega: float,
 ) -> Summary:
-    places = np.array(view.candidates, dtype=np.intp)[rows]
-    probability = dict(zip(places.tolist(), marginals.tolist(), strict=True))
-    selection = selection.among(places)
     taken = set(selection.indices.tolist())
-    return Summary(
-        view.cluster.documents,
-        [
-            MarkedSentence(sentence, probability.get(place), place in taken)
-            for place, sentence in enumerate(view.sentences)
-        ],
-        None if budget is None else str(budget),
-        omega,
-        view.cluster.language,
-        selection,
-    )
+    marked = [
+        MarkedSentence(sentence, probability.get(place), place in taken)
+        for place, sentence in enumerate(view.sentences)
+    ]
+    limit, cluster = None if budget is None else str(budget), view.cluster
+    return Summary(cluster.documents, marked, limit, omega, cluster.language, selection)

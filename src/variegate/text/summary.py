@@ -1,27 +1,40 @@
-"""A summary, and what the model thought of every sentence."""
+"""Summaries, and the page of HTML that shows one in its documents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
+from variegate.report.notebook import card, table
+from variegate.report.page import render
+from variegate.report.words import count, percent
 from variegate.selection import Selection
+from variegate.text.budget import Budget
 from variegate.text.documents import Document, Sentence
+from variegate.text.languages import as_language
+from variegate.text.layout import blocks_of, trim
+from variegate.text.words import count_spaced_words
 
-__all__ = ["MarkedSentence", "Summary"]
+__all__ = ["MarkedSentence", "Summary", "html_report"]
+
+_OF_SENTENCES = ("start", "end", "text", "kind")
+
+#: A sentence is shaded by how many of these its probability reaches.
+_SHADES = (0.01, 0.05, 0.2, 0.5)
 
 
 @dataclass(frozen=True)
 class MarkedSentence:
-    """A sentence, and what became of it.
+    """A sentence of a document, and whether it was chosen.
 
     Attributes
     ----------
     sentence : Sentence
     probability : float or None
-        That a set drawn from the model holds it.  None where it was no candidate: a
-        headline, a date line, no running text, a repetition, a fragment, or of too low
+        That a set drawn from the model holds it.  None where it was not a candidate: a
+        headline, a date line, not running text, a repetition, a fragment, or of too low
         a quality among too many.
     chosen : bool
     """
@@ -33,7 +46,7 @@ class MarkedSentence:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What :meth:`Summarizer.summarize` returns.
+    """The result of :meth:`Summarizer.summarize`.
 
     Attributes
     ----------
@@ -75,21 +88,16 @@ class Summary:
         )
 
     def _repr_html_(self) -> str:
-        from variegate.report.notebook import card, table
-        from variegate.report.words import percent
-
         facts = {"documents": f"{len(self.documents):,}", "omega": f"{self.omega:g}"}
         if self.budget is not None:
             facts["budget"] = self.budget
-        rows = [
-            [
-                entry.sentence.plain,
-                self.documents[entry.sentence.document].id,
-                "" if entry.probability is None else percent(entry.probability),
-            ]
-            for entry in self.marked
-            if entry.chosen
-        ]
+        rows = []
+        for entry in self.marked:
+            if entry.chosen:
+                name = self.documents[entry.sentence.document].id
+                probability = entry.probability
+                shown = "" if probability is None else percent(probability)
+                rows.append([entry.sentence.plain, name, shown])
         chosen = table(["sentence", "document", "probability"], rows)
         title = f"Summary: {len(rows):,} of {len(self.marked):,} sentences"
         return card(title, facts, chosen)
@@ -113,15 +121,134 @@ class Summary:
             ],
             "sentences": [
                 {
-                    "document": self.documents[entry.sentence.document].id,
-                    "document_number": entry.sentence.document,
-                    "start": entry.sentence.start,
-                    "end": entry.sentence.end,
-                    "text": entry.sentence.text,
-                    "kind": entry.sentence.kind,
-                    "probability": entry.probability,
-                    "chosen": entry.chosen,
+                    "document": self.documents[one.sentence.document].id,
+                    "document_number": one.sentence.document,
+                    **{name: getattr(one.sentence, name) for name in _OF_SENTENCES},
+                    "probability": one.probability,
+                    "chosen": one.chosen,
                 }
-                for entry in self.marked
+                for one in self.marked
             ],
         }
+
+
+class _Piece(NamedTuple):
+    """Some text: a sentence if it has a note, and one of the summary if a number."""
+
+    text: str
+    note: str = ""
+    shade: int = 0
+    number: int = 0
+
+
+class _Block(NamedTuple):
+    """A paragraph or heading by its tag, or without one the space between them."""
+
+    pieces: Sequence[_Piece]
+    tag: str = ""
+    is_date: bool = False
+
+
+def html_report(summary: Summary, title: str = "Summary") -> str:
+    """Return a page with the summary and, below it, the documents it comes from.
+
+    In the documents the chosen sentences are marked, and all candidates are shaded by
+    the probability that a set drawn from the model holds them.  Every character of the
+    documents is on the page, in order; it loads nothing.  Write it as UTF-8.
+    """
+    language = as_language(summary.language)
+    edges = [f"{100 * edge:g}" for edge in _SHADES]
+    between = [f"{low}–{high} %" for low, high in pairwise(edges)]
+    return render(
+        "text",
+        "summary.html",
+        title=title,
+        facts=_facts(summary),
+        language=language and language.code,
+        right_to_left=language is not None and language.right_to_left,
+        sentences=[
+            {"text": one.plain, "source": _name(summary, one.document)}
+            for one in summary.sentences
+        ],
+        lowest=edges[0],
+        shades=[*between, f"over {edges[-1]} %"],
+        documents=list(_documents(summary)),
+    )
+
+
+def _name(summary: Summary, number: int) -> str:
+    return summary.documents[number].id or f"Document {number + 1}"
+
+
+def _facts(summary: Summary) -> dict[str, str]:
+    text, budget = summary.text, summary.budget
+    allowed = budget and Budget.parse(budget).describe()
+    return {
+        "Length": f"{count(count_spaced_words(text), 'word')}, "
+        f"{count(len(text), 'character')}, "
+        f"{count(len(summary.sentences), 'sentence')}",
+        "Budget": allowed or "none: the model chose the length",
+        "ω": f"{summary.omega:g}",
+        "Source": f"{count(len(summary.documents), 'document')}, "
+        f"{count(len(summary.marked), 'sentence')}",
+    }
+
+
+def _documents(summary: Summary) -> Iterator[dict[str, object]]:
+    marked: list[list[MarkedSentence]] = [[] for _ in summary.documents]
+    for entry in summary.marked:
+        marked[entry.sentence.document].append(entry)
+    number = 1
+    for place, entries in enumerate(marked):
+        n_chosen = sum(entry.chosen for entry in entries)
+        blocks = list(_blocks(summary.documents[place], entries, number))
+        yield {"name": _name(summary, place), "n_chosen": n_chosen, "blocks": blocks}
+        number += n_chosen
+
+
+def _blocks(
+    document: Document, entries: Sequence[MarkedSentence], number: int
+) -> Iterator[_Block]:
+    """Yield a document in blocks; ``number`` is that of its first chosen sentence."""
+    heading, text = "h3", document.text
+    for start, end, inside in _paragraphs(document, entries):
+        first, last = trim(text, start, end)
+        if first == last:
+            yield _Block([_Piece(text[start:end])])
+            continue
+        kinds = {entry.sentence.kind for entry in inside}
+        tag = "p"
+        if kinds == {"headline"}:
+            tag, heading = heading, "h4"
+        pieces = []
+        for entry in inside:
+            sentence = entry.sentence
+            pieces.append(_Piece(text[start : sentence.start]))
+            pieces.append(_piece(text[sentence.start : sentence.end], entry, number))
+            number += entry.chosen
+            start = sentence.end
+        yield _Block([*pieces, _Piece(text[start:end])], tag, kinds == {"dateline"})
+
+
+def _paragraphs(
+    document: Document, entries: Sequence[MarkedSentence]
+) -> Iterator[tuple[int, int, list[MarkedSentence]]]:
+    """Cut a text into paragraphs, with the sentences that begin in each."""
+    begin, following, inside = 0, 0, list[MarkedSentence]()
+    blocks, _ = blocks_of(document, None)
+    for cut in [*(block.start for block in blocks), len(document.text)]:
+        while following < len(entries) and entries[following].sentence.start < cut:
+            inside.append(entries[following])
+            following += 1
+        if cut == begin or (inside and inside[-1].sentence.end > cut):
+            continue
+        yield begin, cut, inside
+        begin, inside = cut, []
+
+
+def _piece(text: str, entry: MarkedSentence, number: int) -> _Piece:
+    note, shade = "not a candidate", 0
+    if entry.probability is not None:
+        note = f"probability {percent(entry.probability)}"
+        shade = sum(entry.probability >= edge for edge in _SHADES)
+    return _Piece(text, note, shade, number if entry.chosen else 0)

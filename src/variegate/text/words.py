@@ -1,30 +1,94 @@
-"""Words, counted."""
+"""Words of any script: found, counted, and weighed; sentences as vectors of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
 from typing import Any
-from unicodedata import normalize
 
 import numpy as np
 from scipy import sparse
 
 from variegate._typing import FloatArray
-from variegate.text.scripts import UNSPACED
+from variegate.files.model_format import COUNT
+from variegate.files.models import ModelFileError
+from variegate.files.schema import MapOf, Record
 
-__all__ = ["WordCounts", "bigrams", "count_words", "unit_rows", "used_only", "words"]
+__all__ = [
+    "CORPUS",
+    "ENDS",
+    "UNSPACED",
+    "CorpusFrequencies",
+    "WordCounts",
+    "bigrams",
+    "count_spaced_words",
+    "count_words",
+    "ends_sentence",
+    "tfidf",
+    "unit_rows",
+    "used_only",
+    "word_weights",
+    "words",
+]
+
+#: For character classes: letters of Chinese and Japanese, Thai, Lao, Burmese, Khmer.
+UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59\u0e81-\u0edf\u1000-\u1049\u1050-\u109f"
+    "\u1780-\u17d3\u17d7\u17dc-\u17e9\u3005-\u3007\u3041-\u309f\u30a1-\u30fa"
+    "\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+
+#: For character classes: marks that end sentences and nothing else, beside those of
+#: ASCII.  All have the property ``Sentence_Break=STerm`` of Unicode (UAX #29).
+#: Armenian, Arabic, Urdu, Devanagari and its kin, Burmese, Amharic, Khmer, and the wide
+#: marks of Chinese and Japanese.  Thai and Lao have none.
+ENDS = (
+    "\u0589\u061e\u061f\u06d4\u0964\u0965\u104b\u1362\u1367\u1368\u17d4\u17d5"
+    "\u3002\ufe12\ufe15\ufe16\uff01\uff1f\uff61"
+)
+
+#: The schema of a corpus in a model file.
+CORPUS = Record({"n_texts": COUNT, "counts": MapOf(COUNT)})
+
+_AN_UNSPACED = re.compile(f"[{UNSPACED}]")
+_SPACED_RUN = re.compile(rf"(?:(?![{UNSPACED}])\S)+")
+_UNSPACED_RUN = re.compile(f"([{UNSPACED}]+)")
+_ENDS_SENTENCE = re.compile(
+    rf"[.!?…‼⁇⁈⁉\uff0e\u037e{ENDS}][\s\"'’“”»›\u05f3\u05f4\x94*_)\]}}」』）】》]*+$"
+)
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether a text ends as a sentence does, in any script that marks it."""
+    return _ENDS_SENTENCE.search(text[-20:]) is not None
+
+
+def count_spaced_words(text: str) -> int:
+    """Count words as a budget does.
+
+    Between spaces; in scripts without them, every letter with its marks is a word.
+    """
+    if _AN_UNSPACED.search(text) is None:
+        return len(text.split())
+    count = 0
+    for piece in text.split():
+        letters, runs = _AN_UNSPACED.findall(piece), _SPACED_RUN.findall(piece)
+        count += sum(unicodedata.category(one)[0] != "M" for one in letters)
+        count += sum(not letters or any(map(str.isalnum, run)) for run in runs)
+    return count
 
 
 @cache
-def _word() -> Any:
-    """Return the pattern of a word.
+def _patterns() -> tuple[Any, Any]:
+    """Return the patterns of a word, and of a letter with its marks.
 
-    A letter or digit and what follows it, with the marks that belong to it: the vowel
-    signs of Hindi and the points of Hebrew and Arabic are part of their words.
+    Marks belong to words: the vowel signs of Hindi, the points of Hebrew and Arabic.
     """
     try:
         import regex  # type: ignore[import-untyped]
@@ -32,18 +96,7 @@ def _word() -> Any:
         raise ImportError(
             "words of all scripts need regex: pip install 'variegate[text]'"
         ) from error
-    return regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*")
-
-
-@cache
-def _clusters() -> Any:
-    """Return the pattern of a letter with its marks."""
-    import regex
-
-    return regex.compile(r"\X")
-
-
-_UNSPACED_RUN = re.compile(f"([{UNSPACED}]+)")
+    return regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"), regex.compile(r"\X")
 
 
 def words(text: str) -> list[str]:
@@ -52,22 +105,16 @@ def words(text: str) -> list[str]:
     Scripts without spaces between words (Chinese, Japanese, Thai, Lao, Burmese, Khmer)
     give pairs of neighbouring letters, as is usual where there is no dictionary.
     """
-    found: list[str] = _word().findall(normalize("NFC", text).lower())
+    word, letter = _patterns()
+    found: list[str] = word.findall(unicodedata.normalize("NFC", text).lower())
     if _UNSPACED_RUN.search(text) is None:
         return found
-    return [piece for word in found for piece in _pieces(word)]
-
-
-def _pieces(word: str) -> Iterator[str]:
-    for number, run in enumerate(_UNSPACED_RUN.split(word)):
-        if number % 2 == 0:
-            if run:
-                yield run
-            continue
-        letters = _clusters().findall(run)
-        if len(letters) == 1:
-            yield run
-        yield from (first + second for first, second in pairwise(letters))
+    pieces = []
+    for run in filter(None, chain.from_iterable(map(_UNSPACED_RUN.split, found))):
+        letters = letter.findall(run) if _AN_UNSPACED.match(run) else [run]
+        pairs = ["".join(pair) for pair in pairwise(letters)]
+        pieces += pairs or [run]
+    return pieces
 
 
 def bigrams(tokens: Sequence[str]) -> list[tuple[str, str]]:
@@ -77,9 +124,9 @@ def bigrams(tokens: Sequence[str]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """How often each word, or whatever is counted, is in each sentence.
+    """Counts of each word, or other unit, in each sentence.
 
-    The matrix is (sentences, words); the vocabulary knows the column of each word.
+    The matrix is (sentences, words); the vocabulary has the column of each word.
     """
 
     matrix: sparse.csr_array
@@ -92,14 +139,11 @@ class WordCounts:
 
 
 def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
-    """Count the words of every sentence, or whatever can be told apart."""
+    """Count the words, or other hashable units, of every sentence."""
     vocabulary: dict[Any, int] = {}
+    every = chain.from_iterable(tokens)
     columns = np.fromiter(
-        (
-            vocabulary.setdefault(word, len(vocabulary))
-            for word in chain.from_iterable(tokens)
-        ),
-        dtype=np.int32,
+        (vocabulary.setdefault(word, len(vocabulary)) for word in every), dtype=np.int32
     )
     pointers = np.concatenate([[0], np.cumsum([len(sentence) for sentence in tokens])])
     shape = (len(tokens), max(1, len(vocabulary)))
@@ -109,9 +153,8 @@ def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
 
 
 def used_only(matrix: sparse.csr_array) -> sparse.csr_array:
-    """Return the columns that hold anything."""
-    columns = np.unique(matrix.indices)
-    return sparse.csr_array(matrix[:, columns])
+    """Return the columns that are not empty."""
+    return sparse.csr_array(matrix[:, np.unique(matrix.indices)])
 
 
 def unit_rows(matrix: sparse.csr_array) -> sparse.csr_array:
@@ -119,3 +162,57 @@ def unit_rows(matrix: sparse.csr_array) -> sparse.csr_array:
     lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
     scale = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
     return sparse.csr_array(sparse.diags_array(scale) @ matrix)
+
+
+@dataclass(frozen=True)
+class CorpusFrequencies:
+    """The number of texts of a corpus, and of those that hold each word."""
+
+    n_texts: int
+    counts: Mapping[str, int]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> CorpusFrequencies:
+        """Count the words of texts."""
+        of_texts = [set(words(text)) for text in texts]
+        if not of_texts:
+            raise ValueError("the corpus for word weights holds no texts")
+        return cls(len(of_texts), dict(Counter(chain.from_iterable(of_texts))))
+
+    @classmethod
+    def from_dict(cls, section: Mapping[str, Any]) -> CorpusFrequencies:
+        """Read a section of a file, of the shape ``CORPUS``."""
+        n_texts, counts = section["n_texts"], dict(section["counts"])
+        if n_texts < 1 or not all(0 <= count <= n_texts for count in counts.values()):
+            raise ModelFileError('"corpus" holds counts that cannot be')
+        return cls(n_texts, counts)
+
+
+def word_weights(
+    counts: WordCounts,
+    corpus: CorpusFrequencies | None = None,
+    ignored: Collection[str] = (),
+) -> FloatArray:
+    """Return the inverse document frequency of each word.
+
+    ``log((n + 1) / (df + 1)) + 1`` of a corpus, so that words it lacks have a weight
+    too; ``log(n / df)`` of the sentences without one.  Ignored words weigh zero.
+    """
+    if corpus is None:
+        n_sentences = max(1, counts.matrix.shape[0])
+        frequency = np.maximum(counts.document_frequency(), 1.0)
+        weights = np.log(n_sentences / frequency)
+    else:
+        weights = np.ones(counts.matrix.shape[1])
+        for word, column in counts.vocabulary.items():
+            known = corpus.counts.get(word, 0)
+            weights[column] += np.log((corpus.n_texts + 1) / (known + 1))
+    for word in ignored:
+        if word in counts.vocabulary:
+            weights[counts.vocabulary[word]] = 0.0
+    return np.asarray(weights)
+
+
+def tfidf(counts: WordCounts, weights: FloatArray) -> sparse.csr_array:
+    """Return sentences as vectors of weighted word counts, of unit length."""
+    return unit_rows(sparse.csr_array(counts.matrix @ sparse.diags_array(weights)))

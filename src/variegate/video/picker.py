@@ -11,10 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate._random import generator
 from variegate._typing import IntArray, RandomState
-from variegate.application.base import Application
-from variegate.application.names import by_name
-from variegate.application.packaged import packaged_model
-from variegate.application.progress import Progress, part_of
+from variegate.application.base import (
+    Application,
+    Progress,
+    by_name,
+    packaged_model,
+    part_of,
+)
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import POSITIVE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from variegate.application.progress import Progress
+from variegate.application.base import Progress
 from variegate.report.telling import Teller
 from variegate.video.times import time_label
 

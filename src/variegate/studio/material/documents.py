@@ -18,11 +18,10 @@ from variegate.kernels import Kernel, Linear, MultipleKernel
 from variegate.studio.material.base import Item, MaterialError, Picks, Progress
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
-from variegate.text.detection import language_of
+from variegate.text.cluster_view import ClusterView, feature_names
 from variegate.text.documents import Cluster
-from variegate.text.quality import feature_names
+from variegate.text.languages import language_of
 from variegate.text.readers import read_clusters, read_documents
-from variegate.text.view import ClusterView
 from variegate.tuning.family import OmegaFamily
 
 __all__ = [
@@ -113,7 +112,7 @@ class DocumentsMaterial:
     def _items(self, group: int) -> Sequence[Item]:
         view = self._views[group]
         documents = view.cluster.documents
-        sentences = view.material.sentences
+        sentences = view.candidate_sentences
         items = []
         for number, (sentence, text) in enumerate(
             zip(sentences, view.texts, strict=True), 1
@@ -140,7 +139,7 @@ class DocumentsMaterial:
         for group, chosen in picks.items():
             view = self._views[group]
             wanted = set(np.asarray(chosen).tolist())
-            for place, sentence in enumerate(view.material.sentences):
+            for place, sentence in enumerate(view.candidate_sentences):
                 document = view.cluster.documents[sentence.document]
                 rows["cluster"].append(self.names[group])
                 rows["document"].append(Path(document.id).name)

@@ -5,8 +5,12 @@ C.-Y. Lin, 2004, "ROUGE: a package for automatic evaluation of summaries".
 
 from __future__ import annotations
 
-from variegate.text.rouge.score import Score, mean_scores
-from variegate.text.rouge.scorer import PreparedReferences, Rouge
+from variegate.text.rouge.scorer import (
+    PreparedReferences,
+    Rouge,
+    Score,
+    mean_scores,
+)
 from variegate.text.rouge.tokens import Text, read_exceptions
 
 __all__ = [

@@ -17,42 +17,19 @@ from itertools import groupby
 
 __all__ = ["stem"]
 
-_STEP_2 = {
-    "ational": "ate",
-    "tional": "tion",
-    "enci": "ence",
-    "anci": "ance",
-    "izer": "ize",
-    "bli": "ble",
-    "alli": "al",
-    "entli": "ent",
-    "eli": "e",
-    "ousli": "ous",
-    "ization": "ize",
-    "ation": "ate",
-    "ator": "ate",
-    "alism": "al",
-    "iveness": "ive",
-    "fulness": "ful",
-    "ousness": "ous",
-    "aliti": "al",
-    "iviti": "ive",
-    "biliti": "ble",
-    "logi": "log",
-}
-_STEP_3 = {
-    "icate": "ic",
-    "ative": "",
-    "alize": "al",
-    "iciti": "ic",
-    "ical": "ic",
-    "ful": "",
-    "ness": "",
-}
-_STEP_4 = (
-    *("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement"),
-    *("ou", "ism", "ate", "iti", "ous", "ive", "ize"),
+
+def _table(rules: str) -> dict[str, str]:
+    """Return suffixes and what replaces them."""
+    return dict(rule.split(":") for rule in rules.split())
+
+
+_STEP_2 = _table(
+    """ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al entli:ent
+    eli:e ousli:ous ization:ize ation:ate ator:ate alism:al iveness:ive fulness:ful
+    ousness:ous aliti:al iviti:ive biliti:ble logi:log"""
 )
+_STEP_3 = _table("icate:ic ative: alize:al iciti:ic ical:ic ful: ness:")
+_STEP_4 = "al|ance|ence|er|ic|able|ible|ant|ement|ou|ism|ate|iti|ous|ive|ize"
 
 
 def _split_off(suffixes: str) -> re.Pattern[str]:
@@ -60,14 +37,8 @@ def _split_off(suffixes: str) -> re.Pattern[str]:
     return re.compile(rf"(.*?)({suffixes})")
 
 
-_SUFFIX_2 = _split_off("|".join(_STEP_2))
-_SUFFIX_3 = _split_off("|".join(_STEP_3))
-_SUFFIXES_4 = [
-    _split_off("|".join(_STEP_4)),
-    _split_off("ment"),
-    _split_off("ent"),
-    _split_off("(?<=[st])ion"),
-]
+_RULES_2_3 = [(_split_off("|".join(table)), table) for table in (_STEP_2, _STEP_3)]
+_SUFFIXES_4 = [_split_off(one) for one in (_STEP_4, "ment", "ent", "(?<=[st])ion")]
 
 
 def _shape(word: str) -> str:
@@ -122,10 +93,11 @@ def _step_1c(word: str) -> str:
     return word
 
 
-def _replace(word: str, pattern: re.Pattern[str], table: dict[str, str]) -> str:
-    split = pattern.fullmatch(word)
-    if split is not None and _measure(split[1]) > 0:
-        return split[1] + table[split[2]]
+def _steps_2_3(word: str) -> str:
+    for pattern, table in _RULES_2_3:
+        split = pattern.fullmatch(word)
+        if split is not None and _measure(split[1]) > 0:
+            word = split[1] + table[split[2]]
     return word
 
 
@@ -138,11 +110,9 @@ def _step_4(word: str) -> str:
 
 
 def _step_5(word: str) -> str:
-    if word.endswith("e"):
-        left = word[:-1]
-        m = _measure(left)
-        if m > 1 or (m == 1 and not _ends_like_hop(left)):
-            word = left
+    left = word.removesuffix("e")
+    if _measure(left) > (1 if _ends_like_hop(left) else 0):
+        word = left
     if word.endswith("ll") and _measure(word) > 1:
         word = word[:-1]
     return word
@@ -158,6 +128,4 @@ def stem(word: str) -> str:
     if len(word) < 3:
         return word
     word = _step_1c(_step_1b(_step_1a(word)))
-    word = _replace(word, _SUFFIX_2, _STEP_2)
-    word = _replace(word, _SUFFIX_3, _STEP_3)
-    return _step_5(_step_4(word))
+    return _step_5(_step_4(_steps_2_3(word)))

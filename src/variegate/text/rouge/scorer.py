@@ -1,23 +1,173 @@
-"""ROUGE as ROUGE-1.5.5 computes it."""
+"""ROUGE-N and ROUGE-SU, as ROUGE-1.5.5 computes them.
+
+Both count how many units, n-grams or pairs of words, two texts share.  With the
+references pooled, a unit that a summary has c times and reference r has c_r times gives
+Σ_r min(c, c_r) hits.  Recall is all hits over all units of all references, precision
+all hits over the summary's units, counted once a reference.  Units run across the ends
+of sentences.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from itertools import chain
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from variegate.text.rouge.counts import ngrams, skip_bigrams
-from variegate.text.rouge.score import Measure, Pool, Score
-from variegate.text.rouge.tokens import (
-    Reader,
-    Text,
-    folded,
-    mostly_beyond_ascii,
-)
+from variegate.text.rouge.tokens import Reader, Text, folded, mostly_beyond_ascii
 
-__all__ = ["PreparedReferences", "Rouge"]
+__all__ = [
+    "CountPool",
+    "Measure",
+    "PreparedReferences",
+    "Ratios",
+    "Rouge",
+    "Score",
+    "mean_scores",
+    "ngrams",
+    "pairs_within",
+    "ratio",
+    "skip_bigrams",
+]
+
+Unit = Hashable
+Words = tuple[str, ...]
+
+
+class Ratios(NamedTuple):
+    """Precision and recall; the best reference is that of the largest ``merit``."""
+
+    precision: float
+    recall: float
+    merit: float
+
+
+class Score(NamedTuple):
+    """Precision, recall and their harmonic mean."""
+
+    precision: float
+    recall: float
+    f: float
+
+    @classmethod
+    def of(cls, ratios: Ratios, digits: int | None) -> Score:
+        """Return a score, every number rounded as soon as it is known."""
+        precision, recall, _ = ratios
+        if digits is not None:
+            precision, recall = round(precision, digits), round(recall, digits)
+        f = ratio(2.0 * precision * recall, precision + recall)
+        return cls(precision, recall, f if digits is None else round(f, digits))
+
+
+#: References prepared for one measure, taken together: from a summary to its ratios.
+Pool = Callable[[Text], Ratios]
+
+
+class Measure(NamedTuple):
+    """The key of a score, like ``rouge-1``, and how references become a pool."""
+
+    name: str
+    pool: Callable[[Sequence[Text]], Pool]
+
+
+def ratio(part: float, whole: float) -> float:
+    """Return ``part / whole``, or 0 where the whole is 0."""
+    return part / whole if whole else 0.0
+
+
+def mean_scores(scores: Iterable[Mapping[str, Score]]) -> dict[str, Score]:
+    """Return the mean of every number over several summaries.
+
+    ROUGE-1.5.5 prints the mean of bootstrap samples, which varies from run to run
+    around this mean.  The F here is the mean of the F's, as it is there.
+    """
+    rows = list(scores)
+    if not rows:
+        raise ValueError("no scores to take the mean of")
+    for row in rows:
+        if row.keys() != rows[0].keys():
+            raise ValueError(
+                f"scores of different measures: {', '.join(rows[0])} and "
+                f"{', '.join(row)}; score all summaries with one Rouge object"
+            )
+    columns = {name: zip(*(row[name] for row in rows), strict=True) for name in rows[0]}
+    return {
+        name: Score(*(sum(column) / len(rows) for column in of_measure))
+        for name, of_measure in columns.items()
+    }
+
+
+def ngrams(n: int) -> Measure:
+    """Return ROUGE-N: runs of ``n`` words."""
+    return Measure(f"rouge-{n}", partial(CountPool, partial(_runs, n)))
+
+
+def skip_bigrams(skip: int) -> Measure:
+    """Return ROUGE-SU: pairs of words in order, at most ``skip`` words between them.
+
+    Single words count too, all but the last: ROUGE-1.5.5 counts a word together with
+    the pairs it begins.
+    """
+    return Measure(f"rouge-su{skip}", partial(CountPool, partial(_with_words, skip)))
+
+
+def _runs(n: int, words: Words) -> Iterable[Unit]:
+    if n == 1:
+        return words
+    return zip(*(words[start:] for start in range(n)), strict=False)
+
+
+def pairs_within(skip: int, words: Words) -> Iterable[Unit]:
+    """Yield the pairs of words in order, at most ``skip`` words between them."""
+    return (
+        (first, second)
+        for i, first in enumerate(words)
+        for second in words[i + 1 : i + 2 + skip]
+    )
+
+
+def _with_words(skip: int, words: Words) -> Iterable[Unit]:
+    return chain(words[:-1], pairs_within(skip, words))
+
+
+class CountPool:
+    """The units of all references in one table.
+
+    The table holds, for a unit, the hits of a summary that has it 0, 1, 2, ... times,
+    so that scoring looks up each unit once, however many references there are.
+    """
+
+    def __init__(
+        self, units: Callable[[Words], Iterable[Unit]], references: Sequence[Text]
+    ) -> None:
+        counts = [Counter(units(reference.words)) for reference in references]
+        self._units = units
+        self._n_references = len(counts)
+        self._n_units = sum(count.total() for count in counts)
+        self._hits = {unit: _hits(unit, counts) for unit in set(chain(*counts))}
+
+    def __call__(self, summary: Text) -> Ratios:
+        """Return the precision and recall of a summary."""
+        count = Counter(self._units(summary.words))
+        table, hits = self._hits, 0
+        for unit in count.keys() & table.keys():
+            row = table[unit]
+            hits += row[min(count[unit], len(row) - 1)]
+        recall = ratio(hits, self._n_units)
+        precision = ratio(hits, self._n_references * count.total())
+        return Ratios(precision, recall, round(recall, 5))
+
+
+def _hits(unit: Unit, counts: list[Counter[Unit]]) -> tuple[int, ...]:
+    times = [count[unit] for count in counts]
+    return tuple(
+        sum(min(summary, reference) for reference in times)
+        for summary in range(max(times) + 1)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +225,6 @@ class Rouge:
         fold = folded if self.unicode else str.lower
         stop_words = frozenset(map(fold, self.stop_words or ()))
         object.__setattr__(self, "stop_words", stop_words)
-        self._validate(n)
-
-    def _validate(self, n: Sequence[int]) -> None:
         for length in n:
             if length < 1:
                 raise ValueError(f"an n-gram has at least one word, got n={length}")
@@ -110,15 +257,8 @@ class Rouge:
 
     @property
     def reader(self) -> Reader:
-        """How texts become words."""
-        return Reader(
-            max_bytes=self.max_bytes,
-            max_words=self.max_words,
-            stem=self.stem,
-            exceptions=self.exceptions,
-            stop_words=frozenset(self.stop_words or ()),
-            unicode=self.unicode,
-        )
+        """The reader of summaries and references."""
+        return Reader(**{f.name: getattr(self, f.name) for f in fields(Reader)})
 
     def prepare(self, references: Sequence[str]) -> PreparedReferences:
         """Return the references, ready to score many summaries."""
@@ -150,9 +290,8 @@ class PreparedReferences:
         self._reader = rouge.reader
         self._digits = rouge.digits
         texts = [self._reader.read(text) for text in references]
-        groups = (
-            [texts] if rouge.references == "average" else [[text] for text in texts]
-        )
+        pooled = rouge.references == "average"
+        groups = [texts] if pooled else [[text] for text in texts]
         self._pools: dict[str, list[Pool]] = {
             measure.name: [measure.pool(group) for group in groups]
             for measure in rouge.measures
@@ -174,7 +313,6 @@ class PreparedReferences:
         """
         scores = {}
         for name, pools in self._pools.items():
-            ratios = [pool.ratios(summary) for pool in pools]
-            best = max(ratios, key=attrgetter("merit"))
+            best = max((pool(summary) for pool in pools), key=attrgetter("merit"))
             scores[name] = Score.of(best, self._digits)
         return scores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
@@ -45,16 +45,11 @@ class _WordCharacters(dict[int, int | None]):
     up: asking Unicode about all of them takes longer than reading most texts.
     """
 
-    _ZERO_WIDTH_SPACE = 0x200B
-
     def __missing__(self, code: int) -> int | None:
         category = unicodedata.category(chr(code))
-        if category[0] in "LNM":
-            self[code] = code
-        elif category == "Cf" and code != self._ZERO_WIDTH_SPACE:
-            self[code] = None
-        else:
-            self[code] = ord(" ")
+        is_joiner = category == "Cf" and chr(code) != "\N{ZERO WIDTH SPACE}"
+        is_word = category[0] in "LNM"
+        self[code] = code if is_word else None if is_joiner else ord(" ")
         return self[code]
 
 
@@ -115,15 +110,12 @@ class Reader:
         return self._text(lines)
 
     def _text(self, lines: list[str]) -> Text:
-        return Text.of(self._words(line) for line in lines)
+        return Text.of(tuple(self._words(line)) for line in lines)
 
-    def _words(self, line: str) -> tuple[str, ...]:
-        words = _unicode_words(line) if self.unicode else _ascii_words(line)
-        if self.stop_words:
-            words = [word for word in words if word not in self.stop_words]
-        if self.stem:
-            words = [self._stem(word) for word in words]
-        return tuple(words)
+    def _words(self, line: str) -> Iterator[str]:
+        for word in _unicode_words(line) if self.unicode else _ascii_words(line):
+            if word not in self.stop_words:
+                yield self._stem(word) if self.stem else word
 
     def _stem(self, word: str) -> str:
         if len(word) <= 3 or not word.isascii():

@@ -1,11 +1,12 @@
-"""Learned models in retrieval pipelines: what they see, and how they choose."""
+"""Learned models in retrieval pipelines: their training table, and how they choose."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +17,7 @@ from variegate.decoding.residuals import ranked
 from variegate.estimator import DPPEstimator
 from variegate.files.models import load
 from variegate.ground_set import GroundSet
-from variegate.integrations.candidates import Candidates
+from variegate.integrations.core import Candidates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,77 +29,22 @@ __all__ = ["COLUMNS", "LearnedChooser", "as_chooser", "training_table"]
 #: Columns that every list of documents has; others are looked for in its metadata.
 COLUMNS = ("score", "standard_score", "place", "tokens", "embedding")
 
-#: The columns of a training table that say where a row belongs, and what was chosen.
-_QUERY, _CHOSEN = "query", "chosen"
-
-#: What a row costs goes by a name of its own, as tokens may be a quality too.
+#: The column of costs has a name of its own, as tokens may be a quality too.
 _COST = "tokens to pay"
 
-
-class LearnedChooser(Protocol):
-    """A model that chooses among candidates."""
-
-    def choose(
-        self,
-        candidates: Candidates,
-        k: int | None,
-        budget: float | None,
-        omega: float | None,
-    ) -> IntArray:
-        """Return numbers of candidates in the order of choice."""
-        ...
+#: From candidates, k, budget and omega to numbers of candidates in the order of choice.
+LearnedChooser: TypeAlias = Callable[
+    [Candidates, int | None, float | None, float | None], IntArray
+]
 
 
 def as_chooser(model: Any) -> LearnedChooser:
-    """Return what chooses by a model, or by the one in a file."""
+    """Return the chooser of a model, or of the one in a file."""
     if isinstance(model, str | Path):
         if not Path(model).is_file():
             raise ValueError(f"there is no model file {model}")
         model = load(model)
     if isinstance(model, DPPEstimator):
-        return _ByEnsemble(model)
-    # Who has one has loaded where it is from.
-    tables = sys.modules.get("variegate.tables")
-    if tables is not None and isinstance(model, tables.TableSelector):
-        return _ByTable(model)
-    raise ValueError(
-        f"model must be the path of a model file, a TableSelector or a LargeMarginDPP, "
-        f"got a {type(model).__name__}"
-    )
-
-
-class _ByTable:
-    """Choose by a :class:`variegate.tables.TableSelector`, which knows its columns."""
-
-    def __init__(self, selector: TableSelector) -> None:
-        self.selector = selector.with_columns(cost=_COST)
-
-    def choose(
-        self,
-        candidates: Candidates,
-        k: int | None,
-        budget: float | None,
-        omega: float | None,
-    ) -> IntArray:
-        import pyarrow as pa
-
-        columns = self.selector.columns_
-        table = {name: _column(name, [candidates]) for name in columns.features()}
-        table[_COST] = pa.array(candidates.tokens)
-        for name in (columns.group, columns.item):
-            if name is not None:
-                same = name == columns.group
-                numbers = np.arange(len(candidates))
-                table[name] = pa.array(0 * numbers if same else numbers)
-        choices = self.selector.choose(pa.table(table), k, budget, omega)
-        chosen = np.flatnonzero(choices.selected)
-        return chosen[np.argsort(choices.rank[chosen], kind="stable")]
-
-
-class _ByEnsemble:
-    """Choose by a model whose quality is the score and whose similarity embeddings."""
-
-    def __init__(self, model: DPPEstimator) -> None:
         check_is_fitted(model, model._fitted)
         if model.n_features_in_ != 1:
             raise ValueError(
@@ -106,33 +52,62 @@ class _ByEnsemble:
                 "and documents have one, the score: for more, learn a TableSelector, "
                 "which knows its columns by their names"
             )
-        self.model = model
+        return partial(_choose_by_score, model)
+    # A caller with a TableSelector has imported its module.
+    tables = sys.modules.get("variegate.tables")
+    if tables is not None and isinstance(model, tables.TableSelector):
+        return partial(_choose_by_table, model.with_columns(cost=_COST))
+    raise ValueError(
+        f"model must be the path of a model file, a TableSelector or a LargeMarginDPP, "
+        f"got a {type(model).__name__}"
+    )
 
-    def choose(
-        self,
-        candidates: Candidates,
-        k: int | None,
-        budget: float | None,
-        omega: float | None,
-    ) -> IntArray:
-        if omega is not None:
-            raise ValueError(
-                "this model was learned for one omega: learn a TableSelector to choose "
-                "among several"
-            )
-        scores = _needed(candidates.scores, "score")
-        ground_set = GroundSet(
-            scores[:, None], candidates.embeddings, costs=candidates.tokens
+
+def _choose_by_table(
+    selector: TableSelector,
+    candidates: Candidates,
+    k: int | None,
+    budget: float | None,
+    omega: float | None,
+) -> IntArray:
+    import pyarrow as pa
+
+    columns, numbers = selector.columns_, np.arange(len(candidates))
+    table = {name: _column(name, [candidates]) for name in columns.features()}
+    table[_COST] = pa.array(candidates.tokens)
+    for name in (columns.group, columns.item):
+        if name is not None:
+            table[name] = pa.array(0 * numbers if name == columns.group else numbers)
+    choices = selector.choose(pa.table(table), k, budget, omega)
+    chosen = np.flatnonzero(choices.selected)
+    return chosen[np.argsort(choices.rank[chosen], kind="stable")]
+
+
+def _choose_by_score(
+    model: DPPEstimator,
+    candidates: Candidates,
+    k: int | None,
+    budget: float | None,
+    omega: float | None,
+) -> IntArray:
+    """Choose with the score as quality and embeddings as similarity."""
+    if omega is not None:
+        raise ValueError(
+            "this model was learned for one omega: learn a TableSelector to choose "
+            "among several"
         )
-        k = None if k is None else min(k, len(candidates))
-        if budget is not None:
-            limit = Constraint(None, budget, candidates.tokens)
-            n_affordable = int(limit.affords(np.cumsum(np.sort(limit.costs))).sum())
-            k = None if k is None else min(k, n_affordable)
-            if n_affordable == 0:
-                return np.zeros(0, dtype=np.intp)
-        chosen = self.model.predict([ground_set], k=k, budget=budget)[0]
-        return ranked(self.model.ensemble(ground_set), chosen)
+    scores = _needed(candidates.scores, "score")
+    costs = candidates.tokens
+    ground_set = GroundSet(scores[:, None], candidates.embeddings, costs=costs)
+    k = None if k is None else min(k, len(candidates))
+    if budget is not None:
+        limit = Constraint(None, budget, costs)
+        n_affordable = int(limit.affords(np.cumsum(np.sort(limit.costs))).sum())
+        k = None if k is None else min(k, n_affordable)
+        if n_affordable == 0:
+            return np.zeros(0, dtype=np.intp)
+    chosen = model.predict([ground_set], k=k, budget=budget)[0]
+    return ranked(model.ensemble(ground_set), chosen)
 
 
 def training_table(
@@ -140,16 +115,16 @@ def training_table(
     chosen: Iterable[Sequence[int]],
     metadata: Sequence[str] = (),
 ) -> pa.Table:
-    """Return a table to learn from: what was found for each query, and what was good.
+    """Return a table to learn from: documents found for queries, and which were good.
 
-    The same code makes it that fills the columns when documents are chosen, so that a
+    The same code fills its columns and those of documents to choose from, so that a
     model sees in use what it has learned from.
 
     Parameters
     ----------
     lists : iterable of Candidates
-        What a retriever found for each query: ``candidates(...)`` of a part of a
-        pipeline, or of a :class:`~variegate.integrations.ContextSelector`.
+        Documents found for each query: ``candidates(...)`` of a part of a pipeline, or
+        of a :class:`~variegate.integrations.ContextSelector`.
     chosen : iterable of sequences of int
         For each query, the places of the documents that belong into the context, among
         those that the retriever handed over (``Candidates.places``).
@@ -196,15 +171,10 @@ def training_table(
             "of them scores, or none"
         )
     names = [n for n in COLUMNS if all(has_scores) or not n.endswith("score")]
+    rows = [(q, p) for q, one in enumerate(lists) for p in one.places.tolist()]
     table = {
-        _QUERY: pa.array([q for q, one in enumerate(lists) for _ in one.places]),
-        _CHOSEN: pa.array(
-            [
-                int(place in places)
-                for one, places in zip(lists, wanted, strict=True)
-                for place in one.places.tolist()
-            ]
-        ),
+        "query": pa.array([query for query, _ in rows]),
+        "chosen": pa.array([int(place in wanted[query]) for query, place in rows]),
     }
     features = {name: _column(name, lists) for name in (*names, *metadata)}
     return pa.table(table | features)
@@ -233,13 +203,13 @@ def _column(name: str, lists: Sequence[Candidates]) -> Any:
 
 
 def _numbers(name: str, candidates: Candidates) -> FloatArray:
-    if name == "score":
-        return _needed(candidates.scores, name)
-    if name == "standard_score":
-        return _needed(candidates.standard_scores, name)
-    if name == "tokens":
-        return candidates.tokens
-    return np.arange(1, len(candidates) + 1, dtype=np.float64)
+    columns = {
+        "score": candidates.scores,
+        "standard_score": candidates.standard_scores,
+        "place": np.arange(1.0, len(candidates) + 1.0),
+        "tokens": candidates.tokens,
+    }
+    return _needed(columns[name], name)
 
 
 def _needed(scores: FloatArray | None, name: str) -> FloatArray:

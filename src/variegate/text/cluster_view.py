@@ -1,0 +1,396 @@
+"""A cluster as the learner sees it: candidate sentences and their features.
+
+The quality features are those of Kulesza and Taskar (2011), which the paper uses:
+length, position in the document, mean similarity to the cluster, LexRank, personal
+pronouns, each also in bins where its effect is not a straight line.  The set ``"full"``
+adds similarity to words and pairs of words that many documents use, to their headlines
+and first sentences.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from variegate._typing import FloatArray, IntArray
+from variegate.text.documents import Cluster, Sentence
+from variegate.text.languages import as_language
+from variegate.text.sentences import split_cluster
+from variegate.text.words import (
+    CorpusFrequencies,
+    WordCounts,
+    bigrams,
+    count_words,
+    tfidf,
+    word_weights,
+    words,
+)
+
+__all__ = [
+    "FEATURE_SETS",
+    "ClusterView",
+    "Embed",
+    "feature_names",
+    "lexrank",
+    "quality_features",
+]
+
+#: From texts to one vector each.
+Embed = Callable[[list[str]], Any]
+
+Features = dict[str, FloatArray]
+
+_SHORTEST = 4  # words; a sentence of fewer says nothing on its own
+
+#: Words from, and up to but not including; lengths between are the reference.
+_LENGTH_BINS = ((0, 8), (8, 15), (30, 45), (45, None))
+
+_N_POSITIONS = 5  # sentences from the beginning with a bin of their own
+_COMMON = 3  # documents from which on a pair of words that they share is common
+_QUOTES = '"“”«»„'
+
+# LexRank (Erkan and Radev, 2004): the similarity above which sentences are linked, the
+# chance of a jump to any sentence, the most sentences with links, and when to stop.
+_THRESHOLD = 0.1
+_JUMP = 0.15
+_LARGEST_GRAPH = 4000
+_TOLERANCE = 1e-10
+_MAX_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterView:
+    """The sentences of a cluster, those that may be chosen, and their features.
+
+    Attributes
+    ----------
+    cluster : Cluster
+    sentences : list of Sentence
+        All of them, in reading order.
+    candidates : list of int
+        Which of them may be chosen: of the body, of four words at least, and not a
+        repetition of an earlier one, word for word.
+    words : list of list of str
+        Of each candidate, with their ``counts`` and ``weights``, (W,).
+    vectors : sparse array of shape (N, W)
+        The tf-idf vectors of the candidates, of unit length.
+    headlines : list of list of str
+        The words of the headlines of each document.
+    """
+
+    cluster: Cluster
+    sentences: list[Sentence]
+    candidates: list[int]
+    words: list[list[str]]
+    counts: WordCounts
+    weights: FloatArray
+    vectors: sparse.csr_array
+    headlines: list[list[str]]
+    _quality: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls, cluster: Cluster, corpus: CorpusFrequencies | None = None
+    ) -> ClusterView:
+        """Split a cluster into sentences and count their words."""
+        sentences = split_cluster(cluster)
+        if not sentences:
+            name = f"{cluster.id}: " if cluster.id else ""
+            raise ValueError(f"{name}no sentence was found in the documents")
+        tokens = [words(sentence.text) for sentence in sentences]
+        chosen = _candidates(sentences, tokens)
+        kept = [tokens[i] for i in chosen]
+        counts = count_words(kept)
+        language = as_language(cluster.language)
+        ignored = language.function_words if language else frozenset()
+        weights = word_weights(counts, corpus, ignored)
+        vectors = tfidf(counts, weights)
+        headlines: list[list[str]] = [[] for _ in cluster.documents]
+        for sentence, of_sentence in zip(sentences, tokens, strict=True):
+            if sentence.kind == "headline":
+                headlines[sentence.document] += of_sentence
+        of_words = (kept, counts, weights, vectors, headlines)
+        return cls(cluster, sentences, chosen, *of_words)
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def units(self, longest: int) -> list[sparse.csr_array]:
+        """Return counts of words in the candidates, and of pairs of words if 2."""
+        pairs = [count_words(self.pairs)] if longest > 1 else []
+        return [one.matrix for one in (self.counts, *pairs)]
+
+    @property
+    def candidate_sentences(self) -> list[Sentence]:
+        """The sentences that may be chosen."""
+        return [self.sentences[i] for i in self.candidates]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The candidates, each on one line."""
+        return [sentence.plain for sentence in self.candidate_sentences]
+
+    @cached_property
+    def pairs(self) -> list[list[tuple[str, str]]]:
+        """The pairs of neighbouring words of each candidate."""
+        return [bigrams(tokens) for tokens in self.words]
+
+    @property
+    def document(self) -> IntArray:
+        """The document of each candidate."""
+        return np.array([one.document for one in self.candidate_sentences])
+
+    @property
+    def position(self) -> IntArray:
+        """The position of each candidate in its document."""
+        return np.array([one.position for one in self.candidate_sentences])
+
+    @property
+    def length(self) -> FloatArray:
+        """The number of words of each candidate."""
+        return np.array([len(tokens) for tokens in self.words], dtype=np.float64)
+
+    def quality(self, features: str) -> FloatArray:
+        """Return the quality features of the candidates, (N, d)."""
+        if features not in self._quality:
+            self._quality[features] = quality_features(self, features)[0]
+        return self._quality[features]
+
+    def similarity(self, embed: Embed | None = None) -> sparse.csr_array | FloatArray:
+        """Return the similarity features of the candidates, rows of unit length."""
+        if embed is None:
+            return _with_own_directions(self.vectors)
+        vectors = np.asarray(embed(self.texts), dtype=np.float64)
+        if vectors.ndim != 2 or len(vectors) != len(self):
+            raise ValueError(
+                f"embed must return one vector for each of {len(self)} sentences, got "
+                f"shape {vectors.shape}"
+            )
+        if not np.isfinite(vectors).all():
+            raise ValueError("embed returned NaN or infinite values")
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit = vectors / np.where(lengths > 0.0, lengths, 1.0)
+        if (lengths == 0.0).any():
+            return _with_own_directions(sparse.csr_array(unit))
+        return np.asarray(unit)
+
+
+def _with_own_directions(vectors: sparse.csr_array) -> sparse.csr_array:
+    """Give every row of zeros a direction of its own, similar to no other.
+
+    A sentence of words that weigh nothing would else have no similarity to itself, and
+    could never be chosen.
+    """
+    zero = np.flatnonzero(vectors.multiply(vectors).sum(axis=1) == 0.0)
+    if len(zero) == 0:
+        return vectors
+    own = sparse.csr_array(
+        (np.ones(len(zero)), (zero, np.arange(len(zero)))),
+        shape=(vectors.shape[0], len(zero)),
+    )
+    return sparse.csr_array(sparse.hstack([vectors, own]))
+
+
+def _candidates(
+    sentences: Sequence[Sentence], tokens: Sequence[Sequence[str]]
+) -> list[int]:
+    body = [i for i, sentence in enumerate(sentences) if sentence.kind == "body"]
+    body = body or list(range(len(sentences)))
+    first_with: dict[tuple[str, ...], int] = {}
+    for i in body:
+        first_with.setdefault(tuple(tokens[i]), i)
+    distinct = list(first_with.values())
+    return [i for i in distinct if len(tokens[i]) >= _SHORTEST] or distinct
+
+
+def quality_features(
+    view: ClusterView, features: str = "full"
+) -> tuple[FloatArray, list[str]]:
+    """Return features of every sentence, z-scored within the cluster, and their names.
+
+    A feature that is the same for all sentences is zero.
+    """
+    columns: Features = {}
+    for compute in FEATURE_SETS[features]:
+        columns |= compute(view)
+    X = np.column_stack(list(columns.values()))
+    deviation = X.std(axis=0)
+    # Values that differ by rounding only are the same.
+    constant = deviation <= 1e-9 * (1.0 + np.abs(X).max(axis=0, initial=0.0))
+    Z = (X - X.mean(axis=0)) / np.where(constant, 1.0, deviation)
+    Z[:, constant] = 0.0
+    return Z, list(columns)
+
+
+def feature_names(features: str) -> list[str]:
+    """Return the names of a set of features."""
+    one, counts = Sentence(0, 0, 4, "word"), count_words([["word"]])
+    zero, matrix = np.zeros(1), counts.matrix
+    view = ClusterView(Cluster([]), [one], [0], [["word"]], counts, zero, matrix, [[]])
+    return quality_features(view, features)[1]
+
+
+def _length(view: ClusterView) -> Features:
+    length = view.length
+    columns = {"length": np.log1p(length)}
+    for low, high in _LENGTH_BINS:
+        inside = (length >= low) & (length < (high or np.inf))
+        columns[f"length {low}-{high or ''}"] = inside.astype(np.float64)
+    return columns
+
+
+def _position(view: ClusterView) -> Features:
+    position, document = view.position, view.document
+    n_sentences = np.zeros(document.max() + 1)
+    np.maximum.at(n_sentences, document, position + 1)
+    columns = {
+        "earliness": 1.0 / np.sqrt(1.0 + position),
+        "depth": position / n_sentences[document],
+    }
+    for k in range(_N_POSITIONS):
+        columns[f"position {k + 1}"] = (position == k).astype(np.float64)
+    return columns
+
+
+def _centrality(view: ClusterView) -> Features:
+    vectors = view.vectors
+    total = np.asarray(vectors.sum(axis=0)).ravel()
+    itself = vectors.multiply(vectors).sum(axis=1)  # 1, or 0 where no word counts
+    others = max(1, vectors.shape[0] - 1)
+    return {
+        "mean similarity": (vectors @ total - itself) / others,
+        "lexrank": np.log(lexrank(vectors)),
+    }
+
+
+def _pronouns(view: ClusterView) -> Features:
+    language = as_language(view.cluster.language)
+    pronouns = language.pronouns if language else frozenset()
+    share, first = [], []
+    for tokens in view.words:
+        share.append(sum(word in pronouns for word in tokens) / max(1, len(tokens)))
+        first.append(any(word in pronouns for word in tokens[:2]))
+    quotes = [any(q in s.text for q in _QUOTES) for s in view.candidate_sentences]
+    return {
+        "pronouns": np.array(share),
+        "begins with a pronoun": np.array(first, dtype=np.float64),
+        "quotation": np.array(quotes, dtype=np.float64),
+    }
+
+
+def _shared_words(view: ClusterView) -> Features:
+    """Measure how much of a sentence many documents say."""
+    documents = view.document
+    holders: dict[Any, set[int]] = defaultdict(set)
+    for document, tokens, pairs in zip(
+        documents.tolist(), view.words, view.pairs, strict=True
+    ):
+        for unit in (*tokens, *pairs):
+            holders[unit].add(document)
+    n_documents = max(1, len(set(documents.tolist())))
+    spread = {unit: len(holding) for unit, holding in holders.items()}
+    matrix = view.counts.matrix
+    share = np.asarray(matrix.sum(axis=0)).ravel() / max(1.0, matrix.sum())
+    length = np.maximum(view.length, 1.0)
+    common_words, common_pairs, weight = [], [], []
+    for tokens, pairs in zip(view.words, view.pairs, strict=True):
+        # In the order of the text: sums must not depend on the order of a set.
+        distinct, couples = dict.fromkeys(tokens), dict.fromkeys(pairs)
+        common_words.append(_mean([spread[word] / n_documents for word in distinct]))
+        common_pairs.append(_mean([spread[pair] >= _COMMON for pair in couples]))
+        weight.append(sum(spread[p] / n_documents for p in couples if spread[p] > 1))
+    return {
+        "word probability": np.asarray(matrix @ (share * view.weights)) / length,
+        "words of many documents": np.array(common_words),
+        "pairs of many documents": np.array(common_pairs),
+        "weight of shared pairs": np.array(weight) / np.sqrt(length),
+    }
+
+
+def _headlines(view: ClusterView) -> Features:
+    every = Counter(w for tokens in view.headlines for w in dict.fromkeys(tokens))
+    documents = view.document
+    similarity = np.zeros(len(documents))
+    for number, tokens in enumerate(view.headlines):
+        rows = np.flatnonzero(documents == number)
+        direction = _direction(view, dict.fromkeys(tokens, 1.0))
+        similarity[rows] = view.vectors[rows] @ direction
+    return {
+        "like the headlines": view.vectors @ _direction(view, every),
+        "like its headline": similarity,
+    }
+
+
+def _leads(view: ClusterView) -> Features:
+    columns = {}
+    for name, last in (("first sentences", 0), ("first three sentences", 2)):
+        rows = np.flatnonzero(view.position <= last)
+        mean = np.asarray(view.vectors[rows].sum(axis=0)).ravel()
+        columns[f"like the {name}"] = view.vectors @ _unit(mean)
+    return columns
+
+
+def lexrank(vectors: sparse.csr_array) -> FloatArray:
+    """Return the share of time that a random walk spends at each sentence.
+
+    The sentences are rows of unit length or zero.  Links go from one to all whose
+    cosine similarity exceeds 0.1.  Above 4000 sentences the walk goes along all
+    similarities instead, in proportion to them (continuous LexRank), which takes no
+    matrix of all pairs.
+    """
+    n = vectors.shape[0]
+    if n <= _LARGEST_GRAPH:
+        graph = sparse.csr_array(vectors @ vectors.T)
+        graph.data = (graph.data > _THRESHOLD).astype(np.float64)
+        graph.eliminate_zeros()
+        left, right = graph, sparse.eye_array(n, format="csr")
+    else:
+        left, right = vectors, vectors.T.tocsr()
+    degree = left @ (right @ np.ones(n))
+    linked = degree > 0.0
+    inverse = np.where(linked, 1.0 / np.where(linked, degree, 1.0), 0.0)
+    rank = np.full(n, 1.0 / max(n, 1))
+    for _ in range(_MAX_STEPS):
+        # Symmetric links, so the walk against them is the walk along them.
+        arrived = left @ (right @ (rank * inverse))
+        lost = float(rank[~linked].sum())
+        new = _JUMP / n + (1.0 - _JUMP) * (arrived + lost / n)
+        change = float(np.abs(new - rank).sum())
+        rank = new
+        if change < _TOLERANCE:
+            break
+    return rank
+
+
+def _direction(view: ClusterView, weight: Mapping[str, float]) -> FloatArray:
+    """Return a unit vector of weighted words; zero where none is known."""
+    vector = np.zeros(len(view.weights))
+    for word, value in weight.items():
+        column = view.counts.vocabulary.get(word)
+        if column is not None:
+            vector[column] = value * view.weights[column]
+    return _unit(vector)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / max(1, len(values))
+
+
+def _unit(vector: FloatArray) -> FloatArray:
+    length = float(np.linalg.norm(vector))
+    return vector / length if length > 0.0 else vector
+
+
+_PAPER = (_length, _position, _centrality, _pronouns)
+
+#: The sets by name: that of the paper, and that with features of all documents.
+FEATURE_SETS: Mapping[str, Sequence[Callable[[ClusterView], Features]]] = {
+    "paper": _PAPER,
+    "full": (*_PAPER, _shared_words, _headlines, _leads),
+}

@@ -1,0 +1,312 @@
+r"""Decoders of summaries: minimum Bayes risk over samples, or greedy.
+
+The agreement of a summary ``y`` with a summary ``t`` is the F-score of their words, or
+of other units, each as often as both have it:
+
+.. math:: F(y, t) = 2 \sum_w \min(y_w, t_w) / (|y| + |t|)
+
+which is ROUGE-1 F of words, and ROUGE-2 F of pairs of words.  Averaged over samples of
+a determinantal point process it is the consensus of minimum Bayes risk decoding; over
+summaries written by people, it is what an oracle maximizes.
+
+The samples that vote are made to cost what a budget allows.  Time is bounded by what a
+summary may hold.  A sample of ``k`` sentences takes about ``k³``, until it is cheaper
+to go through all candidates, so that long summaries are voted on by fewer samples, each
+of which says more: it holds more sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, logit
+
+from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.decoding import MBR, Agreement, Constraint, Decoder, GreedySearch
+from variegate.decoding.agreement import grow
+from variegate.decoding.base import Ensemble
+from variegate.decoding.residuals import Residuals
+from variegate.ensemble import LEnsemble
+from variegate.linalg.spectrum import symmetric_eigenpairs
+from variegate.sampling.sequential import sample_sequential
+from variegate.sampling.spectral import sample_spectral
+from variegate.selection import Selection
+
+__all__ = [
+    "CONSENSUS",
+    "SEARCHES",
+    "TEXT_DECODERS",
+    "GrowingSummary",
+    "WordAgreement",
+    "draw_near_budget",
+    "pairwise_rouge_f",
+    "scaled_to_cost",
+    "text_decoder",
+]
+
+TEXT_DECODERS = ("mbr", "greedy")
+SEARCHES = ("greedy", "samples")  # where "mbr" looks for the best summary
+CONSENSUS = {"rouge-1": 1, "rouge-1+2": 2}  # the longest runs of words compared
+
+_N_CANDIDATES = 200  # samples that may be chosen with the search "samples"
+_FEW_CANDIDATES = 400  # up to which eigenvalues are found to nearly all their digits
+
+# Logarithms of factors of L: the largest that is tried, how often the interval is
+# halved, and above which the rounding of small probabilities would show.
+_WIDEST_SCALE = 50.0
+_BISECTIONS = 60
+_SAFE_SCALE = 20.0
+
+# Sentences in a sample: up to which all are drawn, and from which they are drawn
+# without eigenvectors; and the fewest samples.
+_SHORT = 40
+_LONG = 150
+_FEWEST = 40
+
+
+def text_decoder(
+    decoder: str,
+    search: str,
+    n_samples: int,
+    counts: Sequence[sparse.csr_array],
+    fill: bool,
+) -> Decoder:
+    """Return the decoder of a summary.
+
+    With the search "greedy", "mbr" adds sentences for the mean agreement with the
+    samples, gained for their cost; with "samples", one of them is taken, as in the
+    paper.  Summaries are compared by ``counts``, how often each word, and each pair of
+    words, is in each sentence, (N, W) each.  With ``fill``, a budget is filled; else a
+    search stops where agreement would fall.
+    """
+    if decoder == "greedy":
+        return _fill_greedily
+    mbr = partial(MBR, n_samples, _N_CANDIDATES, WordAgreement(counts))
+    if search == "samples":
+        return mbr("samples")
+    return mbr(GreedySearch(fill, nonempty=True), draw_near_budget)
+
+
+def _fill_greedily(
+    ensemble: Ensemble, constraint: Constraint, generator: np.random.Generator
+) -> Selection:
+    """Add the sentence that raises the probability most, or lowers it least.
+
+    While any fits the budget, or until as many are chosen as a sample has on average.
+    The most probable subset of all would hold next to nothing: single sentences are
+    all improbable.
+    """
+    if constraint.budget is None:
+        size = max(1.0, float(np.round(ensemble.expected_size())))
+        constraint = Constraint(None, size, np.ones(len(ensemble)))
+    state = Residuals(ensemble.representation)
+    chosen, reason = grow(state, constraint, fill=True, per_cost=False)
+    indices = np.sort(np.array(chosen, dtype=np.intp))
+    return Selection(indices, partial(ensemble.log_prob, indices), reason)
+
+
+def draw_near_budget(
+    ensemble: LEnsemble,
+    constraint: Constraint,
+    n_samples: int,
+    generator: np.random.Generator,
+) -> BoolArray:
+    """Draw sets; with a budget, the ones nearest to it of twice as many.
+
+    There are fewer where they are large, and then nearer to the budget by themselves.
+    """
+    budget, costs = constraint.budget, constraint.costs
+    if budget is not None and costs.sum() <= budget:
+        return np.ones((1, len(ensemble)), dtype=bool)
+    kept, draw = _process(ensemble, constraint)
+    share = min(1.0, (_SHORT / kept) ** 2)
+    fewest = min(_FEWEST, n_samples)
+    if budget is None:
+        return draw(max(fewest, int(n_samples * share)), generator)
+    samples = draw(max(fewest, int(2 * n_samples * share)), generator)
+    distance = np.abs(samples @ costs - budget)
+    n_voters = max(fewest, len(samples) // 2)
+    return samples[np.argsort(distance, kind="stable")[:n_voters]]
+
+
+Draw = Callable[[int, np.random.Generator], BoolArray]
+
+
+def _process(ensemble: LEnsemble, constraint: Constraint) -> tuple[float, Draw]:
+    """Return the mean size of samples, and a function that draws them."""
+    budget, costs = constraint.budget, constraint.costs
+    if len(ensemble) > _FEW_CANDIDATES:
+        values, vectors = symmetric_eigenpairs(ensemble.marginal_kernel())
+        odds = logit(np.clip(values, 0.0, 1.0))
+        shift = 0.0
+        if budget is not None:
+            shift = _shift(odds, vectors.all() ** 2 @ costs, budget)
+        kept = expit(odds + shift)
+        if abs(shift) <= _SAFE_SCALE and kept.sum() <= _LONG:
+            return float(kept.sum()), lambda n, rng: sample_spectral(
+                kept, vectors, n, rng
+            )
+        if abs(shift) <= _SAFE_SCALE:
+            K = (vectors.all().T * kept) @ vectors.all()
+            return float(kept.sum()), lambda n, rng: sample_sequential(K, n, rng)
+    if budget is not None:
+        ensemble = scaled_to_cost(ensemble, costs, budget)
+    return max(1.0, ensemble.expected_size()), lambda n, rng: ensemble.sample(
+        n, random_state=rng
+    )
+
+
+def scaled_to_cost(ensemble: LEnsemble, costs: FloatArray, total: float) -> LEnsemble:
+    """Return the ensemble of ``c L`` whose sets cost ``total`` on average.
+
+    A model that learned summaries of one length is so asked for those of another.  The
+    eigenvectors do not depend on ``c``, so that one decomposition gives the expected
+    cost for all: ``Σ_m c λ_m / (1 + c λ_m) Σ_i v_mi² costs_i``.
+    """
+    log_values, vectors = ensemble.representation.eigenpairs()
+    shift = _shift(log_values, vectors.all() ** 2 @ costs, total)
+    return LEnsemble.from_quality(ensemble.S, ensemble.log_scale + 0.5 * shift)
+
+
+def _shift(log_values: FloatArray, weight: FloatArray, total: float) -> float:
+    """Return ``log c``, by halving an interval."""
+    low, high = -_WIDEST_SCALE, _WIDEST_SCALE
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if expit(log_values + middle) @ weight < total:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+class WordAgreement(Agreement):
+    """The sum of the F-scores of several kinds of units.
+
+    ``counts`` of words, and perhaps of pairs of words, in each sentence: (N, W) each.
+    """
+
+    name = "ROUGE F"
+
+    def __init__(self, counts: Sequence[sparse.csr_array]) -> None:
+        self._counts = counts
+
+    def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
+        """Return the agreement of every candidate with every voter."""
+        total = np.zeros((len(candidates), len(voters)))
+        for counts in self._counts:
+            total += pairwise_rouge_f(_bags(candidates, counts), _bags(voters, counts))
+        return total
+
+    def growing(self, voters: BoolArray, votes: IntArray) -> GrowingSummary:
+        """Return an empty summary that grows sentence by sentence."""
+        targets = [_bags(voters, counts) for counts in self._counts]
+        return GrowingSummary(self._counts, targets, votes / votes.sum())
+
+
+def _bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
+    """Return how often each unit is in each subset of the sentences."""
+    units = sparse.csr_array(counts.T, dtype=np.float32)
+    members = sparse.csr_array(np.ascontiguousarray(subsets.T), dtype=np.float32)
+    # Units in rows are what agreement is computed from: nothing is copied there.
+    return np.asarray((units @ members).toarray().T)
+
+
+def pairwise_rouge_f(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Return the F-score of the units of each row of ``A`` with each of ``B``."""
+    hits = np.empty((len(A), len(B)))
+    for row, bag in enumerate(A):
+        used = np.flatnonzero(bag)
+        hits[row] = np.minimum(bag[used], B[:, used]).sum(axis=1)
+    total = A.sum(axis=1)[:, None] + B.sum(axis=1)
+    return np.asarray(2.0 * hits / np.maximum(total, 1.0))
+
+
+class GrowingSummary:
+    """A summary that grows, and its mean agreement with some targets.
+
+    For each kind of unit there are ``counts`` in each sentence, (N, W), and in each of
+    the ``targets``, (T, W); the targets have ``weights``, (T,).
+    """
+
+    def __init__(
+        self,
+        counts: Sequence[sparse.csr_array],
+        targets: Sequence[FloatArray],
+        weights: FloatArray,
+    ) -> None:
+        pairs = zip(counts, targets, strict=True)
+        self._parts = [_Overlap(*pair, weights) for pair in pairs]
+
+    @property
+    def value(self) -> float:
+        """The mean agreement of the summary."""
+        return sum(part.value for part in self._parts)
+
+    def gain(self) -> FloatArray:
+        """Return the gain in agreement by each sentence."""
+        gains = [part.with_each() - part.value for part in self._parts]
+        return np.asarray(np.sum(gains, axis=0))
+
+    def add(self, item: int) -> None:
+        """Add a sentence."""
+        for part in self._parts:
+            part.add(item)
+
+
+class _Overlap:
+    """The overlap of a growing summary with targets, of one kind of unit."""
+
+    def __init__(
+        self, counts: sparse.csr_array, targets: FloatArray, weights: FloatArray
+    ) -> None:
+        # Whether SciPy counts in 32 or in 64 bits hangs on how the matrix was made.
+        self._starts = counts.indptr.astype(np.int32, copy=False)
+        self._units = counts.indices.astype(np.int32, copy=False)
+        self._weights = weights
+        self._amounts = counts.data.astype(np.float32)
+        # Units in rows: what one sentence changes is then a few whole rows.
+        self._targets = np.ascontiguousarray(targets.T, dtype=np.float32)
+        self._sizes = np.asarray(counts.sum(axis=1), dtype=np.float64)
+        self._target_sizes = np.asarray(targets.sum(axis=1), dtype=np.float64)
+        self._current = np.zeros(counts.shape[1], dtype=np.float32)
+        self._hits = np.zeros(targets.shape[0])
+        self._size = 0.0
+
+    @property
+    def value(self) -> float:
+        total = np.maximum(self._size + self._target_sizes, 1e-12)
+        return float(2.0 * self._hits / total @ self._weights)
+
+    def with_each(self) -> FloatArray:
+        """Return the mean F-score with each of the sentences added."""
+        from variegate.linalg.compiled import read_only
+        from variegate.linalg.compiled.agreement import mean_f_with_each
+
+        values = np.empty(len(self._sizes))
+        mean_f_with_each(
+            self._starts,
+            self._units,
+            self._amounts,
+            self._sizes,
+            self._current,
+            self._size,
+            self._targets,
+            self._target_sizes,
+            read_only(self._weights),
+            self._hits,
+            values,
+        )
+        return values
+
+    def add(self, item: int) -> None:
+        row = slice(self._starts[item], self._starts[item + 1])
+        units, amounts = self._units[row], self._amounts[row][:, None]
+        before, wanted = self._current[units][:, None], self._targets[units]
+        added = np.minimum(before + amounts, wanted) - np.minimum(before, wanted)
+        self._hits = self._hits + added.sum(axis=0)
+        self._current[units] += amounts[:, 0]
+        self._size += float(self._sizes[item])

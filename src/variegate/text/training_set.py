@@ -1,0 +1,131 @@
+"""Clusters to learn from, and the sentences that agree best with their references."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import IntArray
+from variegate.application.base import Progress
+from variegate.decoding import Constraint
+from variegate.decoding.agreement import grow
+from variegate.files.model_format import COUNT
+from variegate.files.schema import Number, Record
+from variegate.text.budget import Budget
+from variegate.text.cluster_view import ClusterView
+from variegate.text.consensus import GrowingSummary
+from variegate.text.documents import Cluster
+from variegate.text.languages import as_language
+from variegate.text.rouge import Rouge, mean_scores
+from variegate.text.words import CorpusFrequencies, bigrams, count_words, words
+
+__all__ = ["TRAINING", "TrainingSet", "oracle_summary"]
+
+#: The schema of a training set in a model file.
+TRAINING = Record(
+    {
+        **dict.fromkeys(("n_clusters", "n_sentences"), COUNT),
+        **dict.fromkeys(("oracle_rouge_1_f", "oracle_rouge_2_f"), Number(least=0)),
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """Clusters, and the sentences that agree best with people's summaries of them.
+
+    Targets are sorted candidate numbers; the corpus is what words are weighed by.
+    """
+
+    views: list[ClusterView]
+    targets: list[IntArray]
+    corpus: CorpusFrequencies | None = None
+
+    @classmethod
+    def of(
+        cls,
+        clusters: Sequence[Cluster],
+        budget: Budget,
+        corpus: CorpusFrequencies | None = None,
+        progress: Progress | None = None,
+    ) -> TrainingSet:
+        """Split clusters into sentences and find their oracle summaries."""
+        if not clusters:
+            raise ValueError("there are no clusters to learn from")
+        for number, cluster in enumerate(clusters):
+            as_language(cluster.language)
+            name, references = _name(number, cluster), cluster.references
+            if isinstance(references, str):
+                raise TypeError(
+                    f"{name}: references must be a list of summaries, not one text"
+                )
+            if not any(words(reference) for reference in references):
+                raise ValueError(f"{name} has no reference summary")
+        views, targets = [], []
+        for number, cluster in enumerate(clusters):
+            view = ClusterView.of(cluster, corpus)
+            if budget.costs(view.texts).min() > budget.limit:
+                raise ValueError(
+                    f"{_name(number, cluster)}: no sentence fits the budget of "
+                    f"{budget.describe()}"
+                )
+            views.append(view)
+            targets.append(oracle_summary(view, budget))
+            if progress is not None:
+                progress(number + 1, len(clusters))
+        return cls(views, targets, corpus)
+
+    def __len__(self) -> int:
+        return len(self.views)
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each cluster in messages."""
+        return [_name(i, view.cluster) for i, view in enumerate(self.views)]
+
+    def describe(self) -> dict[str, float]:
+        """Return its size, and how well the oracle summaries agree with people's."""
+        rouge = Rouge(n=(1, 2), unicode=True, digits=None)
+        scores = mean_scores(
+            rouge.score("\n".join(view.texts[i] for i in it), view.cluster.references)
+            for view, it in zip(self.views, self.targets, strict=True)
+        )
+        return {
+            "n_clusters": len(self),
+            "n_sentences": int(np.sum([len(view) for view in self.views])),
+            "oracle_rouge_1_f": scores["rouge-1"].f,
+            "oracle_rouge_2_f": scores["rouge-2"].f,
+        }
+
+
+def _name(number: int, cluster: Cluster) -> str:
+    return f"cluster {number}" + (f" ({cluster.id})" if cluster.id else "")
+
+
+def oracle_summary(view: ClusterView, budget: Budget) -> IntArray:
+    """Return the candidates, sorted, that a greedy search for agreement chooses.
+
+    Agreement is the sum of the F-scores of words and of pairs of words (ROUGE-1 F and
+    ROUGE-2 F, as fractions).  On the clusters it was tried on, that gave a higher
+    ROUGE-1 F than ROUGE-1 F alone, which stops early.  The search ends where agreement
+    would fall, or when nothing fits the budget.
+    """
+    references = [words(reference) for reference in view.cluster.references]
+    if not any(references):
+        raise ValueError("an oracle needs at least one reference summary with words")
+    kinds: list[tuple[Any, Any]] = [
+        (view.words, references),
+        (view.pairs, [bigrams(tokens) for tokens in references]),
+    ]
+    counts = [count_words([*ours, *theirs]).matrix for ours, theirs in kinds]
+    summary = GrowingSummary(
+        [matrix[: len(view)] for matrix in counts],
+        [matrix[len(view) :].toarray() for matrix in counts],
+        np.full(len(references), 1.0 / len(references)),
+    )
+    constraint = Constraint(None, budget.limit, budget.costs(view.texts))
+    chosen, _ = grow(summary, constraint, per_cost=False)
+    return np.sort(np.array(chosen, dtype=np.intp))
