@@ -12,14 +12,11 @@ import variegate as vg
 from variegate.persistence import ModelFileError
 from variegate.selection import Selection
 from variegate.video import KeyframePicker, PickedVideo, load_default
-from variegate.video.amount import fill_up
-from variegate.video.candidates import read_candidates
-from variegate.video.description import describe
-from variegate.video.picture import PICTURE_STATISTICS
-from variegate.video.shots import shot_at
-from variegate.video.stretches import merge_stretches
-from variegate.video.training import TrainingVideo
-from variegate.video.view import VideoView
+from variegate.video.candidates import VideoView, read_candidates
+from variegate.video.choosing import fill_up
+from variegate.video.picture import PICTURE_STATISTICS, describe
+from variegate.video.shots import merge_stretches, shot_at
+from variegate.video.training_videos import TrainingVideo
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -353,12 +350,6 @@ def test_training_is_recorded(picker, videos):
     assert picker.training_["oracle_f"] > 0.8
 
 
-def test_learning_from_the_oracle(videos):
-    picked = [video for video, _ in videos]
-    model = KeyframePicker(targets="oracle", max_iter=30, n_samples=50).fit(picked)
-    assert len(model.pick(picked[0].path).keyframes) >= 3
-
-
 def test_settings_of_an_estimator():
     model = KeyframePicker(lam=2.0, beta=1.5)
     assert clone(model).get_params() == model.get_params()
@@ -487,7 +478,6 @@ def test_what_one_user_sets_another_does_not_get():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"targets": "both"}, "unknown targets 'both'"),
         ({"decoder": "map"}, "unknown decoder 'map'"),
         ({"blocks": "palette"}, "blocks must be a list of names"),
         ({"blocks": ["colour"]}, "unknown block 'colour'"),

@@ -45,10 +45,10 @@ STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
     (
         "decoder: of many samples the one with the best set F",
-        {"decoder": "mbr", "search": "samples", "consensus": "equal"},
+        {"decoder": "mbr", "best_sample": "equal"},
     ),
-    ("consensus: F of matched frames instead", {"consensus": "matched"}),
-    ("a search for the best consensus, not only samples", {"search": "greedy"}),
+    ("consensus: F of matched frames instead", {"best_sample": "matched"}),
+    ("a search for the best consensus, not only samples", {"best_sample": None}),
     ("features: of the picture instead", {"features": "picture", "l2": 0.1}),
     (
         "kernel: five Gaussians and a linear part",

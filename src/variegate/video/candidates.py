@@ -1,38 +1,122 @@
-"""From a video file to the frames that may be chosen."""
+"""Read a video file into candidates for key frames, and compute their features."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 
 import numpy as np
 
-from variegate.video.description import Description, describe
+from variegate._typing import BoolArray, FloatArray
+from variegate.video.evaluation import THRESHOLD, frame_distances
+from variegate.video.fisher import FisherEncoder
+from variegate.video.picture import FrameDescription, describe
 from variegate.video.reading import EVERY, Frame
 from variegate.video.screening import Decision, Screening, screen
-from variegate.video.shots import Reel, Shot, shot_at
-from variegate.video.stretches import (
+from variegate.video.shots import (
+    Reel,
+    Shot,
     Stretch,
     merge_stretches,
+    shot_at,
     split_into_stretches,
 )
-from variegate.video.view import VideoView
 
-__all__ = ["MAX_CANDIDATES", "ReadVideo", "read_candidates"]
+__all__ = [
+    *("BLOCKS", "MAX_CANDIDATES", "Position", "ReadVideo", "VideoView"),
+    *("read_candidates", "standardized"),
+]
+
+#: Called with the number and the time of a frame.
+Position = Callable[[int, float], None]
+
+#: The blocks of features that similarity is learned from.
+BLOCKS = ("palette", "layout", "patterns")
+
+#: Histograms of brightness of frames that are alike differ by less (L1).
+_VALUE_THRESHOLD = 1.1
+
+#: Features with a deviation below this are constant, and become 0.
+_CONSTANT = 1e-9
 
 #: Of more stretches than this, neighbours are merged.
 MAX_CANDIDATES = 1000
 
-#: Seconds that a stretch must last, if it has less than so much of the detail of one
-#: beside it.
+#: Stretches shorter than this many seconds are dropped if they have less than this
+#: share of the detail of a neighbour.
 _SHORTEST = 1.0
 _FADED = 0.75
 
 #: Seconds before and after a candidate that it stands for, at most.
 _AROUND = 4.0
 
-_Stretch = Stretch[Description]
+_Stretch = Stretch[FrameDescription]
+
+
+@dataclass(frozen=True, eq=False)
+class VideoView:
+    """Candidates for key frames of one video, in its order; its duration in seconds.
+
+    ``shots`` are the numbers of the shots that they are of, if these are known.
+    """
+
+    descriptions: Sequence[FrameDescription]
+    duration: float
+    shots: Sequence[int] = ()
+
+    def __len__(self) -> int:
+        return len(self.descriptions)
+
+    @cached_property
+    def alike(self) -> BoolArray:
+        """Which frames count as the same: (N, N).
+
+        VSUMM's rule on hues; and brightness must not be all different, without which
+        all frames of a film in black and white would be one.
+        """
+        values = np.array([d.value for d in self.descriptions])
+        return np.asarray(
+            (self.hue_distances < THRESHOLD)
+            & (frame_distances(values, values) < _VALUE_THRESHOLD)
+        )
+
+    @cached_property
+    def same_shot(self) -> BoolArray:
+        """Which frames are of one shot, (N, N); where shots are not known, all are."""
+        shots = np.array(self.shots if len(self.shots) else [0] * len(self))
+        return np.asarray(shots[:, None] == shots)
+
+    @cached_property
+    def hue_distances(self) -> FloatArray:
+        """Distances of the histograms of hue: (N, N)."""
+        hues = np.array([d.hue for d in self.descriptions])
+        return frame_distances(hues, hues)
+
+    def quality(self) -> FloatArray:
+        """Return the features of the pictures, each with mean 0 and deviation 1."""
+        return standardized(np.array([d.picture for d in self.descriptions]))
+
+    def similarity(
+        self, encoder: FisherEncoder, blocks: Sequence[str] = BLOCKS
+    ) -> dict[str, FloatArray]:
+        """Return features to compare frames by, vectors of length 1 in each block."""
+        vectors = {
+            block: [
+                encoder.encode(d.sift) if block == "patterns" else getattr(d, block)
+                for d in self.descriptions
+            ]
+            for block in blocks
+        }
+        return {block: np.array(v, dtype=np.float64) for block, v in vectors.items()}
+
+
+def standardized(table: FloatArray) -> FloatArray:
+    """Return columns with mean 0 and deviation 1; a constant becomes 0."""
+    deviation = table.std(axis=0)
+    deviation[deviation < _CONSTANT] = np.inf
+    return np.asarray((table - table.mean(axis=0)) / deviation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,21 +149,19 @@ class ReadVideo:
         time = self.view.descriptions[place].time
         shots = self.view.shots
         shot = self.shots[shots[place]]
-        edges = [(time - _AROUND, time + _AROUND), (shot.start, shot.end)]
-        for beside in (place - 1, place + 1):
-            if 0 <= beside < len(shots) and shots[beside] == shots[place]:
-                one, other = sorted((place, beside))
-                half_way = (self.spans[one][1] + self.spans[other][0]) / 2.0
-                edges.append((half_way, np.inf) if beside < place else (0.0, half_way))
-        starts, ends = zip(*edges, strict=True)
-        return max(starts), min(ends)
+        start, end = max(time - _AROUND, shot.start), min(time + _AROUND, shot.end)
+        if place > 0 and shots[place - 1] == shots[place]:
+            start = max(start, (self.spans[place - 1][1] + self.spans[place][0]) / 2.0)
+        if place + 1 < len(shots) and shots[place + 1] == shots[place]:
+            end = min(end, (self.spans[place][1] + self.spans[place + 1][0]) / 2.0)
+        return start, end
 
 
 def read_candidates(
     path: str | PathLike[str],
     every: float = EVERY,
     screening: Screening | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Position | None = None,
 ) -> ReadVideo:
     """Read a video once, whatever its length, and describe one frame a stretch.
 
@@ -95,7 +177,7 @@ def read_candidates(
     """
     decisions: list[Decision] = []
     reel = Reel(path, every)
-    kept = _worth_choosing(_watched(reel, progress), screening, decisions)
+    kept = _worth_choosing(reel, screening, decisions, progress)
     stretches: list[_Stretch] = []
     for stretch in split_into_stretches(kept, reel.cuts):
         stretches.append(_described(stretch))
@@ -114,22 +196,24 @@ def _not_dark(shots: list[Shot], decisions: Sequence[Decision]) -> list[Shot]:
     return [shot for place, shot in enumerate(shots) if place in lit]
 
 
-def _watched(
-    frames: Iterable[Frame], progress: Callable[[int, float], None] | None
-) -> Iterator[Frame]:
-    for frame in frames:
-        if progress is not None:
-            progress(frame.number, frame.time)
-        yield frame
-
-
 def _worth_choosing(
-    frames: Iterable[Frame], screening: Screening | None, decisions: list[Decision]
+    frames: Iterable[Frame],
+    screening: Screening | None,
+    decisions: list[Decision],
+    progress: Position | None,
 ) -> Iterator[Frame]:
-    for decision, frame in screen(frames, screening):
-        decisions.append(decision)
-        if frame is not None:
+    """Yield the frames that pass the screening, and note all decisions."""
+
+    def watched() -> Iterator[Frame]:
+        for frame in frames:
+            if progress is not None:
+                progress(frame.number, frame.time)
             yield frame
+
+    for decision, kept in screen(watched(), screening):
+        decisions.append(decision)
+        if kept is not None:
+            yield kept
 
 
 def _described(stretch: Stretch[Frame]) -> _Stretch:

@@ -1,26 +1,73 @@
-"""The choice of key frames among candidates, and why likelier ones were refused."""
+"""Choose key frames among candidates, and say why likelier ones were refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
-from numpy.random import Generator
 
 from variegate._typing import BoolArray, FloatArray
-from variegate.decoding import Constraint
+from variegate._validation import check_count, check_flag
+from variegate.decoding import MBR, Constraint, Decoder, Greedy, GreedySearch
+from variegate.decoding.base import Ensemble
+from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
 from variegate.selection import Selection
-from variegate.video.amount import Amount, fill_up, likeliest_of_each
-from variegate.video.decoding import too_similar, video_decoder
-from variegate.video.view import VideoView
+from variegate.video.candidates import VideoView
+from variegate.video.matching import MatchingAgreement
 
-__all__ = ["Choice", "Refusal", "choose_frames"]
+__all__ = [
+    *("VIDEO_DECODERS", "Amount", "Choice", "Refusal", "choose_frames", "fill_up"),
+    "video_decoder",
+]
+
+VIDEO_DECODERS = ("mbr", "greedy")
 
 #: Frames of different shots can be matched if their learned similarity is above this.
 _ONE_SCENE = 0.8
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How many frames to choose: by default the model decides.
+
+    Attributes
+    ----------
+    max_frames : int or None
+        The most.
+    count : int or None
+        The exact number.
+    per_shot : bool
+        One for each shot.
+    """
+
+    max_frames: int | None = None
+    count: int | None = None
+    per_shot: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("per_shot", self.per_shot)
+        given = [n for n, value in vars(self).items() if value not in (None, False)]
+        for name in ("max_frames", "count"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        if len(given) > 1:
+            raise ValueError(
+                f"{' and '.join(given)} each say how many frames to choose; give one "
+                "of them"
+            )
+
+    def most(self, n_candidates: int) -> int:
+        """Return the most frames to choose; refuse a count above ``n_candidates``."""
+        if self.count is not None and self.count > n_candidates:
+            raise ValueError(
+                f"{self.count} frames were asked for, but there are only "
+                f"{n_candidates} to choose from; ask for fewer, or look more often "
+                "(every)"
+            )
+        return min(n_candidates, self.count or self.max_frames or n_candidates)
 
 
 @dataclass(frozen=True)
@@ -45,7 +92,7 @@ class Refusal:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Which candidates were chosen by an ensemble, and which likelier ones not."""
+    """The chosen candidates, and the refused ones that are likelier."""
 
     ensemble: LEnsemble
     selection: Selection
@@ -55,52 +102,132 @@ class Choice:
 def choose_frames(
     ensemble: LEnsemble,
     view: VideoView,
-    settings: Mapping[str, Any],
+    make_decoder: Callable[[BoolArray, BoolArray], Decoder],
     max_similarity: float,
     amount: Amount,
-    generator: Generator,
+    generator: np.random.Generator,
 ) -> Choice:
-    """Choose among the candidates of a view.
+    """Choose among the candidates of a view, given the ensemble over them.
 
-    Parameters
-    ----------
-    ensemble : LEnsemble
-        Over the candidates.
-    view : VideoView
-    settings : mapping
-        The decoder, as :func:`~variegate.video.decoding.video_decoder` takes it.
-    max_similarity : float
-    amount : Amount
-    generator : numpy.random.Generator
+    ``make_decoder`` takes the last two arguments of :func:`video_decoder`.
     """
     limit = amount.most(len(view))
+    similarity = _similarity(ensemble)
     # By colours alone, a shot would stand for others that have nothing else in common.
-    matched = view.alike & (view.same_shot | too_similar(ensemble, _ONE_SCENE))
-    same = too_similar(ensemble, max_similarity)
+    matched = view.alike & (view.same_shot | _above(similarity, _ONE_SCENE))
+    same = _above(similarity, max_similarity)
     if amount.per_shot:
-        selection = likeliest_of_each(ensemble, view.shots)
-        refused = "is of the shot of", view.same_shot
+        selection = _likeliest_of_each(ensemble, view.shots)
+        why, related = "is of the shot of", view.same_shot
     else:
-        decode = video_decoder(**settings, alike=matched, same=same)
         constraint = Constraint(None, limit, np.ones(len(view)))
-        selection = decode(ensemble, constraint, generator)
+        selection = make_decoder(matched, same)(ensemble, constraint, generator)
         if amount.count is not None:
             selection = fill_up(ensemble, selection, amount.count)
-        refused = "too like", matched | same
-    return Choice(ensemble, selection, _refusals(ensemble, selection, *refused))
+        why, related = "too like", matched | same
+    refusals = _refusals(ensemble.marginals(), selection, similarity, why, related)
+    return Choice(ensemble, selection, refusals)
+
+
+def video_decoder(
+    decoder: str, beta: float, n_samples: int, alike: BoolArray, same: BoolArray
+) -> Decoder:
+    """Return the decoder of a picker.
+
+    For "mbr", sets drawn from the ensemble stand for what people would choose.  Frames
+    are added while the mean agreement with those sets grows.  Frames that are ``alike``
+    (N, N) can be matched; of those that are the ``same`` (N, N) only one is chosen.
+    """
+    if decoder == "greedy":
+        return _choose_expected_number
+    agreement = MatchingAgreement(alike, beta, same)
+    return MBR(n_samples, None, agreement, GreedySearch(nonempty=True))
+
+
+def _choose_expected_number(
+    ensemble: Ensemble, constraint: Constraint, generator: np.random.Generator
+) -> Selection:
+    """Choose greedily as many frames as a sample has on average."""
+    size = max(1, round(ensemble.expected_size()))
+    k = min(size, int(constraint.largest_cost()))
+    return Greedy()(ensemble, Constraint(k, None, constraint.costs), generator)
+
+
+def _similarity(ensemble: LEnsemble) -> FloatArray:
+    """Return the learned similarity of all pairs, from 0 to 1."""
+    lengths = np.sqrt(np.diagonal(ensemble.S))
+    return np.asarray(np.clip(ensemble.S / np.outer(lengths, lengths), 0.0, 1.0))
+
+
+def _above(similarity: FloatArray, limit: float) -> BoolArray:
+    """Return which pairs have a similarity above a limit; all have with themselves."""
+    # Up to rounding, none is above 1.
+    above = similarity > limit if limit < 1.0 else np.zeros(similarity.shape, bool)
+    np.fill_diagonal(above, True)
+    return np.asarray(above)
+
+
+def fill_up(ensemble: LEnsemble, selection: Selection, count: int) -> Selection:
+    """Add frames to a choice until there are ``count``.
+
+    Each is the one that raises the probability of the set most, or lowers it least;
+    where the similarity leaves none possible, the likeliest.
+    """
+    state = Residuals(ensemble.representation)
+    chosen = selection.indices.tolist()
+    for item in chosen:
+        _add(state, item)
+    likely = ensemble.marginals()
+    while len(chosen) < count:
+        gain = state.gain()
+        if gain.max() == -np.inf:
+            gain = likely.copy()
+        gain[chosen] = -np.inf
+        chosen.append(int(np.argmax(gain)))
+        _add(state, chosen[-1])
+    if len(chosen) == len(selection):
+        return selection
+    reason = (
+        f"{selection.stop_reason}; to {count} frames, those were added that raise the "
+        "probability most"
+    )
+    return _selected(ensemble, chosen, reason)
+
+
+def _add(state: Residuals, item: int) -> None:
+    if state.gain()[item] > -np.inf:
+        state.add(item)
+    state.available[item] = False
+
+
+def _likeliest_of_each(ensemble: LEnsemble, shots: Sequence[int]) -> Selection:
+    """Return the likeliest frame of every shot."""
+    numbers = np.array(shots)
+    likeliest = np.argsort(-ensemble.marginals(), kind="stable")
+    _, first = np.unique(numbers[likeliest], return_index=True)
+    reason = f"the likeliest frame of each of {len(first)} shots"
+    return _selected(ensemble, likeliest[first].tolist(), reason)
+
+
+def _selected(ensemble: LEnsemble, chosen: Sequence[int], reason: str) -> Selection:
+    indices = np.sort(np.array(chosen, dtype=np.intp))
+    return Selection(indices, partial(ensemble.log_prob, indices), reason)
 
 
 def _refusals(
-    ensemble: LEnsemble, selection: Selection, why: str, related: BoolArray
+    probability: FloatArray,
+    selection: Selection,
+    similarity: FloatArray,
+    why: str,
+    related: BoolArray,
 ) -> dict[int, Refusal]:
     """Return why each candidate is not chosen that is likelier than a chosen one.
 
     It is for ``why``, where it is ``related`` (N, N) to a chosen one.
     """
-    chosen, probability = selection.indices, ensemble.marginals()
+    chosen = selection.indices
     if not len(chosen):
         return {}
-    similarity = _similarity(ensemble)
     likelier = probability > probability[chosen].min()
     likelier[chosen] = False
     refusals = {}
@@ -111,8 +238,3 @@ def _refusals(
         reason = why if is_related.any() else "adds too little beside"
         refusals[int(place)] = Refusal(beside, similarity[place, beside], reason)
     return refusals
-
-
-def _similarity(ensemble: LEnsemble) -> FloatArray:
-    lengths = np.sqrt(np.diagonal(ensemble.S))
-    return np.asarray(np.clip(ensemble.S / np.outer(lengths, lengths), 0.0, 1.0))

@@ -1,14 +1,26 @@
-"""What can be said of a single picture: how light, sharp, detailed and colourful."""
+"""Describe the picture of a frame: statistics, colours and local patterns."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.colour import check_image, shrunk
-from variegate.video.hue import hue_histogram
+from variegate.video.colour import (
+    N_BINS,
+    check_image,
+    colour_layout,
+    hue_histogram,
+    shrunk,
+)
+from variegate.video.sift import dense_sift
 
-__all__ = ["PICTURE_STATISTICS", "picture_statistics"]
+__all__ = [
+    *("LAYOUT", "PICTURE_STATISTICS", "FrameDescription", "describe"),
+    *("described_size", "picture_statistics"),
+]
 
 #: The quality features of a frame, numbers about its picture, in order.
 PICTURE_STATISTICS = (
@@ -31,6 +43,12 @@ _DARK = 30.0
 
 #: Levels of red, green and blue that colours are counted by.
 _LEVELS = 8
+
+#: Rows and columns of the cells whose colours are told apart.
+LAYOUT = 5
+
+#: Pixels on the longer side of the picture that is described.
+_LONGEST = 352
 
 
 def picture_statistics(image: AnyArray) -> FloatArray:
@@ -73,3 +91,61 @@ def picture_statistics(image: AnyArray) -> FloatArray:
 def _mean_step(grey: FloatArray, axis: int) -> float:
     steps = np.abs(np.diff(grey, axis=axis))
     return float(steps.mean()) if steps.size else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class FrameDescription:
+    """Features of one frame, which remain when its picture is discarded.
+
+    Attributes
+    ----------
+    number, time : as in :class:`variegate.video.Frame`
+    hue : array of shape (16,)
+        The histogram that VSUMM compares.
+    palette : array of shape (48,)
+        Roots of the histograms of hue, saturation and value: a vector of length 1.
+    layout : array of shape (25 · 48,)
+        The same in 5 × 5 cells.
+    picture : array
+        The numbers of :func:`picture_statistics`.
+    sift : uint8 array of shape (n, 128)
+        Descriptors of local patterns.
+    """
+
+    number: int
+    time: float
+    hue: FloatArray
+    palette: FloatArray
+    layout: NDArray[np.float32]
+    picture: FloatArray
+    sift: NDArray[np.uint8]
+
+    @property
+    def value(self) -> FloatArray:
+        """The histogram of brightness."""
+        return np.asarray(3.0 * self.palette[-N_BINS:] ** 2)
+
+
+def describe(number: int, time: float, image: AnyArray) -> FrameDescription:
+    """Return the description of a frame, from its picture in red, green and blue."""
+    small = described_size(image)
+    palette = colour_layout(small, 1, 1, channels="hsv", square_root=True)
+    layout = colour_layout(small, LAYOUT, LAYOUT, channels="hsv", square_root=True)
+    return FrameDescription(
+        number,
+        time,
+        hue_histogram(small),
+        palette / np.sqrt(3.0),
+        (layout / np.sqrt(3.0 * LAYOUT**2)).astype(np.float32),
+        picture_statistics(small),
+        dense_sift(small),
+    )
+
+
+def described_size(image: AnyArray) -> AnyArray:
+    """Return a picture in the size in which it is described."""
+    check_image(image)
+    small = shrunk(image, _LONGEST)
+    if min(small.shape[:2]) < LAYOUT:  # too small for the cells
+        small = np.repeat(np.repeat(small, LAYOUT, axis=0), LAYOUT, axis=1)
+    return small

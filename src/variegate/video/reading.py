@@ -1,4 +1,4 @@
-"""Frames of a video file, read in order and sampled by time."""
+"""Read frames of a video file in order, sampled by time."""
 
 from __future__ import annotations
 
@@ -17,17 +17,9 @@ if TYPE_CHECKING:
     import cv2
 
 __all__ = [
-    "EVERY",
-    "EVERY_FRAME",
-    "VIDEO_SUFFIXES",
-    "Frame",
-    "TruncatedVideoWarning",
-    "VideoError",
-    "check_every",
-    "frames_within",
-    "promised_duration",
-    "read_frames",
-    "step_of",
+    *("EVERY", "EVERY_FRAME", "VIDEO_SUFFIXES", "Frame", "TruncatedVideoWarning"),
+    *("VideoError", "check_every", "frames_within", "promised_duration"),
+    *("read_frames", "require_cv2", "step_of", "time_label"),
 ]
 
 #: Suffixes by which a video is told from other files.
@@ -120,7 +112,7 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
 
 
 def check_every(every: float) -> None:
-    """Refuse what is no time between frames."""
+    """Refuse a step between frames that is not a number of at least 0.001."""
     if not (math.isfinite(every) and every >= EVERY_FRAME):
         raise ValueError(
             f"every is the seconds between frames, at least {EVERY_FRAME}, got {every}"
@@ -128,8 +120,22 @@ def check_every(every: float) -> None:
 
 
 def step_of(time: float, every: float) -> int:
-    """Return the step of time that a frame is in."""
+    """Return the number of the time step that a frame is in."""
     return math.floor((time + _ROUNDING) / every)
+
+
+def time_label(seconds: float) -> str:
+    """Return a time as minutes, seconds and tenths, or from an hour on without tenths.
+
+    Rounded, not cut off: 59.96 is "1:00.0", and 3599.99 is "1:00:00".
+    """
+    if not (math.isfinite(seconds) and seconds >= 0.0):
+        raise ValueError(f"a time is a number of seconds from 0 on, got {seconds}")
+    tenths = round(10.0 * seconds)
+    if tenths >= 36_000:
+        whole = round(seconds)
+        return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    return f"{tenths // 600}:{tenths // 10 % 60:02d}.{tenths % 10}"
 
 
 def frames_within(
@@ -222,14 +228,13 @@ def _grabbed(capture: cv2.VideoCapture) -> Iterator[tuple[int, float]]:
 
 
 def _retrieved(capture: cv2.VideoCapture, number: int, time: float) -> Frame | None:
-    decoded, image = capture.retrieve()
-    return Frame(number, time, _red_green_blue(image)) if decoded else None
-
-
-def _red_green_blue(image: cv2.typing.MatLike) -> NDArray[np.uint8]:
     import cv2
 
-    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
+    decoded, image = capture.retrieve()
+    if not decoded:
+        return None
+    rgb = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+    return Frame(number, time, np.asarray(rgb, dtype=np.uint8))
 
 
 def _frame_rate(reported: float) -> float:

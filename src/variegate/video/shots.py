@@ -1,18 +1,20 @@
-"""Shots: what is filmed from one cut to the next, and the frames to look at in each."""
+"""Split a video into shots, at its cuts, and these into stretches of like pictures."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from os import PathLike
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from variegate._typing import FloatArray
+from variegate.video.colour import N_BINS, colour_layout, shrunk
 from variegate.video.reading import (
     EVERY_FRAME,
     Frame,
@@ -21,15 +23,18 @@ from variegate.video.reading import (
     step_of,
 )
 
-__all__ = ["Reel", "Shot", "shot_at"]
+__all__ = [
+    *("Reel", "Shot", "Stretch", "merge_stretches", "shot_at"),
+    "split_into_stretches",
+]
 
 #: Width and height of the small picture in which frames are compared.
 _SMALL = (64, 36)
 _TWICE = (128, 72)
 
-#: A cut is where the mean change of the small picture (0 to 255) is at least so much,
-#: so many times what it is two frames before and after, and the correlation of the two
-#: pictures at most this: light that grows or fades is none.
+#: A cut is where the mean change of the small picture (0 to 255) is at least the first
+#: number, the second times what it is two frames before and after, and the correlation
+#: of the two pictures at most the third, so that light may grow or fade.
 _LEAST_CHANGE = 12.0
 _TIMES_USUAL = 3.0
 _MOST_CORRELATION = 0.9
@@ -45,6 +50,23 @@ _SHORTEST = 0.2
 
 #: Seconds that a single frame is taken to last.
 _ONE_FRAME = 0.04
+
+#: A stretch ends where the histograms of hue or of brightness differ from those of its
+#: first frame by this much (L1; the most is 2), or the small pictures (grey, 0 to 255).
+_HUE = 0.4
+_VALUE = 0.8
+_GREY = 40.0
+
+#: Seconds that a stretch lasts at most: the models learned from films sampled about as
+#: densely.
+_LONGEST_STRETCH = 4.0
+
+#: Pixels on the longer side of the picture that stretches are compared by, and cells on
+#: each side of its smallest form.
+_LONGEST = 96
+_CELLS = 8
+
+_Frame = TypeVar("_Frame")
 
 
 @dataclass(frozen=True)
@@ -169,8 +191,7 @@ def _steps(frames: Iterable[Frame]) -> Iterator[_Step]:
     for frame in frames:
         # Four pixels for each are enough, and much faster than the mean of all.
         pixels = cv2.resize(frame.image, _TWICE, interpolation=cv2.INTER_NEAREST)
-        shrunk = cv2.resize(pixels, _SMALL, interpolation=cv2.INTER_AREA)
-        small = shrunk.astype(np.float64)
+        small = cv2.resize(pixels, _SMALL, interpolation=cv2.INTER_AREA).astype(float)
         yield _Step(frame, small, before, _change(small, before))
         before = small
 
@@ -212,3 +233,88 @@ def _detail(step: _Step | None) -> float:
     if step is None:
         return -1.0
     return sum(float(np.abs(np.diff(step.small, axis=a)).mean()) for a in (0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch(Generic[_Frame]):
+    """A stretch of a video in which the picture stays much the same.
+
+    Attributes
+    ----------
+    start, end : float
+        Times of its first and its last frame.
+    frame : Frame, or its description
+        The most detailed one.
+    look : array
+        Histograms and a small picture of that frame, by which stretches are compared.
+    detail : float
+        The mean difference between neighbouring pixels of that frame.
+    """
+
+    start: float
+    end: float
+    frame: _Frame
+    look: FloatArray
+    detail: float
+
+
+def split_into_stretches(
+    frames: Iterable[Frame], cuts: Sequence[float] = ()
+) -> Iterator[Stretch[Frame]]:
+    """Yield stretches in order; one picture is held at a time.
+
+    None goes on beyond a cut.  The list of the times of cuts may grow while frames are
+    taken, as long as those before a frame are known with it.
+    """
+    first: FloatArray | None = None
+    stretch: Stretch[Frame] | None = None
+    for frame in frames:
+        look, detail = _look(frame)
+        if (
+            stretch is None
+            or first is None
+            or distance(look, first) >= 1.0
+            or frame.time - stretch.start > _LONGEST_STRETCH
+            or bisect_right(cuts, frame.time) > bisect_right(cuts, stretch.end)
+        ):
+            if stretch is not None:
+                yield stretch
+            first = look
+            stretch = Stretch(frame.time, frame.time, frame, look, detail)
+        elif detail > stretch.detail:
+            stretch = Stretch(stretch.start, frame.time, frame, look, detail)
+        else:
+            stretch = replace(stretch, end=frame.time)
+    if stretch is not None:
+        yield stretch
+
+
+def merge_stretches(looks: Sequence[FloatArray], n: int) -> list[slice]:
+    """Return the ``n`` groups of neighbours that differ least within.
+
+    The sequence is cut where neighbours differ most.
+    """
+    if len(looks) <= n:
+        return [slice(i, i + 1) for i in range(len(looks))]
+    steps = [distance(one, other) for one, other in pairwise(looks)]
+    cuts = np.sort(np.argsort(-np.array(steps), kind="stable")[: n - 1]) + 1
+    edges = [0, *cuts.tolist(), len(looks)]
+    return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def distance(one: FloatArray, other: FloatArray) -> float:
+    """Return how much two looks differ; at 1 a new stretch begins."""
+    hue, value, grey = np.split(np.abs(one - other), [N_BINS, 2 * N_BINS])
+    return float(max(hue.sum() / _HUE, value.sum() / _VALUE, grey.mean() / _GREY))
+
+
+def _look(frame: Frame) -> tuple[FloatArray, float]:
+    import cv2
+
+    small = shrunk(frame.image, _LONGEST)
+    colours = colour_layout(small, 1, 1, channels="hsv")
+    grey = small.mean(axis=2)
+    cells = cv2.resize(grey, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA)
+    steps = [np.abs(np.diff(grey, axis=axis)).sum() for axis in (0, 1)]
+    look = np.concatenate([colours[:N_BINS], colours[-N_BINS:], np.ravel(cells)])
+    return look, float(sum(steps) / grey.size)

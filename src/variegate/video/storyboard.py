@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variegate.video.colour import check_image
-from variegate.video.reading import require_cv2
+from variegate.video.reading import require_cv2, time_label
 from variegate.video.summary import Keyframe
-from variegate.video.times import time_label
 
 __all__ = [
     "encode_jpeg",

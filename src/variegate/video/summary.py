@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from variegate.selection import Selection
 from variegate.video.candidates import ReadVideo
 from variegate.video.choosing import Choice, Refusal
-from variegate.video.reading import Frame
+from variegate.video.reading import Frame, time_label
 from variegate.video.screening import Decision
 from variegate.video.shots import Shot, shot_at
-from variegate.video.times import time_label
 
 __all__ = ["Candidate", "Keyframe", "VideoSummary"]
 

@@ -1,4 +1,4 @@
-"""Videos made ready to learn from."""
+"""Prepare videos to learn from: their candidates, and which of these users picked."""
 
 from __future__ import annotations
 
@@ -11,21 +11,16 @@ import numpy as np
 from variegate._typing import FloatArray, IntArray
 from variegate.model_format import COUNT
 from variegate.schema import Number, Record
-from variegate.video.candidates import read_candidates
-from variegate.video.evaluation import evaluate_keyframes
-from variegate.video.oracle import oracle_keyframes
+from variegate.video.candidates import VideoView, read_candidates
+from variegate.video.evaluation import evaluate_keyframes, oracle_keyframes
 from variegate.video.picks import PickedVideo
-from variegate.video.view import VideoView
 
-__all__ = ["REACH", "TARGETS", "TRAINING", "TrainingVideo", "describe_training"]
+__all__ = ["REACH", "TRAINING", "TrainingVideo", "describe_training"]
 
 #: Seconds by which a picked time may miss the frames that are looked at.
 REACH = 2.0
 
-#: What is learned: the choice of each user, or the one that agrees best with all.
-TARGETS = ("users", "oracle")
-
-#: What a model file holds of a training.
+#: The section of a model file about its training.
 TRAINING = Record(
     {
         **dict.fromkeys(("n_videos", "n_candidates", "n_users", "n_lost"), COUNT),
@@ -63,31 +58,27 @@ class TrainingVideo:
         return cls(read.view, users, lost, str(video.path))
 
     @property
-    def histograms(self) -> FloatArray:
-        """Hues of the candidates, (N, 16)."""
-        return np.array([d.hue for d in self.view.descriptions])
+    def targets(self) -> list[IntArray]:
+        """The subsets to learn from, one for each user who chose any candidate."""
+        return [np.unique(np.array(user, dtype=np.intp)) for user in self.users if user]
 
-    def _histograms_of_users(self) -> list[FloatArray]:
-        hues = self.histograms
-        return [hues[list(user)] for user in self.users]
+    @property
+    def _hues(self) -> tuple[FloatArray, list[FloatArray]]:
+        """Histograms of the candidates, (N, 16), and of those of each user."""
+        hues = np.array([d.hue for d in self.view.descriptions])
+        return hues, [hues[list(user)] for user in self.users]
 
     @cached_property
     def oracle(self) -> IntArray:
         """The candidates that agree best with all users."""
-        users = self._histograms_of_users()
-        return oracle_keyframes(self.histograms, users, self.n_unmatchable)
+        return oracle_keyframes(*self._hues, self.n_unmatchable)
 
     @property
     def oracle_f(self) -> float:
         """The mean F-score of the oracle against the users."""
-        users, chosen = self._histograms_of_users(), self.histograms[self.oracle]
+        hues, users = self._hues
+        chosen = hues[self.oracle]
         return evaluate_keyframes(users, chosen, n_unmatchable=self.n_unmatchable).f
-
-    def targets(self, kind: str) -> list[IntArray]:
-        """Return the subsets to learn from."""
-        if kind == "oracle":
-            return [self.oracle] if len(self.oracle) else []
-        return [np.unique(np.array(user, dtype=np.intp)) for user in self.users if user]
 
 
 def describe_training(videos: Sequence[TrainingVideo]) -> dict[str, float]:

@@ -12,11 +12,10 @@ from typing import NamedTuple
 from variegate.report.cells import Row
 from variegate.report.page import render
 from variegate.report.words import count, percent
-from variegate.video.reading import require_cv2
+from variegate.video.reading import require_cv2, time_label
 from variegate.video.screening import BEST, Decision
 from variegate.video.storyboard import encode_jpeg, fitted, usual_aspect
 from variegate.video.summary import Keyframe, VideoSummary
-from variegate.video.times import time_label
 
 __all__ = ["html_report"]
 
