@@ -15,7 +15,7 @@ from variegate.video import KeyframePicker, PickedVideo, load_default
 from variegate.video.candidates import VideoView, read_candidates
 from variegate.video.choosing import fill_up
 from variegate.video.picture import PICTURE_STATISTICS, describe
-from variegate.video.shots import merge_stretches, shot_at
+from variegate.video.shots import Stretch, merge_stretches, shot_at
 from variegate.video.training_videos import TrainingVideo
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -110,13 +110,19 @@ def test_steps_of_a_fade_are_no_candidates(tmp_path):
 
 def test_merging_cuts_where_neighbours_differ_most():
     looks = [np.full(96, v) for v in (0.0, 0.1, 5.0, 5.2, 5.3, 9.0)]
-    groups = merge_stretches(looks, 3)
-    assert [(g.start, g.stop) for g in groups] == [(0, 2), (2, 5), (5, 6)]
-    assert [(g.start, g.stop) for g in merge_stretches(looks[:2], 3)] == [
-        (0, 1),
-        (1, 2),
+    frame = describe(0, 0.0, textured((250, 120, 60)))
+    details = (1.0, 2.0, 3.0, 9.0, 4.0, 5.0)
+    stretches = [
+        Stretch(float(k), k + 0.5, frame, look, detail)
+        for k, (look, detail) in enumerate(zip(looks, details, strict=True))
     ]
-    assert [(g.start, g.stop) for g in merge_stretches(looks, 1)] == [(0, 6)]
+    merged = merge_stretches(stretches, 3)
+    assert [(s.start, s.end) for s in merged] == [(0.0, 1.5), (2.0, 4.5), (5.0, 5.5)]
+    # The frame of each is the most detailed one.
+    assert [s.detail for s in merged] == [2.0, 9.0, 5.0]
+    assert merge_stretches(stretches[:2], 3) == stretches[:2]
+    (one,) = merge_stretches(stretches, 1)
+    assert (one.start, one.end) == (0.0, 5.5)
 
 
 # Views ----------------------------------------------------------------------------

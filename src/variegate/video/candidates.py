@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 
@@ -12,7 +12,7 @@ import numpy as np
 from variegate._typing import BoolArray, FloatArray
 from variegate.video.evaluation import THRESHOLD, frame_distances
 from variegate.video.fisher import FisherEncoder
-from variegate.video.picture import FrameDescription, describe
+from variegate.video.picture import FrameDescription
 from variegate.video.reading import EVERY, Frame
 from variegate.video.screening import Decision, Screening, screen
 from variegate.video.shots import (
@@ -51,8 +51,6 @@ _FADED = 0.75
 
 #: Seconds before and after a candidate that it stands for, at most.
 _AROUND = 4.0
-
-_Stretch = Stretch[FrameDescription]
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,13 +176,13 @@ def read_candidates(
     decisions: list[Decision] = []
     reel = Reel(path, every)
     kept = _worth_choosing(reel, screening, decisions, progress)
-    stretches: list[_Stretch] = []
+    stretches: list[Stretch] = []
     for stretch in split_into_stretches(kept, reel.cuts):
-        stretches.append(_described(stretch))
+        stretches.append(stretch)
         if len(stretches) == 2 * MAX_CANDIDATES:
-            stretches = _merged(stretches)
+            stretches = merge_stretches(stretches, MAX_CANDIDATES)
     shots = _not_dark(reel.shots, decisions)
-    stretches = _lasting(_merged(stretches), shots)
+    stretches = _lasting(merge_stretches(stretches, MAX_CANDIDATES), shots)
     places = [shot_at(shots, s.frame.time) for s in stretches]
     view = VideoView([s.frame for s in stretches], reel.duration, places)
     return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions, shots)
@@ -216,13 +214,7 @@ def _worth_choosing(
             yield kept
 
 
-def _described(stretch: Stretch[Frame]) -> _Stretch:
-    seen = stretch.frame
-    frame = describe(seen.number, seen.time, seen.image)
-    return Stretch(stretch.start, stretch.end, frame, stretch.look, stretch.detail)
-
-
-def _lasting(stretches: list[_Stretch], shots: list[Shot]) -> list[_Stretch]:
+def _lasting(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
     """Leave out what only passes: steps of a fade, between a black frame and a scene.
 
     These are short, and have less detail than what comes before or after; the only
@@ -240,13 +232,3 @@ def _lasting(stretches: list[_Stretch], shots: list[Shot]) -> list[_Stretch]:
         if not passes or places.count(places[place]) == 1:
             kept.append(stretch)
     return kept
-
-
-def _merged(stretches: list[_Stretch]) -> list[_Stretch]:
-    """Return at most as many stretches as there may be candidates."""
-    merged = []
-    for group in merge_stretches([s.look for s in stretches], MAX_CANDIDATES):
-        members = stretches[group]
-        best = max(members, key=lambda s: s.detail)
-        merged.append(replace(best, start=members[0].start, end=members[-1].end))
-    return merged

@@ -1,8 +1,8 @@
-r"""Fisher vectors: how the local patterns of an image differ from those of others.
+r"""Encode the local patterns of an image as a Fisher vector.
 
 An image is described by SIFT descriptors on a grid (:mod:`variegate.video.sift`).  A
-mixture of Gaussians says which descriptors images of a collection have, and the Fisher
-vector of one image says how that mixture would have to change to suit its descriptors
+mixture of Gaussians models the descriptors of a collection of images, and the Fisher
+vector of one image says how that mixture would have to change to fit its descriptors
 better.
 
 References
@@ -18,6 +18,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -87,7 +88,7 @@ def fisher_gradients(
 
 
 class FisherEncoder:
-    """Turns the descriptors of an image into one improved Fisher vector [1]_.
+    """Encodes the descriptors of an image as an improved Fisher vector [1]_.
 
     A descriptor becomes its root-SIFT [3]_, the square roots of its shares in its
     sum, and is projected to its leading principal components.  The vector of an image
@@ -173,18 +174,10 @@ class FisherEncoder:
         return self
 
     def encode(self, descriptors: AnyArray) -> FloatArray:
-        """Return the Fisher vector of an image.
+        """Return the Fisher vector of descriptors (n, 128), an array of length 2 K D.
 
-        Parameters
-        ----------
-        descriptors : array of shape (n, 128)
-
-        Returns
-        -------
-        array of length 2 K D
-            Gradients by the means, Gaussian by Gaussian, then those by the
-            deviations.  It has length 1 as a vector; zeros if there are no descriptors
-            other than zeros.
+        Gradients by the means, Gaussian by Gaussian, then those by the deviations.  It
+        has length 1 as a vector; zeros if there are no descriptors other than zeros.
         """
         self._check_is_fitted()
         usable = _usable(descriptors)
@@ -208,12 +201,8 @@ class FisherEncoder:
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """Return the encoder that :meth:`to_dict` turned into plain values.
 
-        It encodes exactly as the first one did.
-
-        Raises
-        ------
-        ModelFileError
-            If something is missing, unknown, of the wrong shape or impossible.
+        It encodes exactly as the first one did.  A :class:`ModelFileError` names what
+        is missing, unknown, of the wrong shape or impossible.
         """
         if not isinstance(document, Mapping):
             raise ModelFileError(
@@ -222,23 +211,24 @@ class FisherEncoder:
         encoder = cls(**{name: document.get(name) for name in _SETTINGS})  # type: ignore[arg-type]
         try:
             encoder._check_settings()
+            encoder._read_arrays(document)
         except ValueError as error:
             raise ModelFileError(f"Fisher encoder: {error}") from None
-        shapes = encoder._shapes()
+        return encoder
+
+    def _read_arrays(self, document: Mapping[str, Any]) -> None:
+        shapes = self._shapes()
         unknown = sorted({str(name) for name in document} - {*_SETTINGS, *shapes})
         if unknown:
-            raise ModelFileError(f"Fisher encoder: unknown {', '.join(unknown)}")
+            raise ValueError(f"unknown {', '.join(unknown)}")
         for name, shape in shapes.items():
-            setattr(encoder, f"{name}_", _array(document, name, shape))
+            setattr(self, f"{name}_", _array(document, name, shape))
         for name in ("weights", "variances"):
-            if getattr(encoder, f"{name}_").min() <= 0.0:
-                raise ModelFileError(
-                    f'Fisher encoder: "{name}" holds a number that is not above 0'
-                )
-        total = encoder.weights_.sum()
+            if getattr(self, f"{name}_").min() <= 0.0:
+                raise ValueError(f'"{name}" holds a number that is not above 0')
+        total = self.weights_.sum()
         if abs(total - 1.0) > 1e-4:
-            raise ModelFileError(f'Fisher encoder: "weights" sum to {total:g}, not 1')
-        return encoder
+            raise ValueError(f'"weights" sum to {total:g}, not 1')
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the fitted arrays by their names in a file."""
@@ -299,16 +289,15 @@ def _sample(
     if not len(descriptors):
         raise ValueError("there are no descriptors to fit to: give those of an image")
     usable = [_usable(rows) for rows in descriptors]
-    ends = np.cumsum([len(rows) for rows in usable])
-    if ends[-1] <= limit:
+    edges = np.cumsum([0, *map(len, usable)])
+    if edges[-1] <= limit:
         return np.concatenate(usable)
-    chosen = np.sort(rng.choice(ends[-1], size=limit, replace=False))
-    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
-    starts = ends - [len(rows) for rows in usable]
+    chosen = np.sort(rng.choice(edges[-1], size=limit, replace=False))
+    parts = pairwise(np.searchsorted(chosen, edges))
     return np.concatenate(
         [
-            rows[part - start]
-            for rows, part, start in zip(usable, parts, starts, strict=True)
+            rows[chosen[first:end] - start]
+            for rows, start, (first, end) in zip(usable, edges, parts, strict=False)
         ]
     )
 
@@ -338,22 +327,17 @@ def _short_decimals(values: FloatArray) -> Any:
 def _array(
     document: Mapping[str, Any], name: str, shape: tuple[int, ...]
 ) -> FloatArray:
-    """Return an array of a file."""
     if name not in document:
-        raise ModelFileError(f'Fisher encoder: "{name}" is missing')
+        raise ValueError(f'"{name}" is missing')
     try:
         values = np.asarray(document[name])
     except ValueError:  # rows of different lengths
         values = np.empty(0, dtype=object)
     if values.dtype.kind not in "iuf":
-        raise ModelFileError(f'Fisher encoder: "{name}" is not an array of numbers')
+        raise ValueError(f'"{name}" is not an array of numbers')
     if values.shape != shape:
-        raise ModelFileError(
-            f'Fisher encoder: "{name}" has shape {values.shape}, not {shape}'
-        )
+        raise ValueError(f'"{name}" has shape {values.shape}, not {shape}')
     rounded = _single(values)
     if not np.isfinite(rounded).all():
-        raise ModelFileError(
-            f'Fisher encoder: "{name}" holds numbers too large for a model'
-        )
+        raise ValueError(f'"{name}" holds numbers too large for a model')
     return rounded

@@ -1,10 +1,9 @@
-"""Of the frames that a candidate stands for, the sharpest."""
+"""Find the sharpest of the frames that a candidate stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from os import PathLike
 
@@ -14,7 +13,7 @@ from variegate._typing import AnyArray, FloatArray
 from variegate.video.colour import shrunk
 from variegate.video.reading import Frame, frames_within
 
-__all__ = ["sharpest_frames", "sharpness"]
+__all__ = ["sharpest_frames"]
 
 #: Pixels on the longer side of the picture that is measured.
 _LONGEST = 256
@@ -22,19 +21,6 @@ _LONGEST = 256
 #: How much stillness counts: of frames about as sharp, one without motion is taken, as
 #: what moves is blurred though all around it is sharp.
 _STILLNESS = 0.1
-
-
-@dataclass(eq=False)
-class _Measured:
-    """A frame, and how much it differs from those beside it at most."""
-
-    frame: Frame
-    picture: FloatArray
-    unrest: float = 0.0
-
-    @property
-    def merit(self) -> float:
-        return sharpness(self.picture) / float((1.0 + self.unrest) ** _STILLNESS)
 
 
 def sharpest_frames(
@@ -52,21 +38,18 @@ def sharpest_frames(
 
 def _sharpest(frames: Iterable[Frame]) -> Frame:
     best: tuple[float, Frame] | None = None
-    last: _Measured | None = None
-    for frame in frames:
-        measured = _Measured(frame, _smooth(frame.image))
-        if last is not None:
-            measured.unrest = float(np.abs(measured.picture - last.picture).mean())
-            last.unrest = max(last.unrest, measured.unrest)
-            best = _better(best, last)
-        last = measured
-    assert last is not None  # a span has frames
-    return _better(best, last)[1]
-
-
-def _better(best: tuple[float, Frame] | None, other: _Measured) -> tuple[float, Frame]:
-    merit = other.merit
-    return (merit, other.frame) if best is None or merit > best[0] else best
+    unrest = 0.0
+    measured = ((frame, _smooth(frame.image)) for frame in frames)
+    # Only the last of them is None.
+    for (frame, picture), after in pairwise(chain(measured, [None])):  # type: ignore[misc]
+        change = 0.0 if after is None else float(np.abs(after[1] - picture).mean())
+        motion = max(unrest, change)
+        merit = _sharpness(picture) / float((1.0 + motion) ** _STILLNESS)
+        if best is None or merit > best[0]:
+            best = merit, frame
+        unrest = change
+    assert best is not None  # a span has frames
+    return best[1]
 
 
 def _smooth(image: AnyArray) -> FloatArray:
@@ -77,10 +60,10 @@ def _smooth(image: AnyArray) -> FloatArray:
     return np.asarray(cv2.GaussianBlur(grey.astype(np.float64), (0, 0), 1.0))
 
 
-def sharpness(picture: FloatArray) -> float:
+def _sharpness(picture: FloatArray) -> float:
     """Return the variance of the Laplacian of a smooth picture in grey.
 
-    Not relative to its contrast: one that fades is not sharp.
+    Not relative to its contrast: a picture that fades is not sharp.
     """
     import cv2
 

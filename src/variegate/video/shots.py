@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from os import PathLike
-from typing import Generic, TypeVar
 
 import numpy as np
 
 from variegate._typing import FloatArray
 from variegate.video.colour import N_BINS, colour_layout, shrunk
+from variegate.video.picture import FrameDescription, describe
 from variegate.video.reading import (
     EVERY_FRAME,
     Frame,
@@ -66,8 +66,6 @@ _LONGEST_STRETCH = 4.0
 _LONGEST = 96
 _CELLS = 8
 
-_Frame = TypeVar("_Frame")
-
 
 @dataclass(frozen=True)
 class Shot:
@@ -79,7 +77,7 @@ class Shot:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A frame, and how it differs from the one before."""
+    """A frame and its small picture, that of the frame before, and their difference."""
 
     frame: Frame
     small: FloatArray
@@ -89,6 +87,20 @@ class _Step:
     @property
     def is_black(self) -> bool:
         return bool(self.small.max() < _BLACK)
+
+    @property
+    def detail(self) -> float:
+        return sum(float(np.abs(np.diff(self.small, axis=a)).mean()) for a in (0, 1))
+
+    def is_cut(self, usual: float) -> bool:
+        """Tell whether a shot begins here, given the usual change around it."""
+        if self.before is None:
+            return False
+        if self.before.max() < _BLACK and not self.is_black:
+            return True
+        if self.change < max(_LEAST_CHANGE, _TIMES_USUAL * usual):
+            return False
+        return _correlation(self.small, self.before) <= _MOST_CORRELATION
 
 
 class Reel:
@@ -127,14 +139,16 @@ class Reel:
         held: _Step | None = None
         for step, usual in _with_usual_change(_steps(self._timed())):
             frame = step.frame
-            if _is_cut(step, usual):
+            if step.is_cut(usual):
                 yield from self._missed(held, frame.time)
                 seen, held = self._cut(step), None
             number = step_of(frame.time, self._every)
             if number > last:
                 last, seen, held = number, True, None
                 yield frame
-            elif not (seen or step.is_black) and _detail(step) > _detail(held):
+            elif not (seen or step.is_black) and (
+                held is None or step.detail > held.detail
+            ):
                 held = step
         yield from self._missed(held, self.duration)
         if self.cuts and self.duration - self.cuts[-1] < _SHORTEST:
@@ -192,7 +206,8 @@ def _steps(frames: Iterable[Frame]) -> Iterator[_Step]:
         # Four pixels for each are enough, and much faster than the mean of all.
         pixels = cv2.resize(frame.image, _TWICE, interpolation=cv2.INTER_NEAREST)
         small = cv2.resize(pixels, _SMALL, interpolation=cv2.INTER_AREA).astype(float)
-        yield _Step(frame, small, before, _change(small, before))
+        change = math.inf if before is None else float(np.abs(small - before).mean())
+        yield _Step(frame, small, before, change)
         before = small
 
 
@@ -208,43 +223,22 @@ def _with_usual_change(steps: Iterable[_Step]) -> Iterator[tuple[_Step, float]]:
             yield middle, float(np.mean(known)) if known else 0.0
 
 
-def _is_cut(step: _Step, usual: float) -> bool:
-    if step.before is None:
-        return False
-    if step.before.max() < _BLACK and not step.is_black:
-        return True
-    change = step.change
-    if change < _LEAST_CHANGE or change < _TIMES_USUAL * usual:
-        return False
-    return _correlation(step.small, step.before) <= _MOST_CORRELATION
-
-
-def _change(one: FloatArray, other: FloatArray | None) -> float:
-    return math.inf if other is None else float(np.abs(one - other).mean())
-
-
 def _correlation(one: FloatArray, other: FloatArray) -> float:
     a, b = one - one.mean(), other - other.mean()
     size = math.sqrt(float(np.sum(a * a) * np.sum(b * b)))
     return float(np.sum(a * b)) / size if size > 0.0 else 0.0
 
 
-def _detail(step: _Step | None) -> float:
-    if step is None:
-        return -1.0
-    return sum(float(np.abs(np.diff(step.small, axis=a)).mean()) for a in (0, 1))
-
-
 @dataclass(frozen=True, eq=False)
-class Stretch(Generic[_Frame]):
+class Stretch:
     """A stretch of a video in which the picture stays much the same.
 
     Attributes
     ----------
     start, end : float
         Times of its first and its last frame.
-    frame : Frame, or its description
-        The most detailed one.
+    frame : FrameDescription
+        Of the most detailed frame.
     look : array
         Histograms and a small picture of that frame, by which stretches are compared.
     detail : float
@@ -253,53 +247,58 @@ class Stretch(Generic[_Frame]):
 
     start: float
     end: float
-    frame: _Frame
+    frame: FrameDescription
     look: FloatArray
     detail: float
 
 
 def split_into_stretches(
     frames: Iterable[Frame], cuts: Sequence[float] = ()
-) -> Iterator[Stretch[Frame]]:
+) -> Iterator[Stretch]:
     """Yield stretches in order; one picture is held at a time.
 
     None goes on beyond a cut.  The list of the times of cuts may grow while frames are
     taken, as long as those before a frame are known with it.
     """
-    first: FloatArray | None = None
-    stretch: Stretch[Frame] | None = None
+    best: tuple[Frame, FloatArray, float] | None = None
+    start, end, first = 0.0, 0.0, np.empty(0)
     for frame in frames:
         look, detail = _look(frame)
-        if (
-            stretch is None
-            or first is None
-            or distance(look, first) >= 1.0
-            or frame.time - stretch.start > _LONGEST_STRETCH
-            or bisect_right(cuts, frame.time) > bisect_right(cuts, stretch.end)
+        if best is not None and (
+            distance(look, first) >= 1.0
+            or frame.time - start > _LONGEST_STRETCH
+            or bisect_right(cuts, frame.time) > bisect_right(cuts, end)
         ):
-            if stretch is not None:
-                yield stretch
-            first = look
-            stretch = Stretch(frame.time, frame.time, frame, look, detail)
-        elif detail > stretch.detail:
-            stretch = Stretch(stretch.start, frame.time, frame, look, detail)
-        else:
-            stretch = replace(stretch, end=frame.time)
-    if stretch is not None:
-        yield stretch
+            yield _described(start, end, *best)
+            best = None
+        if best is None:
+            start, first = frame.time, look
+        if best is None or detail > best[2]:
+            best = frame, look, detail
+        end = frame.time
+    if best is not None:
+        yield _described(start, end, *best)
 
 
-def merge_stretches(looks: Sequence[FloatArray], n: int) -> list[slice]:
-    """Return the ``n`` groups of neighbours that differ least within.
+def _described(
+    start: float, end: float, frame: Frame, look: FloatArray, detail: float
+) -> Stretch:
+    description = describe(frame.number, frame.time, frame.image)
+    return Stretch(start, end, description, look, detail)
 
-    The sequence is cut where neighbours differ most.
-    """
-    if len(looks) <= n:
-        return [slice(i, i + 1) for i in range(len(looks))]
-    steps = [distance(one, other) for one, other in pairwise(looks)]
+
+def merge_stretches(stretches: list[Stretch], n: int) -> list[Stretch]:
+    """Merge neighbours that differ least, until there are at most ``n`` stretches."""
+    if len(stretches) <= n:
+        return stretches
+    steps = [distance(one.look, other.look) for one, other in pairwise(stretches)]
     cuts = np.sort(np.argsort(-np.array(steps), kind="stable")[: n - 1]) + 1
-    edges = [0, *cuts.tolist(), len(looks)]
-    return [slice(a, b) for a, b in pairwise(edges)]
+    merged = []
+    for first, end in pairwise([0, *cuts.tolist(), len(stretches)]):
+        members = stretches[first:end]
+        best = max(members, key=lambda stretch: stretch.detail)
+        merged.append(replace(best, start=members[0].start, end=members[-1].end))
+    return merged
 
 
 def distance(one: FloatArray, other: FloatArray) -> float:

@@ -1,9 +1,11 @@
-"""SIFT descriptors on a regular grid: the local patterns of an image.
+"""Compute SIFT descriptors on a regular grid, the local patterns of an image.
 
 Lowe, 2004, "Distinctive image features from scale-invariant keypoints".
 """
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,8 +68,7 @@ def dense_sift(
     require_cv2()
     import cv2
 
-    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
-    grey = shrunk(grey, _LONGEST_SIDE)
+    grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _LONGEST_SIDE)
     found = [_patches(grey, step, size)]
     for scale in range(1, n_scales):
         smaller = shrunk(grey, 0.5**scale * max(grey.shape))
@@ -82,12 +83,9 @@ def _patches(grey: AnyArray, step: int, size: int) -> NDArray[np.uint8]:
     import cv2
 
     rows, columns = (_centres(side, step, size) for side in grey.shape)
-    keypoint_size = size / _PATCH_PER_KEYPOINT
-    keypoints = [
-        cv2.KeyPoint(float(column), float(row), keypoint_size, 0.0)
-        for row in rows
-        for column in columns
-    ]
+    places = product(map(float, rows), map(float, columns))
+    width = size / _PATCH_PER_KEYPOINT
+    keypoints = [cv2.KeyPoint(column, row, width, 0.0) for row, column in places]
     # One layer is all that keypoints of octave 0 read.
     _, values = cv2.SIFT.create(nOctaveLayers=1).compute(grey, keypoints)
     descriptors = values.astype(np.uint8)  # whole numbers, as OpenCV rounds them
