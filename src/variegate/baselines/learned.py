@@ -22,12 +22,7 @@ from threadpoolctl import ThreadpoolController
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate.baselines.ordering import Ordering, f_of_first
 from variegate.decoding import Constraint
-from variegate.ground_set import (
-    GroundSet,
-    check_ground_sets,
-    check_subsets,
-    naming,
-)
+from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 
 __all__ = [
     "LEARNERS",

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.reading import require_cv2
+from variegate.video.reading import cv2
 
 __all__ = [
     *("N_BINS", "Channels", "check_image", "colour_layout", "hue_histogram"),
@@ -42,9 +42,6 @@ def _check_shape(image: AnyArray) -> None:
 
 def shrunk(image: AnyArray, longest: float) -> AnyArray:
     """Return a picture of at most ``longest`` pixels on its longer side."""
-    require_cv2()
-    import cv2
-
     height, width = image.shape[:2]
     scale = longest / max(height, width)
     if scale >= 1.0:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from variegate.report.cells import Row
 from variegate.report.page import render
 from variegate.report.words import count, percent
-from variegate.video.reading import require_cv2, time_label
+from variegate.video.reading import time_label
 from variegate.video.screening import BEST, Decision
 from variegate.video.storyboard import encode_jpeg, fitted, usual_aspect
 from variegate.video.summary import Keyframe, VideoSummary
@@ -57,7 +57,6 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
     Pictures are shrunk to at most 480 pixels and held in the page; nothing is loaded
     from elsewhere.  The page is to be written as UTF-8.
     """
-    require_cv2()
     stretches = _stretches(summary.decisions, summary.duration)
     axis = _Axis(summary.duration)
     kept_for = (d.reason or "" for d in summary.decisions if d.kept)

@@ -203,10 +203,7 @@ class KeyframePicker(Application):
         if not subsets:
             raise ValueError("no user chose a frame that can be learned from")
         estimator = LargeMarginDPP(
-            lam=self.lam,
-            kernel=self._kernel(),
-            l2=self.l2,
-            max_iter=self.max_iter,
+            lam=self.lam, kernel=self._kernel(), l2=self.l2, max_iter=self.max_iter
         )
         with by_name(names):
             self.family_ = OmegaFamily.fit(

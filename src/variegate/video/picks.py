@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variegate.report.words import count
 from variegate.video.reading import (
     EVERY_FRAME,
     VIDEO_SUFFIXES,
     Frame,
+    Picture,
+    cv2,
     read_frames,
-    require_cv2,
 )
 
 __all__ = [
@@ -285,9 +285,7 @@ def frames_at(
             return
 
 
-def read_pictures(
-    folder: str | PathLike[str],
-) -> Iterator[tuple[Path, NDArray[np.uint8]]]:
+def read_pictures(folder: str | PathLike[str]) -> Iterator[tuple[Path, Picture]]:
     """Yield the JPEG and PNG files of a folder with their pictures.
 
     In the natural order of their names: 2 is before 10.  Hidden files and a
@@ -307,9 +305,6 @@ def read_pictures(
             f"there are no pictures in the folder {folder}: "
             f"they must end in {', '.join(_PICTURES)}"
         )
-    require_cv2()
-    import cv2
-
     for path in paths:
         data = np.frombuffer(path.read_bytes(), dtype=np.uint8)
         image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variegate._typing import AnyArray, FloatArray
 from variegate.video.colour import check_image, shrunk
-from variegate.video.reading import Frame, require_cv2
+from variegate.video.reading import Frame, Picture, cv2
 
 __all__ = ["BEST", "Decision", "Screening", "screen"]
 
@@ -113,7 +112,6 @@ def screen(
     Decisions are therefore held back until a first frame passes; of the images only
     the best one is held, never all.
     """
-    require_cv2()
     screening = screening or Screening()
     waiting: list[Decision] = []
     best: _Judged | None = None
@@ -167,8 +165,6 @@ def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
 
 
 def _judge(frame: Frame, screening: Screening) -> _Judged:
-    import cv2
-
     small = _shrunk(frame)
     pixels = small.astype(np.float64)
     thumbnail: Any = cv2.resize(pixels, _THUMBNAIL, interpolation=cv2.INTER_AREA)
@@ -176,10 +172,8 @@ def _judge(frame: Frame, screening: Screening) -> _Judged:
     return _Judged(frame.number, frame.time, frame, thumbnail, *flaw)
 
 
-def _flaw(small: NDArray[np.uint8], screening: Screening) -> tuple[str, float]:
+def _flaw(small: Picture, screening: Screening) -> tuple[str, float]:
     """Return the first check that fails, with the measured value."""
-    import cv2
-
     grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
     brightness = float(np.percentile(grey, 99.0))
     if brightness < screening.brightness:
@@ -191,7 +185,7 @@ def _flaw(small: NDArray[np.uint8], screening: Screening) -> tuple[str, float]:
     return "blurred" if sharpness < screening.sharpness else "", sharpness
 
 
-def _shrunk(frame: Frame) -> NDArray[np.uint8]:
+def _shrunk(frame: Frame) -> Picture:
     # OpenCV takes no views with reversed axes.
     image = np.ascontiguousarray(frame.image)
     try:
@@ -201,10 +195,8 @@ def _shrunk(frame: Frame) -> NDArray[np.uint8]:
     return shrunk(image, _LONGEST)
 
 
-def _sharpness(small: NDArray[np.uint8]) -> float:
+def _sharpness(small: Picture) -> float:
     """Return the variance of the Laplacian over that of the picture, 0 if constant."""
-    import cv2
-
     # Rounding alone gives the plain Laplacian a variance of 20 / 12, as much as a
     # blurred picture of low contrast has; smoothing takes 99 % of that away.
     smooth = cv2.GaussianBlur(small.astype(np.float64), (0, 0), 1.0)
@@ -216,6 +208,4 @@ def _sharpness(small: NDArray[np.uint8]) -> float:
 
 def _variance(picture: AnyArray) -> float:
     """Return the variances of the three colours, added up."""
-    import cv2
-
     return float(np.sum(np.square(cv2.meanStdDev(picture)[1])))

@@ -11,7 +11,7 @@ import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
 from variegate.video.colour import shrunk
-from variegate.video.reading import Frame, frames_within
+from variegate.video.reading import Frame, cv2, frames_within
 
 __all__ = ["sharpest_frames"]
 
@@ -54,8 +54,6 @@ def _sharpest(frames: Iterable[Frame]) -> Frame:
 
 def _smooth(image: AnyArray) -> FloatArray:
     """Return a picture in grey, shrunk and smoothed by one pixel, against noise."""
-    import cv2
-
     grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _LONGEST)
     return np.asarray(cv2.GaussianBlur(grey.astype(np.float64), (0, 0), 1.0))
 
@@ -65,6 +63,4 @@ def _sharpness(picture: FloatArray) -> float:
 
     Not relative to its contrast: a picture that fades is not sharp.
     """
-    import cv2
-
     return float(cv2.Laplacian(picture, cv2.CV_64F).var())

@@ -19,6 +19,7 @@ from variegate.video.reading import (
     EVERY_FRAME,
     Frame,
     check_every,
+    cv2,
     read_frames,
     step_of,
 )
@@ -199,8 +200,6 @@ def shot_at(shots: list[Shot], time: float) -> int:
 
 
 def _steps(frames: Iterable[Frame]) -> Iterator[_Step]:
-    import cv2
-
     before: FloatArray | None = None
     for frame in frames:
         # Four pixels for each are enough, and much faster than the mean of all.
@@ -308,8 +307,6 @@ def distance(one: FloatArray, other: FloatArray) -> float:
 
 
 def _look(frame: Frame) -> tuple[FloatArray, float]:
-    import cv2
-
     small = shrunk(frame.image, _LONGEST)
     colours = colour_layout(small, 1, 1, channels="hsv")
     grey = small.mean(axis=2)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from variegate._typing import AnyArray
 from variegate._validation import check_count
 from variegate.video.colour import check_image, shrunk
-from variegate.video.reading import require_cv2
+from variegate.video.reading import cv2
 
 __all__ = ["LENGTH", "dense_sift"]
 
@@ -65,9 +65,6 @@ def dense_sift(
         check_count(name, value)
     if size < 4:
         raise ValueError(f"a patch has 4 x 4 cells, so size is at least 4, got {size}")
-    require_cv2()
-    import cv2
-
     grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _LONGEST_SIDE)
     found = [_patches(grey, step, size)]
     for scale in range(1, n_scales):
@@ -80,8 +77,6 @@ def dense_sift(
 
 def _patches(grey: AnyArray, step: int, size: int) -> NDArray[np.uint8]:
     """Return the descriptors of one scale."""
-    import cv2
-
     rows, columns = (_centres(side, step, size) for side in grey.shape)
     places = product(map(float, rows), map(float, columns))
     width = size / _PATCH_PER_KEYPOINT

@@ -8,12 +8,11 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variegate.selection import Selection
 from variegate.video.candidates import ReadVideo
 from variegate.video.choosing import Choice, Refusal
-from variegate.video.reading import Frame, time_label
+from variegate.video.reading import Frame, Picture, time_label
 from variegate.video.screening import Decision
 from variegate.video.shots import Shot, shot_at
 
@@ -59,7 +58,7 @@ class Keyframe:
     number: int
     time: float
     probability: float
-    image: NDArray[np.uint8] = field(repr=False)
+    image: Picture = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
