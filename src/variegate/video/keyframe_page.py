@@ -1,13 +1,12 @@
-"""The key frames of a video on one page of HTML, without anything from outside."""
+"""Show the key frames of a video on one page of HTML that loads nothing else."""
 
 from __future__ import annotations
 
 import math
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from variegate.report.cells import Row
 from variegate.report.page import render
@@ -36,13 +35,12 @@ _MOST_CUTS = 100
 _REASONS = ("dark", "flat", "blurred", "repeats the frame before")
 
 
-class _Stretch(NamedTuple):
-    """Frames in a row that were dropped for one reason, from start to end in seconds.
+class _Dropped(NamedTuple):
+    """Frames in a row that were dropped, from start to end in seconds.
 
     A frame stands for the time up to half way to the frames beside it.
     """
 
-    reason: str
     start: float
     end: float
     frames: int
@@ -57,29 +55,43 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
     Pictures are shrunk to at most 480 pixels and held in the page; nothing is loaded
     from elsewhere.  The page is to be written as UTF-8.
     """
-    stretches = _stretches(summary.decisions, summary.duration)
     axis = _Axis(summary.duration)
     kept_for = (d.reason or "" for d in summary.decisions if d.kept)
+    dropped = _dropped(summary.decisions, summary.duration)
     return render(
         "video",
         "keyframes.html",
         title=title,
+        summary=summary,
         facts=_facts(summary),
-        source=summary.source,
         is_rescued=any(reason.endswith(BEST) for reason in kept_for),
-        timeline=_timeline(summary, stretches, axis),
+        axis=axis,
+        highest=_ceiling(max((c.probability for c in summary.candidates), default=0.0)),
+        cuts=summary.shots[1:] if len(summary.shots) <= _MOST_CUTS else (),
         frames=[_frame(keyframe, axis) for keyframe in summary.keyframes],
         shape=f"{usual_aspect(summary.keyframes):.4f}" if summary.keyframes else "",
-        refused=_refused(summary),
-        n_dropped=sum(stretch.frames for stretch in stretches),
-        dropped=_dropped(len(summary.decisions), stretches),
+        styles={reason: f"r{place}" for place, reason in enumerate(_REASONS)},
+        refused=[
+            Row([time_label(c.time), f"{c.number}", percent(c.probability), c.why_not])
+            for c in summary.candidates
+            if c.why_not is not None
+        ],
+        dropped=dropped,
+        n_dropped=sum(not decision.kept for decision in summary.decisions),
+        counts=_counts(dropped, len(summary.decisions)),
+        time_label=time_label,
     )
 
 
 def _facts(summary: VideoSummary) -> dict[str, str]:
-    return {
-        "Duration": time_label(summary.duration),
-        **_shots(summary),
+    facts = {"Duration": time_label(summary.duration)}
+    n_shots, shown = len(summary.shots), summary.shots_shown
+    if n_shots == 1:
+        facts["Shots"] = "1"
+    elif n_shots:
+        which = f"{shown:,}" if shown < n_shots else "all"
+        facts["Shots"] = f"{n_shots:,}, {which} shown"
+    return facts | {
         "Looked at": count(len(summary.decisions), "frame"),
         "Candidates": count(len(summary.candidates), "frame"),
         "Chosen": count(len(summary.keyframes), "frame"),
@@ -87,47 +99,41 @@ def _facts(summary: VideoSummary) -> dict[str, str]:
     }
 
 
-def _shots(summary: VideoSummary) -> dict[str, str]:
-    """Return how many shots there are and are shown, if they are known."""
-    n_shots, shown = len(summary.shots), summary.shots_shown
-    if not n_shots:
-        return {}
-    left_out = f", {shown:,} shown" if shown < n_shots else ", all shown"
-    return {"Shots": f"{n_shots:,}{left_out if n_shots > 1 else ''}"}
-
-
-def _refused(summary: VideoSummary) -> list[Row]:
-    """Return the candidates that were not chosen though likelier than a chosen one."""
-    return [
-        Row([time_label(c.time), f"{c.number}", percent(c.probability), c.why_not])
-        for c in summary.candidates
-        if c.why_not is not None
-    ]
-
-
-def _stretches(decisions: Sequence[Decision], duration: float) -> list[_Stretch]:
-    """Merge frames next to each other that were dropped for the same reason."""
+def _dropped(
+    decisions: Sequence[Decision], duration: float
+) -> dict[str, list[_Dropped]]:
+    """Return stretches of dropped frames by reason, in the order of the legend."""
     times = [decision.time for decision in decisions]
     edges = [*times[:1], *((a + b) / 2 for a, b in pairwise(times)), duration]
-    stretches, place = [], 0
+    found: dict[str, list[_Dropped]] = {}
+    place = 0
     for (kept, reason), members in groupby(decisions, lambda d: (d.kept, d.reason)):
         first, place = place, place + len(list(members))
         if not kept:
-            reason = reason or "no reason given"
-            span = edges[first], edges[place]
-            stretches.append(_Stretch(reason, *span, place - first))
-    return stretches
+            stretch = _Dropped(edges[first], edges[place], place - first)
+            found.setdefault(reason or "no reason given", []).append(stretch)
+    others = sorted(found.keys() - set(_REASONS))
+    return {reason: found[reason] for reason in (*_REASONS, *others) if reason in found}
 
 
-def _reasons(stretches: Sequence[_Stretch]) -> list[tuple[str, str]]:
-    """Return the reasons that occur, each with the class that colours it."""
-    found = {stretch.reason for stretch in stretches}
-    known = [(r, f"r{k}") for k, r in enumerate(_REASONS) if r in found]
-    return known + [(r, "r4") for r in sorted(found - set(_REASONS))]
+def _counts(dropped: dict[str, list[_Dropped]], looked_at: int) -> list[Row]:
+    """Return frames, their share and stretches for each reason, and together."""
+    if not dropped:
+        return []
+    everything = [stretch for stretches in dropped.values() for stretch in stretches]
+    rows = []
+    for name, stretches in (*dropped.items(), ("together", everything)):
+        n_frames = sum(stretch.frames for stretch in stretches)
+        share = percent(n_frames / looked_at)
+        style = "chosen" if name == "together" else ""
+        rows.append(Row([name, f"{n_frames:,}", share, f"{len(stretches):,}"], style))
+    return rows
 
 
 class _Axis:
     """Places on the timeline, from 0 to 1; a single frame is in the middle."""
+
+    units = _UNITS
 
     def __init__(self, duration: float) -> None:
         self.duration = duration
@@ -147,9 +153,9 @@ class _Axis:
         # Beyond the longest step, whole multiples of an hour.
         hours = math.ceil(self.duration / (_MOST_TICKS - 1) / 3600.0)
         step = next(steps, 3600.0 * hours)
-        count = math.floor(self.duration / step + 1e-9) + 1
         ticks = []
-        for time in (step * k for k in range(count)):
+        for number in range(math.floor(self.duration / step + 1e-9) + 1):
+            time = step * number
             fraction = self.fraction(time)
             anchor = "start" if fraction < 0.03 else "middle"
             anchor = "end" if fraction > 0.97 else anchor
@@ -160,57 +166,6 @@ class _Axis:
         return ticks
 
 
-def _timeline(
-    summary: VideoSummary, stretches: Sequence[_Stretch], axis: _Axis
-) -> dict[str, object]:
-    """Return the paths of a timeline, its times, and what they are about."""
-    highest = _ceiling(max((c.probability for c in summary.candidates), default=0.0))
-    count_of = len(summary.candidates)
-    return {
-        "about": f"Timeline of {time_label(summary.duration)} with "
-        f"{count(count_of, 'candidate')} and "
-        f"{count(len(summary.keyframes), 'chosen frame')}",
-        "units": _UNITS,
-        "shades": _shades(axis, stretches),
-        "cuts": _cuts(summary, axis),
-        "bars": {
-            "bars": _bars(summary, axis, highest, chosen=False),
-            "bars chosen": _bars(summary, axis, highest, chosen=True),
-        },
-        "thickness": 1 if count_of > 300 else 2 if count_of > 100 else 3,
-        "ticks": axis.ticks(),
-        "ceiling": f"{100.0 * highest:g}",
-    }
-
-
-def _shades(axis: _Axis, stretches: Sequence[_Stretch]) -> list[dict[str, str]]:
-    """Return one path a reason: lines as thick as the plot is high."""
-    lines: dict[str, list[str]] = {reason: [] for reason, _ in _reasons(stretches)}
-    for reason, start, end, _ in stretches:
-        left, right = axis.unit(start), axis.unit(end)
-        lines[reason].append(f"M{left} 500H{max(right, left + 1)}")
-    return [
-        {"reason": reason, "style": style, "lines": "".join(lines[reason])}
-        for reason, style in _reasons(stretches)
-    ]
-
-
-def _cuts(summary: VideoSummary, axis: _Axis) -> str:
-    """Return the cuts in one path, if they are few enough to be told apart."""
-    if len(summary.shots) > _MOST_CUTS:
-        return ""
-    return "".join(f"M{axis.unit(shot.start)} 0V1000" for shot in summary.shots[1:])
-
-
-def _bars(summary: VideoSummary, axis: _Axis, highest: float, chosen: bool) -> str:
-    """Return the probabilities of chosen or of other candidates in one path."""
-    return "".join(
-        f"M{axis.unit(c.time)} 1000V{round(1000 - 1000 * c.probability / highest)}"
-        for c in summary.candidates
-        if c.chosen == chosen
-    )
-
-
 def _ceiling(probability: float) -> float:
     """Return the least of 1, 1/2, 1/5, 1/10, 1/20, ... that is not exceeded."""
     steps = [part * 0.1**power for power in range(6) for part in (1.0, 0.5, 0.2)]
@@ -218,7 +173,7 @@ def _ceiling(probability: float) -> float:
     return min(enough, default=1.0)
 
 
-def _frame(keyframe: Keyframe, axis: _Axis) -> dict[str, object]:
+def _frame(keyframe: Keyframe, axis: _Axis) -> dict[str, Any]:
     picture = keyframe.image
     if max(picture.shape) > _LARGEST:
         picture = fitted(picture, _LARGEST, _LARGEST)
@@ -231,21 +186,3 @@ def _frame(keyframe: Keyframe, axis: _Axis) -> dict[str, object]:
         "width": picture.shape[1],
         "jpeg": b64encode(encode_jpeg(picture, 80)).decode("ascii"),
     }
-
-
-def _dropped(looked_at: int, stretches: Sequence[_Stretch]) -> list[Row]:
-    """Return how many frames were dropped, by reason."""
-    frames, places = Counter[str](), Counter[str]()
-    for stretch in stretches:
-        frames[stretch.reason] += stretch.frames
-        places[stretch.reason] += 1
-    counts = [(name, frames[name], places[name]) for name, _ in _reasons(stretches)]
-    if counts:
-        counts.append(("together", frames.total(), places.total()))
-    return [
-        Row(
-            [name, f"{n_frames:,}", percent(n_frames / looked_at), f"{n_places:,}"],
-            "chosen" if name == "together" else "",
-        )
-        for name, n_frames, n_places in counts
-    ]
