@@ -6,8 +6,13 @@ from hypothesis import strategies as st
 import variegate as vg
 from variegate.decoding import Constraint
 from variegate.decoding.growing import grow
-from variegate.video.choosing import VIDEO_DECODERS, video_decoder
-from variegate.video.matching import GrowingMatching, MatchingAgreement, n_matches
+from variegate.video.choosing import (
+    VIDEO_DECODERS,
+    GrowingMatching,
+    MatchingAgreement,
+    n_matches,
+    video_decoder,
+)
 
 
 def instance(seed, n, n_sets):

@@ -13,7 +13,7 @@ from variegate.persistence import ModelFileError
 from variegate.selection import Selection
 from variegate.video import KeyframePicker, PickedVideo, load_default
 from variegate.video.candidates import VideoView, read_candidates
-from variegate.video.choosing import fill_up
+from variegate.video.choosing import Amount, fill_up
 from variegate.video.picture import PICTURE_STATISTICS, describe
 from variegate.video.shots import Stretch, merge_stretches, shot_at
 from variegate.video.training_videos import TrainingVideo
@@ -191,7 +191,7 @@ def test_the_pictures_are_those_of_the_frames(picker, videos):
 
 def test_larger_omegas_expect_more(picker, videos):
     view = read_candidates(videos[0][0].path).view
-    sizes = [picker.choose(view, w)[0].expected_size() for w in (0.25, 1.0, 2.0, 4.0)]
+    sizes = [picker.choose(view, w).ensemble.expected_size() for w in (0.25, 1, 2, 4)]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1]
 
@@ -278,7 +278,7 @@ def test_every_shot_of_a_film_of_two_colours_is_chosen(tmp_path):
     assert summary.shots_shown == len(summary.shots) == 5
     # Where shots are not known, colours alone decide.
     blind = VideoView(view.descriptions, view.duration)
-    assert len(model.choose(blind, 64.0)[1]) < 5
+    assert len(model.choose(blind, 64.0).selection) < 5
 
 
 def test_the_sharpest_frame_is_taken(tmp_path):
@@ -293,7 +293,8 @@ def test_why_a_likelier_frame_is_refused(picker, videos):
     found = 0
     for video, _ in videos:
         read = read_candidates(video.path)
-        ensemble, chosen = picker.choose(read.view, 1.0, max_frames=2)
+        choice = picker.choose(read.view, 1.0, Amount(max_frames=2))
+        ensemble, chosen = choice.ensemble, choice.selection.indices
         summary = picker.pick(video.path, omega=1.0, max_frames=2)
         probability = ensemble.marginals()
         keyframes = dict(zip(chosen.tolist(), summary.keyframes, strict=True))
@@ -333,12 +334,13 @@ def test_no_two_frames_above_a_similarity(picker, videos):
     view = read_candidates(videos[0][0].path).view
     generous = clone(picker).set_params(beta=5.0, max_similarity=0.8)
     generous.__dict__.update({k: v for k, v in vars(picker).items() if k.endswith("_")})
-    ensemble, chosen = generous.choose(view, 4.0)
+    choice = generous.choose(view, 4.0)
+    ensemble, chosen = choice.ensemble, choice.selection.indices
     lengths = np.sqrt(np.diagonal(ensemble.S))
     cosine = ensemble.S / np.outer(lengths, lengths)
     between = cosine[np.ix_(chosen, chosen)] - np.eye(len(chosen))
     assert between.max() <= 0.8
-    more = generous.set_params(max_similarity=1.0).choose(view, 4.0)[1]
+    more = generous.set_params(max_similarity=1.0).choose(view, 4.0).selection
     assert len(more) > len(chosen)
 
 

@@ -122,14 +122,15 @@ def test_learning_from_the_oracle_and_choosing_the_best_sample(tmp_path):
     picker = PaperPicker(targets="oracle", n_samples=50)
     picker.fit_prepared(videos, picker.fit_encoder([v.view for v in videos]))
     view = videos[0].view
-    assert len(picker.choose(view)[1]) >= 2
+    assert len(picker.choose(view).selection) >= 2
     for best_sample in ("equal", "matched"):
         picker.set_params(best_sample=best_sample)
-        ensemble, chosen = picker.choose(view, random_state=3)
-        samples = ensemble.sample(50, random_state=3)
-        rows = [np.flatnonzero(sample).tolist() for sample in samples]
-        assert chosen.tolist() in rows
-        np.testing.assert_array_equal(chosen, picker.choose(view, random_state=3)[1])
+        choice = picker.choose(view, random_state=3)
+        chosen = choice.selection.indices.tolist()
+        samples = choice.ensemble.sample(50, random_state=3)
+        assert chosen in [np.flatnonzero(sample).tolist() for sample in samples]
+        again = picker.choose(view, random_state=3).selection
+        assert again.indices.tolist() == chosen
 
 
 def test_a_picker_knows_its_features(tmp_path):

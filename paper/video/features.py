@@ -20,16 +20,15 @@ from paper.video.saliency import (
     saliency_statistics,
 )
 from variegate._random import generator
-from variegate._typing import AnyArray, FloatArray, IntArray, RandomState
+from variegate._typing import AnyArray, FloatArray, RandomState
 from variegate.application.progress import Progress
 from variegate.decoding import MBR, Constraint
-from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.video import KeyframePicker
 from variegate.video.candidates import VideoView, standardized
+from variegate.video.choosing import Amount, Choice, MatchingAgreement
 from variegate.video.fisher import FisherEncoder
-from variegate.video.matching import MatchingAgreement
 from variegate.video.picture import PICTURE_STATISTICS, described_size
 from variegate.video.training_videos import TrainingVideo
 
@@ -173,12 +172,12 @@ class PaperPicker(KeyframePicker):
         self,
         view: VideoView,
         omega: float | None = None,
-        max_frames: int | None = None,
+        amount: Amount = Amount(),  # noqa: B008 - it is frozen
         random_state: RandomState = None,
-    ) -> tuple[LEnsemble, IntArray]:
-        """Choose among the candidates of a view; also return the ensemble over them."""
+    ) -> Choice:
+        """Choose among the candidates of a view."""
         if self.best_sample is None:
-            return super().choose(view, omega, max_frames, random_state)
+            return super().choose(view, omega, amount, random_state)
         model = self.family_.at(self.family_.resolve(omega, self.default_omega))
         ensemble = model.ensemble(self.ground_set(view))
         decode = MBR(self.n_samples)
@@ -187,7 +186,7 @@ class PaperPicker(KeyframePicker):
             decode = MBR(self.n_samples, _N_CANDIDATES, agreement)
         seed = generator(self.random_state if random_state is None else random_state)
         everything = Constraint(None, None, np.ones(len(view)))
-        return ensemble, decode(ensemble, everything, seed).indices
+        return Choice(ensemble, decode(ensemble, everything, seed), {})
 
     @property
     def feature_names_(self) -> list[str]:

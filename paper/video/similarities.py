@@ -95,7 +95,9 @@ def _chooser(picker: PaperPicker, choice: Choice) -> Choose:
     """Return what chooses frames: "expected-f" if its settings were chosen, or MBR."""
     omega, decoder = choice["omega"], expected_f(choice)
     if decoder is None:
-        return lambda view, seed: picker.choose(view, omega, random_state=seed)[1]
+        return lambda view, seed: (
+            picker.choose(view, omega, random_state=seed).selection.indices
+        )
     model = picker.family_.at(omega)
     return lambda view, _: (
         model.ensemble(picker.ground_set(view)).decode(decoder).indices

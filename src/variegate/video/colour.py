@@ -93,21 +93,13 @@ def colour_layout(
     """Return histograms of colour in the cells of a grid, one after the other.
 
     Row i of an image of height h lies in row ⌊i · rows / h⌋ of the grid, and
-    likewise the columns.  Each histogram holds shares, which sum to 1.  A grid of
-    1 × 1 with 16 bins of hue is :func:`hue_histogram`.
+    likewise the columns.  Each histogram has ``bins`` of equal width over the values 0
+    to 255, and holds shares, which sum to 1.  "hsv" adds saturation and value, each
+    over the whole grid, after the hues.  A grid of 1 × 1 with 16 bins of hue is
+    :func:`hue_histogram`.
 
-    Parameters
-    ----------
-    image : uint8 array of shape (height, width, 3), red, green and blue
-    rows, columns : int
-        Cells of the grid, at most one for each row and column of the image.
-    bins : int
-        Bins of each histogram, of equal width over the values 0 to 255.
-    channels : {"hue", "hsv"}
-        "hsv" adds saturation and value, each over the whole grid, after the hues.
-    square_root : bool
-        Return the roots of the shares.  Half the squared Euclidean distance between
-        two such vectors is the sum of the histograms' squared Hellinger distances.
+    With ``square_root``, half the squared Euclidean distance between two such vectors
+    is the sum of the histograms' squared Hellinger distances.
 
     Returns
     -------
@@ -120,27 +112,24 @@ def colour_layout(
     row = np.arange(height) * rows // height
     column = np.arange(width) * columns // width
     cells = row[:, None] * columns + column
+    values = _channel_values(image, channels)
     layout = np.concatenate(
-        [
-            _histograms(values, cells, rows * columns, bins)
-            for values in _channel_values(image, channels)
-        ]
+        [_histograms(v, cells, rows * columns, bins) for v in values]
     )
     return np.sqrt(layout) if square_root else layout
 
 
 def _check_grid(image: AnyArray, rows: int, columns: int, bins: int) -> None:
     height, width = image.shape[:2]
+    grid = f"{rows} x {columns}"
     if rows < 1 or columns < 1:
-        raise ValueError(
-            f"a grid has at least one row and column, got {rows} x {columns}"
-        )
+        raise ValueError(f"a grid has at least one row and column, got {grid}")
     if not 1 <= bins <= 256:
         raise ValueError(f"a histogram has from 1 to 256 bins, got {bins}")
     if height < rows or width < columns:
         raise ValueError(
             f"an image of {height} rows and {width} columns is too small for a grid "
-            f"of {rows} x {columns}: use fewer cells or a larger image"
+            f"of {grid}: use fewer cells or a larger image"
         )
 
 

@@ -1,9 +1,8 @@
 r"""Encode the local patterns of an image as a Fisher vector.
 
-An image is described by SIFT descriptors on a grid (:mod:`variegate.video.sift`).  A
-mixture of Gaussians models the descriptors of a collection of images, and the Fisher
-vector of one image says how that mixture would have to change to fit its descriptors
-better.
+An image is described by SIFT descriptors on a grid.  A mixture of Gaussians models the
+descriptors of a collection of images, and the Fisher vector of one image says how that
+mixture would have to change to fit its descriptors better.
 
 References
 ----------
@@ -23,12 +22,14 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_limits
 
 from variegate._random import generator
 from variegate._typing import AnyArray, FloatArray, RandomState
 from variegate._validation import check_count
 from variegate.persistence import ModelFileError
-from variegate.video.sift import LENGTH
+from variegate.video.picture import SIFT_LENGTH
 
 __all__ = ["FisherEncoder", "fisher_gradients"]
 
@@ -59,9 +60,8 @@ def fisher_gradients(
     x : array of shape (T, D), T at least 1
     weights : array of shape (K,)
         Shares w of the Gaussians, above 0 and summing to 1.
-    means : array of shape (K, D)
-    variances : array of shape (K, D)
-        Diagonals of the covariances, σ², above 0.
+    means, variances : arrays of shape (K, D)
+        μ, and the diagonals of the covariances, σ², above 0.
 
     Returns
     -------
@@ -96,7 +96,7 @@ class FisherEncoder:
     with diagonal covariances; each number is replaced by the root of its size with
     its sign, and the whole is scaled to length 1.
 
-    Descriptors of zeros say nothing and are left out of fitting and encoding.
+    Descriptors of zeros are left out of fitting and encoding.
 
     Parameters
     ----------
@@ -105,8 +105,7 @@ class FisherEncoder:
     n_gaussians : int
         Gaussians K of the mixture.
     max_descriptors : int
-        Principal components and mixture are fitted to a random sample of at most
-        this many descriptors.
+        The size of the random sample that components and mixture are fitted to.
 
     Attributes
     ----------
@@ -139,18 +138,12 @@ class FisherEncoder:
     def fit(
         self, descriptors: Sequence[AnyArray], random_state: RandomState = None
     ) -> Self:
-        """Learn the principal components and the mixture.
+        """Learn components and mixture from descriptors (n, 128) of several images.
 
-        Parameters
-        ----------
-        descriptors : sequence of arrays of shape (n, 128)
-            One array for each image, as from :func:`dense_sift`.
-        random_state : int, generator or None
-            Chooses the sample and where the mixture starts.
+        ``random_state`` chooses the sample and where the mixture starts.
         """
         from sklearn.decomposition import PCA
         from sklearn.mixture import GaussianMixture
-        from threadpoolctl import threadpool_limits
 
         self._check_settings()
         rng = generator(random_state)
@@ -160,14 +153,15 @@ class FisherEncoder:
         # With more threads, sums come in any order, and a seed gives no fixed result.
         with threadpool_limits(limits=1):
             pca = PCA(self.n_components, svd_solver="full").fit(roots)
-            centre, components = _single(pca.mean_), _single(pca.components_)
+            self.centre_ = _single(pca.mean_)
+            self.components_ = _single(pca.components_)
+            seed = int(rng.integers(2**31))
             mixture = GaussianMixture(
                 self.n_gaussians,
                 covariance_type="diag",
                 max_iter=300,
-                random_state=int(rng.integers(2**31)),
-            ).fit((roots - centre) @ components.T)
-        self.centre_, self.components_ = centre, components
+                random_state=seed,
+            ).fit((roots - self.centre_) @ self.components_.T)
         self.weights_ = _single(mixture.weights_)
         self.means_ = _single(mixture.means_)
         self.variances_ = _single(mixture.covariances_)
@@ -234,8 +228,8 @@ class FisherEncoder:
         """Return the shapes of the fitted arrays by their names in a file."""
         mixture = (self.n_gaussians, self.n_components)
         return {
-            "centre": (LENGTH,),
-            "components": (self.n_components, LENGTH),
+            "centre": (SIFT_LENGTH,),
+            "components": (self.n_components, SIFT_LENGTH),
             "weights": (self.n_gaussians,),
             "means": mixture,
             "variances": mixture,
@@ -244,9 +238,9 @@ class FisherEncoder:
     def _check_settings(self) -> None:
         for name in _SETTINGS:
             check_count(name, getattr(self, name))
-        if self.n_components > LENGTH:
+        if self.n_components > SIFT_LENGTH:
             raise ValueError(
-                f"a descriptor has {LENGTH} numbers, so n_components is at most "
+                f"a descriptor has {SIFT_LENGTH} numbers, so n_components is at most "
                 f"that, got {self.n_components}"
             )
 
@@ -262,8 +256,6 @@ class FisherEncoder:
 
     def _check_is_fitted(self) -> None:
         if not hasattr(self, "variances_"):
-            from sklearn.exceptions import NotFittedError
-
             raise NotFittedError(
                 "this FisherEncoder is not fitted yet: call fit with the descriptors "
                 "of some images first"
@@ -273,9 +265,9 @@ class FisherEncoder:
 def _usable(descriptors: AnyArray) -> AnyArray:
     """Return the descriptors other than zeros, after a check of them all."""
     values = np.asarray(descriptors)
-    if values.ndim != 2 or values.shape[1] != LENGTH:
+    if values.ndim != 2 or values.shape[1] != SIFT_LENGTH:
         raise ValueError(
-            f"descriptors are rows of {LENGTH} numbers, got shape {values.shape}"
+            f"descriptors are rows of {SIFT_LENGTH} numbers, got shape {values.shape}"
         )
     if values.dtype != np.uint8 and not (np.isfinite(values) & (values >= 0)).all():
         raise ValueError("descriptors must be finite and nowhere negative")

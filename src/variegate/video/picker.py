@@ -11,13 +11,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._random import check_random_state, generator
-from variegate._typing import IntArray, RandomState
+from variegate._typing import RandomState
 from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.application.base import Application
 from variegate.application.names import by_name
 from variegate.application.packaged import packaged_model
 from variegate.application.progress import Progress, part_of
-from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
@@ -25,7 +24,13 @@ from variegate.model_format import POSITIVE
 from variegate.report.telling import Teller
 from variegate.schema import Anything, MapOf, Shape
 from variegate.tuning.family import OmegaFamily, as_omegas
-from variegate.video.candidates import BLOCKS, Position, VideoView, read_candidates
+from variegate.video.candidates import (
+    BLOCKS,
+    Position,
+    VideoView,
+    read_candidates,
+    sharpest_frames,
+)
 from variegate.video.choosing import (
     VIDEO_DECODERS,
     Amount,
@@ -38,7 +43,6 @@ from variegate.video.picks import PickedVideo
 from variegate.video.picture import PICTURE_STATISTICS
 from variegate.video.reading import EVERY, time_label
 from variegate.video.screening import Screening
-from variegate.video.sharpest import sharpest_frames
 from variegate.video.summary import VideoSummary
 from variegate.video.training_videos import TRAINING, TrainingVideo, describe_training
 
@@ -193,21 +197,21 @@ class KeyframePicker(Application):
         self._check_parameters()
         self.encoder_ = encoder
         self.every_ = EVERY
-        ground_sets, subsets, names = [], [], []
-        for video in training:
-            ground_set = self.ground_set(video.view)
-            for target in video.targets:
-                ground_sets.append(ground_set)
-                subsets.append(target)
-                names.append(video.path)
-        if not subsets:
+        ground_sets = [self.ground_set(video.view) for video in training]
+        examples = [
+            (ground_set, target, video.path)
+            for ground_set, video in zip(ground_sets, training, strict=True)
+            for target in video.targets
+        ]
+        if not examples:
             raise ValueError("no user chose a frame that can be learned from")
+        every_set, subsets, names = zip(*examples, strict=True)
         estimator = LargeMarginDPP(
             lam=self.lam, kernel=self._kernel(), l2=self.l2, max_iter=self.max_iter
         )
         with by_name(names):
             self.family_ = OmegaFamily.fit(
-                estimator, self.omega, ground_sets, subsets, progress=progress
+                estimator, self.omega, every_set, subsets, progress=progress
             )
         self.training_ = describe_training(training)
         return self
@@ -308,15 +312,9 @@ class KeyframePicker(Application):
         every = self.every_ if every is None else every
         omega = self.family_.resolve(omega, self.default_omega)
         if self.verbose:
-            teller = Teller(type(self).__name__)
-            progress = _both(
-                lambda number, time: teller(
-                    f"frame {number:,} at {time_label(max(time, 0.0))}"
-                ),
-                progress,
-            )
+            progress = _both(partial(_tell, Teller(type(self).__name__)), progress)
         video = read_candidates(path, every, screening, progress)
-        choice = self._choose(video.view, omega, amount, random_state)
+        choice = self.choose(video.view, omega, amount, random_state)
         chosen = choice.selection.indices.tolist()
         frames = sharpest_frames(path, [video.around(i) for i in chosen])
         return VideoSummary.of(path, video, choice, frames, omega)
@@ -325,20 +323,10 @@ class KeyframePicker(Application):
         self,
         view: VideoView,
         omega: float | None = None,
-        max_frames: int | None = None,
+        amount: Amount = Amount(),  # noqa: B008 - it is frozen
         random_state: RandomState = None,
-    ) -> tuple[LEnsemble, IntArray]:
-        """Choose among the candidates of a view; also return the ensemble over them."""
-        choice = self._choose(view, omega, Amount(max_frames), random_state)
-        return choice.ensemble, choice.selection.indices
-
-    def _choose(
-        self,
-        view: VideoView,
-        omega: float | None,
-        amount: Amount,
-        random_state: RandomState,
     ) -> Choice:
+        """Choose among the candidates of a view."""
         check_is_fitted(self, "family_")
         self._check_parameters()
         model = self.family_.at(self.family_.resolve(omega, self.default_omega))
@@ -368,6 +356,10 @@ def _both(
             other(*position)
 
     return progress
+
+
+def _tell(teller: Teller, number: int, time: float) -> None:
+    teller(f"frame {number:,} at {time_label(max(time, 0.0))}")
 
 
 def load_default() -> KeyframePicker:
