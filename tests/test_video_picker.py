@@ -12,11 +12,10 @@ import variegate as vg
 from variegate.persistence import ModelFileError
 from variegate.selection import Selection
 from variegate.video import KeyframePicker, PickedVideo, load_default
-from variegate.video.candidates import VideoView, read_candidates
+from variegate.video.candidates import TrainingVideo, VideoView, read_candidates
 from variegate.video.choosing import Amount, fill_up
 from variegate.video.picture import PICTURE_STATISTICS, describe
 from variegate.video.shots import Stretch, merge_stretches, shot_at
-from variegate.video.training_videos import TrainingVideo
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

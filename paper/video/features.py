@@ -26,11 +26,10 @@ from variegate.decoding import MBR, Constraint
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.video import KeyframePicker
-from variegate.video.candidates import VideoView, standardized
+from variegate.video.candidates import TrainingVideo, VideoView, standardized
 from variegate.video.choosing import Amount, Choice, MatchingAgreement
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picture import PICTURE_STATISTICS, described_size
-from variegate.video.training_videos import TrainingVideo
 
 __all__ = ["FEATURE_SETS", "PaperPicker", "PaperView", "saliency_of"]
 

@@ -1,4 +1,4 @@
-"""Read candidates for key frames of a video file, and compute their features."""
+"""Read candidates for key frames of a video, their features, and users' picks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ from os import PathLike
 
 import numpy as np
 
-from variegate._typing import AnyArray, BoolArray, FloatArray
+from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
+from variegate.model_format import COUNT
+from variegate.schema import Number, Record
 from variegate.video.colour import shrunk
-from variegate.video.evaluation import THRESHOLD, frame_distances
+from variegate.video.evaluation import (
+    THRESHOLD,
+    evaluate_keyframes,
+    frame_distances,
+    oracle_keyframes,
+)
 from variegate.video.fisher import FisherEncoder
+from variegate.video.picks import PickedVideo
 from variegate.video.picture import FrameDescription
 from variegate.video.reading import EVERY, Frame, cv2, frames_within
 from variegate.video.screening import Decision, Screening, screen
@@ -28,8 +36,9 @@ from variegate.video.shots import (
 )
 
 __all__ = [
-    *("BLOCKS", "MAX_CANDIDATES", "Position", "ReadVideo", "VideoView"),
-    *("read_candidates", "sharpest_frames", "standardized"),
+    *("BLOCKS", "MAX_CANDIDATES", "REACH", "TRAINING", "Position", "ReadVideo"),
+    *("TrainingVideo", "VideoView", "describe_training", "read_candidates"),
+    *("sharpest_frames", "standardized"),
 ]
 
 #: Called with the number and the time of a frame.
@@ -54,6 +63,17 @@ _FADED = 0.75
 
 #: Seconds before and after a candidate that it stands for, at most.
 _AROUND = 4.0
+
+#: Seconds by which a picked time may miss the frames that are looked at.
+REACH = 2.0
+
+#: The section of a model file about its training.
+TRAINING = Record(
+    {
+        **dict.fromkeys(("n_videos", "n_candidates", "n_users", "n_lost"), COUNT),
+        "oracle_f": Number(least=0),
+    }
+)
 
 #: Pixels on the longer side of the picture whose sharpness is measured.
 _LONGEST = 256
@@ -173,15 +193,8 @@ def read_candidates(
 ) -> ReadVideo:
     """Read a video once, whatever its length, and describe one frame a stretch.
 
-    No stretch goes on beyond a cut, and every shot has a frame that is looked at.
-
-    Parameters
-    ----------
-    path, every : as for :func:`variegate.video.read_frames`
-    screening : Screening, optional
-        Which frames are not worth choosing from.
-    progress : callable, optional
-        Called with the number and the time of each frame that is looked at.
+    No stretch goes on beyond a cut, and every shot has a frame that is looked at, which
+    ``progress`` is called with.
     """
     decisions: list[Decision] = []
     reel = Reel(path, every)
@@ -285,3 +298,66 @@ def _sharpness(picture: FloatArray) -> float:
     Not relative to its contrast: a picture that fades is not sharp.
     """
     return float(cv2.Laplacian(picture, cv2.CV_64F).var())
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingVideo:
+    """A video, called by its path in messages, and which candidates users chose of it.
+
+    Of each user, ``n_unmatchable`` frames are not among the candidates.
+    """
+
+    view: VideoView
+    users: Sequence[Sequence[int]]
+    n_unmatchable: Sequence[int]
+    path: str = "a video"
+
+    @classmethod
+    def of(cls, video: PickedVideo, every: float) -> TrainingVideo:
+        """Read the candidates of a video, and which of them users picked."""
+        read = read_candidates(video.path, every)
+        users, lost = [], []
+        for times in video.users:
+            places = [read.candidate_at(time, REACH) for time in times]
+            users.append([place for place in places if place is not None])
+            lost.append(len(places) - len(users[-1]))
+        if not any(users):
+            raise ValueError(
+                f"{video.path}: no picked time is within {REACH:g} s of a frame worth "
+                f"looking at; the video ends at {read.view.duration:.1f} s"
+            )
+        return cls(read.view, users, lost, str(video.path))
+
+    @property
+    def targets(self) -> list[IntArray]:
+        """The subsets to learn from, one for each user who chose any candidate."""
+        return [np.unique(np.array(user, dtype=np.intp)) for user in self.users if user]
+
+    @property
+    def _hues(self) -> tuple[FloatArray, list[FloatArray]]:
+        """Histograms of the candidates, (N, 16), and of those of each user."""
+        hues = np.array([d.hue for d in self.view.descriptions])
+        return hues, [hues[list(user)] for user in self.users]
+
+    @cached_property
+    def oracle(self) -> IntArray:
+        """The candidates that agree best with all users."""
+        return oracle_keyframes(*self._hues, self.n_unmatchable)
+
+    @property
+    def oracle_f(self) -> float:
+        """The mean F-score of the oracle against the users."""
+        hues, users = self._hues
+        chosen = hues[self.oracle]
+        return evaluate_keyframes(users, chosen, n_unmatchable=self.n_unmatchable).f
+
+
+def describe_training(videos: Sequence[TrainingVideo]) -> dict[str, float]:
+    """Return the ``training_`` of a picker."""
+    return {
+        "n_videos": len(videos),
+        "n_candidates": sum(len(video.view) for video in videos),
+        "n_users": sum(len(video.users) for video in videos),
+        "n_lost": int(sum(sum(video.n_unmatchable) for video in videos)),
+        "oracle_f": float(np.mean([video.oracle_f for video in videos])),
+    }

@@ -10,14 +10,7 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_count, check_flag
-from variegate.decoding import (
-    MBR,
-    Agreement,
-    Constraint,
-    Decoder,
-    Greedy,
-    GreedySearch,
-)
+from variegate.decoding import MBR, Agreement, Constraint, Decoder, Greedy, GreedySearch
 from variegate.decoding.base import Ensemble
 from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
@@ -38,16 +31,9 @@ _ONE_SCENE = 0.8
 
 @dataclass(frozen=True)
 class Amount:
-    """How many frames to choose: by default the model decides.
+    """How many frames to choose: at most, exactly, or one for each shot.
 
-    Attributes
-    ----------
-    max_frames : int or None
-        The most.
-    count : int or None
-        The exact number.
-    per_shot : bool
-        One for each shot.
+    By default the model decides.
     """
 
     max_frames: int | None = None
@@ -81,15 +67,10 @@ class Amount:
 class Refusal:
     """Why a candidate was not chosen that is likelier than a chosen one.
 
-    Attributes
-    ----------
-    beside : int
-        The chosen candidate that it is most like: of all chosen ones, that which
-        lowers most what the refused one adds to the log-probability of a set, by
-        ``-log(1 - s²)`` with the similarity ``s`` of the two.
-    similarity : float
-        Learned, from 0 to 1.
-    why : {"too like", "adds too little beside", "is of the shot of"}
+    ``beside`` is the chosen candidate that it is most like: of all chosen ones, that
+    which lowers most what the refused one adds to the log-probability of a set, by
+    ``-log(1 - s²)`` with their learned ``similarity`` s, from 0 to 1.  ``why`` is "too
+    like", "adds too little beside" or "is of the shot of".
     """
 
     beside: int
@@ -251,16 +232,9 @@ class MatchingAgreement(Agreement):
     """The F-score of matched frames.
 
     With ``h`` of its ``a`` frames matched with a set of ``b``, a choice scores
-    ``(1 + β²) h / (a + β² b)``.
-
-    Parameters
-    ----------
-    alike : array of shape (N, N)
-        Which frames count as the same, and so can be matched.
-    beta : float
-        Above 1 recall counts for more.
-    same : array of shape (N, N), optional
-        Of which frames a search chooses only one: at least of each itself.
+    ``(1 + β²) h / (a + β² b)``.  Frames that are ``alike`` (N, N) can be matched; of
+    those that are the ``same`` (N, N), at least of each itself, a search chooses only
+    one.
     """
 
     name = "F-score of matched frames"

@@ -33,13 +33,10 @@ def frame_distances(one: Any, other: Any) -> FloatArray:
 def n_matches(alike: BoolArray, matching: Matching = "maximum") -> int:
     """Return how many pairs of alike frames can be formed, each frame in one at most.
 
-    Parameters
-    ----------
-    alike : boolean array of shape (user frames, system frames)
-    matching : {"maximum", "vsumm"}
-        As many pairs as there can be, as the paper describes it; or as VSUMM's
-        evaluator does: user frames in their order, each taking the first system frame
-        that is alike and still free, which can leave pairs unformed.
+    Rows are of the user's frames, columns of the system's.  "maximum" forms as many
+    pairs as there can be, as the paper describes it; "vsumm" does as VSUMM's evaluator:
+    user frames in their order each take the first system frame that is alike and still
+    free, which can leave pairs unformed.
     """
     if matching == "maximum":
         from scipy import sparse
@@ -84,15 +81,9 @@ def score_against_user(
 ) -> KeyframeScore:
     """Score the frames of a system against those of one user.
 
-    Parameters
-    ----------
-    user, system : arrays of shape (frames, bins)
-        Histograms, in the order in which the frames were chosen.
-    threshold : float
-    matching : {"maximum", "vsumm"}
-    n_unmatchable, n_lost : int
-        Frames of the user, and of the system, that cannot be matched because their
-        picture is lost.
+    Of both there are histograms, (frames, bins), in the order in which the frames were
+    chosen.  ``n_unmatchable`` frames of the user and ``n_lost`` of the system cannot be
+    matched because their picture is lost.
     """
     n_user, n_system = len(user) + n_unmatchable, len(system) + n_lost
     matches = 0

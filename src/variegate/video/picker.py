@@ -26,8 +26,11 @@ from variegate.schema import Anything, MapOf, Shape
 from variegate.tuning.family import OmegaFamily, as_omegas
 from variegate.video.candidates import (
     BLOCKS,
+    TRAINING,
     Position,
+    TrainingVideo,
     VideoView,
+    describe_training,
     read_candidates,
     sharpest_frames,
 )
@@ -44,7 +47,6 @@ from variegate.video.picture import PICTURE_STATISTICS
 from variegate.video.reading import EVERY, time_label
 from variegate.video.screening import Screening
 from variegate.video.summary import VideoSummary
-from variegate.video.training_videos import TRAINING, TrainingVideo, describe_training
 
 __all__ = ["KeyframePicker", "load_default"]
 

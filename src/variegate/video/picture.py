@@ -112,13 +112,11 @@ class FrameDescription:
 
     Attributes
     ----------
-    number, time : as in :class:`variegate.video.Frame`
     hue : array of shape (16,)
         The histogram that VSUMM compares.
-    palette : array of shape (48,)
-        Roots of the histograms of hue, saturation and value: a vector of length 1.
-    layout : array of shape (25 · 48,)
-        The same in 5 × 5 cells.
+    palette, layout : arrays of shape (48,) and (25 · 48,)
+        Roots of the histograms of hue, saturation and value, of the whole picture and
+        in 5 × 5 cells: vectors of length 1.
     picture : array
         The numbers of :func:`picture_statistics`.
     sift : uint8 array of shape (n, 128)

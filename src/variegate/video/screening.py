@@ -207,5 +207,5 @@ def _sharpness(small: Picture) -> float:
 
 
 def _variance(picture: AnyArray) -> float:
-    """Return the variances of the three colours, added up."""
+    """Return the sum of the variances of the three colours."""
     return float(np.sum(np.square(cv2.meanStdDev(picture)[1])))

@@ -113,10 +113,6 @@ class Reel:
     changes at once, by far more than in the frames around, or comes out of black;
     dissolves and wipes are not seen.
 
-    Parameters
-    ----------
-    path, every : as for :func:`variegate.video.read_frames`
-
     Attributes
     ----------
     cuts : list of float
@@ -147,10 +143,8 @@ class Reel:
             if number > last:
                 last, seen, held = number, True, None
                 yield frame
-            elif not (seen or step.is_black) and (
-                held is None or step.detail > held.detail
-            ):
-                held = step
+            elif not (seen or step.is_black):
+                held = max(filter(None, (held, step)), key=lambda s: s.detail)
         yield from self._missed(held, self.duration)
         if self.cuts and self.duration - self.cuts[-1] < _SHORTEST:
             self.cuts.pop()
@@ -232,16 +226,9 @@ def _correlation(one: FloatArray, other: FloatArray) -> float:
 class Stretch:
     """A stretch of a video in which the picture stays much the same.
 
-    Attributes
-    ----------
-    start, end : float
-        Times of its first and its last frame.
-    frame : FrameDescription
-        Of the most detailed frame.
-    look : array
-        Histograms and a small picture of that frame, by which stretches are compared.
-    detail : float
-        The mean difference between neighbouring pixels of that frame.
+    It goes from the time of its first to that of its last frame.  Of the most detailed
+    frame there are a description, histograms and a small picture, its ``look``, and the
+    mean difference between neighbouring pixels, its ``detail``.
     """
 
     start: float
@@ -252,7 +239,7 @@ class Stretch:
 
 
 def split_into_stretches(
-    frames: Iterable[Frame], cuts: Sequence[float] = ()
+    frames: Iterable[Frame], cuts: Sequence[float]
 ) -> Iterator[Stretch]:
     """Yield stretches in order; one picture is held at a time.
 

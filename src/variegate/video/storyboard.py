@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -80,16 +79,17 @@ def storyboard(
     pictures high as wide, as long as they are wide enough for their labels.
     """
     ordered = _in_order(keyframes)
-    if not ordered:
-        raise ValueError("a storyboard needs at least one key frame")
     aspect = usual_aspect(ordered)
     if columns is None:
-        columns = _square(len(ordered), aspect, width)
+        # As many as rows, or more if pictures are upright.
+        columns = math.ceil(math.sqrt(len(ordered) / min(1.0, aspect)))
+        most = (width - 3 * _GAP) // (_NARROW + _GAP)
+        columns = max(1, min(columns, len(ordered), most))
     column = _column_width(columns, width - 4 * _GAP, width)
     largest = max(width // 2, *(k.image.shape[1] for k in ordered))
     # A sheet of one upright picture is not much higher than wide.
     across = max(1, min(column, largest, round(aspect * width)))
-    cell = _Cell.fitting(ordered, across, aspect, numbers=True)
+    cell = _Cell(ordered, across, aspect, numbers=True)
     return _padded(_grid(ordered, cell, columns, column), width)
 
 
@@ -104,51 +104,41 @@ def storyboard_rows(
     """
     strips = [(_name_lines(name), _in_order(keyframes)) for name, keyframes in rows]
     everything = [keyframe for _, strip in strips for keyframe in strip]
-    if not everything:
-        raise ValueError("a storyboard needs at least one key frame")
+    aspect = usual_aspect(everything)
     side = max(_text_width(line, bold=True) for lines, _ in strips for line in lines)
     side += 2 * _GAP if side else 0
-    inner = width - 4 * _GAP - side
+    across = width - 4 * _GAP
+    inner = across - side
     longest = max(len(strip) for _, strip in strips)
     most = max(1, (inner + _GAP) // (_NARROW + _GAP))
     # Lines of a long strip are about equally long.
     columns = math.ceil(longest / math.ceil(longest / most))
     columns = min(most, max(columns, _FEWEST_COLUMNS))
     column = _column_width(columns, inner, width)
-    cell = _Cell.fitting(everything, column, usual_aspect(everything), numbers=False)
+    cell = _Cell(everything, column, aspect, numbers=False)
+    rule = _ground(2 * _GAP + 1, across)
+    rule[_GAP] = _RULE
     pieces: list[Picture] = []
     for lines, strip in strips:
-        if pieces:
-            pieces.append(_ground(2 * _GAP + 1, width - 4 * _GAP))
-            pieces[-1][_GAP] = _RULE
-        pieces.append(_strip(lines, strip, cell, columns, side, width - 4 * _GAP))
-    return _padded(np.concatenate(pieces), width)
+        pieces += [rule, _strip(lines, strip, cell, columns, side, across)]
+    return _padded(np.concatenate(pieces[1:]), width)
 
 
-@dataclass(frozen=True)
 class _Cell:
     """A box of ``width`` by ``height`` for a picture, and its label beneath."""
 
-    width: int
-    height: int
-    n_lines: int
-    numbers: bool
-
-    @classmethod
-    def fitting(
-        cls, keyframes: Sequence[Keyframe], width: int, aspect: float, numbers: bool
-    ) -> _Cell:
+    def __init__(
+        self, keyframes: Sequence[Keyframe], width: int, aspect: float, numbers: bool
+    ) -> None:
         one_line = max(
             _text_width(time_label(k.time), bold=True)
             + _text_width(f"frame {k.number}")
             for k in keyframes
         )
-        n_lines = 2 if numbers and one_line + _GAP // 2 > width else 1
-        return cls(width, max(1, round(width / aspect)), n_lines, numbers)
-
-    @property
-    def total_height(self) -> int:
-        return self.height + self.n_lines * _LINE + 8
+        self.width, self.height = width, max(1, round(width / aspect))
+        self.numbers = numbers
+        self.n_lines = 2 if numbers and one_line + _GAP // 2 > width else 1
+        self.total_height = self.height + self.n_lines * _LINE + 8
 
     def draw(self, keyframe: Keyframe) -> Picture:
         cell = _ground(self.total_height, self.width)
@@ -206,7 +196,6 @@ def _strip(
 
 
 def _padded(inside: Picture, width: int) -> Picture:
-    """Return a sheet of this width with margins all around."""
     sheet = _ground(len(inside) + 4 * _GAP, width)
     _put(sheet, inside, 2 * _GAP, (width - inside.shape[1]) // 2)
     return sheet
@@ -229,14 +218,10 @@ def _in_order(keyframes: Sequence[Keyframe]) -> list[Keyframe]:
 
 def usual_aspect(keyframes: Sequence[Keyframe]) -> float:
     """Return the median width over height, of one of the pictures."""
+    if not keyframes:
+        raise ValueError("a storyboard needs at least one key frame")
     ratios = sorted(float(k.image.shape[1] / k.image.shape[0]) for k in keyframes)
     return ratios[len(ratios) // 2]
-
-
-def _square(count: int, aspect: float, width: int) -> int:
-    """Return the columns of a sheet with as many rows, or more if they are upright."""
-    columns = math.ceil(math.sqrt(count / min(1.0, aspect)))
-    return max(1, min(columns, count, (width - 3 * _GAP) // (_NARROW + _GAP)))
 
 
 def _column_width(columns: int, inner: int, width: int) -> int:
