@@ -146,7 +146,7 @@ def texts():
 
 def frames():
     """Match frames of a video."""
-    from variegate.video.agreement import MatchingAgreement
+    from variegate.video.choosing import MatchingAgreement
 
     alike = np.eye(12, dtype=bool) | (RNG.random((12, 12)) < 0.2)
     growing = MatchingAgreement(alike | alike.T).growing(

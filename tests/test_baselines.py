@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from variegate.baselines import METHODS, medoids, select
+from variegate.baselines import METHODS, select
 from variegate.baselines import methods as baselines
 from variegate.linalg import cosine as _cosine
 from variegate.linalg import greedy
@@ -323,7 +323,8 @@ def test_k_medoids_clusters_as_well_as_scikit_learn():
 
     rng = np.random.default_rng(0)
     runs = [
-        medoids._clusters(F, medoids._seeds(F, np.zeros(400), 5, rng)) for _ in range(5)
+        baselines._clusters(F, baselines._seeds(F, np.zeros(400), 5, rng))
+        for _ in range(5)
     ]
     labels, _ = min(runs, key=lambda run: run[1])
     theirs = KMeans(5, n_init=5, random_state=0).fit(F).labels_

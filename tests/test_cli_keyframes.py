@@ -28,8 +28,8 @@ from variegate.video import (
     hue_histogram,
 )
 from variegate.video.evaluation import score_against_user
+from variegate.video.reading import time_label
 from variegate.video.screening import Decision
-from variegate.video.times import time_label
 
 SIZE = (96, 64)
 

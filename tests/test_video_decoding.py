@@ -6,9 +6,13 @@ from hypothesis import strategies as st
 import variegate as vg
 from variegate.decoding import Constraint
 from variegate.decoding.agreement import grow
-from variegate.video.agreement import GrowingMatching, MatchingAgreement
-from variegate.video.decoding import VIDEO_DECODERS, video_decoder
-from variegate.video.matching import n_matches
+from variegate.video.choosing import (
+    VIDEO_DECODERS,
+    GrowingMatching,
+    MatchingAgreement,
+    n_matches,
+    video_decoder,
+)
 
 
 def instance(seed, n, n_sets):
@@ -123,9 +127,6 @@ N_SAMPLES = 60
 #: Every way of choosing, as parameters of ``choose``.
 WAYS = {
     "mbr": {},
-    "mbr, equal": {"consensus": "equal"},
-    "mbr among samples": {"search": "samples"},
-    "mbr among samples, equal": {"search": "samples", "consensus": "equal"},
     "greedy": {"decoder": "greedy"},
 }
 
@@ -138,13 +139,7 @@ def an_ensemble(log_scale=1.0):
 
 
 def choose(limit=10, log_scale=1.0, **parameters):
-    defaults = {
-        "decoder": "mbr",
-        "search": "greedy",
-        "consensus": "matched",
-        "beta": 1.0,
-        "n_samples": N_SAMPLES,
-    }
+    defaults = {"decoder": "mbr", "beta": 1.0, "n_samples": N_SAMPLES}
     same = np.eye(10, dtype=bool)
     decode = video_decoder(**defaults | parameters, alike=ALIKE, same=same)
     constraint = Constraint(None, limit, np.ones(10))

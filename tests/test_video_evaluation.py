@@ -1,6 +1,6 @@
 import json
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 
 import cv2
 import numpy as np
@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from outside_data import outside_data
 from variegate.video import evaluate_keyframes, hue_histogram
-from variegate.video.evaluation import score_against_user
-from variegate.video.hue import hue_of_pixels
-from variegate.video.matching import frame_distances, n_matches
+from variegate.video.colour import hue_of_pixels
+from variegate.video.evaluation import (
+    frame_distances,
+    n_matches,
+    oracle_keyframes,
+    score_against_user,
+)
 
 
 def pixel(*colour):
@@ -122,3 +126,37 @@ def test_the_evaluators_own_numbers():
         assert theirs.cus_e == pytest.approx(case["CUSe"], abs=0.005 + 1e-9)
         largest = score_against_user(user, system, case["threshold"], "maximum")
         assert largest.recall >= theirs.recall
+
+
+# The oracle ------------------------------------------------------------------------
+
+
+def test_what_all_users_chose():
+    red, green, blue, grey = np.eye(4)
+    frames = [grey, red, green, blue]
+    assert oracle_keyframes(frames, [[red, green], [red, green]]).tolist() == [1, 2]
+    # One user in three wants blue: F with it is (1 + 2/3 + 2/3) / 3, without 8/9.
+    users = [[red, blue], [red], [red]]
+    assert oracle_keyframes(frames, users).tolist() == [1]
+
+
+def test_no_frame_agrees():
+    red, green = np.eye(2)
+    assert oracle_keyframes([red], [[green]]).tolist() == []
+    assert oracle_keyframes(np.zeros((0, 2)), [[green]]).tolist() == []
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 5))
+def test_no_single_frame_is_better_and_none_more_helps(seed, n):
+    rng = np.random.default_rng(seed)
+    frames = rng.dirichlet(np.ones(3), n)
+    users = [rng.dirichlet(np.ones(3), rng.integers(1, 4)) for _ in range(2)]
+    chosen = oracle_keyframes(frames, users)
+
+    def f(members):
+        return evaluate_keyframes(users, frames[list(members)]).f
+
+    best_single = max(f(one) for one in combinations(range(n), 1))
+    assert f(chosen) >= best_single - 1e-12
+    for i in set(range(n)) - set(chosen.tolist()):
+        assert f([*chosen, i]) <= f(chosen) + 1e-12

@@ -13,7 +13,7 @@ from sklearn.mixture import GaussianMixture
 from variegate.files.models import ModelFileError
 from variegate.video import fisher
 from variegate.video.fisher import FisherEncoder, fisher_gradients
-from variegate.video.sift import dense_sift
+from variegate.video.picture import dense_sift
 
 # Pictures -------------------------------------------------------------------------
 

@@ -12,14 +12,10 @@ import variegate as vg
 from variegate.files.models import ModelFileError
 from variegate.selection import Selection
 from variegate.video import KeyframePicker, PickedVideo, load_default
-from variegate.video.amount import fill_up
-from variegate.video.candidates import read_candidates
-from variegate.video.description import describe
-from variegate.video.picture import PICTURE_STATISTICS
-from variegate.video.shots import shot_at
-from variegate.video.stretches import merge_stretches
-from variegate.video.training import TrainingVideo
-from variegate.video.view import VideoView
+from variegate.video.candidates import TrainingVideo, VideoView, read_candidates
+from variegate.video.choosing import Amount, fill_up
+from variegate.video.picture import PICTURE_STATISTICS, describe
+from variegate.video.shots import Stretch, merge_stretches, shot_at
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -113,13 +109,19 @@ def test_steps_of_a_fade_are_no_candidates(tmp_path):
 
 def test_merging_cuts_where_neighbours_differ_most():
     looks = [np.full(96, v) for v in (0.0, 0.1, 5.0, 5.2, 5.3, 9.0)]
-    groups = merge_stretches(looks, 3)
-    assert [(g.start, g.stop) for g in groups] == [(0, 2), (2, 5), (5, 6)]
-    assert [(g.start, g.stop) for g in merge_stretches(looks[:2], 3)] == [
-        (0, 1),
-        (1, 2),
+    frame = describe(0, 0.0, textured((250, 120, 60)))
+    details = (1.0, 2.0, 3.0, 9.0, 4.0, 5.0)
+    stretches = [
+        Stretch(float(k), k + 0.5, frame, look, detail)
+        for k, (look, detail) in enumerate(zip(looks, details, strict=True))
     ]
-    assert [(g.start, g.stop) for g in merge_stretches(looks, 1)] == [(0, 6)]
+    merged = merge_stretches(stretches, 3)
+    assert [(s.start, s.end) for s in merged] == [(0.0, 1.5), (2.0, 4.5), (5.0, 5.5)]
+    # The frame of each is the most detailed one.
+    assert [s.detail for s in merged] == [2.0, 9.0, 5.0]
+    assert merge_stretches(stretches[:2], 3) == stretches[:2]
+    (one,) = merge_stretches(stretches, 1)
+    assert (one.start, one.end) == (0.0, 5.5)
 
 
 # Views ----------------------------------------------------------------------------
@@ -188,7 +190,7 @@ def test_the_pictures_are_those_of_the_frames(picker, videos):
 
 def test_larger_omegas_expect_more(picker, videos):
     view = read_candidates(videos[0][0].path).view
-    sizes = [picker.choose(view, w)[0].expected_size() for w in (0.25, 1.0, 2.0, 4.0)]
+    sizes = [picker.choose(view, w).ensemble.expected_size() for w in (0.25, 1, 2, 4)]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1]
 
@@ -275,7 +277,7 @@ def test_every_shot_of_a_film_of_two_colours_is_chosen(tmp_path):
     assert summary.shots_shown == len(summary.shots) == 5
     # Where shots are not known, colours alone decide.
     blind = VideoView(view.descriptions, view.duration)
-    assert len(model.choose(blind, 64.0)[1]) < 5
+    assert len(model.choose(blind, 64.0).selection) < 5
 
 
 def test_the_sharpest_frame_is_taken(tmp_path):
@@ -290,7 +292,8 @@ def test_why_a_likelier_frame_is_refused(picker, videos):
     found = 0
     for video, _ in videos:
         read = read_candidates(video.path)
-        ensemble, chosen = picker.choose(read.view, 1.0, max_frames=2)
+        choice = picker.choose(read.view, 1.0, Amount(max_frames=2))
+        ensemble, chosen = choice.ensemble, choice.selection.indices
         summary = picker.pick(video.path, omega=1.0, max_frames=2)
         probability = ensemble.marginals()
         keyframes = dict(zip(chosen.tolist(), summary.keyframes, strict=True))
@@ -330,12 +333,13 @@ def test_no_two_frames_above_a_similarity(picker, videos):
     view = read_candidates(videos[0][0].path).view
     generous = clone(picker).set_params(beta=5.0, max_similarity=0.8)
     generous.__dict__.update({k: v for k, v in vars(picker).items() if k.endswith("_")})
-    ensemble, chosen = generous.choose(view, 4.0)
+    choice = generous.choose(view, 4.0)
+    ensemble, chosen = choice.ensemble, choice.selection.indices
     lengths = np.sqrt(np.diagonal(ensemble.S))
     cosine = ensemble.S / np.outer(lengths, lengths)
     between = cosine[np.ix_(chosen, chosen)] - np.eye(len(chosen))
     assert between.max() <= 0.8
-    more = generous.set_params(max_similarity=1.0).choose(view, 4.0)[1]
+    more = generous.set_params(max_similarity=1.0).choose(view, 4.0).selection
     assert len(more) > len(chosen)
 
 
@@ -351,12 +355,6 @@ def test_training_is_recorded(picker, videos):
     assert picker.training_["n_candidates"] >= 15
     # The best candidates match nearly all of both users' picks.
     assert picker.training_["oracle_f"] > 0.8
-
-
-def test_learning_from_the_oracle(videos):
-    picked = [video for video, _ in videos]
-    model = KeyframePicker(targets="oracle", max_iter=30, n_samples=50).fit(picked)
-    assert len(model.pick(picked[0].path).keyframes) >= 3
 
 
 def test_settings_of_an_estimator():
@@ -487,7 +485,6 @@ def test_what_one_user_sets_another_does_not_get():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"targets": "both"}, "unknown targets 'both'"),
         ({"decoder": "map"}, "unknown decoder 'map'"),
         ({"blocks": "palette"}, "blocks must be a list of names"),
         ({"blocks": ["colour"]}, "unknown block 'colour'"),

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from variegate.video.colour import shrunk
-from variegate.video.description import describe
-from variegate.video.picture import PICTURE_STATISTICS, picture_statistics
+from variegate.video.picture import PICTURE_STATISTICS, describe, picture_statistics
 
 
 def statistics(image):

@@ -263,7 +263,7 @@ def test_a_constant_video_keeps_one_frame(tmp_path):
 def test_without_opencv(monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(ImportError, match=re.escape("pip install 'variegate[video]'")):
-        screen([])
+        list(screen(as_frames([plain(9)])))
 
 
 def test_a_scene_that_is_blurred_throughout_passes_once():

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from films import write_film
+from variegate.video.candidates import sharpest_frames
 from variegate.video.reading import frames_within, read_frames
-from variegate.video.sharpest import sharpest_frames
 
 HEIGHT, WIDTH = 96, 128
 

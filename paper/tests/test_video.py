@@ -116,6 +116,23 @@ def test_saliency_of_any_size(size):
     assert np.isfinite(found).all()
 
 
+def test_learning_from_the_oracle_and_choosing_the_best_sample(tmp_path):
+    data = write_films(tmp_path / "data", 2)
+    videos = [video.prepared() for video in read_pool(data)]
+    picker = PaperPicker(targets="oracle", n_samples=50)
+    picker.fit_prepared(videos, picker.fit_encoder([v.view for v in videos]))
+    view = videos[0].view
+    assert len(picker.choose(view).selection) >= 2
+    for best_sample in ("equal", "matched"):
+        picker.set_params(best_sample=best_sample)
+        choice = picker.choose(view, random_state=3)
+        chosen = choice.selection.indices.tolist()
+        samples = choice.ensemble.sample(50, random_state=3)
+        assert chosen in [np.flatnonzero(sample).tolist() for sample in samples]
+        again = picker.choose(view, random_state=3).selection
+        assert again.indices.tolist() == chosen
+
+
 def test_a_picker_knows_its_features(tmp_path):
     picker = PaperPicker(features="full", lam=2.0)
     assert clone(picker).get_params() == picker.get_params()

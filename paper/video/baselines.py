@@ -12,8 +12,7 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count
-from variegate.video.evaluation import THRESHOLD
-from variegate.video.matching import frame_distances
+from variegate.video.evaluation import THRESHOLD, frame_distances
 
 __all__ = ["kmeans_keyframes", "random_keyframes", "uniform_keyframes", "vsumm"]
 

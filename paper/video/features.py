@@ -6,9 +6,10 @@ these with what the paper has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,12 +19,17 @@ from paper.video.saliency import (
     image_signature,
     saliency_statistics,
 )
-from variegate._typing import AnyArray, FloatArray
+from variegate._random import generator
+from variegate._typing import AnyArray, FloatArray, RandomState
+from variegate.application.base import Progress
+from variegate.decoding import MBR, Constraint
 from variegate.ground_set import GroundSet
+from variegate.kernels import Kernel
 from variegate.video import KeyframePicker
-from variegate.video.description import described_size
-from variegate.video.picture import PICTURE_STATISTICS
-from variegate.video.view import VideoView, standardized
+from variegate.video.candidates import TrainingVideo, VideoView, standardized
+from variegate.video.choosing import Amount, Choice, MatchingAgreement
+from variegate.video.fisher import FisherEncoder
+from variegate.video.picture import PICTURE_STATISTICS, described_size
 
 __all__ = ["FEATURE_SETS", "PaperPicker", "PaperView", "saliency_of"]
 
@@ -49,6 +55,10 @@ FEATURE_SETS = {
     "paper": (*_SALIENCY, *_CONTEXT),
     "full": (*PICTURE_STATISTICS, *_SALIENCY, *_CONTEXT),
 }
+
+
+#: Samples that may be chosen where each must be matched with all others.
+_N_CANDIDATES = 150
 
 
 def saliency_of(image: AnyArray) -> FloatArray:
@@ -101,17 +111,81 @@ class PaperView(VideoView):
 
 
 class PaperPicker(KeyframePicker):
-    """A picker whose quality features are one of :data:`FEATURE_SETS`."""
+    """A picker with the paper's choices, to compare with those of the library.
+
+    Parameters
+    ----------
+    features : str
+        The quality features: one of :data:`FEATURE_SETS`.
+    targets : {"users", "oracle"}
+        Whether to learn from the choice of each user, or from the one choice that
+        agrees best with all of them.
+    best_sample : {None, "equal", "matched"}
+        Choose the sample that agrees best with all others, by the F-score of equal or
+        of matched frames, instead of a search.
+    kernel : Kernel, optional
+        Instead of the Gaussians and linear parts of all blocks.
+    **parameters
+        As for :class:`variegate.video.KeyframePicker`.
+    """
 
     _type = "paper-keyframe-picker"
 
-    def __init__(self, features: str = "picture", **parameters: Any) -> None:
+    def __init__(
+        self,
+        features: str = "picture",
+        targets: str = "users",
+        best_sample: str | None = None,
+        kernel: Kernel | None = None,
+        **parameters: Any,
+    ) -> None:
         super().__init__(**parameters)
         self.features = features
+        self.targets = targets
+        self.best_sample = best_sample
+        self.kernel = kernel
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return sorted([*KeyframePicker._get_param_names(), "features"])
+        own = ("features", "targets", "best_sample", "kernel")
+        return sorted([*KeyframePicker._get_param_names(), *own])
+
+    def fit_prepared(
+        self,
+        training: Sequence[TrainingVideo],
+        encoder: FisherEncoder,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from videos that were prepared before, for several fits."""
+        if self.targets == "oracle":
+            training = [
+                replace(video, users=[video.oracle.tolist()], n_unmatchable=[0])
+                for video in training
+            ]
+        return super().fit_prepared(training, encoder, progress)
+
+    def _kernel(self) -> Kernel:
+        return super()._kernel() if self.kernel is None else self.kernel
+
+    def choose(
+        self,
+        view: VideoView,
+        omega: float | None = None,
+        amount: Amount = Amount(),  # noqa: B008 - it is frozen
+        random_state: RandomState = None,
+    ) -> Choice:
+        """Choose among the candidates of a view."""
+        if self.best_sample is None:
+            return super().choose(view, omega, amount, random_state)
+        model = self.family_.at(self.family_.resolve(omega, self.default_omega))
+        ensemble = model.ensemble(self.ground_set(view))
+        decode = MBR(self.n_samples)
+        if self.best_sample == "matched":
+            agreement = MatchingAgreement(view.alike, self.beta)
+            decode = MBR(self.n_samples, _N_CANDIDATES, agreement)
+        seed = generator(self.random_state if random_state is None else random_state)
+        everything = Constraint(None, None, np.ones(len(view)))
+        return Choice(ensemble, decode(ensemble, everything, seed), {})
 
     @property
     def feature_names_(self) -> list[str]:

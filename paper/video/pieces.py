@@ -45,10 +45,10 @@ STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
     (
         "decoder: of many samples the one with the best set F",
-        {"decoder": "mbr", "search": "samples", "consensus": "equal"},
+        {"decoder": "mbr", "best_sample": "equal"},
     ),
-    ("consensus: F of matched frames instead", {"consensus": "matched"}),
-    ("a search for the best consensus, not only samples", {"search": "greedy"}),
+    ("consensus: F of matched frames instead", {"best_sample": "matched"}),
+    ("a search for the best consensus, not only samples", {"best_sample": None}),
     ("features: of the picture instead", {"features": "picture", "l2": 0.1}),
     (
         "kernel: five Gaussians and a linear part",
@@ -165,10 +165,8 @@ def _learned(
         every_omega = name == "LME+MKR"
         for video, prepared in judge:
             for omega in settings.omegas if every_omega else (best,):
-                runs = [
-                    fitted[learner].choose(prepared.view, omega, random_state=seed)[1]
-                    for seed in seeds
-                ]
+                choose = partial(fitted[learner].choose, prepared.view, omega)
+                runs = [choose(random_state=seed).selection.indices for seed in seeds]
                 shown = omega if every_omega else None
                 record = _record("table", name, video, runs, omega=shown)
                 yield record | {"chosen": chosen[learner]}
@@ -219,8 +217,8 @@ def _held_out_scores(
         picker.set_params(**choice).fit_prepared(inside, encoder)
         total = 0.0
         for video, prepared in (learn[i] for i in part):
-            places = picker.choose(prepared.view, choice["omega"])[1]
-            total += video.score(places.tolist()).f
+            chosen = picker.choose(prepared.view, choice["omega"]).selection
+            total += video.score(chosen.indices.tolist()).f
         yield total
 
 
@@ -232,7 +230,8 @@ def _steps(
     for name, change in STEPS:
         picker.set_params(**change).fit_prepared(training, encoder)
         for video, prepared in judge:
-            yield _record("steps", name, video, [picker.choose(prepared.view)[1]])
+            chosen = picker.choose(prepared.view).selection.indices
+            yield _record("steps", name, video, [chosen])
 
 
 def _others(settings: Settings, learn: Videos, judge: Videos) -> Iterator[Record]:

@@ -19,11 +19,11 @@ import numpy as np
 from paper.held_out import find_folder
 from paper.video.features import PaperView, saliency_of
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.description import describe
+from variegate.video.candidates import TrainingVideo
+from variegate.video.colour import hue_histogram
 from variegate.video.evaluation import KeyframeScore, evaluate_keyframes
-from variegate.video.hue import hue_histogram
+from variegate.video.picture import describe
 from variegate.video.reading import require_cv2
-from variegate.video.training import TrainingVideo
 
 #: Frames that a picture may be borrowed over.
 _NEAR = 60

@@ -22,8 +22,8 @@ from paper.video.features import PaperPicker
 from paper.video.pool import Videos
 from paper.video.settings import Settings
 from variegate._typing import IntArray
+from variegate.video.candidates import VideoView
 from variegate.video.fisher import FisherEncoder
-from variegate.video.view import VideoView
 
 #: The block that is learned from: the measure looks at hues alone.
 _BLOCK = "palette"
@@ -84,20 +84,20 @@ class Learner:
         picker: PaperPicker = clone(self.picker).set_params(
             omega=self.settings.inner_omegas
         )
-        kernel = None
         if similarity in SIMILARITIES:
-            kernel = kernel_of(similarity, choice)
-            picker.set_params(blocks=(_BLOCK,))  # no others need to be computed
+            # No other blocks need to be computed.
+            picker.set_params(blocks=(_BLOCK,), kernel=kernel_of(similarity, choice))
         training = [self.videos[i][1] for i in members]
-        picker.fit_prepared(training, self.encoder, kernel=kernel)
-        return picker
+        return picker.fit_prepared(training, self.encoder)
 
 
 def _chooser(picker: PaperPicker, choice: Choice) -> Choose:
     """Return what chooses frames: "expected-f" if its settings were chosen, or MBR."""
     omega, decoder = choice["omega"], expected_f(choice)
     if decoder is None:
-        return lambda view, seed: picker.choose(view, omega, random_state=seed)[1]
+        return lambda view, seed: (
+            picker.choose(view, omega, random_state=seed).selection.indices
+        )
     model = picker.family_.at(omega)
     return lambda view, _: (
         model.ensemble(picker.ground_set(view)).decode(decoder).indices

@@ -1,4 +1,4 @@
-"""Rivals of a learned model: a relevance that scikit-learn learns, then a method.
+"""Learn rivals of a model: a relevance by scikit-learn, then a method that uses it.
 
 Whether an item is chosen is learned from its quality features alone, by a logistic
 regression (on standardised features) and by gradient boosting of trees; the log-odds
@@ -22,30 +22,20 @@ from threadpoolctl import ThreadpoolController
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate.baselines.ordering import Ordering, f_of_first
 from variegate.decoding import Constraint
-from variegate.ground_set import (
-    GroundSet,
-    check_ground_sets,
-    check_subsets,
-    naming,
-)
+from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 
 __all__ = [
-    "LEARNERS",
-    "TRADE_OFFS",
-    "Rival",
-    "embeddings_of",
-    "learned_rivals",
+    *("LEARNERS", "TRADE_OFFS", "Rival", "embeddings_of", "learned_rivals"),
     "orderings",
 ]
 
 #: From quality features to the relevance of every item.
 Relevance: TypeAlias = Callable[[FloatArray], FloatArray]
 
-#: How a relevance is followed up; the first choices of each do not depend on how many
-#: are asked for.
+#: Methods that choose by a relevance, one item after the other.
 METHODS = ("top", "mmr", "dpp")
 
-#: What the trade-off of "mmr" and "dpp" is chosen among.
+#: Candidate trade-offs of "mmr" and "dpp".
 TRADE_OFFS = (0.5, 0.25, 0.75)
 
 #: Parts of the ground sets, each predicted by what was learned from the others.
@@ -53,6 +43,8 @@ _N_FOLDS = 5
 
 #: Sizes above the largest wanted that are tried.
 _MORE = 5
+
+_threads = cache(ThreadpoolController)
 
 
 def _logistic(seed: int) -> Any:
@@ -220,7 +212,7 @@ def _learned(
     """Learn which items are wanted; where all are, or none, they are all equal."""
     y = np.concatenate([example.wanted for example in examples])
     if y.all() or not y.any():
-        return _all_equal
+        return _LogOdds(None)
     X = np.concatenate([example.ground_set.quality for example in examples])
     classifier = make(seed)
     with _one_thread():
@@ -230,11 +222,13 @@ def _learned(
 
 @dataclass(frozen=True, eq=False)
 class _LogOdds:
-    """Log-odds by a classifier."""
+    """Log-odds by a classifier; all equal without one."""
 
     classifier: Any
 
     def __call__(self, quality: FloatArray) -> FloatArray:
+        if self.classifier is None:
+            return np.zeros(len(quality))
         with _one_thread():
             return np.asarray(self.classifier.decision_function(quality))
 
@@ -242,19 +236,10 @@ class _LogOdds:
 def _one_thread() -> Any:
     """Return a context where trees grow in one thread.
 
-    Theirs wait for each other at every split, on a busy machine a hundred times as
-    long as one takes by itself.
+    Several threads wait for each other at every split, on a busy machine a hundred
+    times as long as one takes.
     """
     return _threads().limit(limits=1, user_api="openmp")
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _all_equal(quality: FloatArray) -> FloatArray:
-    return np.zeros(len(quality))
 
 
 def _out_of_fold(

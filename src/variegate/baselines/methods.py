@@ -1,4 +1,4 @@
-r"""Seven ways to choose without learning.
+r"""Choose items without learning, by one of seven methods.
 
 A method sees ``F``, embeddings with rows of unit length (or zero), so that
 ``s_ij = f_i · f_j`` is the cosine similarity, and ``z``, the relevance less its mean
@@ -34,16 +34,15 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.baselines.medoids import k_medoids
-from variegate.linalg.cosine import rounded
+from variegate.linalg.cosine import chunks, rounded
 from variegate.linalg.greedy import choose_rows
 from variegate.linalg.limits import MAX_PAIRED, RANK_TOLERANCE
 
@@ -58,10 +57,16 @@ _WIDEST_QUALITY = 600.0
 #: Items are copies of each other from this cosine on.
 _COPY = 1.0 - 1e-9
 
+#: Starts of k-medoids, and the end of each: after this many rounds, or when the cost
+#: falls by less than this share of it.
+_RESTARTS = 5
+_MAX_ROUNDS = 100
+_LEAST_FALL = 1e-4
+
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What is chosen from.
+    """Items to choose from.
 
     Attributes
     ----------
@@ -71,11 +76,15 @@ class Candidates:
         Standardized relevance.
     included : array of int
         Items that are chosen already.
+    trade_off : float
+    rng : numpy.random.Generator
     """
 
     F: FloatArray
     z: FloatArray
     included: IntArray
+    trade_off: float
+    rng: np.random.Generator
 
     def __len__(self) -> int:
         return len(self.F)
@@ -92,33 +101,21 @@ class Candidates:
         return is_open
 
 
-class Method(Protocol):
-    """From candidates to ``k`` more of them, in the order of choice."""
-
-    def __call__(
-        self, items: Candidates, k: int, trade_off: float, rng: np.random.Generator
-    ) -> IntArray:
-        """Choose ``k`` items that are not included already."""
-        ...
+#: From candidates to ``k`` more of them, in the order of choice.
+Method: TypeAlias = Callable[[Candidates, int], IntArray]
 
 
-def _top(
-    items: Candidates, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
+def _top(items: Candidates, k: int) -> IntArray:
     return items.others()[:k]
 
 
-def _random(
-    items: Candidates, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
+def _random(items: Candidates, k: int) -> IntArray:
     others = np.sort(items.others())
-    return np.asarray(rng.choice(others, size=k, replace=False), dtype=np.intp)
+    return np.asarray(items.rng.choice(others, size=k, replace=False), dtype=np.intp)
 
 
-def _mmr(
-    items: Candidates, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
-    F, z = items.F, items.z
+def _mmr(items: Candidates, k: int) -> IntArray:
+    F, z, trade_off = items.F, items.z, items.trade_off
     nearest = np.full(len(F), -np.inf)
     available = np.ones(len(F), dtype=bool)
     chosen: list[int] = []
@@ -142,21 +139,17 @@ def _mmr(
     return np.array(chosen[len(items.included) :], dtype=np.intp)
 
 
-def _max_min(
-    items: Candidates, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
+def _max_min(items: Candidates, k: int) -> IntArray:
     # On the sphere, the least similar is the farthest.
-    return _mmr(items, k, 1.0, rng)
+    return _mmr(replace(items, trade_off=1.0), k)
 
 
-def _dpp(
-    items: Candidates, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
-    if trade_off == 0.0:
-        return _top(items, k, trade_off, rng)
+def _dpp(items: Candidates, k: int) -> IntArray:
+    if items.trade_off == 0.0:
+        return _top(items, k)
     F, squared = _without(items.F, items.included)
     # A trade-off so small that the weight overflows is one of relevance alone.
-    weight = min((1.0 - trade_off) / trade_off, 1e100)
+    weight = min((1.0 - items.trade_off) / items.trade_off, 1e100)
     log_squared_quality = weight * (items.z - items.z[items.is_open()].max())
     count = min(k, F.shape[1])
     if log_squared_quality.min() > -_WIDEST_QUALITY:
@@ -215,11 +208,9 @@ def _greedy_in_logarithms(
     return np.array(chosen, dtype=np.intp)
 
 
-def _facility_location(
-    items: Candidates, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
+def _facility_location(items: Candidates, k: int) -> IntArray:
     """Greedy with lazy evaluation: gains of coverage only shrink (Minoux, 1978)."""
-    F, z, n_items = items.F, items.z, len(items)
+    F, z, n_items, trade_off = items.F, items.z, len(items), items.trade_off
     if n_items > MAX_PAIRED:
         raise ValueError(
             f"facility-location looks at all pairs and takes at most {MAX_PAIRED} "
@@ -259,12 +250,93 @@ def _facility_location(
     return np.array(chosen, dtype=np.intp)
 
 
-def _k_medoids(
-    items: Candidates, k: int, trade_off: float, rng: np.random.Generator
-) -> IntArray:
-    """Choose from clusters of the items that are not included."""
+def _k_medoids(items: Candidates, k: int) -> IntArray:
+    """Return the best item of each of ``k`` clusters, the largest cluster first."""
     others = np.sort(items.others())
-    return others[k_medoids(items.F[others], items.z[others], k, trade_off, rng)]
+    F, z = items.F[others], items.z[others]
+    best_cost, best_labels = np.inf, np.zeros(len(F), dtype=np.intp)
+    for _ in range(_RESTARTS):
+        labels, cost = _clusters(F, _seeds(F, z, k, items.rng))
+        if cost < best_cost - 1e-12 * len(F):
+            best_cost, best_labels = cost, labels
+    sizes = np.bincount(best_labels, minlength=k)
+    chosen = _representatives(F, z, best_labels, k, items.trade_off)
+    return others[chosen[np.lexsort((chosen, -sizes))]]
+
+
+def _seeds(F: FloatArray, z: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
+    """Draw items in proportion to their cost, of a few the best (greedy k-means++)."""
+    n_draws = 2 + int(np.log(k))
+    seeds = [int(rng.integers(len(F)))]
+    cost = 1.0 - rounded(F @ F[seeds[0]])
+    while len(seeds) < k:
+        cost[seeds] = 0.0
+        cumulated = np.cumsum(cost)
+        if cumulated[-1] <= 0.0:
+            # All others are copies of seeds.
+            ranked = np.argsort(-z, kind="stable")
+            others = ranked[~np.isin(ranked, seeds)]
+            return np.array([*seeds, *others[: k - len(seeds)]], dtype=np.intp)
+        # A draw that rounds to the sum itself would be past the last item.
+        end = np.nextafter(cumulated[-1], 0.0)
+        draws = rng.uniform(0.0, end, size=n_draws)
+        candidates = np.searchsorted(cumulated, draws, side="right")
+        costs = np.minimum(cost[:, None], 1.0 - rounded(F @ F[candidates].T))
+        best = int(np.argmin(costs.sum(axis=0)))
+        seeds.append(int(candidates[best]))
+        cost = costs[:, best]
+    return np.array(seeds, dtype=np.intp)
+
+
+def _clusters(F: FloatArray, seeds: IntArray) -> tuple[IntArray, float]:
+    """Run spherical k-means: in many dimensions a seed is its own cluster's medoid."""
+    k = len(seeds)
+    labels, cost = _assign(F, F[seeds])
+    for _ in range(_MAX_ROUNDS):
+        sums = np.array([F[members].sum(axis=0) for members in _split(labels, k)])
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        centres = sums / np.where(lengths > 0.0, lengths, 1.0)
+        new_labels, new_cost = _assign(F, centres)
+        if not new_cost < cost * (1.0 - _LEAST_FALL):
+            break
+        labels, cost = new_labels, new_cost
+    return labels, cost
+
+
+def _split(labels: IntArray, k: int) -> list[IntArray]:
+    ends = np.cumsum(np.bincount(labels, minlength=k))
+    return np.split(np.argsort(labels, kind="stable"), ends[:-1])
+
+
+def _assign(F: FloatArray, centres: FloatArray) -> tuple[IntArray, float]:
+    labels = np.empty(len(F), dtype=np.intp)
+    closest = np.empty(len(F))
+    for rows in chunks(len(F)):
+        similarity = rounded(F[rows] @ centres.T)
+        labels[rows] = np.argmax(similarity, axis=1)
+        closest[rows] = similarity.max(axis=1)
+    sizes = np.bincount(labels, minlength=len(centres))
+    for empty in np.flatnonzero(sizes == 0):
+        # The item that fits worst where it is, if it is not alone there.
+        item = int(np.argmin(np.where(sizes[labels] > 1, closest, np.inf)))
+        sizes[labels[item]] -= 1
+        sizes[empty] = 1
+        labels[item], closest[item] = empty, 1.0
+    return labels, float((1.0 - closest).sum())
+
+
+def _representatives(
+    F: FloatArray, z: FloatArray, labels: IntArray, k: int, trade_off: float
+) -> IntArray:
+    """Return the best item of each cluster; among equals the more relevant."""
+    chosen = np.empty(k, dtype=np.intp)
+    for cluster, members in enumerate(_split(labels, k)):
+        rows = F[members]
+        # The mean of similarities is the similarity to the mean.
+        central = rounded(rows @ rows.mean(axis=0))
+        score = (1.0 - trade_off) * z[members] + trade_off * central
+        chosen[cluster] = members[np.lexsort((-z[members], -score))[0]]
+    return chosen
 
 
 #: The names that :func:`variegate.select` takes.

@@ -1,4 +1,4 @@
-"""Choosing without learning: one function, seven methods."""
+"""Choose items without learning, within a budget if any: ``variegate.select``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["select"]
 #: Methods whose first choices do not depend on how many are asked for.
 _ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
 
-#: How many items are chosen where nothing says how many.
-_USUAL = 10
+#: How many items are chosen by default.
+_DEFAULT_K = 10
 
 
 def select(
@@ -41,7 +41,7 @@ def select(
 ) -> IntArray:
     """Choose items that are relevant and unlike each other, without learning.
 
-    What each method maximizes is written in :mod:`variegate.baselines.methods`.
+    :mod:`variegate.baselines.methods` says what each method maximizes.
 
     Parameters
     ----------
@@ -117,7 +117,9 @@ def select(
     F = _unit_rows(embeddings)
     relevant = _relevance(relevance, len(F))
     included, allowed = _in_and_out(include, exclude, len(F))
-    limit = _limit(budget, costs, len(F))
+    if budget is None and costs is not None:
+        raise ValueError("costs were given without a budget")
+    limit = None if budget is None else Constraint.of(len(F), None, budget, costs)
     count = _count(k, budget, len(F), included)
     if limit is not None:
         allowed &= _room(limit, included)
@@ -126,14 +128,15 @@ def select(
         F if len(places) == len(F) else F[places],
         _standardized(relevant[places]),
         np.searchsorted(places, included),
+        float(trade_off),
+        rng,
     )
 
     def more(wanted: int) -> IntArray:
-        """Choose so many items beside the included ones."""
+        """Return the included items and ``wanted`` more."""
         if wanted == 0:
             return included
-        chosen = METHODS[method](items, wanted, float(trade_off), rng)
-        return np.concatenate([included, places[chosen]])
+        return np.concatenate([included, places[METHODS[method](items, wanted)]])
 
     others = places[items.is_open()]
     if limit is None:
@@ -162,20 +165,12 @@ def _in_and_out(
     return included, allowed
 
 
-def _limit(budget: float | None, costs: Any, n_items: int) -> Constraint | None:
-    if budget is None:
-        if costs is not None:
-            raise ValueError("costs were given without a budget")
-        return None
-    return Constraint.of(n_items, None, budget, costs)
-
-
 def _count(
     k: int | None, budget: float | None, n_items: int, included: IntArray
 ) -> int:
     """Return how many items are to be chosen at most."""
     if k is None:
-        return n_items if budget is not None else max(_USUAL, len(included))
+        return n_items if budget is not None else max(_DEFAULT_K, len(included))
     if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
         raise ValueError(f"k must be a whole number from 1 on, got {k!r}")
     if k < len(included):
@@ -203,10 +198,10 @@ def _within(
     more: Callable[[int], IntArray],
     is_one_by_one: bool,
 ) -> IntArray:
-    """Return items that can be paid for together, in the order of the method.
+    """Return items that fit the budget together, in the order of the method.
 
-    As many are asked for as the budget has room for on average; methods that only go
-    on where they stopped are asked for more, until no item is left.
+    As many are asked for as the budget has room for on average; methods that choose one
+    by one are asked for more, until no item is left.
     """
     costs = limit.costs
     room = limit.largest_cost() - float(costs[included].sum())
@@ -244,10 +239,9 @@ def _filled(order: IntArray, k: int, limit: Constraint) -> IntArray:
 def _numbers(name: str, values: Any) -> FloatArray:
     check_real(name, values)
     try:
-        array = np.asarray(values, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
-    return array
 
 
 def _unit_rows(embeddings: Any) -> FloatArray:

@@ -17,9 +17,13 @@ from variegate.cli.results import echo_json, json_option, say
 from variegate.cli.values import Number
 from variegate.cli.video_options import need_opencv
 from variegate.report.terminal import columns
-from variegate.video.evaluation import THRESHOLD, KeyframeScore, score_against_user
-from variegate.video.hue import hue_histogram
-from variegate.video.matching import Matching
+from variegate.video.colour import hue_histogram
+from variegate.video.evaluation import (
+    THRESHOLD,
+    KeyframeScore,
+    Matching,
+    score_against_user,
+)
 from variegate.video.picks import frames_at, read_choices, read_pictures
 from variegate.video.reading import TruncatedVideoWarning
 

@@ -61,7 +61,7 @@ def fit_keyframes(
 
 
 def _note_lost(count: int) -> None:
-    from variegate.video.training import REACH
+    from variegate.video.candidates import REACH
 
     if count:
         what, were = ("picks are", "were") if count > 1 else ("pick is", "was")

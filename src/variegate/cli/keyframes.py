@@ -34,8 +34,8 @@ from variegate.video.reading import (
     TruncatedVideoWarning,
     VideoError,
     promised_duration,
+    time_label,
 )
-from variegate.video.times import time_label
 
 if TYPE_CHECKING:
     from variegate.video import VideoSummary
@@ -236,7 +236,7 @@ class _Run:
         self, job: Job, summary: VideoSummary, report: Mapping[str, Any]
     ) -> dict[str, bytes]:
         """Return the files to write by name, the table last."""
-        from variegate.video.report import html_report
+        from variegate.video.keyframe_page import html_report
         from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
 
         contents: dict[str, bytes] = {}

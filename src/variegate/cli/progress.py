@@ -68,8 +68,7 @@ def video_progress(label: str, video: Path) -> Iterator[Position | None]:
         if show is None:
             yield None
             return
-        from variegate.video.reading import promised_duration
-        from variegate.video.times import time_label
+        from variegate.video.reading import promised_duration, time_label
 
         duration = promised_duration(video)
         end = "" if duration is None else f" of {time_label(duration)}"

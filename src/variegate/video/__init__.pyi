@@ -1,5 +1,5 @@
+from .colour import hue_histogram
 from .evaluation import KeyframeScore, evaluate_keyframes
-from .hue import hue_histogram
 from .picker import KeyframePicker, load_default
 from .picks import PickedVideo, read_picks
 from .reading import Frame, read_frames

@@ -1,38 +1,150 @@
-"""From a video file to the frames that may be chosen."""
+"""Read candidates for key frames of a video, their features, and users' picks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
 from os import PathLike
 
 import numpy as np
 
-from variegate.video.description import Description, describe
-from variegate.video.reading import EVERY, Frame
+from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
+from variegate.files.model_format import COUNT
+from variegate.files.schema import Number, Record
+from variegate.video.colour import shrunk
+from variegate.video.evaluation import (
+    THRESHOLD,
+    evaluate_keyframes,
+    frame_distances,
+    oracle_keyframes,
+)
+from variegate.video.fisher import FisherEncoder
+from variegate.video.picks import PickedVideo
+from variegate.video.picture import FrameDescription
+from variegate.video.reading import EVERY, Frame, cv2, frames_within
 from variegate.video.screening import Decision, Screening, screen
-from variegate.video.shots import Reel, Shot, shot_at
-from variegate.video.stretches import (
+from variegate.video.shots import (
+    Reel,
+    Shot,
     Stretch,
     merge_stretches,
+    shot_at,
     split_into_stretches,
 )
-from variegate.video.view import VideoView
 
-__all__ = ["MAX_CANDIDATES", "ReadVideo", "read_candidates"]
+__all__ = [
+    *("BLOCKS", "MAX_CANDIDATES", "REACH", "TRAINING", "Position", "ReadVideo"),
+    *("TrainingVideo", "VideoView", "describe_training", "read_candidates"),
+    *("sharpest_frames", "standardized"),
+]
+
+#: Called with the number and the time of a frame.
+Position = Callable[[int, float], None]
+
+#: The blocks of features that similarity is learned from.
+BLOCKS = ("palette", "layout", "patterns")
+
+#: Histograms of brightness of frames that are alike differ by less (L1).
+_VALUE_THRESHOLD = 1.1
+
+#: Features with a deviation below this are constant, and become 0.
+_CONSTANT = 1e-9
 
 #: Of more stretches than this, neighbours are merged.
 MAX_CANDIDATES = 1000
 
-#: Seconds that a stretch must last, if it has less than so much of the detail of one
-#: beside it.
+#: Stretches shorter than this many seconds are dropped if they have less than this
+#: share of the detail of a neighbour.
 _SHORTEST = 1.0
 _FADED = 0.75
 
 #: Seconds before and after a candidate that it stands for, at most.
 _AROUND = 4.0
 
-_Stretch = Stretch[Description]
+#: Seconds by which a picked time may miss the frames that are looked at.
+REACH = 2.0
+
+#: The section of a model file about its training.
+TRAINING = Record(
+    {
+        **dict.fromkeys(("n_videos", "n_candidates", "n_users", "n_lost"), COUNT),
+        "oracle_f": Number(least=0),
+    }
+)
+
+#: Pixels on the longer side of the picture whose sharpness is measured.
+_LONGEST = 256
+
+#: How much stillness counts: of frames about as sharp, one without motion is taken, as
+#: what moves is blurred though all around it is sharp.
+_STILLNESS = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class VideoView:
+    """Candidates for key frames of one video, in its order; its duration in seconds.
+
+    ``shots`` are the numbers of the shots that they are of, if these are known.
+    """
+
+    descriptions: Sequence[FrameDescription]
+    duration: float
+    shots: Sequence[int] = ()
+
+    def __len__(self) -> int:
+        return len(self.descriptions)
+
+    @cached_property
+    def alike(self) -> BoolArray:
+        """Which frames count as the same: (N, N).
+
+        VSUMM's rule on hues; and brightness must not be all different, without which
+        all frames of a film in black and white would be one.
+        """
+        values = np.array([d.value for d in self.descriptions])
+        return np.asarray(
+            (self.hue_distances < THRESHOLD)
+            & (frame_distances(values, values) < _VALUE_THRESHOLD)
+        )
+
+    @cached_property
+    def same_shot(self) -> BoolArray:
+        """Which frames are of one shot, (N, N); where shots are not known, all are."""
+        shots = np.array(self.shots if len(self.shots) else [0] * len(self))
+        return np.asarray(shots[:, None] == shots)
+
+    @cached_property
+    def hue_distances(self) -> FloatArray:
+        """Distances of the histograms of hue: (N, N)."""
+        hues = np.array([d.hue for d in self.descriptions])
+        return frame_distances(hues, hues)
+
+    def quality(self) -> FloatArray:
+        """Return the features of the pictures, each with mean 0 and deviation 1."""
+        return standardized(np.array([d.picture for d in self.descriptions]))
+
+    def similarity(
+        self, encoder: FisherEncoder, blocks: Sequence[str] = BLOCKS
+    ) -> dict[str, FloatArray]:
+        """Return features to compare frames by, vectors of length 1 in each block."""
+        vectors = {
+            block: [
+                encoder.encode(d.sift) if block == "patterns" else getattr(d, block)
+                for d in self.descriptions
+            ]
+            for block in blocks
+        }
+        return {block: np.array(v, dtype=np.float64) for block, v in vectors.items()}
+
+
+def standardized(table: FloatArray) -> FloatArray:
+    """Return columns with mean 0 and deviation 1; a constant becomes 0."""
+    deviation = table.std(axis=0)
+    deviation[deviation < _CONSTANT] = np.inf
+    return np.asarray((table - table.mean(axis=0)) / deviation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,44 +177,35 @@ class ReadVideo:
         time = self.view.descriptions[place].time
         shots = self.view.shots
         shot = self.shots[shots[place]]
-        edges = [(time - _AROUND, time + _AROUND), (shot.start, shot.end)]
-        for beside in (place - 1, place + 1):
-            if 0 <= beside < len(shots) and shots[beside] == shots[place]:
-                one, other = sorted((place, beside))
-                half_way = (self.spans[one][1] + self.spans[other][0]) / 2.0
-                edges.append((half_way, np.inf) if beside < place else (0.0, half_way))
-        starts, ends = zip(*edges, strict=True)
-        return max(starts), min(ends)
+        start, end = max(time - _AROUND, shot.start), min(time + _AROUND, shot.end)
+        if place > 0 and shots[place - 1] == shots[place]:
+            start = max(start, (self.spans[place - 1][1] + self.spans[place][0]) / 2.0)
+        if place + 1 < len(shots) and shots[place + 1] == shots[place]:
+            end = min(end, (self.spans[place][1] + self.spans[place + 1][0]) / 2.0)
+        return start, end
 
 
 def read_candidates(
     path: str | PathLike[str],
     every: float = EVERY,
     screening: Screening | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Position | None = None,
 ) -> ReadVideo:
     """Read a video once, whatever its length, and describe one frame a stretch.
 
-    No stretch goes on beyond a cut, and every shot has a frame that is looked at.
-
-    Parameters
-    ----------
-    path, every : as for :func:`variegate.video.read_frames`
-    screening : Screening, optional
-        Which frames are not worth choosing from.
-    progress : callable, optional
-        Called with the number and the time of each frame that is looked at.
+    No stretch goes on beyond a cut, and every shot has a frame that is looked at, which
+    ``progress`` is called with.
     """
     decisions: list[Decision] = []
     reel = Reel(path, every)
-    kept = _worth_choosing(_watched(reel, progress), screening, decisions)
-    stretches: list[_Stretch] = []
+    kept = _worth_choosing(reel, screening, decisions, progress)
+    stretches: list[Stretch] = []
     for stretch in split_into_stretches(kept, reel.cuts):
-        stretches.append(_described(stretch))
+        stretches.append(stretch)
         if len(stretches) == 2 * MAX_CANDIDATES:
-            stretches = _merged(stretches)
+            stretches = merge_stretches(stretches, MAX_CANDIDATES)
     shots = _not_dark(reel.shots, decisions)
-    stretches = _lasting(_merged(stretches), shots)
+    stretches = _lasting(merge_stretches(stretches, MAX_CANDIDATES), shots)
     places = [shot_at(shots, s.frame.time) for s in stretches]
     view = VideoView([s.frame for s in stretches], reel.duration, places)
     return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions, shots)
@@ -114,31 +217,27 @@ def _not_dark(shots: list[Shot], decisions: Sequence[Decision]) -> list[Shot]:
     return [shot for place, shot in enumerate(shots) if place in lit]
 
 
-def _watched(
-    frames: Iterable[Frame], progress: Callable[[int, float], None] | None
-) -> Iterator[Frame]:
-    for frame in frames:
-        if progress is not None:
-            progress(frame.number, frame.time)
-        yield frame
-
-
 def _worth_choosing(
-    frames: Iterable[Frame], screening: Screening | None, decisions: list[Decision]
+    frames: Iterable[Frame],
+    screening: Screening | None,
+    decisions: list[Decision],
+    progress: Position | None,
 ) -> Iterator[Frame]:
-    for decision, frame in screen(frames, screening):
-        decisions.append(decision)
-        if frame is not None:
+    """Yield the frames that pass the screening, and note all decisions."""
+
+    def watched() -> Iterator[Frame]:
+        for frame in frames:
+            if progress is not None:
+                progress(frame.number, frame.time)
             yield frame
 
+    for decision, kept in screen(watched(), screening):
+        decisions.append(decision)
+        if kept is not None:
+            yield kept
 
-def _described(stretch: Stretch[Frame]) -> _Stretch:
-    seen = stretch.frame
-    frame = describe(seen.number, seen.time, seen.image)
-    return Stretch(stretch.start, stretch.end, frame, stretch.look, stretch.detail)
 
-
-def _lasting(stretches: list[_Stretch], shots: list[Shot]) -> list[_Stretch]:
+def _lasting(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
     """Leave out what only passes: steps of a fade, between a black frame and a scene.
 
     These are short, and have less detail than what comes before or after; the only
@@ -158,11 +257,107 @@ def _lasting(stretches: list[_Stretch], shots: list[Shot]) -> list[_Stretch]:
     return kept
 
 
-def _merged(stretches: list[_Stretch]) -> list[_Stretch]:
-    """Return at most as many stretches as there may be candidates."""
-    merged = []
-    for group in merge_stretches([s.look for s in stretches], MAX_CANDIDATES):
-        members = stretches[group]
-        best = max(members, key=lambda s: s.detail)
-        merged.append(replace(best, start=members[0].start, end=members[-1].end))
-    return merged
+def sharpest_frames(
+    path: str | PathLike[str], spans: Sequence[tuple[float, float]]
+) -> list[Frame]:
+    """Read a video, and return the sharpest frame of each span of time, in order.
+
+    Sharpness is divided by the tenth root of 1 + the mean difference, 0 to 255, from
+    the frame before or after, whichever is larger.  Spans do not overlap, and have
+    frames; of those equally sharp the first is taken.  Three pictures are held.
+    """
+    found = groupby(frames_within(path, spans), key=itemgetter(0))
+    return [_sharpest(frame for _, frame in frames) for _, frames in found]
+
+
+def _sharpest(frames: Iterable[Frame]) -> Frame:
+    best: tuple[float, Frame] | None = None
+    unrest = 0.0
+    measured = ((frame, _smooth_grey(frame.image)) for frame in frames)
+    # Only the last of them is None.
+    for (frame, picture), after in pairwise(chain(measured, [None])):  # type: ignore[misc]
+        change = 0.0 if after is None else float(np.abs(after[1] - picture).mean())
+        motion = max(unrest, change)
+        merit = _sharpness(picture) / float((1.0 + motion) ** _STILLNESS)
+        if best is None or merit > best[0]:
+            best = merit, frame
+        unrest = change
+    assert best is not None  # a span has frames
+    return best[1]
+
+
+def _smooth_grey(image: AnyArray) -> FloatArray:
+    """Return a picture in grey, shrunk and smoothed by one pixel, against noise."""
+    grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _LONGEST)
+    return np.asarray(cv2.GaussianBlur(grey.astype(np.float64), (0, 0), 1.0))
+
+
+def _sharpness(picture: FloatArray) -> float:
+    """Return the variance of the Laplacian of a smooth picture in grey.
+
+    Not relative to its contrast: a picture that fades is not sharp.
+    """
+    return float(cv2.Laplacian(picture, cv2.CV_64F).var())
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingVideo:
+    """A video, called by its path in messages, and which candidates users chose of it.
+
+    Of each user, ``n_unmatchable`` frames are not among the candidates.
+    """
+
+    view: VideoView
+    users: Sequence[Sequence[int]]
+    n_unmatchable: Sequence[int]
+    path: str = "a video"
+
+    @classmethod
+    def of(cls, video: PickedVideo, every: float) -> TrainingVideo:
+        """Read the candidates of a video, and which of them users picked."""
+        read = read_candidates(video.path, every)
+        users, lost = [], []
+        for times in video.users:
+            places = [read.candidate_at(time, REACH) for time in times]
+            users.append([place for place in places if place is not None])
+            lost.append(len(places) - len(users[-1]))
+        if not any(users):
+            raise ValueError(
+                f"{video.path}: no picked time is within {REACH:g} s of a frame worth "
+                f"looking at; the video ends at {read.view.duration:.1f} s"
+            )
+        return cls(read.view, users, lost, str(video.path))
+
+    @property
+    def targets(self) -> list[IntArray]:
+        """The subsets to learn from, one for each user who chose any candidate."""
+        return [np.unique(np.array(user, dtype=np.intp)) for user in self.users if user]
+
+    @property
+    def _hues(self) -> tuple[FloatArray, list[FloatArray]]:
+        """Histograms of the candidates, (N, 16), and of those of each user."""
+        hues = np.array([d.hue for d in self.view.descriptions])
+        return hues, [hues[list(user)] for user in self.users]
+
+    @cached_property
+    def oracle(self) -> IntArray:
+        """The candidates that agree best with all users."""
+        return oracle_keyframes(*self._hues, self.n_unmatchable)
+
+    @property
+    def oracle_f(self) -> float:
+        """The mean F-score of the oracle against the users."""
+        hues, users = self._hues
+        chosen = hues[self.oracle]
+        return evaluate_keyframes(users, chosen, n_unmatchable=self.n_unmatchable).f
+
+
+def describe_training(videos: Sequence[TrainingVideo]) -> dict[str, float]:
+    """Return the ``training_`` of a picker."""
+    return {
+        "n_videos": len(videos),
+        "n_candidates": sum(len(video.view) for video in videos),
+        "n_users": sum(len(video.users) for video in videos),
+        "n_lost": int(sum(sum(video.n_unmatchable) for video in videos)),
+        "oracle_f": float(np.mean([video.oracle_f for video in videos])),
+    }

@@ -1,41 +1,76 @@
-"""The choice of key frames among candidates, and why likelier ones were refused."""
+"""Choose key frames among candidates, and say why likelier ones were refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
-from numpy.random import Generator
 
-from variegate._typing import BoolArray, FloatArray
-from variegate.decoding import Constraint
+from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate._validation import check_count, check_flag
+from variegate.decoding import MBR, Agreement, Constraint, Decoder, Greedy, GreedySearch
+from variegate.decoding.base import Ensemble
+from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
 from variegate.selection import Selection
-from variegate.video.amount import Amount, fill_up, likeliest_of_each
-from variegate.video.decoding import too_similar, video_decoder
-from variegate.video.view import VideoView
+from variegate.video.candidates import VideoView
+from variegate.video.evaluation import n_matches
 
-__all__ = ["Choice", "Refusal", "choose_frames"]
+__all__ = [
+    *("VIDEO_DECODERS", "Amount", "Choice", "GrowingMatching", "MatchingAgreement"),
+    *("Refusal", "choose_frames", "fill_up", "video_decoder"),
+]
+
+VIDEO_DECODERS = ("mbr", "greedy")
 
 #: Frames of different shots can be matched if their learned similarity is above this.
 _ONE_SCENE = 0.8
 
 
 @dataclass(frozen=True)
+class Amount:
+    """How many frames to choose: at most, exactly, or one for each shot.
+
+    By default the model decides.
+    """
+
+    max_frames: int | None = None
+    count: int | None = None
+    per_shot: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("per_shot", self.per_shot)
+        given = [n for n, value in vars(self).items() if value not in (None, False)]
+        for name in ("max_frames", "count"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        if len(given) > 1:
+            raise ValueError(
+                f"{' and '.join(given)} each say how many frames to choose; give one "
+                "of them"
+            )
+
+    def most(self, n_candidates: int) -> int:
+        """Return the most frames to choose; refuse a count above ``n_candidates``."""
+        if self.count is not None and self.count > n_candidates:
+            raise ValueError(
+                f"{self.count} frames were asked for, but there are only "
+                f"{n_candidates} to choose from; ask for fewer, or look more often "
+                "(every)"
+            )
+        return min(n_candidates, self.count or self.max_frames or n_candidates)
+
+
+@dataclass(frozen=True)
 class Refusal:
     """Why a candidate was not chosen that is likelier than a chosen one.
 
-    Attributes
-    ----------
-    beside : int
-        The chosen candidate that it is most like: of all chosen ones, that which
-        lowers most what the refused one adds to the log-probability of a set, by
-        ``-log(1 - s²)`` with the similarity ``s`` of the two.
-    similarity : float
-        Learned, from 0 to 1.
-    why : {"too like", "adds too little beside", "is of the shot of"}
+    ``beside`` is the chosen candidate that it is most like: of all chosen ones, that
+    which lowers most what the refused one adds to the log-probability of a set, by
+    ``-log(1 - s²)`` with their learned ``similarity`` s, from 0 to 1.  ``why`` is "too
+    like", "adds too little beside" or "is of the shot of".
     """
 
     beside: int
@@ -45,7 +80,7 @@ class Refusal:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Which candidates were chosen by an ensemble, and which likelier ones not."""
+    """The chosen candidates, and the refused ones that are likelier."""
 
     ensemble: LEnsemble
     selection: Selection
@@ -55,52 +90,132 @@ class Choice:
 def choose_frames(
     ensemble: LEnsemble,
     view: VideoView,
-    settings: Mapping[str, Any],
+    make_decoder: Callable[[BoolArray, BoolArray], Decoder],
     max_similarity: float,
     amount: Amount,
-    generator: Generator,
+    generator: np.random.Generator,
 ) -> Choice:
-    """Choose among the candidates of a view.
+    """Choose among the candidates of a view, given the ensemble over them.
 
-    Parameters
-    ----------
-    ensemble : LEnsemble
-        Over the candidates.
-    view : VideoView
-    settings : mapping
-        The decoder, as :func:`~variegate.video.decoding.video_decoder` takes it.
-    max_similarity : float
-    amount : Amount
-    generator : numpy.random.Generator
+    ``make_decoder`` takes the last two arguments of :func:`video_decoder`.
     """
     limit = amount.most(len(view))
+    similarity = _similarity(ensemble)
     # By colours alone, a shot would stand for others that have nothing else in common.
-    matched = view.alike & (view.same_shot | too_similar(ensemble, _ONE_SCENE))
-    same = too_similar(ensemble, max_similarity)
+    matched = view.alike & (view.same_shot | _above(similarity, _ONE_SCENE))
+    same = _above(similarity, max_similarity)
     if amount.per_shot:
-        selection = likeliest_of_each(ensemble, view.shots)
-        refused = "is of the shot of", view.same_shot
+        selection = _likeliest_of_each(ensemble, view.shots)
+        why, related = "is of the shot of", view.same_shot
     else:
-        decode = video_decoder(**settings, alike=matched, same=same)
         constraint = Constraint(None, limit, np.ones(len(view)))
-        selection = decode(ensemble, constraint, generator)
+        selection = make_decoder(matched, same)(ensemble, constraint, generator)
         if amount.count is not None:
             selection = fill_up(ensemble, selection, amount.count)
-        refused = "too like", matched | same
-    return Choice(ensemble, selection, _refusals(ensemble, selection, *refused))
+        why, related = "too like", matched | same
+    refusals = _refusals(ensemble.marginals(), selection, similarity, why, related)
+    return Choice(ensemble, selection, refusals)
+
+
+def video_decoder(
+    decoder: str, beta: float, n_samples: int, alike: BoolArray, same: BoolArray
+) -> Decoder:
+    """Return the decoder of a picker.
+
+    For "mbr", sets drawn from the ensemble stand for what people would choose.  Frames
+    are added while the mean agreement with those sets grows.  Frames that are ``alike``
+    (N, N) can be matched; of those that are the ``same`` (N, N) only one is chosen.
+    """
+    if decoder == "greedy":
+        return _choose_expected_number
+    agreement = MatchingAgreement(alike, beta, same)
+    return MBR(n_samples, None, agreement, GreedySearch(nonempty=True))
+
+
+def _choose_expected_number(
+    ensemble: Ensemble, constraint: Constraint, generator: np.random.Generator
+) -> Selection:
+    """Choose greedily as many frames as a sample has on average."""
+    size = max(1, round(ensemble.expected_size()))
+    k = min(size, int(constraint.largest_cost()))
+    return Greedy()(ensemble, Constraint(k, None, constraint.costs), generator)
+
+
+def _similarity(ensemble: LEnsemble) -> FloatArray:
+    """Return the learned similarity of all pairs, from 0 to 1."""
+    lengths = np.sqrt(np.diagonal(ensemble.S))
+    return np.asarray(np.clip(ensemble.S / np.outer(lengths, lengths), 0.0, 1.0))
+
+
+def _above(similarity: FloatArray, limit: float) -> BoolArray:
+    """Return which pairs have a similarity above a limit; all have with themselves."""
+    # Up to rounding, none is above 1.
+    above = similarity > limit if limit < 1.0 else np.zeros(similarity.shape, bool)
+    np.fill_diagonal(above, True)
+    return np.asarray(above)
+
+
+def fill_up(ensemble: LEnsemble, selection: Selection, count: int) -> Selection:
+    """Add frames to a choice until there are ``count``.
+
+    Each is the one that raises the probability of the set most, or lowers it least;
+    where the similarity leaves none possible, the likeliest.
+    """
+    state = Residuals(ensemble.representation)
+    chosen = selection.indices.tolist()
+    for item in chosen:
+        _add(state, item)
+    likely = ensemble.marginals()
+    while len(chosen) < count:
+        gain = state.gain()
+        if gain.max() == -np.inf:
+            gain = likely.copy()
+        gain[chosen] = -np.inf
+        chosen.append(int(np.argmax(gain)))
+        _add(state, chosen[-1])
+    if len(chosen) == len(selection):
+        return selection
+    reason = (
+        f"{selection.stop_reason}; to {count} frames, those were added that raise the "
+        "probability most"
+    )
+    return _selected(ensemble, chosen, reason)
+
+
+def _add(state: Residuals, item: int) -> None:
+    if state.gain()[item] > -np.inf:
+        state.add(item)
+    state.available[item] = False
+
+
+def _likeliest_of_each(ensemble: LEnsemble, shots: Sequence[int]) -> Selection:
+    """Return the likeliest frame of every shot."""
+    numbers = np.array(shots)
+    likeliest = np.argsort(-ensemble.marginals(), kind="stable")
+    _, first = np.unique(numbers[likeliest], return_index=True)
+    reason = f"the likeliest frame of each of {len(first)} shots"
+    return _selected(ensemble, likeliest[first].tolist(), reason)
+
+
+def _selected(ensemble: LEnsemble, chosen: Sequence[int], reason: str) -> Selection:
+    indices = np.sort(np.array(chosen, dtype=np.intp))
+    return Selection(indices, partial(ensemble.log_prob, indices), reason)
 
 
 def _refusals(
-    ensemble: LEnsemble, selection: Selection, why: str, related: BoolArray
+    probability: FloatArray,
+    selection: Selection,
+    similarity: FloatArray,
+    why: str,
+    related: BoolArray,
 ) -> dict[int, Refusal]:
     """Return why each candidate is not chosen that is likelier than a chosen one.
 
     It is for ``why``, where it is ``related`` (N, N) to a chosen one.
     """
-    chosen, probability = selection.indices, ensemble.marginals()
+    chosen = selection.indices
     if not len(chosen):
         return {}
-    similarity = _similarity(ensemble)
     likelier = probability > probability[chosen].min()
     likelier[chosen] = False
     refusals = {}
@@ -113,6 +228,104 @@ def _refusals(
     return refusals
 
 
-def _similarity(ensemble: LEnsemble) -> FloatArray:
-    lengths = np.sqrt(np.diagonal(ensemble.S))
-    return np.asarray(np.clip(ensemble.S / np.outer(lengths, lengths), 0.0, 1.0))
+class MatchingAgreement(Agreement):
+    """The F-score of matched frames.
+
+    With ``h`` of its ``a`` frames matched with a set of ``b``, a choice scores
+    ``(1 + β²) h / (a + β² b)``.  Frames that are ``alike`` (N, N) can be matched; of
+    those that are the ``same`` (N, N), at least of each itself, a search chooses only
+    one.
+    """
+
+    name = "F-score of matched frames"
+
+    def __init__(
+        self, alike: BoolArray, beta: float = 1.0, same: BoolArray | None = None
+    ) -> None:
+        self._alike = alike
+        self._beta = beta
+        self._same = np.eye(len(alike), dtype=bool) if same is None else same
+
+    def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
+        """Return the F-score of each candidate matched with each voter."""
+        others = [np.flatnonzero(row) for row in voters]
+        values = np.zeros((len(candidates), len(voters)))
+        square = self._beta**2
+        for i, row in enumerate(candidates):
+            one = np.flatnonzero(row)
+            for j, other in enumerate(others):
+                if len(one) and len(other):
+                    matches = n_matches(self._alike[np.ix_(one, other)])
+                    total = len(one) + square * len(other)
+                    values[i, j] = (1.0 + square) * matches / total
+        return values
+
+    def growing(self, voters: BoolArray, votes: IntArray) -> GrowingMatching:
+        """Return an empty choice that grows frame by frame."""
+        return GrowingMatching(self._alike, self._same, voters, votes, self._beta)
+
+
+class GrowingMatching:
+    """A choice of frames that grows, and maximum matchings with some sets (T, N).
+
+    Empty sets match nothing, and do not count.
+    """
+
+    def __init__(
+        self,
+        alike: BoolArray,
+        same: BoolArray,
+        sets: BoolArray,
+        votes: FloatArray | IntArray,
+        beta: float = 1.0,
+    ) -> None:
+        from variegate.linalg.compiled import read_only
+
+        sets, votes = sets[sets.any(axis=1)], votes[sets.any(axis=1)]
+        self._alike, self._same, self._beta = read_only(alike), same, beta
+        self._weights = votes / votes.sum() if len(votes) else votes
+        self._sizes = sets.sum(axis=1)
+        self._members = np.zeros((len(sets), self._sizes.max(initial=0)), dtype=int)
+        for row, (chosen, size) in enumerate(zip(sets, self._sizes, strict=True)):
+            self._members[row, :size] = np.flatnonzero(chosen)
+        self._owner = np.full(self._members.shape, -1, dtype=int)
+        self._adds = np.ones((len(alike), len(sets)), dtype=bool)
+        self._free = np.ones(len(alike), dtype=bool)
+        self._hits = np.zeros(len(sets))
+        self._size = 0
+
+    def _shares(self, size: int) -> FloatArray:
+        """Return the value of a match with each set, if ``size`` frames are chosen."""
+        square = self._beta**2
+        return np.asarray(
+            (1.0 + square) * self._weights / np.maximum(size + square * self._sizes, 1)
+        )
+
+    @property
+    def value(self) -> float:
+        """The mean F-score of the choice."""
+        return float(self._shares(self._size) @ self._hits)
+
+    def gain(self) -> FloatArray:
+        """Return what each frame adds, or for those that are not best a bound on it.
+
+        Frames cost the same, so that the best gain is all that a search asks for.
+        """
+        from variegate.linalg.compiled.agreement import matched_shares
+
+        share = self._shares(self._size + 1)
+        added = np.empty(len(self._free))
+        sets = self._members, self._sizes, self._owner, self._adds
+        matched_shares(self._alike, *sets, share, self._free, added)
+        gain = added + (share @ self._hits - self.value)
+        return np.where(self._free, gain, -np.inf)
+
+    def add(self, item: int) -> None:
+        """Add a frame; those that are the same are no longer free."""
+        from variegate.linalg.compiled.agreement import match
+
+        sets = self._members, self._sizes, self._owner, self._adds
+        match(item, self._alike, *sets)
+        self._hits = self._hits + self._adds[item]
+        self._free &= ~self._same[item]
+        self._size += 1

@@ -1,4 +1,7 @@
-"""Histograms of colour over a grid of cells: what colours a frame has, and where."""
+"""Compute colour histograms of pictures: VSUMM's hues, and colours in a grid of cells.
+
+Pictures are ``uint8`` arrays of shape (height, width, 3), red, green and blue.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,22 @@ from typing import Literal
 import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.hue import N_BINS, hue_of_pixels
-from variegate.video.reading import require_cv2
+from variegate.video.reading import cv2
 
-__all__ = ["Channels", "check_image", "colour_layout", "shrunk"]
+__all__ = [
+    *("N_BINS", "Channels", "check_image", "colour_layout", "hue_histogram"),
+    *("hue_of_pixels", "shrunk"),
+]
+
+#: Bins of hue, each 16 of 256 values wide.
+N_BINS = 16
 
 Channels = Literal["hue", "hsv"]
 
 
 def check_image(image: AnyArray) -> None:
     """Raise unless an image is a ``uint8`` array of shape (height, width, 3)."""
-    if image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
-        raise ValueError(
-            f"an image has rows, columns and three colours, got shape {image.shape}"
-        )
+    _check_shape(image)
     if image.dtype != np.uint8:
         raise ValueError(
             f"an image has whole numbers from 0 to 255 (uint8), got {image.dtype}; "
@@ -28,17 +33,52 @@ def check_image(image: AnyArray) -> None:
         )
 
 
-def shrunk(image: AnyArray, longest: float) -> AnyArray:
-    """Return a picture of at most so many pixels on its longer side."""
-    require_cv2()
-    import cv2
+def _check_shape(image: AnyArray) -> None:
+    if image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
+        raise ValueError(
+            f"an image has rows, columns and three colours, got shape {image.shape}"
+        )
 
+
+def shrunk(image: AnyArray, longest: float) -> AnyArray:
+    """Return a picture of at most ``longest`` pixels on its longer side."""
     height, width = image.shape[:2]
     scale = longest / max(height, width)
     if scale >= 1.0:
         return image
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))
+
+
+def hue_of_pixels(image: AnyArray) -> AnyArray:
+    """Return the hue of each pixel, 0 to 255, as VSUMM's evaluator computes it.
+
+    The usual angle of the colour circle, cut to whole degrees (towards zero, then
+    moved up by 360 where negative), then scaled to 256 values, cut again.  Grey has
+    hue 0.
+    """
+    red, green, blue = (image[..., k].astype(np.float64) for k in range(3))
+    largest = np.maximum(np.maximum(red, green), blue)
+    spread = largest - np.minimum(np.minimum(red, green), blue)
+    safe = np.where(spread > 0.0, spread, 1.0)
+    angle = np.select(
+        [spread == 0.0, largest == red, largest == green],
+        [
+            np.zeros_like(red),
+            60.0 * ((green - blue) / safe),
+            60.0 * (2.0 + (blue - red) / safe),
+        ],
+        60.0 * (4.0 + (red - green) / safe),
+    )
+    degrees = np.trunc(angle).astype(np.int64)
+    degrees = np.where(degrees < 0, degrees + 360, degrees)
+    return np.asarray(255 * degrees // 360)
+
+
+def hue_histogram(image: AnyArray) -> FloatArray:
+    """Return the shares of 16 hues among the pixels of an image."""
+    _check_shape(image)
+    return _histograms(hue_of_pixels(image), np.zeros(1, dtype=int), 1, N_BINS)
 
 
 def colour_layout(
@@ -53,21 +93,13 @@ def colour_layout(
     """Return histograms of colour in the cells of a grid, one after the other.
 
     Row i of an image of height h lies in row ⌊i · rows / h⌋ of the grid, and
-    likewise the columns.  Each histogram holds shares, which sum to 1.  A grid of
-    1 × 1 with 16 bins of hue is :func:`~variegate.video.hue.hue_histogram`.
+    likewise the columns.  Each histogram has ``bins`` of equal width over the values 0
+    to 255, and holds shares, which sum to 1.  "hsv" adds saturation and value, each
+    over the whole grid, after the hues.  A grid of 1 × 1 with 16 bins of hue is
+    :func:`hue_histogram`.
 
-    Parameters
-    ----------
-    image : uint8 array of shape (height, width, 3), red, green and blue
-    rows, columns : int
-        Cells of the grid, at most one for each row and column of the image.
-    bins : int
-        Bins of each histogram, of equal width over the values 0 to 255.
-    channels : {"hue", "hsv"}
-        "hsv" adds saturation and value, each over the whole grid, after the hues.
-    square_root : bool
-        Return the roots of the shares.  Half the squared Euclidean distance between
-        two such vectors is the sum of the histograms' squared Hellinger distances.
+    With ``square_root``, half the squared Euclidean distance between two such vectors
+    is the sum of the histograms' squared Hellinger distances.
 
     Returns
     -------
@@ -76,36 +108,29 @@ def colour_layout(
     """
     check_image(image)
     _check_grid(image, rows, columns, bins)
-    cells = _cells(image.shape[0], image.shape[1], rows, columns)
+    height, width = image.shape[:2]
+    row = np.arange(height) * rows // height
+    column = np.arange(width) * columns // width
+    cells = row[:, None] * columns + column
+    values = _channel_values(image, channels)
     layout = np.concatenate(
-        [
-            _histograms(values, cells, rows * columns, bins)
-            for values in _channel_values(image, channels)
-        ]
+        [_histograms(v, cells, rows * columns, bins) for v in values]
     )
     return np.sqrt(layout) if square_root else layout
 
 
 def _check_grid(image: AnyArray, rows: int, columns: int, bins: int) -> None:
     height, width = image.shape[:2]
+    grid = f"{rows} x {columns}"
     if rows < 1 or columns < 1:
-        raise ValueError(
-            f"a grid has at least one row and column, got {rows} x {columns}"
-        )
+        raise ValueError(f"a grid has at least one row and column, got {grid}")
     if not 1 <= bins <= 256:
         raise ValueError(f"a histogram has from 1 to 256 bins, got {bins}")
     if height < rows or width < columns:
         raise ValueError(
             f"an image of {height} rows and {width} columns is too small for a grid "
-            f"of {rows} x {columns}: use fewer cells or a larger image"
+            f"of {grid}: use fewer cells or a larger image"
         )
-
-
-def _cells(height: int, width: int, rows: int, columns: int) -> AnyArray:
-    """Return the cell of each pixel, as an array of shape (height, width)."""
-    row = np.arange(height) * rows // height
-    column = np.arange(width) * columns // width
-    return np.asarray(row[:, None] * columns + column)
 
 
 def _channel_values(image: AnyArray, channels: Channels) -> list[AnyArray]:

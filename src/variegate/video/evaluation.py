@@ -1,4 +1,4 @@
-"""How well key frames agree with those that people chose (VSUMM's evaluation).
+"""Score key frames against those that people chose (VSUMM's evaluation).
 
 Avila et al., 2011, "VSUMM: a mechanism designed to produce static video summaries".
 """
@@ -6,16 +6,50 @@ Avila et al., 2011, "VSUMM: a mechanism designed to produce static video summari
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from variegate.video.matching import Matching, frame_distances, n_matches
+from variegate._typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["THRESHOLD", "KeyframeScore", "evaluate_keyframes", "score_against_user"]
+__all__ = [
+    *("THRESHOLD", "KeyframeScore", "Matching", "evaluate_keyframes"),
+    *("frame_distances", "n_matches", "oracle_keyframes", "score_against_user"),
+]
 
 #: Frames are alike whose histograms differ by less (L1; the most is 2).
 THRESHOLD = 0.5
+
+#: How frames are paired.
+Matching = Literal["maximum", "vsumm"]
+
+
+def frame_distances(one: Any, other: Any) -> FloatArray:
+    """Return the L1 distances of histograms, (A, B) for (A, bins) and (B, bins)."""
+    first, second = np.atleast_2d(one), np.atleast_2d(other)
+    return np.asarray(np.abs(first[:, None] - second).sum(axis=2))
+
+
+def n_matches(alike: BoolArray, matching: Matching = "maximum") -> int:
+    """Return how many pairs of alike frames can be formed, each frame in one at most.
+
+    Rows are of the user's frames, columns of the system's.  "maximum" forms as many
+    pairs as there can be, as the paper describes it; "vsumm" does as VSUMM's evaluator:
+    user frames in their order each take the first system frame that is alike and still
+    free, which can leave pairs unformed.
+    """
+    if matching == "maximum":
+        from scipy import sparse
+        from scipy.sparse.csgraph import maximum_bipartite_matching
+
+        graph = sparse.csr_array(alike)
+        return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
+    if matching != "vsumm":
+        raise ValueError(f"unknown matching {matching!r}; there are maximum, vsumm")
+    free = np.ones(alike.shape[1], dtype=bool)
+    for row in alike:
+        free[np.flatnonzero(row & free)[:1]] = False
+    return int((~free).sum())
 
 
 class KeyframeScore(NamedTuple):
@@ -47,15 +81,9 @@ def score_against_user(
 ) -> KeyframeScore:
     """Score the frames of a system against those of one user.
 
-    Parameters
-    ----------
-    user, system : arrays of shape (frames, bins)
-        Histograms, in the order in which the frames were chosen.
-    threshold : float
-    matching : {"maximum", "vsumm"}
-    n_unmatchable, n_lost : int
-        Frames of the user, and of the system, that cannot be matched because their
-        picture is lost.
+    Of both there are histograms, (frames, bins), in the order in which the frames were
+    chosen.  ``n_unmatchable`` frames of the user and ``n_lost`` of the system cannot be
+    matched because their picture is lost.
     """
     n_user, n_system = len(user) + n_unmatchable, len(system) + n_lost
     matches = 0
@@ -64,13 +92,9 @@ def score_against_user(
     precision = matches / n_system if n_system else 0.0
     recall = matches / n_user if n_user else 0.0
     both = precision + recall
-    return KeyframeScore(
-        precision,
-        recall,
-        2.0 * precision * recall / both if both else 0.0,
-        recall,
-        (n_system - matches) / n_user if n_user else 0.0,
-    )
+    f = 2.0 * precision * recall / both if both else 0.0
+    cus_e = (n_system - matches) / n_user if n_user else 0.0
+    return KeyframeScore(precision, recall, f, recall, cus_e)
 
 
 def evaluate_keyframes(
@@ -90,3 +114,31 @@ def evaluate_keyframes(
         for user, count in zip(users, lost, strict=True)
     ]
     return KeyframeScore(*(float(value) for value in np.mean(scores, axis=0)))
+
+
+def oracle_keyframes(
+    frames: Any, users: Sequence[Any], n_unmatchable: Sequence[int] | None = None
+) -> IntArray:
+    """Return the frames that agree best with several users at once, sorted.
+
+    As in the paper's appendix: the frame that raises the mean F-score most is added,
+    until none raises it.
+
+    Of the frames to choose from and of those of users there are histograms, (N, bins);
+    ``n_unmatchable`` is as for :func:`evaluate_keyframes`.
+    """
+    frames = np.asarray(frames, dtype=np.float64)
+    chosen: list[int] = []
+    best = 0.0
+    while True:
+        left = [i for i in range(len(frames)) if i not in chosen]
+        scores = [
+            evaluate_keyframes(
+                users, frames[[*chosen, i]], n_unmatchable=n_unmatchable
+            ).f
+            for i in left
+        ]
+        if not scores or max(scores) <= best:
+            return np.sort(np.array(chosen, dtype=np.intp))
+        best = max(scores)
+        chosen.append(left[int(np.argmax(scores))])

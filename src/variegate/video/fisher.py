@@ -1,9 +1,8 @@
-r"""Fisher vectors: how the local patterns of an image differ from those of others.
+r"""Encode the local patterns of an image as a Fisher vector.
 
-An image is described by SIFT descriptors on a grid (:mod:`variegate.video.sift`).  A
-mixture of Gaussians says which descriptors images of a collection have, and the Fisher
-vector of one image says how that mixture would have to change to suit its descriptors
-better.
+An image is described by SIFT descriptors on a grid.  A mixture of Gaussians models the
+descriptors of a collection of images, and the Fisher vector of one image says how that
+mixture would have to change to fit its descriptors better.
 
 References
 ----------
@@ -18,16 +17,19 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_limits
 
 from variegate._random import generator
 from variegate._typing import AnyArray, FloatArray, RandomState
 from variegate._validation import check_count
 from variegate.files.models import ModelFileError
-from variegate.video.sift import LENGTH
+from variegate.video.picture import SIFT_LENGTH
 
 __all__ = ["FisherEncoder", "fisher_gradients"]
 
@@ -58,9 +60,8 @@ def fisher_gradients(
     x : array of shape (T, D), T at least 1
     weights : array of shape (K,)
         Shares w of the Gaussians, above 0 and summing to 1.
-    means : array of shape (K, D)
-    variances : array of shape (K, D)
-        Diagonals of the covariances, σ², above 0.
+    means, variances : arrays of shape (K, D)
+        μ, and the diagonals of the covariances, σ², above 0.
 
     Returns
     -------
@@ -87,7 +88,7 @@ def fisher_gradients(
 
 
 class FisherEncoder:
-    """Turns the descriptors of an image into one improved Fisher vector [1]_.
+    """Encodes the descriptors of an image as an improved Fisher vector [1]_.
 
     A descriptor becomes its root-SIFT [3]_, the square roots of its shares in its
     sum, and is projected to its leading principal components.  The vector of an image
@@ -95,7 +96,7 @@ class FisherEncoder:
     with diagonal covariances; each number is replaced by the root of its size with
     its sign, and the whole is scaled to length 1.
 
-    Descriptors of zeros say nothing and are left out of fitting and encoding.
+    Descriptors of zeros are left out of fitting and encoding.
 
     Parameters
     ----------
@@ -104,8 +105,7 @@ class FisherEncoder:
     n_gaussians : int
         Gaussians K of the mixture.
     max_descriptors : int
-        Principal components and mixture are fitted to a random sample of at most
-        this many descriptors.
+        The size of the random sample that components and mixture are fitted to.
 
     Attributes
     ----------
@@ -138,18 +138,12 @@ class FisherEncoder:
     def fit(
         self, descriptors: Sequence[AnyArray], random_state: RandomState = None
     ) -> Self:
-        """Learn the principal components and the mixture.
+        """Learn components and mixture from descriptors (n, 128) of several images.
 
-        Parameters
-        ----------
-        descriptors : sequence of arrays of shape (n, 128)
-            One array for each image, as from :func:`dense_sift`.
-        random_state : int, generator or None
-            Chooses the sample and where the mixture starts.
+        ``random_state`` chooses the sample and where the mixture starts.
         """
         from sklearn.decomposition import PCA
         from sklearn.mixture import GaussianMixture
-        from threadpoolctl import threadpool_limits
 
         self._check_settings()
         rng = generator(random_state)
@@ -159,32 +153,25 @@ class FisherEncoder:
         # With more threads, sums come in any order, and a seed gives no fixed result.
         with threadpool_limits(limits=1):
             pca = PCA(self.n_components, svd_solver="full").fit(roots)
-            centre, components = _single(pca.mean_), _single(pca.components_)
+            self.centre_ = _single(pca.mean_)
+            self.components_ = _single(pca.components_)
+            seed = int(rng.integers(2**31))
             mixture = GaussianMixture(
                 self.n_gaussians,
                 covariance_type="diag",
                 max_iter=300,
-                random_state=int(rng.integers(2**31)),
-            ).fit((roots - centre) @ components.T)
-        self.centre_, self.components_ = centre, components
+                random_state=seed,
+            ).fit((roots - self.centre_) @ self.components_.T)
         self.weights_ = _single(mixture.weights_)
         self.means_ = _single(mixture.means_)
         self.variances_ = _single(mixture.covariances_)
         return self
 
     def encode(self, descriptors: AnyArray) -> FloatArray:
-        """Return the Fisher vector of an image.
+        """Return the Fisher vector of descriptors (n, 128), an array of length 2 K D.
 
-        Parameters
-        ----------
-        descriptors : array of shape (n, 128)
-
-        Returns
-        -------
-        array of length 2 K D
-            Gradients by the means, Gaussian by Gaussian, then those by the
-            deviations.  It has length 1 as a vector; zeros if there are no descriptors
-            other than zeros.
+        Gradients by the means, Gaussian by Gaussian, then those by the deviations.  It
+        has length 1 as a vector; zeros if there are no descriptors other than zeros.
         """
         self._check_is_fitted()
         usable = _usable(descriptors)
@@ -208,12 +195,8 @@ class FisherEncoder:
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """Return the encoder that :meth:`to_dict` turned into plain values.
 
-        It encodes exactly as the first one did.
-
-        Raises
-        ------
-        ModelFileError
-            If something is missing, unknown, of the wrong shape or impossible.
+        It encodes exactly as the first one did.  A :class:`ModelFileError` names what
+        is missing, unknown, of the wrong shape or impossible.
         """
         if not isinstance(document, Mapping):
             raise ModelFileError(
@@ -222,30 +205,31 @@ class FisherEncoder:
         encoder = cls(**{name: document.get(name) for name in _SETTINGS})  # type: ignore[arg-type]
         try:
             encoder._check_settings()
+            encoder._read_arrays(document)
         except ValueError as error:
             raise ModelFileError(f"Fisher encoder: {error}") from None
-        shapes = encoder._shapes()
+        return encoder
+
+    def _read_arrays(self, document: Mapping[str, Any]) -> None:
+        shapes = self._shapes()
         unknown = sorted({str(name) for name in document} - {*_SETTINGS, *shapes})
         if unknown:
-            raise ModelFileError(f"Fisher encoder: unknown {', '.join(unknown)}")
+            raise ValueError(f"unknown {', '.join(unknown)}")
         for name, shape in shapes.items():
-            setattr(encoder, f"{name}_", _array(document, name, shape))
+            setattr(self, f"{name}_", _array(document, name, shape))
         for name in ("weights", "variances"):
-            if getattr(encoder, f"{name}_").min() <= 0.0:
-                raise ModelFileError(
-                    f'Fisher encoder: "{name}" holds a number that is not above 0'
-                )
-        total = encoder.weights_.sum()
+            if getattr(self, f"{name}_").min() <= 0.0:
+                raise ValueError(f'"{name}" holds a number that is not above 0')
+        total = self.weights_.sum()
         if abs(total - 1.0) > 1e-4:
-            raise ModelFileError(f'Fisher encoder: "weights" sum to {total:g}, not 1')
-        return encoder
+            raise ValueError(f'"weights" sum to {total:g}, not 1')
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the fitted arrays by their names in a file."""
         mixture = (self.n_gaussians, self.n_components)
         return {
-            "centre": (LENGTH,),
-            "components": (self.n_components, LENGTH),
+            "centre": (SIFT_LENGTH,),
+            "components": (self.n_components, SIFT_LENGTH),
             "weights": (self.n_gaussians,),
             "means": mixture,
             "variances": mixture,
@@ -254,9 +238,9 @@ class FisherEncoder:
     def _check_settings(self) -> None:
         for name in _SETTINGS:
             check_count(name, getattr(self, name))
-        if self.n_components > LENGTH:
+        if self.n_components > SIFT_LENGTH:
             raise ValueError(
-                f"a descriptor has {LENGTH} numbers, so n_components is at most "
+                f"a descriptor has {SIFT_LENGTH} numbers, so n_components is at most "
                 f"that, got {self.n_components}"
             )
 
@@ -272,8 +256,6 @@ class FisherEncoder:
 
     def _check_is_fitted(self) -> None:
         if not hasattr(self, "variances_"):
-            from sklearn.exceptions import NotFittedError
-
             raise NotFittedError(
                 "this FisherEncoder is not fitted yet: call fit with the descriptors "
                 "of some images first"
@@ -283,9 +265,9 @@ class FisherEncoder:
 def _usable(descriptors: AnyArray) -> AnyArray:
     """Return the descriptors other than zeros, after a check of them all."""
     values = np.asarray(descriptors)
-    if values.ndim != 2 or values.shape[1] != LENGTH:
+    if values.ndim != 2 or values.shape[1] != SIFT_LENGTH:
         raise ValueError(
-            f"descriptors are rows of {LENGTH} numbers, got shape {values.shape}"
+            f"descriptors are rows of {SIFT_LENGTH} numbers, got shape {values.shape}"
         )
     if values.dtype != np.uint8 and not (np.isfinite(values) & (values >= 0)).all():
         raise ValueError("descriptors must be finite and nowhere negative")
@@ -299,16 +281,15 @@ def _sample(
     if not len(descriptors):
         raise ValueError("there are no descriptors to fit to: give those of an image")
     usable = [_usable(rows) for rows in descriptors]
-    ends = np.cumsum([len(rows) for rows in usable])
-    if ends[-1] <= limit:
+    edges = np.cumsum([0, *map(len, usable)])
+    if edges[-1] <= limit:
         return np.concatenate(usable)
-    chosen = np.sort(rng.choice(ends[-1], size=limit, replace=False))
-    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
-    starts = ends - [len(rows) for rows in usable]
+    chosen = np.sort(rng.choice(edges[-1], size=limit, replace=False))
+    parts = pairwise(np.searchsorted(chosen, edges))
     return np.concatenate(
         [
-            rows[part - start]
-            for rows, part, start in zip(usable, parts, starts, strict=True)
+            rows[chosen[first:end] - start]
+            for rows, start, (first, end) in zip(usable, edges, parts, strict=False)
         ]
     )
 
@@ -338,22 +319,17 @@ def _short_decimals(values: FloatArray) -> Any:
 def _array(
     document: Mapping[str, Any], name: str, shape: tuple[int, ...]
 ) -> FloatArray:
-    """Return an array of a file."""
     if name not in document:
-        raise ModelFileError(f'Fisher encoder: "{name}" is missing')
+        raise ValueError(f'"{name}" is missing')
     try:
         values = np.asarray(document[name])
     except ValueError:  # rows of different lengths
         values = np.empty(0, dtype=object)
     if values.dtype.kind not in "iuf":
-        raise ModelFileError(f'Fisher encoder: "{name}" is not an array of numbers')
+        raise ValueError(f'"{name}" is not an array of numbers')
     if values.shape != shape:
-        raise ModelFileError(
-            f'Fisher encoder: "{name}" has shape {values.shape}, not {shape}'
-        )
+        raise ValueError(f'"{name}" has shape {values.shape}, not {shape}')
     rounded = _single(values)
     if not np.isfinite(rounded).all():
-        raise ModelFileError(
-            f'Fisher encoder: "{name}" holds numbers too large for a model'
-        )
+        raise ValueError(f'"{name}" holds numbers too large for a model')
     return rounded

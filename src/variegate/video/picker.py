@@ -1,16 +1,18 @@
-"""From videos with chosen frames to a model, from a video to its key frames."""
+"""Learn key frames from videos with picked frames, and pick those of a video."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._random import generator
-from variegate._typing import IntArray, RandomState
+from variegate._random import check_random_state, generator
+from variegate._typing import RandomState
+from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.application.base import (
     Application,
     Progress,
@@ -18,34 +20,38 @@ from variegate.application.base import (
     packaged_model,
     part_of,
 )
-from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import POSITIVE
 from variegate.files.schema import Anything, MapOf, Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
+from variegate.report.telling import Teller
 from variegate.tuning.family import OmegaFamily, as_omegas
-from variegate.video.amount import Amount
-from variegate.video.candidates import read_candidates
-from variegate.video.choosing import Choice, choose_frames
+from variegate.video.candidates import (
+    BLOCKS,
+    TRAINING,
+    Position,
+    TrainingVideo,
+    VideoView,
+    describe_training,
+    read_candidates,
+    sharpest_frames,
+)
+from variegate.video.choosing import (
+    VIDEO_DECODERS,
+    Amount,
+    Choice,
+    choose_frames,
+    video_decoder,
+)
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.picture import PICTURE_STATISTICS
-from variegate.video.reading import EVERY
+from variegate.video.reading import EVERY, time_label
 from variegate.video.screening import Screening
-from variegate.video.settings import check_settings, choosing_settings
-from variegate.video.sharpest import sharpest_frames
 from variegate.video.summary import VideoSummary
-from variegate.video.telling import Position, told_frames, told_steps
-from variegate.video.training import (
-    REACH,
-    TRAINING,
-    TrainingVideo,
-    describe_training,
-)
-from variegate.video.view import BLOCKS, VideoView
 
-__all__ = ["REACH", "KeyframePicker", "load_default"]
+__all__ = ["KeyframePicker", "load_default"]
 
 #: Bandwidths of the Gaussians; vectors in every block have length 1.
 _LADDER = (0.125, 0.25, 0.5, 1.0, 2.0)
@@ -65,17 +71,14 @@ class KeyframePicker(Application):
     lam : float, default=6.0
         Weight of the margin; 0 is maximum likelihood.
     omega : float or several, default=1.0
-        What a missed frame costs against one too many.  Of several, a model is learned
+        Cost of a missed frame relative to one too many.  Of several, a model is learned
         for each, and :meth:`pick` takes any value between them.
     default_omega : float, default=1.0
-        What :meth:`pick` takes where nothing is said, or the nearest to it.
+        Default of :meth:`pick`; if it was not learned for, the nearest is taken.
     blocks : sequence of str
-        What frames are compared by: "palette", "layout" and "patterns".
+        Features that frames are compared by: "palette", "layout" and "patterns".
     bandwidths : sequence of float
         Of the Gaussians in each block; vectors have length 1.
-    targets : {"users", "oracle"}
-        Whether to learn from the choice of each user, or from the one choice that
-        agrees best with all of them, as the paper does.
     decoder : {"mbr", "greedy"}
         How frames are chosen: for the best expected agreement with samples (minimum
         Bayes risk), or greedily by probability.
@@ -88,14 +91,9 @@ class KeyframePicker(Application):
         Sets that the choice agrees with.
     l2, max_iter : as for ``LargeMarginDPP``
     random_state : None, int or numpy.random.Generator
-    search : {"greedy", "samples"}
-        Where "mbr" looks: frames are added one by one, or the best of the samples is
-        taken, as in the paper.
-    consensus : {"matched", "equal"}
-        What the agreement of "mbr" is the F-score of: frames that look alike and can be
-        matched, or the same frames.
     verbose : bool, default=False
-        Whether to say on standard error how far :meth:`fit` and :meth:`pick` have come.
+        Whether to report the progress of :meth:`fit` and :meth:`pick` on standard
+        error.
 
     Attributes
     ----------
@@ -125,7 +123,6 @@ class KeyframePicker(Application):
         default_omega: float = 1.0,
         blocks: Sequence[str] = BLOCKS,
         bandwidths: Sequence[float] = _LADDER,
-        targets: str = "users",
         decoder: str = "mbr",
         beta: float = 1.0,
         max_similarity: float = 1.0,
@@ -133,8 +130,6 @@ class KeyframePicker(Application):
         l2: float = 0.1,
         max_iter: int = 1000,
         random_state: RandomState = 0,
-        search: str = "greedy",
-        consensus: str = "matched",
         verbose: bool = False,
     ) -> None:
         self.lam = lam
@@ -142,7 +137,6 @@ class KeyframePicker(Application):
         self.default_omega = default_omega
         self.blocks = blocks
         self.bandwidths = bandwidths
-        self.targets = targets
         self.decoder = decoder
         self.beta = beta
         self.max_similarity = max_similarity
@@ -150,8 +144,6 @@ class KeyframePicker(Application):
         self.l2 = l2
         self.max_iter = max_iter
         self.random_state = random_state
-        self.search = search
-        self.consensus = consensus
         self.verbose = verbose
 
     # Learning ---------------------------------------------------------------------
@@ -180,7 +172,7 @@ class KeyframePicker(Application):
             raise ValueError("there are no videos to learn from")
         n_steps = len(videos) + len(as_omegas(self.omega))
         if self.verbose:
-            progress = told_steps(type(self).__name__, progress)
+            progress = _both(Teller(type(self).__name__).steps, progress)
         advance = part_of(progress, 0, n_steps)
         training = []
         for done, video in enumerate(videos, 1):
@@ -205,38 +197,31 @@ class KeyframePicker(Application):
         training: Sequence[TrainingVideo],
         encoder: FisherEncoder,
         progress: Progress | None = None,
-        kernel: Kernel | None = None,
     ) -> Self:
-        """Learn from videos that were made ready before, for several fits.
-
-        A ``kernel`` takes the place of the Gaussians and linear parts of all blocks.
-        """
+        """Learn from videos that were prepared before, for several fits."""
         self._check_parameters()
         self.encoder_ = encoder
         self.every_ = EVERY
-        ground_sets, subsets, names = [], [], []
-        for video in training:
-            ground_set = self.ground_set(video.view)
-            for target in video.targets(self.targets):
-                ground_sets.append(ground_set)
-                subsets.append(target)
-                names.append(video.path)
-        if not subsets:
+        ground_sets = [self.ground_set(video.view) for video in training]
+        examples = [
+            (ground_set, target, video.path)
+            for ground_set, video in zip(ground_sets, training, strict=True)
+            for target in video.targets
+        ]
+        if not examples:
             raise ValueError("no user chose a frame that can be learned from")
+        every_set, subsets, names = zip(*examples, strict=True)
         estimator = LargeMarginDPP(
-            lam=self.lam,
-            kernel=kernel or self._kernel(),
-            l2=self.l2,
-            max_iter=self.max_iter,
+            lam=self.lam, kernel=self._kernel(), l2=self.l2, max_iter=self.max_iter
         )
         with by_name(names):
             self.family_ = OmegaFamily.fit(
-                estimator, self.omega, ground_sets, subsets, progress=progress
+                estimator, self.omega, every_set, subsets, progress=progress
             )
         self.training_ = describe_training(training)
         return self
 
-    def _kernel(self) -> MultipleKernel:
+    def _kernel(self) -> Kernel:
         return MultipleKernel(
             bandwidths={block: list(self.bandwidths) for block in self.blocks},
             linear=True,
@@ -248,7 +233,20 @@ class KeyframePicker(Application):
         return GroundSet(view.quality(), view.similarity(self.encoder_, self.blocks))
 
     def _check_parameters(self) -> None:
-        check_settings(self.get_params(deep=False))
+        check_choice("decoder", self.decoder, VIDEO_DECODERS)
+        if isinstance(self.blocks, str) or not len(self.blocks):
+            raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
+        for block in self.blocks:
+            check_choice("block", block, BLOCKS)
+        for name in ("lam", "l2"):
+            check_number(name, getattr(self, name))
+        for name in ("max_iter", "n_samples"):
+            check_count(name, getattr(self, name))
+        check_random_state(self.random_state)
+        for name in ("beta", "max_similarity", "default_omega"):
+            check_number(name, getattr(self, name), positive=True)
+        check_flag("verbose", self.verbose)
+        as_omegas(self.omega)
 
     @property
     def feature_names_(self) -> list[str]:
@@ -256,7 +254,7 @@ class KeyframePicker(Application):
         return list(PICTURE_STATISTICS)
 
     def describe_training(self) -> str:
-        """Return what was learned from and how well it can be matched, as text."""
+        """Return the size of the training data and how well it can be matched."""
         check_is_fitted(self, "family_")
         training = self.training_
         return (
@@ -282,10 +280,10 @@ class KeyframePicker(Application):
         progress: Position | None = None,
         random_state: RandomState = None,
     ) -> VideoSummary:
-        """Choose the frames that tell what is in a video.
+        """Choose the key frames of a video.
 
-        The file is read twice: once to describe it, once for the pictures of what was
-        chosen, so that memory does not grow with its length.  Of the frames that a
+        The file is read twice: once to describe it, once for the pictures of the chosen
+        frames, so that memory does not grow with its length.  Of the frames that a
         chosen one stands for, in its shot and half way to the candidates beside it, the
         sharpest is taken.
 
@@ -298,14 +296,14 @@ class KeyframePicker(Application):
         max_frames : int, optional
             The most frames to choose; by default the model decides.
         count : int, optional
-            So many frames are chosen, no more and no fewer: as with ``max_frames``,
-            and if these are too few, those are added one by one that raise the
-            probability of the set most, however like others they are.
+            The exact number of frames to choose: as with ``max_frames``, and if these
+            are too few, those are added one by one that raise the probability of the
+            set most, however like others they are.
         per_shot : bool
             Choose the likeliest frame of each shot, and no other.  Of ``max_frames``,
             ``count`` and ``per_shot`` only one can be given; ``omega`` goes with all.
         every : float, optional
-            Seconds between the frames that are looked at; by default as many as the
+            Seconds between the frames that are looked at; by default those that the
             model was learned with.
         screening : Screening, optional
             Which frames are not worth looking at.
@@ -319,9 +317,9 @@ class KeyframePicker(Application):
         every = self.every_ if every is None else every
         omega = self.family_.resolve(omega, self.default_omega)
         if self.verbose:
-            progress = told_frames(type(self).__name__, progress)
+            progress = _both(partial(_tell, Teller(type(self).__name__)), progress)
         video = read_candidates(path, every, screening, progress)
-        choice = self._choose(video.view, omega, amount, random_state)
+        choice = self.choose(video.view, omega, amount, random_state)
         chosen = choice.selection.indices.tolist()
         frames = sharpest_frames(path, [video.around(i) for i in chosen])
         return VideoSummary.of(path, video, choice, frames, omega)
@@ -330,29 +328,17 @@ class KeyframePicker(Application):
         self,
         view: VideoView,
         omega: float | None = None,
-        max_frames: int | None = None,
+        amount: Amount = Amount(),  # noqa: B008 - it is frozen
         random_state: RandomState = None,
-    ) -> tuple[LEnsemble, IntArray]:
-        """Choose among the candidates of a view; also return the ensemble over them."""
-        choice = self._choose(view, omega, Amount(max_frames), random_state)
-        return choice.ensemble, choice.selection.indices
-
-    def _choose(
-        self,
-        view: VideoView,
-        omega: float | None,
-        amount: Amount,
-        random_state: RandomState,
     ) -> Choice:
+        """Choose among the candidates of a view."""
         check_is_fitted(self, "family_")
         self._check_parameters()
         model = self.family_.at(self.family_.resolve(omega, self.default_omega))
         ensemble = model.ensemble(self.ground_set(view))
         seed = generator(self.random_state if random_state is None else random_state)
-        choosing = choosing_settings(self.get_params(deep=False))
-        return choose_frames(
-            ensemble, view, choosing, self.max_similarity, amount, seed
-        )
+        decoder = partial(video_decoder, self.decoder, self.beta, self.n_samples)
+        return choose_frames(ensemble, view, decoder, self.max_similarity, amount, seed)
 
     # Keeping ----------------------------------------------------------------------
 
@@ -362,6 +348,23 @@ class KeyframePicker(Application):
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
         self.encoder_ = FisherEncoder.from_dict(document["patterns"])
         self.every_ = float(document["every"])
+
+
+def _both(
+    one: Callable[..., object], other: Callable[..., object] | None
+) -> Callable[..., None]:
+    """Return a progress callback that calls two, of which the second may be None."""
+
+    def progress(*position: Any) -> None:
+        one(*position)
+        if other is not None:
+            other(*position)
+
+    return progress
+
+
+def _tell(teller: Teller, number: int, time: float) -> None:
+    teller(f"frame {number:,} at {time_label(max(time, 0.0))}")
 
 
 def load_default() -> KeyframePicker:

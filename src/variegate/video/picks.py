@@ -1,4 +1,4 @@
-"""What people chose of videos: tables of times, and folders of pictures."""
+"""Read the frames that people picked: tables of times, and folders of pictures."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from variegate.report.words import count
 from variegate.video.reading import (
+    EVERY_FRAME,
     VIDEO_SUFFIXES,
     Frame,
+    Picture,
+    cv2,
     read_frames,
-    require_cv2,
 )
 
 __all__ = [
-    "PickedVideo",
-    "frames_at",
-    "parse_time",
-    "read_choices",
-    "read_picks",
+    *("PickedVideo", "frames_at", "parse_time", "read_choices", "read_picks"),
     "read_pictures",
 ]
 
@@ -84,8 +82,7 @@ def parse_time(text: str) -> float:
     return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + float(seconds)
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """A line of a table, with "" for the columns that it may lack."""
 
     where: str
@@ -101,16 +98,14 @@ def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
     try:
         for fields in lines:
             where = f"{table}, line {lines.line_num}"
-            if not any(field.strip() for field in fields):
-                continue
-            if header:
-                rows.append(_row(header, fields, where))
-            else:
-                header = _header(fields, required, where)
+            values = [field.strip() for field in fields]
+            if header and any(values):
+                rows.append(_row(header, values, where))
+            elif any(values):
+                header = _header(values, required, where)
     except csv.Error as error:
-        raise ValueError(
-            f"{table}, line {lines.line_num} is not CSV: {error}"
-        ) from error
+        where = f"{table}, line {lines.line_num}"
+        raise ValueError(f"{where} is not CSV: {error}") from error
     if not header:
         raise ValueError(
             f"{table} is empty: its first line must name the columns, "
@@ -123,12 +118,11 @@ def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
 
 def _row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
     if len(fields) != len(header):
-        count = f"{len(fields)} value{'s' * (len(fields) != 1)}"
         raise ValueError(
-            f"{where} has {count}, but the first line names "
+            f"{where} has {count(len(fields), 'value')}, but the first line names "
             f"{len(header)} columns; a comma within a value needs quotes around it"
         )
-    values = dict(zip(header, (field.strip() for field in fields), strict=True))
+    values = dict(zip(header, fields, strict=True))
     try:
         time = parse_time(values["time"])
     except ValueError as error:
@@ -155,34 +149,28 @@ def _text(table: Path) -> str:
     return text
 
 
-def _header(fields: Sequence[str], required: Sequence[str], where: str) -> list[str]:
-    names = [field.strip() for field in fields]
+def _header(names: list[str], required: Sequence[str], where: str) -> list[str]:
     for column in required:
         if column in names:
             continue
         if len(names) == 1 and re.search(r"[;\t|]", names[0]):
             raise ValueError(f"{where}: the columns must be separated by commas")
-        raise ValueError(
-            f"{where}: there is no column {column!r}; {_nearest(column, names)}"
-        )
+        lower = {name.casefold(): name for name in names if name}
+        near = [repr(lower[name]) for name in get_close_matches(column, lower, n=2)]
+        hint = f"the columns are {', '.join(map(repr, names))}"
+        if near:
+            hint = f"did you mean {' or '.join(near)}?"
+        raise ValueError(f"{where}: there is no column {column!r}; {hint}")
     for column in ("video", "time", "user"):
         if names.count(column) > 1:
             raise ValueError(f"{where}: there are two columns {column!r}")
     return names
 
 
-def _nearest(column: str, names: Sequence[str]) -> str:
-    lower = {name.casefold(): name for name in names if name}
-    near = get_close_matches(column, lower, n=2)
-    if near:
-        return "did you mean " + " or ".join(repr(lower[name]) for name in near) + "?"
-    return "the columns are " + ", ".join(repr(name) for name in names)
-
-
 def read_picks(
     table: str | PathLike[str], folder: str | PathLike[str]
 ) -> list[PickedVideo]:
-    """Read which frames people chose of the videos of a folder.
+    """Read the times that people picked in the videos of a folder.
 
     Parameters
     ----------
@@ -242,10 +230,8 @@ def _video(name: str, folder: Path, where: str) -> Path:
         return folder / name
     files = sorted(path for path in folder.iterdir() if path.is_file())
     found = [path for path in files if path.stem == name]
-    if len(found) > 1:
-        found = [
-            path for path in found if path.suffix.lower() in VIDEO_SUFFIXES
-        ] or found
+    videos = [path for path in found if path.suffix.lower() in VIDEO_SUFFIXES]
+    found = videos or found
     if len(found) > 1:
         names = " and ".join(path.name for path in found)
         raise ValueError(
@@ -290,8 +276,7 @@ def frames_at(
     waiting = sorted(set(times), reverse=True)
     if not waiting:
         return
-    # So short a step takes every frame.
-    for frame in read_frames(video, every=0.001):
+    for frame in read_frames(video, EVERY_FRAME):
         if progress is not None:
             progress(frame.number, frame.time)
         while waiting and frame.time + _ROUNDING >= waiting[-1]:
@@ -300,33 +285,33 @@ def frames_at(
             return
 
 
-def read_pictures(
-    folder: str | PathLike[str],
-) -> Iterator[tuple[Path, NDArray[np.uint8]]]:
+def read_pictures(folder: str | PathLike[str]) -> Iterator[tuple[Path, Picture]]:
     """Yield the JPEG and PNG files of a folder with their pictures.
 
     In the natural order of their names: 2 is before 10.  Hidden files and a
     ``storyboard.png`` are left out.  Pictures have red, green and blue, 0 to 255.
     """
     folder = Path(folder)
-    paths = sorted(
-        (
-            path
-            for path in folder.iterdir()
-            if path.suffix.lower() in _PICTURES
-            and path.is_file()
-            and not path.name.startswith(".")
-            and path.name != _STORYBOARD
-        ),
-        key=_natural,
-    )
+    paths = [
+        path
+        for path in sorted(folder.iterdir(), key=_natural)
+        if path.suffix.lower() in _PICTURES
+        and path.is_file()
+        and not path.name.startswith(".")
+        and path.name != _STORYBOARD
+    ]
     if not paths:
         raise ValueError(
             f"there are no pictures in the folder {folder}: "
             f"they must end in {', '.join(_PICTURES)}"
         )
     for path in paths:
-        yield path, _picture(path)
+        data = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+        image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+        if image is None:
+            raise ValueError(f"{path} cannot be read as a picture; is it damaged?")
+        rgb = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+        yield path, np.asarray(rgb, dtype=np.uint8)
 
 
 def _natural(path: Path) -> Any:
@@ -335,14 +320,3 @@ def _natural(path: Path) -> Any:
     parts = re.split(r"([0-9]+)", path.name.casefold())
     key = [int(part) if place % 2 else part for place, part in enumerate(parts)]
     return key, path.name
-
-
-def _picture(path: Path) -> NDArray[np.uint8]:
-    require_cv2()
-    import cv2
-
-    data = np.frombuffer(path.read_bytes(), dtype=np.uint8)
-    image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
-    if image is None:
-        raise ValueError(f"{path} cannot be read as a picture; is it damaged?")
-    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)

@@ -1,14 +1,33 @@
-"""What can be said of a single picture: how light, sharp, detailed and colourful."""
+"""Describe the picture of a frame: statistics, colours and local patterns.
+
+References
+----------
+.. [1] Lowe, 2004, "Distinctive image features from scale-invariant keypoints".
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import product
+
 import numpy as np
+from numpy.typing import NDArray
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.colour import check_image, shrunk
-from variegate.video.hue import hue_histogram
+from variegate._validation import check_count
+from variegate.video.colour import (
+    N_BINS,
+    check_image,
+    colour_layout,
+    hue_histogram,
+    shrunk,
+)
+from variegate.video.reading import cv2
 
-__all__ = ["PICTURE_STATISTICS", "picture_statistics"]
+__all__ = [
+    *("LAYOUT", "PICTURE_STATISTICS", "SIFT_LENGTH", "FrameDescription"),
+    *("dense_sift", "describe", "described_size", "picture_statistics"),
+]
 
 #: The quality features of a frame, numbers about its picture, in order.
 PICTURE_STATISTICS = (
@@ -32,9 +51,25 @@ _DARK = 30.0
 #: Levels of red, green and blue that colours are counted by.
 _LEVELS = 8
 
+#: Rows and columns of the cells whose colours are told apart.
+LAYOUT = 5
+
+#: Pixels on the longer side of the picture that is described.
+_LONGEST = 352
+
+#: Numbers in a SIFT descriptor: 4 x 4 cells of 8 directions.
+SIFT_LENGTH = 128
+
+#: The longer side of the image at the first scale is at most this.
+_LONGEST_SIDE = 256
+
+#: OpenCV makes a cell 3/2 of the size of a keypoint wide, so a patch of 4 cells 6 of
+#: them.
+_PATCH_PER_KEYPOINT = 6.0
+
 
 def picture_statistics(image: AnyArray) -> FloatArray:
-    """Return the numbers that :data:`PICTURE_STATISTICS` names.
+    """Return the numbers that :data:`PICTURE_STATISTICS` names, of a ``uint8`` picture.
 
     Brightness and contrast are the mean and the deviation of grey values; sharpness is
     the mean difference between neighbouring pixels in a column, and colour spread the
@@ -43,10 +78,6 @@ def picture_statistics(image: AnyArray) -> FloatArray:
     the number of colours (its logarithm) is counted on 8 levels of each, saturation is
     the mean spread of red, green and blue, and the dark share that of pixels below a
     grey of 30.  The entropy of hues is of the whole picture.
-
-    Parameters
-    ----------
-    image : uint8 array of shape (height, width, 3), red, green and blue
     """
     check_image(image)
     grey = image.mean(axis=2)
@@ -73,3 +104,119 @@ def picture_statistics(image: AnyArray) -> FloatArray:
 def _mean_step(grey: FloatArray, axis: int) -> float:
     steps = np.abs(np.diff(grey, axis=axis))
     return float(steps.mean()) if steps.size else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class FrameDescription:
+    """Features of one frame, which remain when its picture is discarded.
+
+    Attributes
+    ----------
+    hue : array of shape (16,)
+        The histogram that VSUMM compares.
+    palette, layout : arrays of shape (48,) and (25 · 48,)
+        Roots of the histograms of hue, saturation and value, of the whole picture and
+        in 5 × 5 cells: vectors of length 1.
+    picture : array
+        The numbers of :func:`picture_statistics`.
+    sift : uint8 array of shape (n, 128)
+        Descriptors of local patterns.
+    """
+
+    number: int
+    time: float
+    hue: FloatArray
+    palette: FloatArray
+    layout: NDArray[np.float32]
+    picture: FloatArray
+    sift: NDArray[np.uint8]
+
+    @property
+    def value(self) -> FloatArray:
+        """The histogram of brightness."""
+        return np.asarray(3.0 * self.palette[-N_BINS:] ** 2)
+
+
+def describe(number: int, time: float, image: AnyArray) -> FrameDescription:
+    """Return the description of a frame, from its picture in red, green and blue."""
+    small = described_size(image)
+    palette = colour_layout(small, 1, 1, channels="hsv", square_root=True)
+    layout = colour_layout(small, LAYOUT, LAYOUT, channels="hsv", square_root=True)
+    return FrameDescription(
+        number,
+        time,
+        hue_histogram(small),
+        palette / np.sqrt(3.0),
+        (layout / np.sqrt(3.0 * LAYOUT**2)).astype(np.float32),
+        picture_statistics(small),
+        dense_sift(small),
+    )
+
+
+def described_size(image: AnyArray) -> AnyArray:
+    """Return a picture in the size in which it is described."""
+    check_image(image)
+    small = shrunk(image, _LONGEST)
+    if min(small.shape[:2]) < LAYOUT:  # too small for the cells
+        small = np.repeat(np.repeat(small, LAYOUT, axis=0), LAYOUT, axis=1)
+    return small
+
+
+def dense_sift(
+    image: AnyArray, step: int = 8, size: int = 24, n_scales: int = 2
+) -> NDArray[np.uint8]:
+    """Return SIFT descriptors [1]_ of square patches on a regular grid.
+
+    The image is turned to grey and shrunk, by means over areas, so that its longer
+    side is at most 256.  Patches of ``size`` pixels, best a multiple of 4, are ``step``
+    pixels apart.  Each further scale, up to ``n_scales``, halves that image, so that
+    patches cover more of it.  Scales at which a patch does not fit into the image are
+    left out, except the first.
+
+    Patches lie inside the image and stand upright: no direction is estimated.  A side
+    shorter than a patch has one patch in its middle, cut at the borders.
+
+    A patch of one grey is described by zeros, as OpenCV alone would scale up rounding
+    errors.  A patch with the faintest pattern is described like any other, scaled to
+    one length.
+
+    Returns
+    -------
+    uint8 array of shape (n, 128), n at least 1
+        Scale by scale, each row by row.
+    """
+    check_image(image)
+    for name, value in (("step", step), ("size", size), ("n_scales", n_scales)):
+        check_count(name, value)
+    if size < 4:
+        raise ValueError(f"a patch has 4 x 4 cells, so size is at least 4, got {size}")
+    grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _LONGEST_SIDE)
+    found = [_patches(grey, step, size)]
+    for scale in range(1, n_scales):
+        smaller = shrunk(grey, 0.5**scale * max(grey.shape))
+        if min(smaller.shape) < size:
+            break
+        found.append(_patches(smaller, step, size))
+    return np.concatenate(found)
+
+
+def _patches(grey: AnyArray, step: int, size: int) -> NDArray[np.uint8]:
+    rows, columns = (_centres(side, step, size) for side in grey.shape)
+    places = product(map(float, rows), map(float, columns))
+    width = size / _PATCH_PER_KEYPOINT
+    keypoints = [cv2.KeyPoint(column, row, width, 0.0) for row, column in places]
+    # One layer is all that keypoints of octave 0 read.
+    _, values = cv2.SIFT.create(nOctaveLayers=1).compute(grey, keypoints)
+    descriptors = values.astype(np.uint8)  # whole numbers, as OpenCV rounds them
+    window = np.ones((size, size), dtype=np.uint8)
+    is_flat = cv2.erode(grey, window) == cv2.dilate(grey, window)
+    descriptors[is_flat[np.ix_(rows, columns)].ravel()] = 0
+    return np.asarray(descriptors)
+
+
+def _centres(side: int, step: int, size: int) -> list[int]:
+    """Return where patches along a side have their centres, evenly to both ends."""
+    if side <= size:
+        return [side // 2]
+    spare = (side - size) % step
+    return list(range(spare // 2 + size // 2, side - size + size // 2 + 1, step))

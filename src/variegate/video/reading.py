@@ -1,33 +1,29 @@
-"""Frames of a video file, read in order and sampled by time."""
+"""Read frames of a video file in order, sampled by time."""
 
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import cv2
-
 __all__ = [
-    "EVERY",
-    "EVERY_FRAME",
-    "VIDEO_SUFFIXES",
-    "Frame",
-    "TruncatedVideoWarning",
-    "VideoError",
-    "check_every",
-    "frames_within",
-    "promised_duration",
-    "read_frames",
-    "step_of",
+    *("EVERY", "EVERY_FRAME", "VIDEO_SUFFIXES", "Frame", "Picture"),
+    *(
+        "TruncatedVideoWarning",
+        "VideoError",
+        "check_every",
+        "frames_within",
+        "promised_duration",
+    ),
+    *("promised_duration", "read_frames", "require_cv2", "step_of", "time_label"),
 ]
 
 #: Suffixes by which a video is told from other files.
@@ -35,6 +31,9 @@ VIDEO_SUFFIXES = (
     *(".3gp", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg"),
     *(".mpg", ".mts", ".ogv", ".ts", ".vob", ".webm", ".wmv"),
 )
+
+#: Red, green and blue, 0 to 255, of shape (height, width, 3).
+Picture: TypeAlias = NDArray[np.uint8]
 
 #: Seconds by which a time may miss a multiple: containers round to milliseconds.
 _ROUNDING = 0.0005
@@ -47,6 +46,32 @@ EVERY_FRAME = 0.001
 
 #: Frames a second where the container does not say.
 _USUAL_RATE = 25.0
+
+
+def require_cv2() -> None:
+    """Raise an error that says how to install OpenCV where it is missing."""
+    try:
+        import cv2  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "reading videos needs OpenCV: pip install 'variegate[video]'"
+        ) from error
+
+
+if TYPE_CHECKING:
+    import cv2 as cv2
+else:
+
+    class _OpenCV:
+        """OpenCV, which is imported when it is first used."""
+
+        def __getattr__(self, name: str) -> object:
+            if name.startswith("__"):  # asked by tools that look at a module
+                raise AttributeError(name)
+            require_cv2()
+            return getattr(sys.modules["cv2"], name)
+
+    cv2 = _OpenCV()
 
 
 class VideoError(ValueError):
@@ -72,17 +97,7 @@ class Frame:
 
     number: int
     time: float
-    image: NDArray[np.uint8]
-
-
-def require_cv2() -> None:
-    """Say how to install OpenCV where it is missing."""
-    try:
-        import cv2  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "reading videos needs OpenCV: pip install 'variegate[video]'"
-        ) from error
+    image: Picture
 
 
 def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame]:
@@ -120,7 +135,7 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
 
 
 def check_every(every: float) -> None:
-    """Refuse what is no time between frames."""
+    """Refuse a step between frames that is not a number of at least 0.001."""
     if not (math.isfinite(every) and every >= EVERY_FRAME):
         raise ValueError(
             f"every is the seconds between frames, at least {EVERY_FRAME}, got {every}"
@@ -128,8 +143,22 @@ def check_every(every: float) -> None:
 
 
 def step_of(time: float, every: float) -> int:
-    """Return the step of time that a frame is in."""
+    """Return the number of the time step that a frame is in."""
     return math.floor((time + _ROUNDING) / every)
+
+
+def time_label(seconds: float) -> str:
+    """Return a time as minutes, seconds and tenths, or from an hour on without tenths.
+
+    Rounded, not cut off: 59.96 is "1:00.0", and 3599.99 is "1:00:00".
+    """
+    if not (math.isfinite(seconds) and seconds >= 0.0):
+        raise ValueError(f"a time is a number of seconds from 0 on, got {seconds}")
+    tenths = round(10.0 * seconds)
+    if tenths >= 36_000:
+        whole = round(seconds)
+        return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    return f"{tenths // 600}:{tenths // 10 % 60:02d}.{tenths % 10}"
 
 
 def frames_within(
@@ -158,8 +187,6 @@ def frames_within(
 
 def promised_duration(path: str | PathLike[str]) -> float | None:
     """Return the seconds that a container promises, or None: only for progress."""
-    import cv2
-
     capture = _open(Path(path))
     try:
         n_frames = capture.get(cv2.CAP_PROP_FRAME_COUNT)
@@ -175,9 +202,6 @@ def _open(file: Path) -> cv2.VideoCapture:
         raise VideoError(f"there is no file {file}; check the path")
     if not file.is_file():
         raise VideoError(f"{file} is a folder; give the path of a video file")
-    require_cv2()
-    import cv2
-
     capture = cv2.VideoCapture(str(file))
     if not capture.isOpened():
         raise VideoError(
@@ -188,8 +212,6 @@ def _open(file: Path) -> cv2.VideoCapture:
 
 
 def _sampled(capture: cv2.VideoCapture, file: Path, every: float) -> Iterator[Frame]:
-    import cv2
-
     try:
         number, time, last_step = -1, -math.inf, -1
         for number, time in _grabbed(capture):
@@ -210,8 +232,6 @@ def _sampled(capture: cv2.VideoCapture, file: Path, every: float) -> Iterator[Fr
 
 def _grabbed(capture: cv2.VideoCapture) -> Iterator[tuple[int, float]]:
     """Yield the number and the time of each frame, which can then be retrieved."""
-    import cv2
-
     number, time = 0, -math.inf
     rate = _frame_rate(capture.get(cv2.CAP_PROP_FPS))
     while capture.grab():
@@ -223,13 +243,10 @@ def _grabbed(capture: cv2.VideoCapture) -> Iterator[tuple[int, float]]:
 
 def _retrieved(capture: cv2.VideoCapture, number: int, time: float) -> Frame | None:
     decoded, image = capture.retrieve()
-    return Frame(number, time, _red_green_blue(image)) if decoded else None
-
-
-def _red_green_blue(image: cv2.typing.MatLike) -> NDArray[np.uint8]:
-    import cv2
-
-    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
+    if not decoded:
+        return None
+    rgb = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+    return Frame(number, time, np.asarray(rgb, dtype=np.uint8))
 
 
 def _frame_rate(reported: float) -> float:

@@ -1,18 +1,17 @@
-"""Frames not worth choosing from: dark, of one colour, blurred or repeated."""
+"""Drop frames not worth choosing from: dark, of one colour, blurred or repeated."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variegate._typing import AnyArray, FloatArray
 from variegate.video.colour import check_image, shrunk
-from variegate.video.reading import Frame, require_cv2
+from variegate.video.reading import Frame, Picture, cv2
 
 __all__ = ["BEST", "Decision", "Screening", "screen"]
 
@@ -22,16 +21,14 @@ BEST = ", but the best of all frames"
 #: Pixels on the longer side of the picture that is measured.
 _LONGEST = 256
 
-#: Pixels on each side of the picture by which frames are compared.
-_THUMBNAIL = 32
+#: Size of the picture by which frames are compared.
+_THUMBNAIL = (32, 32)
 
 #: Seconds of blurred frames that make a scene.
 _SCENE = 2.0
 
-_Flaw = Literal["dark", "flat", "blurred"]
-
-#: From worst to least bad, which is also the order of the checks.
-_FLAWS: tuple[_Flaw, ...] = ("dark", "flat", "blurred")
+#: The checks in their order, from the worst flaw to the least; "" is none.
+_FLAWS = ("dark", "flat", "blurred", "")
 
 
 @dataclass(frozen=True)
@@ -65,17 +62,16 @@ class Screening:
     change: float = 1.0
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name, value in vars(self).items():
             if not (math.isfinite(value) and value >= 0.0):
                 raise ValueError(
-                    f"{field.name} is a limit, 0 (no check) or more, got {value}"
+                    f"{name} is a limit, 0 (no check) or more, got {value}"
                 )
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of one frame, and why it was dropped.
+    """Whether a frame was kept, and why it was dropped.
 
     The reason is "dark", "flat", "blurred" or "repeats the frame before".  If no frame
     passes, the best one is kept, and its reason ends with `BEST`.
@@ -89,20 +85,19 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """A frame and its flaw; the picture is let go where it can no longer be kept."""
+    """A frame and its flaw; the picture is discarded where it can no longer be kept."""
 
     number: int
     time: float
     frame: Frame | None
     thumbnail: FloatArray
-    flaw: _Flaw | None
+    flaw: str
     measure: float
 
     @property
     def rank(self) -> tuple[int, float]:
         """The check that it fails, the last ones being better, and by how little."""
-        flaw = len(_FLAWS) if self.flaw is None else _FLAWS.index(self.flaw)
-        return flaw, self.measure
+        return _FLAWS.index(self.flaw), self.measure
 
 
 def screen(
@@ -117,24 +112,17 @@ def screen(
     Decisions are therefore held back until a first frame passes; of the images only
     the best one is held, never all.
     """
-    require_cv2()
-    return _screened(frames, screening or Screening())
-
-
-def _screened(
-    frames: Iterable[Frame], screening: Screening
-) -> Iterator[tuple[Decision, Frame | None]]:
+    screening = screening or Screening()
     waiting: list[Decision] = []
     best: _Judged | None = None
     last_kept: FloatArray | None = None
-    for judged in _with_blurred_scenes(_judge(frames, screening)):
-        reason: str | None = judged.flaw
-        if reason is None and last_kept is not None:
+    for judged in _with_blurred_scenes(_judge(frame, screening) for frame in frames):
+        reason = judged.flaw
+        if not reason and last_kept is not None:
             change = np.abs(judged.thumbnail - last_kept).mean()
-            repeats = change < screening.change
-            reason = "repeats the frame before" if repeats else None
-        decision = Decision(judged.number, judged.time, reason is None, reason)
-        if reason is None:
+            reason = "repeats the frame before" if change < screening.change else ""
+        decision = Decision(judged.number, judged.time, not reason, reason or None)
+        if not reason:
             yield from ((dropped, None) for dropped in waiting)
             waiting, best, last_kept = [], None, judged.thumbnail
             yield decision, judged.frame
@@ -144,19 +132,12 @@ def _screened(
             waiting.append(decision)
             if judged.frame and (best is None or judged.rank > best.rank):
                 best = judged
-    yield from _with_best(waiting, best)
-
-
-def _judge(frames: Iterable[Frame], screening: Screening) -> Iterator[_Judged]:
-    import cv2
-
-    for frame in frames:
-        small = _shrunk(frame)
-        size = (_THUMBNAIL, _THUMBNAIL)
-        pixels = small.astype(np.float64)
-        thumbnail: Any = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
-        flaw, measure = _flaw(small, screening)
-        yield _Judged(frame.number, frame.time, frame, thumbnail, flaw, measure)
+    for decision in waiting:
+        if best is not None and decision.number == best.number:
+            reason = f"{decision.reason}{BEST}"
+            yield replace(decision, kept=True, reason=reason), best.frame
+        else:
+            yield decision, None
 
 
 def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
@@ -169,35 +150,30 @@ def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
             yield judged
             run = []
             continue
-        if not run or judged.measure > run[best].measure:
-            if run:
-                run[best] = replace(run[best], frame=None)
-            best = len(run)
-            run.append(judged)
-        else:
-            run.append(replace(judged, frame=None))
+        best = best if run else 0
+        run.append(judged)
+        last = worse = len(run) - 1
+        if judged.measure > run[best].measure:
+            best, worse = last, best
+        if worse != best:
+            run[worse] = replace(run[worse], frame=None)
         if judged.time - run[0].time >= _SCENE:
-            run[best] = replace(run[best], flaw=None)
+            run[best] = replace(run[best], flaw="")
             yield from run
             run = []
     yield from run
 
 
-def _with_best(
-    waiting: list[Decision], best: _Judged | None
-) -> Iterator[tuple[Decision, Frame | None]]:
-    for decision in waiting:
-        if best is not None and decision.number == best.number:
-            reason = f"{decision.reason}{BEST}"
-            yield replace(decision, kept=True, reason=reason), best.frame
-        else:
-            yield decision, None
+def _judge(frame: Frame, screening: Screening) -> _Judged:
+    small = _shrunk(frame)
+    pixels = small.astype(np.float64)
+    thumbnail: Any = cv2.resize(pixels, _THUMBNAIL, interpolation=cv2.INTER_AREA)
+    flaw = _flaw(small, screening)
+    return _Judged(frame.number, frame.time, frame, thumbnail, *flaw)
 
 
-def _flaw(small: NDArray[np.uint8], screening: Screening) -> tuple[_Flaw | None, float]:
-    """Return the first check that fails, with what it measured."""
-    import cv2
-
+def _flaw(small: Picture, screening: Screening) -> tuple[str, float]:
+    """Return the first check that fails, with the measured value."""
     grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
     brightness = float(np.percentile(grey, 99.0))
     if brightness < screening.brightness:
@@ -206,12 +182,10 @@ def _flaw(small: NDArray[np.uint8], screening: Screening) -> tuple[_Flaw | None,
     if contrast < screening.contrast:
         return "flat", contrast
     sharpness = _sharpness(small)
-    if sharpness < screening.sharpness:
-        return "blurred", sharpness
-    return None, sharpness
+    return "blurred" if sharpness < screening.sharpness else "", sharpness
 
 
-def _shrunk(frame: Frame) -> NDArray[np.uint8]:
+def _shrunk(frame: Frame) -> Picture:
     # OpenCV takes no views with reversed axes.
     image = np.ascontiguousarray(frame.image)
     try:
@@ -221,10 +195,8 @@ def _shrunk(frame: Frame) -> NDArray[np.uint8]:
     return shrunk(image, _LONGEST)
 
 
-def _sharpness(small: NDArray[np.uint8]) -> float:
+def _sharpness(small: Picture) -> float:
     """Return the variance of the Laplacian over that of the picture, 0 if constant."""
-    import cv2
-
     # Rounding alone gives the plain Laplacian a variance of 20 / 12, as much as a
     # blurred picture of low contrast has; smoothing takes 99 % of that away.
     smooth = cv2.GaussianBlur(small.astype(np.float64), (0, 0), 1.0)
@@ -235,7 +207,5 @@ def _sharpness(small: NDArray[np.uint8]) -> float:
 
 
 def _variance(picture: AnyArray) -> float:
-    """Return the variances of the three colours, added up."""
-    import cv2
-
+    """Return the sum of the variances of the three colours."""
     return float(np.sum(np.square(cv2.meanStdDev(picture)[1])))

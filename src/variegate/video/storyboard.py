@@ -1,4 +1,4 @@
-"""Key frames side by side in one picture, each with its time beneath.
+"""Draw key frames side by side in one picture, each with its time beneath.
 
 Pictures are arrays of shape (height, width, 3), red, green and blue, 0 to 255.
 """
@@ -8,23 +8,15 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variegate.video.colour import check_image
-from variegate.video.reading import require_cv2
+from variegate.video.reading import Picture, cv2, time_label
 from variegate.video.summary import Keyframe
-from variegate.video.times import time_label
 
-__all__ = [
-    "encode_jpeg",
-    "encode_png",
-    "storyboard",
-    "storyboard_rows",
-]
+__all__ = ["encode_jpeg", "encode_png", "storyboard", "storyboard_rows"]
 
 #: Red, green and blue of the ground, of what is written on it, of less important
 #: writing, of lines, and of the bars beside a picture of another shape.
@@ -51,35 +43,31 @@ _LETTERS = 18
 _FEWEST_COLUMNS = 4
 
 
-def encode_png(image: NDArray[np.uint8]) -> bytes:
+def encode_png(image: Picture) -> bytes:
     """Return a picture (red, green and blue, 0 to 255) as the bytes of a PNG file."""
-    return _encoded(image, ".png")
+    return _encoded(image, ".png", [])
 
 
-def encode_jpeg(image: NDArray[np.uint8], quality: int = 85) -> bytes:
+def encode_jpeg(image: Picture, quality: int = 85) -> bytes:
     """Return a picture (red, green and blue, 0 to 255) as the bytes of a JPEG file.
 
     The quality goes from 1, the smallest file, to 100, the best picture.
     """
     if not 1 <= quality <= 100:
         raise ValueError(f"quality goes from 1 to 100, got {quality}")
-    return _encoded(image, ".jpg", quality)
+    return _encoded(image, ".jpg", [cv2.IMWRITE_JPEG_QUALITY, quality])
 
 
-def _encoded(image: NDArray[np.uint8], kind: str, quality: int | None = None) -> bytes:
-    require_cv2()
-    import cv2
-
+def _encoded(image: Picture, suffix: str, settings: list[int]) -> bytes:
     check_image(image)
     # OpenCV writes blue first.
     blue_first = np.ascontiguousarray(image[:, :, ::-1])
-    settings = [] if quality is None else [cv2.IMWRITE_JPEG_QUALITY, quality]
-    return cv2.imencode(kind, blue_first, settings)[1].tobytes()
+    return cv2.imencode(suffix, blue_first, settings)[1].tobytes()
 
 
 def storyboard(
     keyframes: Sequence[Keyframe], columns: int | None = None, width: int = 1280
-) -> NDArray[np.uint8]:
+) -> Picture:
     """Put key frames on one sheet, row by row in the order of their times.
 
     All pictures get boxes of one size, with the median shape of the pictures; one of
@@ -90,92 +78,75 @@ def storyboard(
     Without a number of columns the sheet, ``width`` pixels across, is about as many
     pictures high as wide, as long as they are wide enough for their labels.
     """
-    require_cv2()
     ordered = _in_order(keyframes)
-    if not ordered:
-        raise ValueError("a storyboard needs at least one key frame")
     aspect = usual_aspect(ordered)
     if columns is None:
-        columns = _square(len(ordered), aspect, width)
+        # As many as rows, or more if pictures are upright.
+        columns = math.ceil(math.sqrt(len(ordered) / min(1.0, aspect)))
+        most = (width - 3 * _GAP) // (_NARROW + _GAP)
+        columns = max(1, min(columns, len(ordered), most))
     column = _column_width(columns, width - 4 * _GAP, width)
     largest = max(width // 2, *(k.image.shape[1] for k in ordered))
     # A sheet of one upright picture is not much higher than wide.
     across = max(1, min(column, largest, round(aspect * width)))
-    cell = _Cell.fitting(ordered, across, aspect, numbers=True)
-    grid = _grid(ordered, cell, columns, column)
-    return _padded(grid, width)
+    cell = _Cell(ordered, across, aspect, numbers=True)
+    return _padded(_grid(ordered, cell, columns, column), width)
 
 
 def storyboard_rows(
     rows: Sequence[tuple[str, Sequence[Keyframe]]], width: int = 1280
-) -> NDArray[np.uint8]:
+) -> Picture:
     """Put several summaries of one video beneath each other, to compare them.
 
     Each has its name on the left and its pictures on the right, with their times
     beneath, in boxes of one size on the whole sheet.  Long strips go on in a next line.
     Names are ASCII, as OpenCV draws no other letters.
     """
-    require_cv2()
     strips = [(_name_lines(name), _in_order(keyframes)) for name, keyframes in rows]
     everything = [keyframe for _, strip in strips for keyframe in strip]
-    if not everything:
-        raise ValueError("a storyboard needs at least one key frame")
     aspect = usual_aspect(everything)
     side = max(_text_width(line, bold=True) for lines, _ in strips for line in lines)
     side += 2 * _GAP if side else 0
-    inner = width - 4 * _GAP - side
+    across = width - 4 * _GAP
+    inner = across - side
     longest = max(len(strip) for _, strip in strips)
     most = max(1, (inner + _GAP) // (_NARROW + _GAP))
     # Lines of a long strip are about equally long.
     columns = math.ceil(longest / math.ceil(longest / most))
     columns = min(most, max(columns, _FEWEST_COLUMNS))
     column = _column_width(columns, inner, width)
-    cell = _Cell.fitting(everything, column, aspect, numbers=False)
-    pieces: list[NDArray[np.uint8]] = []
+    cell = _Cell(everything, column, aspect, numbers=False)
+    rule = _ground(2 * _GAP + 1, across)
+    rule[_GAP] = _RULE
+    pieces: list[Picture] = []
     for lines, strip in strips:
-        if pieces:
-            pieces.append(_ground(2 * _GAP + 1, width - 4 * _GAP))
-            pieces[-1][_GAP] = _RULE
-        pieces.append(_strip(lines, strip, cell, columns, side, width - 4 * _GAP))
-    return _padded(np.concatenate(pieces), width)
+        pieces += [rule, _strip(lines, strip, cell, columns, side, across)]
+    return _padded(np.concatenate(pieces[1:]), width)
 
 
-@dataclass(frozen=True)
 class _Cell:
     """A box of ``width`` by ``height`` for a picture, and its label beneath."""
 
-    width: int
-    height: int
-    n_lines: int
-    numbers: bool
-
-    @classmethod
-    def fitting(
-        cls, keyframes: Sequence[Keyframe], width: int, aspect: float, numbers: bool
-    ) -> _Cell:
+    def __init__(
+        self, keyframes: Sequence[Keyframe], width: int, aspect: float, numbers: bool
+    ) -> None:
         one_line = max(
-            _text_width(time_label(keyframe.time), bold=True)
-            + _GAP // 2
-            + _text_width(f"frame {keyframe.number}")
-            for keyframe in keyframes
+            _text_width(time_label(k.time), bold=True)
+            + _text_width(f"frame {k.number}")
+            for k in keyframes
         )
-        n_lines = 2 if numbers and one_line > width else 1
-        return cls(width, max(1, round(width / aspect)), n_lines, numbers)
+        self.width, self.height = width, max(1, round(width / aspect))
+        self.numbers = numbers
+        self.n_lines = 2 if numbers and one_line + _GAP // 2 > width else 1
+        self.total_height = self.height + self.n_lines * _LINE + 8
 
-    @property
-    def total_height(self) -> int:
-        return self.height + self.n_lines * _LINE + 8
-
-    def draw(self, keyframe: Keyframe) -> NDArray[np.uint8]:
-        import cv2
-
+    def draw(self, keyframe: Keyframe) -> Picture:
         cell = _ground(self.total_height, self.width)
         box = cell[: self.height]
+        box[:] = _BARS
         picture = fitted(keyframe.image, self.width, self.height)
         height, width = picture.shape[:2]
-        top, left = (self.height - height) // 2, (self.width - width) // 2
-        box[:] = _BARS
-        box[top : top + height, left : left + width] = picture
+        _put(box, picture, (self.height - height) // 2, (self.width - width) // 2)
         # The line keeps a white picture apart from the ground.
         cv2.rectangle(box, (0, 0), (self.width - 1, self.height - 1), _RULE)
         time = time_label(keyframe.time)
@@ -191,16 +162,15 @@ class _Cell:
 
 def _grid(
     keyframes: Sequence[Keyframe], cell: _Cell, columns: int, column: int
-) -> NDArray[np.uint8]:
+) -> Picture:
     """Return rows of cells, each in the middle of a column of ``column`` pixels."""
     n_rows = math.ceil(len(keyframes) / columns)
     step = cell.total_height + _GAP
     grid = _ground(n_rows * step - _GAP, columns * (column + _GAP) - _GAP)
     for place, keyframe in enumerate(keyframes):
-        top = place // columns * step
-        left = place % columns * (column + _GAP) + (column - cell.width) // 2
-        drawn = cell.draw(keyframe)
-        grid[top : top + cell.total_height, left : left + cell.width] = drawn
+        row, across = divmod(place, columns)
+        left = across * (column + _GAP) + (column - cell.width) // 2
+        _put(grid, cell.draw(keyframe), row * step, left)
     return grid
 
 
@@ -211,7 +181,7 @@ def _strip(
     columns: int,
     side: int,
     width: int,
-) -> NDArray[np.uint8]:
+) -> Picture:
     """Return one summary with its name, on a piece of ``width`` pixels."""
     pictures = _ground(2 * _LINE, width - side)
     if keyframes:
@@ -219,22 +189,24 @@ def _strip(
     else:
         _write(pictures, "no key frames", (0, _LINE), width - side)
     piece = _ground(max(len(pictures), (len(lines) + 1) * _LINE), width)
-    piece[: len(pictures), side : side + pictures.shape[1]] = pictures
+    _put(piece, pictures, 0, side)
     for number, line in enumerate(lines, 1):
         _write(piece, line, (0, number * _LINE), max(1, side - _GAP), bold=True)
     return piece
 
 
-def _padded(inside: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
-    """Return a sheet of this width with margins all around."""
-    height, across = inside.shape[:2]
-    left = (width - across) // 2
-    sheet = _ground(height + 4 * _GAP, width)
-    sheet[2 * _GAP : 2 * _GAP + height, left : left + across] = inside
+def _padded(inside: Picture, width: int) -> Picture:
+    sheet = _ground(len(inside) + 4 * _GAP, width)
+    _put(sheet, inside, 2 * _GAP, (width - inside.shape[1]) // 2)
     return sheet
 
 
-def _ground(height: int, width: int) -> NDArray[np.uint8]:
+def _put(ground: Picture, picture: Picture, top: int, left: int) -> None:
+    height, width = picture.shape[:2]
+    ground[top : top + height, left : left + width] = picture
+
+
+def _ground(height: int, width: int) -> Picture:
     return np.full((height, width, 3), _PAPER, dtype=np.uint8)
 
 
@@ -246,14 +218,10 @@ def _in_order(keyframes: Sequence[Keyframe]) -> list[Keyframe]:
 
 def usual_aspect(keyframes: Sequence[Keyframe]) -> float:
     """Return the median width over height, of one of the pictures."""
+    if not keyframes:
+        raise ValueError("a storyboard needs at least one key frame")
     ratios = sorted(float(k.image.shape[1] / k.image.shape[0]) for k in keyframes)
     return ratios[len(ratios) // 2]
-
-
-def _square(count: int, aspect: float, width: int) -> int:
-    """Return the columns of a sheet with as many rows, or more if they are upright."""
-    columns = math.ceil(math.sqrt(count / min(1.0, aspect)))
-    return max(1, min(columns, count, (width - 3 * _GAP) // (_NARROW + _GAP)))
 
 
 def _column_width(columns: int, inner: int, width: int) -> int:
@@ -268,18 +236,15 @@ def _column_width(columns: int, inner: int, width: int) -> int:
     return column
 
 
-def fitted(image: NDArray[np.uint8], width: int, height: int) -> NDArray[np.uint8]:
+def fitted(image: Picture, width: int, height: int) -> Picture:
     """Return a picture in the largest size that fits, without change of its shape."""
-    import cv2
-
     scale = min(width / image.shape[1], height / image.shape[0])
     across = min(width, max(1, round(scale * image.shape[1])))
     down = min(height, max(1, round(scale * image.shape[0])))
     method = cv2.INTER_AREA if scale < 1.0 else cv2.INTER_CUBIC
     # OpenCV takes no views with reversed axes.
     picture = np.ascontiguousarray(image)
-    resized = cv2.resize(picture, (across, down), interpolation=method)
-    return np.asarray(resized, dtype=np.uint8)
+    return np.asarray(cv2.resize(picture, (across, down), interpolation=method))
 
 
 def _name_lines(name: str) -> list[str]:
@@ -293,25 +258,17 @@ def _name_lines(name: str) -> list[str]:
 
 def _text_width(text: str, bold: bool = False, scale: float = 0.5) -> int:
     # The fonts of OpenCV 4 and 5 are of different widths.
-    import cv2
-
     font = cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
     return int(cv2.getTextSize(text, font, scale, 1)[0][0])
 
 
 def _write(
-    ground: NDArray[np.uint8],
-    text: str,
-    where: tuple[int, int],
-    width: int,
-    bold: bool = False,
+    ground: Picture, text: str, where: tuple[int, int], width: int, bold: bool = False
 ) -> None:
     """Write a line into a picture, smaller if it would be wider than ``width``."""
-    import cv2
-
     scale = 0.5
     while scale > 0.3 and _text_width(text, bold, scale) > width:
         scale -= 0.02
-    font = cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
     colour: Any = _INK if bold else _QUIET
+    font = cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
     cv2.putText(ground, text, where, font, scale, colour, 1, cv2.LINE_AA)

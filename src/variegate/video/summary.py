@@ -1,22 +1,24 @@
-"""What was chosen of a video, and what it was chosen from."""
+"""Hold the key frames of a video, and the candidates they were chosen from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from variegate.report.notebook import card
+from variegate.report.words import percent
 from variegate.selection import Selection
 from variegate.video.candidates import ReadVideo
-from variegate.video.choosing import Choice, Refusal
-from variegate.video.reading import Frame
+from variegate.video.choosing import Choice
+from variegate.video.colour import shrunk
+from variegate.video.reading import Frame, Picture, time_label
 from variegate.video.screening import Decision
 from variegate.video.shots import Shot, shot_at
-from variegate.video.times import time_label
 
 __all__ = ["Candidate", "Keyframe", "VideoSummary"]
 
@@ -60,7 +62,7 @@ class Keyframe:
     number: int
     time: float
     probability: float
-    image: NDArray[np.uint8] = field(repr=False)
+    image: Picture = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,18 +108,23 @@ class VideoSummary:
         omega: float,
     ) -> VideoSummary:
         """Put together candidates, the choice among them, and its frames."""
-        # What is kept of the choice is no longer tied to the model.
-        places = np.arange(len(video.view))
-        selection = choice.selection.among(places)
+        # The selection that is kept is no longer tied to the model.
+        selection = choice.selection.among(np.arange(len(video.view)))
         chosen = dict(zip(selection.indices.tolist(), frames, strict=True))
-        candidates = [
-            _candidate(place, video, float(probability), chosen, choice.refusals)
-            for place, probability in enumerate(choice.ensemble.marginals())
-        ]
-        keyframes = [
-            Keyframe(
-                frame.number, frame.time, candidates[place].probability, frame.image
+        probabilities = choice.ensemble.marginals().tolist()
+        candidates = []
+        for place, probability in enumerate(probabilities):
+            frame = chosen.get(place) or video.view.descriptions[place]
+            why: tuple[Any, ...] = ()
+            if refusal := choice.refusals.get(place):
+                beside = chosen[refusal.beside]
+                when = f"frame {beside.number} at {time_label(beside.time)}"
+                why = f"{refusal.why} {when}", beside.number, refusal.similarity
+            candidates.append(
+                Candidate(frame.number, frame.time, probability, place in chosen, *why)
             )
+        keyframes = [
+            Keyframe(frame.number, frame.time, probabilities[place], frame.image)
             for place, frame in chosen.items()
         ]
         return cls(
@@ -144,11 +151,6 @@ class VideoSummary:
         )
 
     def _repr_html_(self) -> str:
-        from base64 import b64encode
-
-        from variegate.report.notebook import card
-        from variegate.report.words import percent
-        from variegate.video.colour import shrunk
         from variegate.video.storyboard import encode_jpeg
 
         pictures = []
@@ -206,23 +208,3 @@ def _reason(candidate: Candidate) -> dict[str, Any]:
         "like": candidate.like,
         "similarity": None if similarity is None else round(similarity, 3),
     }
-
-
-def _candidate(
-    place: int,
-    video: ReadVideo,
-    probability: float,
-    chosen: Mapping[int, Frame],
-    refusals: Mapping[int, Refusal],
-) -> Candidate:
-    if place in chosen:
-        frame = chosen[place]
-        return Candidate(frame.number, frame.time, probability, True)
-    seen = video.view.descriptions[place]
-    if place not in refusals:
-        return Candidate(seen.number, seen.time, probability, False)
-    refusal = refusals[place]
-    beside = chosen[refusal.beside]
-    why = f"{refusal.why} frame {beside.number} at {time_label(beside.time)}"
-    like = beside.number, refusal.similarity
-    return Candidate(seen.number, seen.time, probability, False, why, *like)

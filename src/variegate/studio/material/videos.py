@@ -23,13 +23,16 @@ from variegate.studio.material.base import Item, MaterialError, Picks, Progress
 from variegate.studio.material.pictures import Thumbnails
 from variegate.tuning.family import OmegaFamily
 from variegate.video import KeyframePicker
-from variegate.video.candidates import ReadVideo, read_candidates
+from variegate.video.candidates import (
+    ReadVideo,
+    TrainingVideo,
+    VideoView,
+    read_candidates,
+)
 from variegate.video.colour import shrunk
 from variegate.video.picker import load_default
 from variegate.video.picks import frames_at
 from variegate.video.reading import VIDEO_SUFFIXES
-from variegate.video.training import TrainingVideo
-from variegate.video.view import VideoView
 
 __all__ = ["VideoMaterial", "video_material"]
 

@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 import pytest
 
-from variegate.video.report import html_report
+from variegate.video.keyframe_page import html_report
+from variegate.video.reading import time_label
 from variegate.video.screening import BEST, Decision
 from variegate.video.shots import Shot
 from variegate.video.summary import Candidate, Keyframe, VideoSummary
-from variegate.video.times import time_label
 
 REPEATS = "repeats the frame before"
 

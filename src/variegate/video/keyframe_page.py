@@ -1,0 +1,188 @@
+"""Show the key frames of a video on one page of HTML that loads nothing else."""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+from collections.abc import Sequence
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+from variegate.report.cells import Row
+from variegate.report.page import render
+from variegate.report.words import count, percent
+from variegate.video.reading import time_label
+from variegate.video.screening import BEST, Decision
+from variegate.video.storyboard import encode_jpeg, fitted, usual_aspect
+from variegate.video.summary import Keyframe, VideoSummary
+
+__all__ = ["html_report"]
+
+#: Pixels on each side that a picture on the page must fit into.
+_LARGEST = 480
+
+#: Units across the timeline; it is a few hundred to a thousand pixels wide.
+_UNITS = 20_000
+
+#: Seconds between two times on the axis, of which the first is taken that gives few.
+_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
+_MOST_TICKS = 8
+
+#: Cuts that are shown on the timeline, at most.
+_MOST_CUTS = 100
+
+#: Reasons in the order of the legend; any other comes after them.
+_REASONS = ("dark", "flat", "blurred", "repeats the frame before")
+
+
+class _Dropped(NamedTuple):
+    """Frames in a row that were dropped, from start to end in seconds.
+
+    A frame stands for the time up to half way to the frames beside it.
+    """
+
+    start: float
+    end: float
+    frames: int
+
+
+def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
+    """Return a page with the key frames and, above them, where they come from.
+
+    A timeline shows with which probability a set drawn from the model holds each
+    candidate, which were chosen, and where frames were dropped before, by reason; a
+    table says why likelier candidates were not chosen.
+    Pictures are shrunk to at most 480 pixels and held in the page; nothing is loaded
+    from elsewhere.  The page is to be written as UTF-8.
+    """
+    axis = _Axis(summary.duration)
+    kept_for = (d.reason or "" for d in summary.decisions if d.kept)
+    dropped = _dropped(summary.decisions, summary.duration)
+    return render(
+        "video",
+        "keyframes.html",
+        title=title,
+        summary=summary,
+        facts=_facts(summary),
+        is_rescued=any(reason.endswith(BEST) for reason in kept_for),
+        axis=axis,
+        highest=_ceiling(max((c.probability for c in summary.candidates), default=0.0)),
+        cuts=summary.shots[1:] if len(summary.shots) <= _MOST_CUTS else (),
+        frames=[_frame(keyframe, axis) for keyframe in summary.keyframes],
+        shape=f"{usual_aspect(summary.keyframes):.4f}" if summary.keyframes else "",
+        styles={reason: f"r{place}" for place, reason in enumerate(_REASONS)},
+        refused=[
+            Row([time_label(c.time), f"{c.number}", percent(c.probability), c.why_not])
+            for c in summary.candidates
+            if c.why_not is not None
+        ],
+        dropped=dropped,
+        n_dropped=sum(not decision.kept for decision in summary.decisions),
+        counts=_counts(dropped, len(summary.decisions)),
+        time_label=time_label,
+    )
+
+
+def _facts(summary: VideoSummary) -> dict[str, str]:
+    facts = {"Duration": time_label(summary.duration)}
+    n_shots, shown = len(summary.shots), summary.shots_shown
+    if n_shots == 1:
+        facts["Shots"] = "1"
+    elif n_shots:
+        which = f"{shown:,}" if shown < n_shots else "all"
+        facts["Shots"] = f"{n_shots:,}, {which} shown"
+    return facts | {
+        "Looked at": count(len(summary.decisions), "frame"),
+        "Candidates": count(len(summary.candidates), "frame"),
+        "Chosen": count(len(summary.keyframes), "frame"),
+        "ω": f"{summary.omega:g}",
+    }
+
+
+def _dropped(
+    decisions: Sequence[Decision], duration: float
+) -> dict[str, list[_Dropped]]:
+    """Return stretches of dropped frames by reason, in the order of the legend."""
+    times = [decision.time for decision in decisions]
+    edges = [*times[:1], *((a + b) / 2 for a, b in pairwise(times)), duration]
+    found: dict[str, list[_Dropped]] = {}
+    place = 0
+    for (kept, reason), members in groupby(decisions, lambda d: (d.kept, d.reason)):
+        first, place = place, place + len(list(members))
+        if not kept:
+            stretch = _Dropped(edges[first], edges[place], place - first)
+            found.setdefault(reason or "no reason given", []).append(stretch)
+    others = sorted(found.keys() - set(_REASONS))
+    return {reason: found[reason] for reason in (*_REASONS, *others) if reason in found}
+
+
+def _counts(dropped: dict[str, list[_Dropped]], looked_at: int) -> list[Row]:
+    """Return frames, their share and stretches for each reason, and together."""
+    if not dropped:
+        return []
+    everything = [stretch for stretches in dropped.values() for stretch in stretches]
+    rows = []
+    for name, stretches in (*dropped.items(), ("together", everything)):
+        n_frames = sum(stretch.frames for stretch in stretches)
+        share = percent(n_frames / looked_at)
+        style = "chosen" if name == "together" else ""
+        rows.append(Row([name, f"{n_frames:,}", share, f"{len(stretches):,}"], style))
+    return rows
+
+
+class _Axis:
+    """Places on the timeline, from 0 to 1; a single frame is in the middle."""
+
+    units = _UNITS
+
+    def __init__(self, duration: float) -> None:
+        self.duration = duration
+
+    def fraction(self, time: float) -> float:
+        return time / self.duration if self.duration > 0.0 else 0.5
+
+    def percent(self, time: float) -> str:
+        return f"{100.0 * self.fraction(time):.5g}%"
+
+    def unit(self, time: float) -> int:
+        return round(_UNITS * self.fraction(time))
+
+    def ticks(self) -> list[tuple[str, str, str]]:
+        """Return position, anchor and text of the times beneath the axis."""
+        steps = (s for s in _STEPS if self.duration <= s * (_MOST_TICKS - 1))
+        # Beyond the longest step, whole multiples of an hour.
+        hours = math.ceil(self.duration / (_MOST_TICKS - 1) / 3600.0)
+        step = next(steps, 3600.0 * hours)
+        ticks = []
+        for number in range(math.floor(self.duration / step + 1e-9) + 1):
+            time = step * number
+            fraction = self.fraction(time)
+            anchor = "start" if fraction < 0.03 else "middle"
+            anchor = "end" if fraction > 0.97 else anchor
+            text = time_label(time)
+            # Tenths say nothing where all of them are 0.
+            text = text.removesuffix(".0") if step >= 1.0 else text
+            ticks.append((self.percent(time), anchor, text))
+        return ticks
+
+
+def _ceiling(probability: float) -> float:
+    """Return the least of 1, 1/2, 1/5, 1/10, 1/20, ... that is not exceeded."""
+    steps = [part * 0.1**power for power in range(6) for part in (1.0, 0.5, 0.2)]
+    enough = [step for step in steps if step >= probability > 0.0]
+    return min(enough, default=1.0)
+
+
+def _frame(keyframe: Keyframe, axis: _Axis) -> dict[str, Any]:
+    picture = keyframe.image
+    if max(picture.shape) > _LARGEST:
+        picture = fitted(picture, _LARGEST, _LARGEST)
+    return {
+        "number": keyframe.number,
+        "time": time_label(keyframe.time),
+        "chance": percent(keyframe.probability),
+        "x": axis.percent(keyframe.time),
+        "height": picture.shape[0],
+        "width": picture.shape[1],
+        "jpeg": b64encode(encode_jpeg(picture, 80)).decode("ascii"),
+    }
