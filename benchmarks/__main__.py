@@ -10,8 +10,8 @@ import click
 from benchmarks import BENCHMARKS, USUAL, load_benchmark
 from variegate._files import write_atomic
 from variegate.cli.app import run
-from variegate.cli.paths import FOLDER
-from variegate.cli.results import say
+from variegate.cli.options import FOLDER
+from variegate.cli.output import say
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -26,6 +26,7 @@ from joblib import delayed, parallel_config
 from paper.text_tables import markdown_table
 from variegate._files import write_atomic
 from variegate._processes import in_processes
+from variegate._progress import Progress
 from variegate._version import __version__
 from variegate.report.figures import to_png
 from variegate.report.page import environment
@@ -52,9 +53,6 @@ __all__ = [
 #: Plain JSON values: what one piece found, and what the whole experiment did.
 Record = dict[str, Any]
 Results = dict[str, Any]
-
-#: Called with (finished pieces, all pieces).
-Progress = Callable[[int, int], None]
 
 #: The folder of unfinished pieces, below the output folder.
 _FOLDER = ".unfinished"
@@ -200,7 +198,7 @@ def run_pieces(
     }
     missing = [piece for piece in pieces if piece not in results]
     if progress is not None:
-        progress(len(results), len(pieces))
+        progress("fitting", len(results), len(pieces))
     with parallel_config("loky", inner_max_num_threads=1):
         finished = in_processes(jobs, return_as="generator_unordered")(
             delayed(_compute_piece)(compute, piece, _path(store, piece))
@@ -209,7 +207,7 @@ def run_pieces(
         for piece, result in finished:
             results[piece] = result
             if progress is not None:
-                progress(len(results), len(pieces))
+                progress("fitting", len(results), len(pieces))
     return [results[piece] for piece in pieces]
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from variegate._progress import Progress, ProgressPrinter, ignore, part_of
 from variegate._random import check_random_state, generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_flag, check_number
@@ -16,13 +17,11 @@ from variegate.application.base import Application
 from variegate.application.candidates import best_by_quality
 from variegate.application.names import by_name
 from variegate.application.packaged import packaged_model
-from variegate.application.progress import Progress, part_of
 from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
-from variegate.report.telling import Teller
 from variegate.schema import Flag, Maybe, Shape
 from variegate.selection import Selection
 from variegate.text.budget import Budget
@@ -165,7 +164,7 @@ class Summarizer(Application):
         """Learn from clusters with reference summaries."""
         self._check_parameters()
         if progress is None and self.verbose:
-            progress = Teller(type(self).__name__).steps
+            progress = ProgressPrinter(type(self).__name__).progress
         clusters = list(clusters)
         n_steps = len(clusters) + len(as_omegas(self.omega))
         corpus = None if self.corpus is None else CorpusFrequencies.of(self.corpus)
@@ -174,9 +173,7 @@ class Summarizer(Application):
         )
         return self.fit_prepared(training, part_of(progress, len(clusters), n_steps))
 
-    def fit_prepared(
-        self, training: TrainingSet, progress: Progress | None = None
-    ) -> Self:
+    def fit_prepared(self, training: TrainingSet, progress: Progress = ignore) -> Self:
         """Learn from clusters that were made ready before, for several fits."""
         self._check_parameters()
         estimator = LargeMarginDPP(

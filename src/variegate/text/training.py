@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
-from variegate.application.progress import Progress
 from variegate.model_format import COUNT
 from variegate.schema import Number, Record
 from variegate.text.budget import Budget
@@ -50,7 +50,7 @@ class TrainingSet:
         clusters: Sequence[Cluster],
         budget: Budget,
         corpus: CorpusFrequencies | None = None,
-        progress: Progress | None = None,
+        progress: Progress = ignore,
     ) -> TrainingSet:
         """Split clusters into sentences and find their oracle summaries."""
         _check_references(clusters)
@@ -64,8 +64,7 @@ class TrainingSet:
                 )
             views.append(view)
             targets.append(oracle_summary(view, budget))
-            if progress is not None:
-                progress(number + 1, len(clusters))
+            progress("fitting", number + 1, len(clusters))
         return cls(views, targets, corpus)
 
     def __len__(self) -> int:

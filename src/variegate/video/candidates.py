@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 
 import numpy as np
 
+from variegate._progress import Progress
 from variegate.video.description import Description, describe
-from variegate.video.reading import EVERY, Frame
+from variegate.video.reading import EVERY, Frame, promised_duration
 from variegate.video.screening import Decision, Screening, screen
 from variegate.video.shots import Reel, Shot, shot_at
 from variegate.video.stretches import (
@@ -79,7 +80,7 @@ def read_candidates(
     path: str | PathLike[str],
     every: float = EVERY,
     screening: Screening | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> ReadVideo:
     """Read a video once, whatever its length, and describe one frame a stretch.
 
@@ -91,11 +92,12 @@ def read_candidates(
     screening : Screening, optional
         Which frames are not worth choosing from.
     progress : callable, optional
-        Called with the number and the time of each frame that is looked at.
+        Called with "reading", the time of each frame that is looked at, and the
+        duration of the video, 0 where it is not known.
     """
     decisions: list[Decision] = []
     reel = Reel(path, every)
-    kept = _worth_choosing(_watched(reel, progress), screening, decisions)
+    kept = _worth_choosing(_watched(reel, path, progress), screening, decisions)
     stretches: list[_Stretch] = []
     for stretch in split_into_stretches(kept, reel.cuts):
         stretches.append(_described(stretch))
@@ -115,11 +117,12 @@ def _not_dark(shots: list[Shot], decisions: Sequence[Decision]) -> list[Shot]:
 
 
 def _watched(
-    frames: Iterable[Frame], progress: Callable[[int, float], None] | None
+    frames: Iterable[Frame], path: str | PathLike[str], progress: Progress | None
 ) -> Iterator[Frame]:
+    total = 0.0 if progress is None else promised_duration(path) or 0.0
     for frame in frames:
         if progress is not None:
-            progress(frame.number, frame.time)
+            progress("reading", max(frame.time, 0.0), total)
         yield frame
 
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from variegate._progress import Progress, ignore, part_of
 from variegate._random import generator
 from variegate._typing import IntArray, RandomState
 from variegate.application.base import Application
 from variegate.application.names import by_name
 from variegate.application.packaged import packaged_model
-from variegate.application.progress import Progress, part_of
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
@@ -33,7 +33,7 @@ from variegate.video.screening import Screening
 from variegate.video.settings import check_settings, choosing_settings
 from variegate.video.sharpest import sharpest_frames
 from variegate.video.summary import VideoSummary
-from variegate.video.telling import Position, told_frames, told_steps
+from variegate.video.telling import told_frames, told_steps
 from variegate.video.training import (
     REACH,
     TRAINING,
@@ -170,7 +170,7 @@ class KeyframePicker(Application):
         every : float
             Seconds between the frames that are looked at.
         progress : callable, optional
-            Called with (finished, all) steps.
+            Called with "fitting" and the numbers of finished and of all steps.
         """
         self._check_parameters()
         if not videos:
@@ -182,7 +182,7 @@ class KeyframePicker(Application):
         training = []
         for done, video in enumerate(videos, 1):
             training.append(TrainingVideo.of(video, every))
-            advance(done, len(videos))
+            advance("fitting", done, len(videos))
         encoder = self.fit_encoder([video.view for video in training])
         self.fit_prepared(training, encoder, part_of(progress, len(videos), n_steps))
         self.every_ = float(every)
@@ -201,7 +201,7 @@ class KeyframePicker(Application):
         self,
         training: Sequence[TrainingVideo],
         encoder: FisherEncoder,
-        progress: Progress | None = None,
+        progress: Progress = ignore,
         kernel: Kernel | None = None,
     ) -> Self:
         """Learn from videos that were made ready before, for several fits.
@@ -276,7 +276,7 @@ class KeyframePicker(Application):
         per_shot: bool = False,
         every: float | None = None,
         screening: Screening | None = None,
-        progress: Position | None = None,
+        progress: Progress | None = None,
         random_state: RandomState = None,
     ) -> VideoSummary:
         """Choose the frames that tell what is in a video.
@@ -307,7 +307,8 @@ class KeyframePicker(Application):
         screening : Screening, optional
             Which frames are not worth looking at.
         progress : callable, optional
-            Called with the number and the time of each frame that is looked at.
+            Called with "reading", the time of each frame that is looked at, and the
+            duration of the video, 0 where it is not known.
         random_state : None, int or numpy.random.Generator
             By default that of the model.
         """

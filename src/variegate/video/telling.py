@@ -1,38 +1,33 @@
-"""Progress on videos that is also told on standard error: ``verbose=True``."""
+"""Progress on videos that is also printed: ``verbose=True``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from variegate.application.progress import Progress
-from variegate.report.telling import Teller
+from variegate._progress import Progress, ProgressPrinter
 from variegate.video.times import time_label
 
-__all__ = ["Position", "told_frames", "told_steps"]
-
-#: Called with the number and the time of a frame.
-Position = Callable[[int, float], None]
+__all__ = ["told_frames", "told_steps"]
 
 
 def told_steps(name: str, progress: Progress | None) -> Progress:
-    """Return a callback that tells of steps, and calls another."""
-    teller = Teller(name)
+    """Return a callback that prints steps, and calls another."""
+    printer = ProgressPrinter(name)
 
-    def told(done: int, total: int) -> None:
-        teller.steps(done, total)
+    def told(stage: str, done: float, total: float) -> None:
+        printer.progress(stage, done, total)
         if progress is not None:
-            progress(done, total)
+            progress(stage, done, total)
 
     return told
 
 
-def told_frames(name: str, progress: Position | None) -> Position:
-    """Return a callback that tells of frames, and calls another."""
-    teller = Teller(name)
+def told_frames(name: str, progress: Progress | None) -> Progress:
+    """Return a callback that prints times in a video, and calls another."""
+    printer = ProgressPrinter(name)
 
-    def told(number: int, time: float) -> None:
-        teller(f"frame {number:,} at {time_label(max(time, 0.0))}")
+    def told(stage: str, done: float, total: float) -> None:
+        end = f" of {time_label(total)}" if total else ""
+        printer(f"{stage}, {time_label(done)}{end}")
         if progress is not None:
-            progress(number, time)
+            progress(stage, done, total)
 
     return told
