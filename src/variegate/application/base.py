@@ -12,12 +12,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import persistence
-from variegate.application.description.model import Description, described
+from variegate.application.description import Description, described
 from variegate.estimator import LargeMarginDPP
 from variegate.estimator.display import LearnedDisplay
 from variegate.model_format import application
 from variegate.persistence import NOTHING, ModelFileError, Own
-from variegate.report.notebook import preformatted
 from variegate.schema import Shape
 from variegate.tuning import OmegaFamily
 
@@ -114,7 +113,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 
     def _learned_html(self) -> str:
         check_is_fitted(self, "family_")
-        return preformatted(str(self.describe()))
+        return self.describe()._repr_html_()
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

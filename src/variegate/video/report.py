@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from variegate.report.cells import Row
-from variegate.report.page import render
+from variegate.report.page import Row, render
 from variegate.report.words import count, percent
 from variegate.video.reading import require_cv2
 from variegate.video.screening import BEST, Decision
