@@ -312,7 +312,7 @@ def test_a_cluster_works_on_folders(variegate, tmp_path):
     fit = ("fit", one, *FIT, *AT, "-o", "a.json")
     assert fails(variegate(*fit), "is a file, and a cluster works on a folder of")
     select = ("select", "train", "--model", "model.json", *AT, "-o")
-    assert fails(variegate(*select, "model.json"), "-o: cannot write", "no folder")
+    assert fails(variegate(*select, "model.json"), "-o: cannot write", "not a folder")
     assert fails(variegate(*select, "no/chosen"), "there is no folder no")
     fit = ("fit", "nowhere", *FIT, *AT, "-o", "a.json")
     assert fails(variegate(*fit), "there is no folder", "nowhere")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +25,16 @@ if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
     from variegate.tables.table import Table
 
-#: The columns of the first table that is printed.
-_SHOWN = {"precision": "precision", "recall": "recall", "f": "F"}
+#: Columns of the first table that is printed.
+_SCORES = {"precision": "precision", "recall": "recall", "f": "F", "size": "rows"}
 
-#: The columns of the second about diversity; how many kinds may follow.
-_DIVERSITY = {"similarity": "similarity", "copies": "near copies"}
+#: Columns of the second; the last one is for models with learned kinds.
+_DIVERSITY = {
+    "precision": "precision of rows",
+    "similarity": "similarity",
+    "copies": "near copies",
+    "kinds": "kinds",
+}
 
 
 def _count(value: str) -> int | str:
@@ -117,7 +123,6 @@ def evaluate(
         raise click.UsageError(
             f"{table} is what is judged by: name another table for --train"
         )
-
     if cluster is not None:
         refuse_on_cluster()
         if len(models) > 1:
@@ -196,8 +201,15 @@ def _training_table(path: Path, separator: str | None) -> Table:
 
 def _numbers(result: Evaluation) -> dict[str, Any]:
     def plain(found: dict[str, dict[str, Interval]]) -> dict[str, Any]:
+        """Return intervals as dictionaries, None for NaN, which JSON does not have."""
         return {
-            name: {score: _plain(interval) for score, interval in scores.items()}
+            name: {
+                score: {
+                    end: None if math.isnan(value) else value
+                    for end, value in interval._asdict().items()
+                }
+                for score, interval in scores.items()
+            }
             for name, scores in found.items()
         }
 
@@ -213,26 +225,25 @@ def _numbers(result: Evaluation) -> dict[str, Any]:
     }
 
 
-def _plain(interval: Interval) -> dict[str, float | None]:
-    """Return an interval for JSON, which knows no NaN."""
-    numbers = interval._asdict().items()
-    return {name: None if math.isnan(value) else value for name, value in numbers}
-
-
 def _as_text(result: Evaluation) -> str:
     from variegate.tables.diversity import NEAR_COPY
 
-    others = result.differences(result.reference)
+    over_rows, diversities = result.over_rows(), result.diversities()
+    diversity = {
+        name: {**found, **over_rows.get(name, {})}
+        for name, found in diversities.items()
+    }
     parts = [
         f"{result.n_groups:,} groups, {result.wanted_size:.1f} rows of each wanted on "
         "average",
-        _scores(result),
-        _rows_and_diversity(result),
+        _table(_SCORES, result.intervals()),
+        _table(_DIVERSITY, diversity),
     ]
+    others = result.differences(result.reference)
     if others:
         width = max(map(len, result.scores))
         gains = [
-            (name.ljust(width), _interval(found["f"], "+"))
+            (name.ljust(width), _cell("f", found["f"], "+"))
             for name, found in others.items()
         ]
         parts.append(f"F of {result.reference} less that of\n{columns(gains)}")
@@ -245,30 +256,22 @@ def _as_text(result: Evaluation) -> str:
     return "\n\n".join(parts)
 
 
-def _scores(result: Evaluation) -> str:
-    rows = [("", *_SHOWN.values(), "rows")]
-    for name, scores in result.intervals().items():
-        cells = [_interval(scores[score]) for score in _SHOWN]
-        rows.append((name, *cells, f"{scores['size'].mean:.1f}"))
+def _table(heads: Mapping[str, str], found: Mapping[str, dict[str, Interval]]) -> str:
+    """Return a row for each model or method, with the scores that any of them has."""
+    known = set().union(*found.values())
+    heads = {score: head for score, head in heads.items() if score in known}
+    rows = [("", *heads.values())]
+    for name, scores in found.items():
+        rows.append((name, *(_cell(score, scores.get(score)) for score in heads)))
     return columns(rows)
 
 
-def _rows_and_diversity(result: Evaluation) -> str:
-    """Return what is said over all rows, and how alike the chosen ones are."""
-    over_rows, diversities = result.over_rows(), result.diversities()
-    has_kinds = any("kinds" in found for found in diversities.values())
-    kinds_head = ["kinds"] if has_kinds else []
-    rows = [("", "precision of rows", *_DIVERSITY.values(), *kinds_head)]
-    for name, found in diversities.items():
-        own = over_rows.get(name)
-        cells = [_interval(found[score]) for score in _DIVERSITY]
-        kinds = [f"{found['kinds'].mean:.1f}"] if has_kinds else []
-        rows.append((name, _interval(own["precision"]) if own else "", *cells, *kinds))
-    return columns(rows)
-
-
-def _interval(interval: Interval, sign: str = "") -> str:
+def _cell(score: str, interval: Interval | None, sign: str = "") -> str:
+    if interval is None:
+        return ""
     if math.isnan(interval.mean):
         return "-"
+    if score in ("size", "kinds"):
+        return f"{interval.mean:.1f}"
     mean, low, high = (f"{value:{sign}.3f}" for value in interval)
     return f"{mean} [{low}, {high}]"

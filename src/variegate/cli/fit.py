@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from variegate.tables.folder.files import FolderTable
     from variegate.tables.report import Report
     from variegate.tables.selector import TableSelector
-    from variegate.tables.table import Table
 
 #: Roles of columns that have an option.
 _ROLES = ("group", "label", "quality", "similarity")
@@ -142,22 +141,29 @@ def fit(
     command resumes from MODEL.journal when it is run again after an interruption.
     """
     options.need_tables()
+    from variegate.tables.report.gathering import check_report_columns
+
     _check_outputs(table, out, reports, force)
     columns = options.columns_of(
         column_roles, **{role: given.pop(role) for role in _ROLES}
     )
+    if cluster is not None:
+        refuse_on_cluster(device="workers learn on their CPUs")
+        n_epochs = given.pop("n_epochs")
+    selector, made = _selector(columns, given), None
     with output.notes():
         if cluster is None:
-            selector = _selector(columns, given)
-            opened = options.open_table(table, separator)
-            made = _fit_locally(selector, opened, out, show, bool(reports))
+            source = options.open_table(table, separator)
+            check_report_columns(source, None, show)
+            with show_progress() as progress:
+                selector.fit(source, progress=progress)
+                selector.save(out)
+                if reports:
+                    made = selector.report(source, None, show, str(out), progress)
         else:
-            refuse_on_cluster(device="workers learn on their CPUs")
-            n_epochs = given.pop("n_epochs")
-            selector, folder = _selector(columns, given), cluster.folder(table)
-            made = _fit_on(
-                cluster, selector, folder, out, show, bool(reports), n_epochs
-            )
+            folder = cluster.folder(table)
+            check_report_columns(folder, None, show)
+            made = _fit_on(cluster, selector, folder, out, n_epochs, show, reports)
         if made is not None:
             _write(made, reports)
     description = selector.describe()
@@ -168,72 +174,44 @@ def fit(
     output.say_written(out, *reports)
 
 
-def _fit_locally(
-    selector: TableSelector,
-    table: Table,
-    out: Path,
-    show: tuple[str, ...] | None,
-    is_reported: bool,
-) -> Report | None:
-    """Learn, write the model, and return a report if one is wanted."""
-    from variegate.tables.report.gathering import check_report_columns
-
-    check_report_columns(table, None, show)
-    with show_progress() as progress:
-        selector.fit(table, progress=progress)
-        selector.save(out)
-        if not is_reported:
-            return None
-        return selector.report(table, None, show, str(out), progress)
-
-
 def _fit_on(
     cluster: Cluster,
     selector: TableSelector,
     table: FolderTable,
     out: Path,
-    show: tuple[str, ...] | None,
-    is_reported: bool,
     first_passes: int | None,
+    show: tuple[str, ...] | None,
+    reports: Sequence[Path],
 ) -> Report | None:
-    """Do the same on a cluster."""
+    """Learn on a cluster, write the model, and return a report if one is wanted."""
     from variegate.partitions import Limits
     from variegate.tables.folder.learning import journal_of, learn_folder
     from variegate.tables.folder.reporting import report_folder
-    from variegate.tables.report.gathering import check_report_columns
 
-    check_report_columns(table, None, show)
     path = out.with_name(f"{out.name}.journal")
-    limits = Limits(memory=selector.memory) if is_given("memory") else Limits()
     with (
         _resumable(path),
         cluster.engine() as (engine, progress),
         journal_of(selector, table, path) as journal,
     ):
+        how: dict[str, Any] = {"skip_unreadable": cluster.skip_unreadable}
+        how["progress"] = progress
+        limits = Limits(memory=selector.memory) if is_given("memory") else Limits()
         learn_folder(
             selector,
             table,
             engine,
-            progress=progress,
             journal=journal,
             first_passes=first_passes,
             limits=limits,
-            skip_unreadable=cluster.skip_unreadable,
+            **how,
         )
         selector.save(out)
         journal.remove()
         note_unreadable(selector.training_["folder"]["unreadable"])
-        if not is_reported:
+        if not reports:
             return None
-        return report_folder(
-            selector,
-            table,
-            engine,
-            show=show,
-            model=str(out),
-            skip_unreadable=cluster.skip_unreadable,
-            progress=progress,
-        )
+        return report_folder(selector, table, engine, show=show, model=str(out), **how)
 
 
 @contextmanager

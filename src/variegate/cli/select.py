@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,53 +126,32 @@ def select(
     with output.notes():
         if cluster is not None and selector is not None:
             folder = cluster.folder(table)
-            done = _select_on(cluster, selector, folder, out, omega=omega, **given)
+            given |= {"omega": omega}
+            numbers, unknown = _select_on(cluster, selector, folder, out, **given)
         else:
             given |= {"omega": omega} if selector else {"trade_off": trade_off}
             given |= {} if selector else {"memory": memory, "n_jobs": n_jobs}
             source = options.open_table(table, separator)
-            done = _select_here(source, selector, columns, method, seed, out, **given)
-    for name, number in done.unknown_levels.items():
+            numbers, unknown = _select_locally(
+                source, selector, columns, method, seed, out, **given
+            )
+    for name, number in unknown.items():
         output.note(
             f"{number:,} rows have a value of {name!r} that was not there in training: "
             "they count as none of its kinds"
         )
     if as_json:
-        output.echo_json(done.numbers, indent=None, default=str)
+        output.echo_json(numbers, indent=None, default=str)
     else:
-        output.say(str(done))
+        n_empty, groups = numbers["empty_groups"], count(numbers["groups"], "group")
+        output.say(
+            f"{numbers['chosen']:,} of {numbers['rows']:,} rows chosen from {groups}"
+            + (f", none from {n_empty:,} of them" if n_empty else "")
+        )
     output.say_written(out)
 
 
-@dataclass(frozen=True)
-class _Done:
-    """Counts of chosen rows; ``rest`` is for JSON."""
-
-    n_rows: int
-    n_groups: int
-    n_empty: int
-    n_chosen: int
-    unknown_levels: Mapping[str, int]
-    rest: Mapping[str, Any]
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """All of it, for JSON."""
-        return {
-            "rows": self.n_rows,
-            "groups": self.n_groups,
-            "empty_groups": self.n_empty,
-            "chosen": self.n_chosen,
-            **self.rest,
-        }
-
-    def __str__(self) -> str:
-        none = f", none from {self.n_empty:,} of them" if self.n_empty else ""
-        groups = count(self.n_groups, "group")
-        return f"{self.n_chosen:,} of {self.n_rows:,} rows chosen from {groups}{none}"
-
-
-def _select_here(
+def _select_locally(
     table: Table,
     selector: TableSelector | None,
     columns: Columns,
@@ -181,8 +159,11 @@ def _select_here(
     seed: int | None,
     out: Path,
     **how: Any,
-) -> _Done:
-    """Choose rows of a table, by a model or by a method, in this process."""
+) -> tuple[dict[str, Any], Mapping[str, int]]:
+    """Choose rows of a table by a model or a method.
+
+    Returns the numbers for JSON, and the counts of unknown levels of categories.
+    """
     from variegate.tables.untrained import select_untrained
 
     with show_progress() as progress:
@@ -196,15 +177,16 @@ def _select_here(
         {"group": name, **ending}
         for name, ending in zip(choices.groups, choices.endings, strict=False)
     ]
-    return _Done(
-        len(choices.rank),
-        len(choices.groups),
+    numbers = {
+        "rows": len(choices.rank),
+        "groups": len(choices.groups),
         # One row of every group that has any is the first.
-        len(choices.groups) - int((choices.rank == 1).sum()),
-        int(choices.selected.sum()),
-        choices.unknown_levels,
-        {"file": str(out), "endings": endings},
-    )
+        "empty_groups": len(choices.groups) - int((choices.rank == 1).sum()),
+        "chosen": int(choices.selected.sum()),
+        "file": str(out),
+        "endings": endings,
+    }
+    return numbers, choices.unknown_levels
 
 
 def _select_on(
@@ -213,8 +195,8 @@ def _select_on(
     folder: FolderTable,
     out: Path,
     **how: Any,
-) -> _Done:
-    """Choose rows of the files of a folder on a cluster."""
+) -> tuple[dict[str, Any], Mapping[str, int]]:
+    """Do the same with the files of a folder, on a cluster."""
     from variegate.tables.folder.selecting import select_folder
 
     how["skip_unreadable"] = cluster.skip_unreadable
@@ -228,20 +210,18 @@ def _select_on(
             "run it again, and it does only what is missing"
         ) from None
     note_unreadable(found.unreadable)
-    return _Done(
-        found.n_rows,
-        found.n_groups,
-        found.n_empty,
-        found.n_chosen,
-        found.unknown_levels,
-        {
-            "folder": str(out),
-            "files": found.n_files,
-            "written": found.n_written,
-            "unreadable": list(found.unreadable),
-            "stop_reasons": dict(found.stop_reasons),
-        },
-    )
+    numbers = {
+        "rows": found.n_rows,
+        "groups": found.n_groups,
+        "empty_groups": found.n_empty,
+        "chosen": found.n_chosen,
+        "folder": str(out),
+        "files": found.n_files,
+        "written": found.n_written,
+        "unreadable": list(found.unreadable),
+        "stop_reasons": dict(found.stop_reasons),
+    }
+    return numbers, found.unknown_levels
 
 
 def _refuse_mixture(
