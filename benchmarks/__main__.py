@@ -9,8 +9,8 @@ import click
 
 from benchmarks import BENCHMARKS, USUAL, load_benchmark
 from variegate.cli.app import run
-from variegate.cli.paths import FOLDER
-from variegate.cli.results import say
+from variegate.cli.options import FOLDER
+from variegate.cli.output import say
 from variegate.files.atomic import write_atomic
 
 

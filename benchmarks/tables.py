@@ -31,8 +31,8 @@ from variegate.tables.table import as_table
 
 COMMAND = Path(sys.executable).with_name("variegate")
 COLUMNS = [
-    "--group", "query", "--item", "item", "--label", "chosen",
-    "--quality", "score,freshness,popularity", "--categorical", "kind",
+    "--group", "query", "--columns", "item=item", "--label", "chosen",
+    "--quality", "score,freshness,popularity", "--columns", "categorical=kind",
     "--similarity", "embedding",
 ]  # fmt: skip
 

@@ -13,11 +13,10 @@ from typing import Any
 import click
 
 from variegate.cli.app import run
-from variegate.cli.paths import FOLDER
-from variegate.cli.progress import progress_bar
-from variegate.cli.results import Interrupted, say
+from variegate.cli.options import FOLDER, Parsed
+from variegate.cli.output import Interrupted, say
+from variegate.cli.progress import show_progress
 from variegate.cli.rouge import rouge, score_files
-from variegate.cli.values import parsed
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -93,7 +92,7 @@ def _run(
 ) -> None:
     """Run an experiment; print its claims beside what was measured."""
     # The bar is there before the imports, which take a second or two.
-    with progress_bar(label, at_once=True) as progress:
+    with show_progress(label, at_once=True) as progress:
         from paper.text_tables import ruled_columns
         from variegate.report.figures import new_figure
 
@@ -149,7 +148,6 @@ _add(
 )
 
 
-@parsed
 def _distance(value: str) -> float:
     if not value.isdecimal() and value != "unlimited":
         raise ValueError(f"{value!r} is not a whole number or 'unlimited'")
@@ -165,13 +163,13 @@ def _distance(value: str) -> float:
 @click.option("--w", type=float, help="ROUGE-W with this weight too, 1.2 by custom.")
 @click.option(
     "--skip",
-    callback=_distance,
+    type=Parsed("distance", _distance),
     metavar="N",
     help="ROUGE-S too: pairs with at most N words between; N may be 'unlimited'.",
 )
 @click.option(
     "--su",
-    callback=_distance,
+    type=Parsed("distance", _distance),
     metavar="N",
     help="ROUGE-SU too: such pairs, and single words.",
 )

@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from paper.text_tables import markdown_table
 from variegate._processes import in_processes
+from variegate._progress import Progress
 from variegate._version import __version__
 from variegate.files.atomic import write_atomic
 from variegate.files.run_store import RunStore
@@ -53,8 +54,6 @@ __all__ = [
 Record = dict[str, Any]
 Results = dict[str, Any]
 
-#: Called with (finished pieces, all pieces).
-Progress = Callable[[int, int], None]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -192,7 +191,7 @@ def run_pieces(
     """
     with RunStore(_path(folder, mark), {"settings": mark}) as store:
         if progress is not None:
-            progress(len(store), len(pieces))
+            progress("fitting", len(store), len(pieces))
         missing = [piece for piece in pieces if store.get(_key(piece)) is None]
         finished = in_processes(jobs, return_as="generator_unordered")(
             delayed(_compute_piece)(compute, piece) for piece in missing
@@ -200,7 +199,7 @@ def run_pieces(
         for piece, result in finished:
             store.put(_key(piece), result)
             if progress is not None:
-                progress(len(store), len(pieces))
+                progress("fitting", len(store), len(pieces))
         # Fresh and resumed pieces are the same down to their types.
         return [json.loads(store.get(_key(piece)) or b"") for piece in pieces]
 

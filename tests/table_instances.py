@@ -21,7 +21,7 @@ INTERRUPTIBLE = (
 
 #: What the columns of a generated table are.
 COLUMNS = (
-    "--group", "query", "--label", "chosen", "--item", "item",
+    "--group", "query", "--label", "chosen", "--columns", "item=item",
     "--quality", "score,freshness", "--similarity", "embedding",
 )  # fmt: skip
 

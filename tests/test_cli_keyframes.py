@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from variegate.cli import progress
 from variegate.cli.app import run
+from variegate.report.words import shortened
 from variegate.video import (
     Candidate,
     Keyframe,
@@ -305,8 +306,8 @@ def test_a_folder_of_videos(variegate, tmp_path):
     assert names_in(tmp_path / "out") == ["a", "b"]
     note, *written = messages.splitlines()
     assert note == (
-        "variegate: note: films: left out what is no video by its name: w.srt, x.txt, "
-        "y.txt and 1 more"
+        "variegate: note: films: left out files that are not videos by their names: "
+        "w.srt, x.txt, y.txt and 1 more"
     )
     assert len(written) == 2
 
@@ -653,11 +654,11 @@ def test_progress_without_a_duration_and_in_a_narrow_terminal(
     monkeypatch, capsys, watch
 ):
     monkeypatch.setattr(progress, "PATIENCE", -1.0)
-    monkeypatch.setattr("variegate.video.reading.promised_duration", lambda _: None)
     for width in (90, 50):
         drawn = watch(width)
-        with progress.video_progress("x" * 40, Path("a.mp4")) as position:
-            position(0, 65.0)
+        label = shortened("x" * 40, 30)
+        with progress.show_progress(label, progress.video_note()) as show:
+            show("reading", 65.0, 0.0)
         line = drawn(capsys.readouterr().err)[0]
         assert len(line) <= width
         if width == 90:
@@ -868,7 +869,10 @@ def test_a_video_without_tables(variegate):
         (["chosen", "gone"], "there is no folder or table gone"),
         (["chosen", "nothing"], "there are no pictures in the folder nothing"),
         (["chosen", "broken"], "broken/1.png cannot be read as a picture"),
-        (["chosen", "t.csv"], "t.csv is no folder; for a table of times, name its --v"),
+        (
+            ["chosen", "t.csv"],
+            "t.csv is not a folder; for a table of times, name",
+        ),
         (["chosen", "t.csv", "--video", "gone.avi"], "there is no file gone.avi"),
         (["chosen", "t.csv", "--video", "text.mp4"], "text.mp4 cannot be opened as a"),
         (["chosen", "t.csv", "--video", "zero.avi"], "is a video without frames"),

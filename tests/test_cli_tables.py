@@ -218,10 +218,10 @@ def test_json_of_a_fit(variegate):
     "options",
     [
         ["--tune", "--omega", "0.5", "--omega", "4"],
-        ["--target-recall", "0.7", "--omega", "0.5", "--omega", "4"],
-        ["--target-precision", "0.7", "--omega", "0.5", "--omega", "4"],
+        ["--target", "recall=0.7", "--omega", "0.5", "--omega", "4"],
+        ["--target", "precision=0.7", "--omega", "0.5", "--omega", "4"],
     ],
-    ids=lambda options: options[0],
+    ids=lambda options: " ".join(options[:2]),
 )
 def test_tuning(variegate, options):
     _, told = fitted(variegate, *options, "--jobs", "1")
@@ -229,7 +229,7 @@ def test_tuning(variegate, options):
     assert told["data"]["n_tuned"] == 10
     assert told["path"]["chosen"] == told["omega"]
     if "--tune" not in options:
-        target = options[0].removeprefix("--target-")
+        target = options[1].removesuffix("=0.7")
         assert told["path"]["target"] == [target, 0.7]
 
 
@@ -244,14 +244,6 @@ def test_without_validation(variegate):
 def test_a_linear_kernel(variegate):
     _, told = fitted(variegate, "--kernel", "linear", "--omega", "1")
     assert told["kernel"]["name"] == "Linear"
-
-
-def test_penalty(variegate):
-    weights = [
-        fitted(variegate, "--l2", l2, "--omega", "1", "--force")[0].weights_
-        for l2 in ("0", "10")
-    ]
-    assert abs(weights[1]["score"]) < abs(weights[0]["score"])
 
 
 def test_a_table_that_takes_more_memory(variegate):
@@ -282,8 +274,33 @@ def test_columns_in_a_file_and_options_win(variegate, tmp_path):
     assert told["columns"]["cost"] == "tokens"
     assert "kind = news" in told["weights"]
     model, _ = fitted(
-        variegate, "--omega", "1", *options, "--missing", "mean", "--force", columns=()
+        variegate,
+        "--omega",
+        "1",
+        *options,
+        "--columns",
+        "missing=mean",
+        "--force",
+        columns=(),
     )
+    assert model.columns_.missing == "mean"
+
+
+def test_roles_on_the_command_line_win_over_those_of_a_file(variegate, tmp_path):
+    (tmp_path / "c.toml").write_text('missing = "mean"\ncost = "tokens"\n')
+    roles = ["cost=popularity", "categorical=kind", "similarity=place=x_*"]
+    table = small_table()
+    for k in (1, 2):
+        values = [1.0 + row % (k + 2) for row in range(len(table))]
+        table = with_column(table, f"x_{k}", values)
+    write_table(table, "more.parquet")
+    given = [word for role in roles for word in ("--columns", role)]
+    columns = ["--group", "query", "--label", "chosen", "--quality", "score"]
+    columns += [*given, "--columns", "c.toml"]
+    model, _ = fitted(variegate, "--omega", "1", table="more.parquet", columns=columns)
+    assert model.columns_.cost == "popularity"
+    assert model.columns_.categorical == ("kind",)
+    assert model.columns_.vectors == {"place": ("x_1", "x_2")}
     assert model.columns_.missing == "mean"
 
 
@@ -318,7 +335,12 @@ def test_groups_of_which_nothing_was_chosen(variegate, how, left_out):
 def test_empty_cells(variegate, missing):
     write_table(with_cell(small_table(), "score", 5, None), "some.parquet")
     _, told = fitted(
-        variegate, "--omega", "1", "--missing", missing, table="some.parquet"
+        variegate,
+        "--omega",
+        "1",
+        "--columns",
+        f"missing={missing}",
+        table="some.parquet",
     )
     assert ("score is missing" in told["weights"]) == (missing == "indicator")
     options = ["--model", "fitted.json", "-o", "out.parquet"]
@@ -327,8 +349,8 @@ def test_empty_cells(variegate, missing):
 
 def test_a_page_that_needs_nothing_else(variegate, tmp_path):
     status, _, messages = variegate(
-        "fit", "train.parquet", *QUICK, "-o", "fitted.json", "--html", "page.html",
-        "--relevance", "score", "--show", "item,kind",
+        "fit", "train.parquet", *QUICK, "-o", "fitted.json", "--report", "page.html",
+        "--columns", "relevance=score", "--show", "item,kind",
     )  # fmt: skip
     assert status == 0
     assert messages.splitlines()[-2:] == ["written: fitted.json", "written: page.html"]
@@ -361,7 +383,7 @@ def test_a_report_in_a_folder(variegate, tmp_path):
 def test_force(variegate, tmp_path):
     (tmp_path / "fitted.json").write_text("older")
     (tmp_path / "page.html").write_text("older")
-    options = [*QUICK, "-o", "fitted.json", "--html", "page.html"]
+    options = [*QUICK, "-o", "fitted.json", "--report", "page.html"]
     before = names_in(tmp_path)
     result = variegate("fit", "train.parquet", *options)
     assert fails(result, "fitted.json exists: name another file, or replace it with --")
@@ -773,7 +795,7 @@ def test_another_group(variegate):
 
 def test_categories_that_training_never_saw(variegate):
     succeeds(
-        variegate("fit", "train.parquet", *QUICK, "--categorical", "kind", "-o",
+        variegate("fit", "train.parquet", *QUICK, "--columns", "categorical=kind", "-o",
                   "kinds.json")
     )  # fmt: skip
     write_table(with_cell(small_table(8), "kind", 4, "podcast"), "odd.parquet")

@@ -71,6 +71,7 @@ def samples(tmp_path_factory):
     (folder / "rowless.csv").write_text("query,item,score,freshness,embedding,chosen\n")
     write_table(table.slice(0, 0), folder / "rowless.parquet")
     (folder / "folder.parquet").mkdir()
+    (folder / "page.html").write_text("older")
     return folder
 
 
@@ -179,8 +180,10 @@ def test_rivals_do_not_learn_from_what_they_are_judged_by(refused):
 @pytest.mark.parametrize("table", ["train.parquet", "train.csv"])
 def test_fit_with_a_column_that_is_not_there(refused, table, part, typed, meant):
     wrong = typed.split(",")[-1]
+    is_option = part in ("group", "label", "quality", "similarity")
+    named = (f"--{part}", typed) if is_option else ("--columns", f"{part}={typed}")
     assert refused(
-        fit(table, f"--{part}", typed),
+        fit(table, *named),
         f"there is no column {wrong!r} (did you mean {meant!r}?); the table has query,",
     )
 
@@ -188,22 +191,22 @@ def test_fit_with_a_column_that_is_not_there(refused, table, part, typed, meant)
 def test_the_relevance_is_looked_for_before_the_work(refused):
     # As with any report, which goes by it.
     assert refused(
-        fit("train.parquet", "--relevance", "scores", "--html", "page.html"),
+        fit("train.parquet", "--columns", "relevance=scores", "--report", "new.html"),
         "there is no column 'scores' (did you mean 'score'?)",
     )
 
 
 def test_a_relevance_that_is_no_number_is_refused_before_the_work(refused):
     assert refused(
-        fit("train.parquet", "--relevance", "kind", "--html", "page.html"),
+        fit("train.parquet", "--columns", "relevance=kind", "--report", "new.html"),
         "column 'kind' holds text, not numbers",
     )
 
 
 def test_columns_to_show_are_looked_for_before_the_work(refused):
-    for report in (["--html", "page.html"], ["--report", "report"]):
+    for report in ("new.html", "report"):
         assert refused(
-            fit("train.parquet", "--show", "item,knid", *report),
+            fit("train.parquet", "--show", "item,knid", "--report", report),
             "no column 'knid'",
             "(did you mean 'kind'?)",
         )
@@ -349,10 +352,10 @@ def write_csv_with(table, columns, path):
 def test_an_empty_cell(refused, value):
     write_table(with_cell(small_table(), "score", 4, value), "bad.parquet")
     message = "column 'score' has no value in row 5: correct it, or say what an empty"
-    ways_out = ("--missing mean (as", "--missing indicator (a kind")
+    ways_out = ("--columns missing=mean (as", "--columns missing=indicator (a kind")
     assert refused(fit("bad.parquet"), message, *ways_out)
     # What a model was told when it was fitted.
-    ways_out = ("--missing mean of 'variegate fit'", "indicator of 'variegate fit'")
+    ways_out = ("missing=mean of 'variegate fit'", "indicator of 'variegate fit'")
     for arguments in (
         select("bad.parquet"),
         evaluate("bad.parquet", "--methods", "none"),
@@ -487,8 +490,8 @@ def test_a_table_that_may_not_be_read(refused, tmp_path):
     [
         (fit("train.parquet", "-o", "gone/m.json"), "there is no folder gone"),
         (fit("train.parquet", "-o", "folder.parquet"), "is a directory"),
-        (fit("train.parquet", "--html", "gone/x.html"), "there is no folder gone"),
-        (fit("train.parquet", "--html", "train.csv"), "train.csv exists"),
+        (fit("train.parquet", "--report", "gone/x.html"), "there is no folder gone"),
+        (fit("train.parquet", "--report", "page.html"), "page.html exists"),
         (fit("train.parquet", "--report", "train.csv"), "is a file"),
         (fit("train.parquet", "-o", "model.json"), "model.json exists"),
         (
@@ -510,7 +513,7 @@ def test_files_that_cannot_be_written(refused, arguments, message):
 
 def test_a_model_and_its_page_are_two_files(refused):
     assert refused(
-        fit("train.parquet", "-o", "both", "--html", "both"), "both", "--html"
+        fit("train.parquet", "-o", "both", "--report", "both"), "both", "--report"
     )
 
 
@@ -518,11 +521,10 @@ def test_a_model_and_its_page_are_two_files(refused):
     ("arguments", "name"),
     [
         (fit("train.parquet", "-o", "train.parquet"), "train.parquet"),
-        (fit("train.parquet", "--html", "train.parquet"), "train.parquet"),
         (select(out="train.parquet"), "train.parquet"),
         (["describe", "model.json", "--png", "model.json"], "model.json"),
     ],
-    ids=["fit", "fit --html", "select", "describe"],
+    ids=["fit", "select", "describe"],
 )
 def test_no_file_replaces_what_it_is_made_from(refused, tmp_path, arguments, name):
     before = (tmp_path / name).read_bytes()
@@ -651,20 +653,25 @@ def test_files_of_columns(refused, tmp_path, content, message):
     ("arguments", "message"),
     [
         (fit("train.parquet", "--columns", "gone.toml"), "'gone.toml' does not exist"),
+        (
+            fit("train.parquet", "--columns", "price=a"),
+            "'price' is not a role of columns; there are group, label, item, quality",
+        ),
+        (fit("train.parquet", "--columns", "categorical=a,,b"), "between two commas"),
         (fit("train.parquet", "--lam", "1", "--tune"), "lambda: leave out --lam"),
         (
-            fit("train.parquet", "--lam", "1", "--target-recall", "0.5"),
+            fit("train.parquet", "--lam", "1", "--target", "recall=0.5"),
             "lambda: leave out --lam",
         ),
         (
-            fit("train.parquet", "--target-recall", "0.5", "--target-precision", "0.5"),
-            "not both: one omega cannot meet two targets",
+            fit("train.parquet", "--target", "f=0.5"),
+            "'f=0.5' is not precision=SHARE or recall=SHARE",
         ),
         (fit("train.parquet", "--lam", "-1"), "-1.0 is not in the range x>=0.0"),
         (fit("train.parquet", "--lam", "nan"), "nan"),
         (fit("train.parquet", "--omega", "0"), "0.0 is not in the range x>0.0"),
         (fit("train.parquet", "--omega", "inf"), "'inf' is not a finite number"),
-        (fit("train.parquet", "--target-recall", "1"), "1.0 is not in the range"),
+        (fit("train.parquet", "--target", "recall=1"), "1.0 is not in the range"),
         (fit("train.parquet", "--validation", "1"), "1.0 is not in the range"),
         (fit("train.parquet", "--validation", "0.01"), "12 groups cannot be split"),
         (fit("train.parquet", "--validation", "0.99"), "12 groups cannot be split"),
@@ -673,15 +680,15 @@ def test_files_of_columns(refused, tmp_path, content, message):
         (fit("train.parquet", "--seed", "-1"), "-1 is not in the range x>=0"),
         (fit("train.parquet", "--jobs", "0"), "0 is not in the range x>=1"),
         (fit("train.parquet", "--quality", "a,,b"), "has nothing between two commas"),
-        (fit("train.parquet", "--memory", "lots"), "'lots' is no amount of memory"),
-        (fit("train.parquet", "--memory", "0MB"), "'0MB' is no amount of memory such"),
-        (fit("train.parquet", "--memory", "1.2.3GB"), "is no amount of memory such as"),
+        (fit("train.parquet", "--memory", "lots"), "'lots' is not an amount of memory"),
+        (fit("train.parquet", "--memory", "0MB"), "'0MB' is not an amount of"),
+        (fit("train.parquet", "--memory", "1.2.3GB"), "is not an amount of memory"),
         (
             select("train.parquet", "--similarity", "a", "--relevance", "score"),
             "--similarity and --relevance cannot be used with --model",
         ),
-        (select("train.parquet", "--memory", "5 XB"), "'5 XB' is no amount of memory"),
-        (evaluate("train.parquet", "--memory", "-1MB"), "is no amount of memory such"),
+        (select("train.parquet", "--memory", "5 XB"), "'5 XB' is not an amount"),
+        (evaluate("train.parquet", "--memory", "-1MB"), "is not an amount of memory"),
         (fit()[:-2], "Missing option '-o'"),
         (
             ["select", "train.parquet", "-o", "x.parquet"],

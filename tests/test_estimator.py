@@ -676,7 +676,7 @@ def test_a_twin_of_a_training_item_needs_jitter():
 
 
 def test_verbose_says_how_far_it_is(data, capsys, monkeypatch):
-    monkeypatch.setattr("variegate.report.telling._PAUSE", 0.0)
+    monkeypatch.setattr("variegate._progress._PAUSE", 0.0)
     seen = []
     model = vg.LargeMarginDPP(verbose=True, max_iter=3, callback=seen.append)
     with pytest.warns(ConvergenceWarning):

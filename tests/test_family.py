@@ -77,9 +77,9 @@ def test_steps_and_fits_are_told(data):
         (1.0, 2.0),
         data.ground_sets,
         data.subsets,
-        progress=lambda done, total: fits.append((done, total)),
+        progress=lambda *step: fits.append(step),
     )
-    assert fits == [(1, 2), (2, 2)]
+    assert fits == [("fitting", 1, 2), ("fitting", 2, 2)]
     assert sum(step.iteration == 1 for step in steps) == 2
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib import font_manager
 
-from variegate.report import fonts
-from variegate.report.figures import as_svg, new_figure, to_png
+from variegate.report import figures
+from variegate.report.figures import as_svg, families_for, new_figure, to_png
 
 #: Of a script that no font can have: it is private.
 UNKNOWN = "\U0010ff00\U0010ff01"
@@ -17,7 +17,7 @@ UNKNOWN = "\U0010ff00\U0010ff01"
 
 @pytest.fixture(autouse=True)
 def untold(monkeypatch):
-    monkeypatch.setattr(fonts, "_told", set())
+    monkeypatch.setattr(figures, "_noted", set())
 
 
 def charmap(name):
@@ -43,12 +43,12 @@ def labelled(text):
 
 def test_fonts_that_have_the_characters_are_added():
     character = only_elsewhere()
-    families, lacking = fonts.families_for(frozenset({"a", "ω", character}))
+    families, lacking = families_for(frozenset({"a", "ω", character}))
     assert families[0] == "DejaVu Sans"
     assert len(families) == 2
     assert character in charmap(families[1])
     assert lacking == frozenset()
-    assert fonts.families_for(frozenset("aω")) == (("DejaVu Sans",), frozenset())
+    assert families_for(frozenset("aω")) == (("DejaVu Sans",), frozenset())
 
 
 def test_what_another_font_has_is_drawn(caplog):

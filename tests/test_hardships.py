@@ -69,7 +69,7 @@ def commands(inputs, out):
     fit = ("fit", table, *QUICK, "--force", "-o", out / "model.json")
     return {
         "fit": fit,
-        "fit and report": (*fit, "--html", out / "model.html"),
+        "fit and report": (*fit, "--report", out / "model.html"),
         "select": (
             *("select", table, "--model", model, "--force"),
             *("-o", out / "chosen.parquet"),

@@ -9,7 +9,7 @@ import pytest
 from sample_video import write_sample_video
 
 from table_instances import caller, small_table, succeeds, with_column
-from variegate.cli import results
+from variegate.cli.output import echo_json
 from variegate.tables import write_table
 
 #: Markup that runs something where it is not escaped, within text and attributes.
@@ -83,11 +83,14 @@ def named_table(name):
     table = with_column(table, "kind", kinds)
     table = table.rename_columns([f"{each}{name}" for each in table.column_names])
     columns = {
-        "--group": "query", "--item": "item", "--label": "chosen",
-        "--quality": "score", "--categorical": "kind", "--similarity": "embedding",
+        "--group ": "query", "--columns item=": "item", "--label ": "chosen",
+        "--quality ": "score", "--columns categorical=": "kind",
+        "--similarity ": "embedding",
     }  # fmt: skip
     return table, [
-        part for option, each in columns.items() for part in (option, f"{each}{name}")
+        part
+        for option, each in columns.items()
+        for part in f"{option}{each}{name}".split(" ", 1)
     ]
 
 
@@ -97,7 +100,7 @@ def fit(variegate, name, file):
     write_table(table, f"{file}.parquet")
     return variegate(
         "fit", f"{file}.parquet", *columns, "--omega", "1", "--kernel", "linear",
-        "-o", f"{file}.json", "--html", f"{file}.html",
+        "-o", f"{file}.json", "--report", f"{file}.html",
     )  # fmt: skip
 
 
@@ -204,7 +207,7 @@ def test_nothing_in_an_error_commands_a_terminal(terminal):
 def test_json_on_a_terminal_has_every_character(capsys, monkeypatch):
     everything = {"".join(map(chr, range(0x250))): [1.5, None, "é\u2028"]}
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    results.echo_json(everything)
+    echo_json(everything)
     text = capsys.readouterr().out
     assert OBEYED.findall(text) == []
     assert json.loads(text) == everything
@@ -212,6 +215,6 @@ def test_json_on_a_terminal_has_every_character(capsys, monkeypatch):
 
 def test_the_check_of_terminals_finds_commands(terminal, monkeypatch):
     # What was printed before anybody looked: a terminal gets it as it is.
-    monkeypatch.setattr(results, "_COMMANDS", re.compile("(?!)"))
+    monkeypatch.setattr("variegate.cli.output._CONTROL", re.compile("(?!)"))
     with pytest.raises(AssertionError):
         check_terminal(terminal(summarize, COMMANDS, "a"))

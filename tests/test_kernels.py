@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 import reference
 import variegate as vg
 from instances import KERNELS, random_ground_set
-from variegate.application.description.parts import kernel_parts
+from variegate.application.model_facts import kernel_parts
 from variegate.kernels.gaussian import squared_distances
 
 

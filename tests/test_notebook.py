@@ -136,6 +136,6 @@ def test_a_summarizer_says_how_far_it_is(capsys):
     text = "Rain fell in Oslo today. It was the first rain in weeks. Cats sleep."
     cluster = Cluster([Document(text)], references=["Rain fell in Oslo."])
     Summarizer(budget="1s", verbose=True).fit([cluster])
-    assert "Summarizer: 2 of 2 steps" in capsys.readouterr().err
+    assert "Summarizer: fitting, 2 of 2" in capsys.readouterr().err
     Summarizer(budget="1s").fit([cluster])
     assert capsys.readouterr().err == ""

@@ -188,8 +188,8 @@ def test_options_have_the_defaults_and_choices_of_the_estimators():
                 assert option.default == defaults[option.name], option.name
                 compared.append(option.name)
     assert compared == [
-        *("budget", "lam", "similarity", "features", "max_iter"),
-        *("lam", "every", "max_iter"),
+        *("budget", "lam", "max_iter", "similarity", "features"),
+        *("lam", "max_iter", "every"),
     ]
     options = {each.name: each for each in app.commands["fit-summarizer"].params}
     assert set(options["similarity"].type.choices) == set(SIMILARITIES)
@@ -204,7 +204,7 @@ def parameters(function):
 #: The rooms of the house from the ground up.  Each may import, at once, when called or
 #: for a type, from its own room and from those on lines above it.
 LAYERS = """
-_version _typing
+_version _typing _progress
 _validation _random _processes files subsets
 report
 linalg

@@ -123,11 +123,11 @@ def test_of_rules_as_good_the_first_is_taken():
 
 def test_progress_counts_fits_and_ends_at_all_of_them():
     told = []
-    race = Race(*examples(30), progress=lambda done, total: told.append((done, total)))
+    race = Race(*examples(30), progress=lambda *step: told.append(step))
     race.run([Runner("a", {GREEDY: 0.9}), Runner("b", {GREEDY: 0.1})])
-    assert [done for done, _ in told] == [1, 2, 3, 4]
-    assert told[0] == (1, 6)
-    assert told[-1] == (4, 4)
+    assert [done for _, done, _ in told] == [1, 2, 3, 4]
+    assert told[0] == ("comparing", 1, 6)
+    assert told[-1] == ("comparing", 4, 4)
 
 
 # Who runs ---------------------------------------------------------------------------

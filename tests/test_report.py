@@ -7,9 +7,8 @@ from importlib.resources import files
 import pytest
 
 from variegate.report import page
-from variegate.report.cells import Cell, Row
 from variegate.report.figures import new_figure
-from variegate.report.page import render, render_markdown
+from variegate.report.page import Cell, Row, render, render_markdown
 from variegate.report.terminal import columns
 
 NASTY = "<script>x</script> & \"q\" 'a' | *b* \x07\ud83d"

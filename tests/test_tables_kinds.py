@@ -9,12 +9,12 @@ import pytest
 
 import variegate as vg
 from variegate.application.description import describe
-from variegate.application.description.learned import (
+from variegate.application.model_facts import (
     alike_in_words,
+    kernel_parts,
     learned_kinds,
     learned_metrics,
 )
-from variegate.application.description.parts import kernel_parts
 from variegate.tables import TableError, TableSelector
 from variegate.tables import kinds as module
 from variegate.tables.report import html_page, markdown

@@ -90,7 +90,7 @@ def test_settings_are_written_as_parameters_or_otherwise():
 def test_all_problems_and_a_command_that_works(variegate):
     write_rows("t.csv", messy_rows())
     fit = [
-        "fit", "t.csv", "--group=qurey", "--item", "item", *QUICK,
+        "fit", "t.csv", "--group=qurey", "--columns=item=item", *QUICK,
         "--quality", "score,colour,published,price", "-o", "model.json",
     ]  # fmt: skip
     lines = refused(
@@ -100,7 +100,7 @@ def test_all_problems_and_a_command_that_works(variegate):
         "which rows were chosen? Name the label column with --label",
         "column 'score' has no value in row 11: correct it, or say what an empty cell",
         "(--empty-groups drop)",
-        "or say that its values are names of kinds: --categorical colour",
+        "or say that its values are names of kinds: --columns categorical=colour",
         "which is a date and not a number: age:published makes days of it",
         "1 of 20 groups has no chosen row, the first is 'q3'",
         "this would work:",
@@ -120,12 +120,12 @@ def test_repeated_items_may_be_left_out(variegate, tmp_path):
         "score,price", *QUICK, "-o", "model.json",
     ]  # fmt: skip
     lines = refused(
-        variegate(*fit, "--item", "item"),
+        variegate(*fit, "--columns", "item=item"),
         "variegate: 3 problems:",
         "rows 20 and 21 of group 'q2' have the same 'item': items of a group must",
-        "unless you leave out --item",
+        "unless you leave out --columns item",
     )
-    assert "--item" not in lines[-1]
+    assert "item=" not in lines[-1]
     succeeds(variegate(*shlex.split(lines[-1])[1:]))
     # What is in a file cannot be left out by an option.
     (tmp_path / "columns.toml").write_text("item = 'item'\n")
@@ -212,7 +212,7 @@ def test_problems_of_a_table_for_a_model(variegate):
         "new.parquet does not fit the model: there is no column 'freshness'",
         "new.parquet does not fit the model: there is no column 'popularity'",
         "column 'score' has no value in row 5",
-        "--missing mean of 'variegate fit'",
+        "--columns missing=mean of 'variegate fit'",
     )
     assert len(lines) == 4
     lines = refused(variegate("evaluate", *model), "(--empty-groups drop)")
@@ -278,7 +278,7 @@ def test_a_refusal_that_is_no_matter_of_columns_stays_as_it_is():
 )
 def test_another_separator_is_suggested(variegate, separator, said):
     write_rows("t.csv", messy_rows(), separator)
-    options = ["--missing", "mean", "--empty-groups", "drop", *QUICK]
+    options = ["--columns", "missing=mean", "--empty-groups", "drop", *QUICK]
     options += ["--group", "query", "--label", "clicked", "--quality", "score,price"]
     fit = ["fit", "t.csv", *options, "-o", "model.json"]
     message = f"t.csv: its columns seem to be separated by {said}: give --separator"

@@ -118,8 +118,9 @@ def test_empty_groups_are_judged_as_they_were_learned_from(table, tmp_path):
 def test_the_commands_remember(variegate):
     write_table(with_an_empty_group(small_table()), "train.parquet")
     fit = ["fit", "train.parquet", *QUICK_OPTIONS, "-o", "model.json"]
-    settings = ["--relevance", "popularity", "--empty-groups", "drop"]
-    succeeds(variegate(*fit, *settings))
+    settings = ["--empty-groups", "drop"]
+    succeeds(variegate(*fit, *settings, "--columns", "relevance=popularity"))
+    settings += ["--relevance", "popularity"]
     evaluate = ["evaluate", "train.parquet", "--model", "model.json", "--json"]
     status, told, messages = variegate(*evaluate, "--methods", "top")
     assert (status, messages) == (0, "")  # no note: the relevance is known

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import variegate as vg
-from variegate.application.description.parts import kernel_parts
-from variegate.application.description.terminal import with_bars
+from variegate.application.model_facts import kernel_parts
+from variegate.report.terminal import with_bars
 from variegate.report.words import shortened
 from variegate.tables import TableSelector, make_table
 from variegate.tables.choosing import ByMethod, ByModel
@@ -25,11 +25,14 @@ from variegate.tables.report import (
     facts,
     html_page,
     markdown,
-    pictures,
     write_markdown,
 )
-from variegate.tables.report.contents import commands
-from variegate.tables.report.examples import ExampleGroup, ExampleRow, example_groups
+from variegate.tables.report.contents import all_figures, commands, learning_figures
+from variegate.tables.report.gathering import (
+    ExampleGroup,
+    ExampleRow,
+    example_groups,
+)
 from variegate.tables.row_texts import row_texts
 from variegate.tables.table import as_table
 
@@ -381,7 +384,7 @@ def test_a_stream_shows_what_was_seen():
     selector = fitted(table, memory=2**16, n_epochs=2, validation_fraction=0.25)
     history = selector.training_["history"]
     assert history["n_seen"][-1] > 0
-    drawn = pictures.learning_figures(selector.training_)
+    drawn = learning_figures(selector.training_)
     first, second = (drawn[name].axes[0] for name in ("learning", "f-score"))
     assert first.get_xlabel() == second.get_xlabel() == "groups seen"
     assert list(first.lines[0].get_xdata()) == history["n_seen"]
@@ -550,7 +553,7 @@ def bar_names(figure):
 
 def test_bars_are_the_weights_from_the_largest(judged):
     selector = judged.selector
-    figure = pictures.all_figures(selector)["weights"]
+    figure = all_figures(selector)["weights"]
     drawn = dict(
         zip(
             bar_names(figure),
@@ -573,7 +576,7 @@ def test_a_vector_as_quality_is_one_bar():
     assert (score.name, score.value) == ("score", theta[0])
     assert (vector.name, vector.n_features) == ("embedding", 12)
     assert vector.value == pytest.approx(np.linalg.norm(theta[1:]))
-    figure = pictures.all_figures(selector)["weights"]
+    figure = all_figures(selector)["weights"]
     assert set(bar_names(figure)) == {"score", "embedding (12 numbers)"}
     assert "length" in figure.axes[0].get_xlabel()
     assert "embedding (length of 12)" in text(selector)
@@ -587,20 +590,20 @@ def test_at_most_thirty_bars_and_a_line_about_the_rest():
     levels = [f"level {k % 41}" for k in range(table.num_rows)]
     table = table.append_column("level", pa.array(levels))
     selector = fitted(table, quality=["score"], categorical="level")
-    figure = pictures.all_figures(selector)["weights"]
+    figure = all_figures(selector)["weights"]
     assert len(figure.axes[0].patches) == 30
     smaller = sorted(map(abs, selector.weights_.values()))[-31]
     note = f"12 more features are left out, with weights of at most {smaller:.2g}."
     assert note in figure.axes[0].get_xlabel()
     assert note in text(selector)
-    few = pictures.all_figures(fitted(table, quality=["score"]))["weights"]
+    few = all_figures(fitted(table, quality=["score"]))["weights"]
     assert few.get_size_inches()[1] < figure.get_size_inches()[1] / 3
 
 
 def test_kernel_bars_are_the_coefficients_block_by_block(table):
     selector = fitted(table, similarity=["embedding", "tokens"])
     model = selector.model_
-    figure = pictures.all_figures(selector)["kernel"]
+    figure = all_figures(selector)["kernel"]
     names = bar_names(figure)
     assert [name.split(":")[0] for name in names] == ["embedding"] * 8 + ["columns"] * 8
     widths = [bar.get_width() for bar in figure.axes[0].patches]
@@ -611,7 +614,7 @@ def test_kernel_bars_are_the_coefficients_block_by_block(table):
     assert [part.bandwidth for part in parts[:7]] == (
         model.kernel_.bandwidths_["embedding"].tolist()
     )
-    assert "kernel" not in pictures.all_figures(fitted(table, kernel="linear"))
+    assert "kernel" not in all_figures(fitted(table, kernel="linear"))
 
 
 @pytest.mark.parametrize(
@@ -655,7 +658,7 @@ def test_paths_are_about_rows_and_groups(table):
 
 def test_figures_of_a_page_are_narrow(judged):
     # What is wider scrolls on a phone, so that its right side is not seen.
-    figures = pictures.all_figures(judged.selector)
+    figures = all_figures(judged.selector)
     assert {"path", "omega", "learning"} <= set(figures)
     assert all(figure.get_figwidth() < 7.0 for figure in figures.values())
     assert 'class="scroll broad"' not in html_page(judged)

@@ -365,20 +365,20 @@ def test_settings_of_an_estimator():
 
 
 def test_verbose_tells_how_far_it_is(videos, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("variegate.report.telling._PAUSE", 0.0)
+    monkeypatch.setattr("variegate._progress._PAUSE", 0.0)
     seen = []
     model = KeyframePicker(verbose=True, max_iter=5, n_samples=20)
     model.fit([videos[0][0]], progress=lambda *step: seen.append(step))
     told = capsys.readouterr().err.splitlines()
     assert [line.split(" (")[0] for line in told[-2:]] == [
-        "KeyframePicker: 1 of 2 steps",
-        "KeyframePicker: 2 of 2 steps",
+        "KeyframePicker: fitting, 1 of 2",
+        "KeyframePicker: fitting, 2 of 2",
     ]
-    assert seen[-1] == (2, 2)
+    assert seen[-1] == ("fitting", 2, 2)
     frames = []
     model.pick(videos[0][0].path, progress=lambda *frame: frames.append(frame))
     told = capsys.readouterr().err
-    assert "KeyframePicker: frame 5 at 0:01.0" in told
+    assert "KeyframePicker: reading, 0:01.0 of 0:" in told
     assert len(told.splitlines()) == len(frames)
     model.save(tmp_path / "model.json")
     assert (

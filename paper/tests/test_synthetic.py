@@ -167,7 +167,7 @@ def test_pieces_come_back_in_order_with_progress(tmp_path):
         tmp_path,
         "mark",
         1,
-        lambda done, total: seen.append((done, total)),
+        lambda stage, done, total: seen.append((done, total)),
     )
     assert [result["square"] for result in results] == [9, 1, 4]
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]

@@ -19,9 +19,9 @@ from paper.video.saliency import (
     image_signature,
     saliency_statistics,
 )
+from variegate._progress import Progress, ignore
 from variegate._random import generator
 from variegate._typing import AnyArray, FloatArray, RandomState
-from variegate.application.base import Progress
 from variegate.decoding import MBR, Constraint
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
@@ -154,7 +154,7 @@ class PaperPicker(KeyframePicker):
         self,
         training: Sequence[TrainingVideo],
         encoder: FisherEncoder,
-        progress: Progress | None = None,
+        progress: Progress = ignore,
     ) -> Self:
         """Learn from videos that were prepared before, for several fits."""
         if self.targets == "oracle":

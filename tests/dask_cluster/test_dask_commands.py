@@ -14,7 +14,7 @@ import variegate as vg
 from folder_instances import cut, folder_of, rows_of, some_table, write_folder
 from table_instances import COLUMNS, caller, fails, names_in, succeeds
 from variegate.cli import progress
-from variegate.cli.cluster_progress import WatchedEngine
+from variegate.cli.cluster import WatchedEngine
 from variegate.partitions.problem import Sums
 from variegate.tables.folder import learning
 
@@ -137,7 +137,7 @@ def test_workers_of_ones_own(variegate, tmp_path):
 
 
 def test_a_report_of_a_fit_on_a_cluster(variegate, cluster, tmp_path):
-    fit = ("fit", "train", *FIT, *cluster, "-o", "a.json", "--html", "report.html")
+    fit = ("fit", "train", *FIT, *cluster, "-o", "a.json", "--report", "report.html")
     succeeds(variegate(*fit))
     assert "freshness" in (tmp_path / "report.html").read_text()
 
@@ -156,7 +156,7 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
         patched.setattr(learning, "judge_held_out", stop)
         status, _, messages = variegate(*fit, "-o", "a.json")
     assert status == 130
-    assert "run it again, and it goes on from what is in a.json.journal" in messages
+    assert "run it again, and it resumes from a.json.journal" in messages
     assert not (tmp_path / "a.json").exists()
     asked = []
 
@@ -165,7 +165,7 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
             asked.append(super().tree_sum(*args))
             return asked[-1]
 
-    monkeypatch.setattr("variegate.cli.cluster_options.WatchedEngine", Counting)
+    monkeypatch.setattr("variegate.cli.cluster.WatchedEngine", Counting)
     succeeds(variegate(*fit, "-o", "a.json"))
     assert not any(isinstance(answer, Sums) for answer in asked)
     theta = [vg.load(f"{name}.json").models_[0].theta_ for name in ("a", "whole")]
@@ -173,20 +173,21 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
     assert not (tmp_path / "a.json.journal").exists()
 
 
-def test_the_checkpoint_can_be_named(variegate, cluster, tmp_path, monkeypatch):
-    fit = ("fit", "train", *FIT, *cluster, "-o", "a.json", "--checkpoint", "kept")
+def test_the_checkpoint_of_another_run(variegate, cluster, tmp_path, monkeypatch):
+    fit = ("fit", "train", *FIT, *cluster, "-o", "a.json")
+    journal = tmp_path / "a.json.journal"
     with monkeypatch.context() as patched:
         patched.setattr(learning, "judge_held_out", stop)
-        assert "goes on from what is in kept" in variegate(*fit)[2]
-    other = (*fit, "--l2", 1)
-    assert fails(variegate(*other), "kept is the checkpoint of another run", "l2")
+        assert "resumes from a.json.journal" in variegate(*fit)[2]
+    other = (*fit, "--lam", 1)
+    assert fails(
+        variegate(*other), "a.json.journal is the checkpoint of another", "lam"
+    )
     succeeds(variegate(*fit))
-    assert not (tmp_path / "kept").exists()
-    same = ("fit", "train", *FIT, *cluster, "-o", "b.json", "--checkpoint", "b.json")
-    assert fails(variegate(*same), "b.json is for the model: name another for --check")
-    (tmp_path / "kept").write_text("my notes")
-    assert fails(variegate(*fit, "--force"), "kept is not a checkpoint")
-    assert (tmp_path / "kept").read_text() == "my notes"
+    assert not journal.exists()
+    journal.write_text("my notes")
+    assert fails(variegate(*fit, "--force"), "a.json.journal is not a checkpoint")
+    assert journal.read_text() == "my notes"
 
 
 def test_an_interrupted_select_says_what_remains(variegate, cluster, monkeypatch):
@@ -269,6 +270,7 @@ def test_a_cluster_without_workers(variegate, tmp_path):
 
 
 AT = ("--cluster", "tcp://127.0.0.1:9")
+TLS = "model.json,model.json,model.json"
 
 
 @pytest.mark.parametrize(
@@ -276,20 +278,16 @@ AT = ("--cluster", "tcp://127.0.0.1:9")
     [
         ("fit", (*AT, "--workers", 2), ["--cluster or --workers, one of the two"]),
         ("fit", ("--cluster", "somewhere"), ["such as tcp://HOST:8786, not 'somewh"]),
-        ("fit", ("--cluster", "tls://a:1"), ["needs all of --tls-ca, --tls-cert and"]),
-        ("fit", (*AT, "--tls-ca", "model.json"), ["needs all of --tls-ca"]),
-        ("fit", ("--tls-key", "model.json"), ["--tls-key is for --cluster"]),
-        ("fit", ("--workers", 1, "--tls-key", "model.json"), ["is for --cluster"]),
+        ("fit", ("--cluster", "tls://a:1"), ["needs --tls CA,CERT,KEY"]),
+        ("fit", (*AT, "--tls", "model.json"), ["--tls", "name three files"]),
+        ("fit", ("--tls", TLS), ["--tls is for --cluster"]),
+        ("fit", ("--workers", 1, "--tls", TLS), ["is for --cluster"]),
         ("fit", ("--timeout", 5), ["--timeout is for --cluster or --workers"]),
         ("fit", ("--skip-unreadable",), ["--skip-unreadable is for --cluster or"]),
-        ("fit", ("--checkpoint", "c"), ["--checkpoint is for --cluster or --workers"]),
-        ("fit", ("--first-passes", 1), ["--first-passes is for --cluster or"]),
-        ("fit", ("--worker-cache", "1GB"), ["--worker-cache is for --cluster or"]),
         ("fit", ("--workers", 0), ["--workers"]),
         ("fit", (*AT, "--timeout", 0), ["--timeout"]),
         ("fit", (*AT, "--jobs", 2), ["--jobs cannot be used with", "one thread"]),
         ("fit", (*AT, "--device", "cuda"), ["--device cannot", "on their CPUs"]),
-        ("fit", (*AT, "--epochs", 2), ["--epochs cannot", "--first-passes"]),
         ("fit", (*AT, "--separator", ";"), ["--separator cannot", "need none"]),
         ("select", (*AT, "--method", "mmr"), ["--method cannot", "by a --model"]),
         ("select", (*AT, "--force"), ["--force cannot", "remove the folder"]),
@@ -314,7 +312,7 @@ def test_a_cluster_works_on_folders(variegate, tmp_path):
     fit = ("fit", one, *FIT, *AT, "-o", "a.json")
     assert fails(variegate(*fit), "is a file, and a cluster works on a folder of")
     select = ("select", "train", "--model", "model.json", *AT, "-o")
-    assert fails(variegate(*select, "model.json"), "-o: cannot write", "no folder")
+    assert fails(variegate(*select, "model.json"), "-o: cannot write", "not a folder")
     assert fails(variegate(*select, "no/chosen"), "there is no folder no")
     fit = ("fit", "nowhere", *FIT, *AT, "-o", "a.json")
     assert fails(variegate(*fit), "there is no folder", "nowhere")

@@ -212,7 +212,7 @@ def test_a_start_that_is_not_beaten_is_warned_of(data, device):
 
 
 def test_verbose_says_how_far_it_is(data, device, capsys, monkeypatch):
-    monkeypatch.setattr("variegate.report.telling._PAUSE", 0.0)
+    monkeypatch.setattr("variegate._progress._PAUSE", 0.0)
     small(device, verbose=True, max_epochs=2).fit(*data)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3

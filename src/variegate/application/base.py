@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import as_file, files
@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.application.description.model import Description, described
+from variegate.application.description import Description, described
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.estimator.base import LearnedDisplay
 from variegate.files import models as model_files
@@ -28,21 +28,15 @@ from variegate.files.model_format import application
 from variegate.files.models import NOTHING, ModelFileError, Own
 from variegate.files.schema import Shape
 from variegate.ground_set import GroundSetError
-from variegate.report.notebook import preformatted
 from variegate.tuning import OmegaFamily
 
 __all__ = [
     "Application",
-    "Progress",
     "best_by_quality",
     "bootstrap_means",
     "by_name",
     "packaged_model",
-    "part_of",
 ]
-
-#: Called with the numbers of finished and of all steps.
-Progress = Callable[[int, int], object]
 
 #: Random numbers that the bootstrap draws at a time.
 _DRAWN = 2**21
@@ -134,7 +128,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 
     def _learned_html(self) -> str:
         check_is_fitted(self, "family_")
-        return preformatted(str(self.describe()))
+        return self.describe()._repr_html_()
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -232,8 +226,3 @@ def packaged_model(package: str, name: str) -> Any:
 def _packaged(package: str, name: str) -> Any:
     with as_file(files(package) / "models" / name) as path:
         return model_files.load(path)
-
-
-def part_of(progress: Progress | None, before: int, total: int) -> Progress:
-    """Return the callback of a part of the work, ``before`` steps into ``total``."""
-    return lambda done, _: progress and progress(before + done, total)

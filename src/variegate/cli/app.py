@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
+import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import pairwise
 
 import click
 
 from variegate._version import __version__
-from variegate.application.refusal import RefusalError
-from variegate.cli.refusals import refused
-from variegate.cli.results import Interrupted, say
+from variegate.application.refusal import RefusalError, Setting
+from variegate.cli.output import Interrupted, say
 
 #: The commands, by what they are about, and the modules of this package they are in.
 _SECTIONS = {
@@ -30,7 +31,7 @@ _SECTIONS = {
     },
     "Video": {
         "keyframes": "keyframes",
-        "fit-keyframes": "fit_keyframes",
+        "fit-keyframes": "keyframes",
         "evaluate-keyframes": "evaluate_keyframes",
     },
     "Any model": {"describe": "describe"},
@@ -132,3 +133,72 @@ def _what_remains(error: BaseException) -> str:
         if isinstance(reason, Interrupted):
             return str(reason)
     return "it must start again"
+
+
+# Refusals, which name parameters of the library, in options of a command -------------
+
+
+def refused(
+    error: RefusalError, command: click.Command | None, arguments: Sequence[str]
+) -> str:
+    """Return the message of a command: a line, or one for each of several problems.
+
+    Under several stands the command line that solves all of them, if it is known.
+    """
+    from variegate.cli.options import ROLES
+
+    options = command.params if command else ()
+    known = {name for option in options for name in option.opts}
+    is_fit = command is not None and command.name == "fit"
+
+    def words(setting: Setting) -> list[str]:
+        """Return an option and its value."""
+        name, value = setting.name, setting.value
+        option = f"--{name.removesuffix('_fraction').replace('_', '-')}"
+        text = ",".join(value) if isinstance(value, tuple) else str(value)
+        if option in known or name not in ROLES:
+            return [option] if value is None else [option, text]
+        return ["--columns", name if value is None else f"{name}={text}"]
+
+    def write(setting: Setting) -> str:
+        option, *value = words(setting)
+        text = " ".join([option, *map(shlex.quote, value)])
+        # Some problems are of the model, and are solved where it is fitted.
+        is_own = is_fit or (option in known and option != "--columns")
+        return text if is_own else f"{text} of 'variegate fit'"
+
+    if len(error.problems) == 1:
+        return " ".join(error.written(write).split())
+    lines = [f"{len(error.problems)} problems:"]
+    lines += [f"  - {' '.join(p.written(write).split())}" for p in error.problems]
+    fixes = [(setting, words(setting)) for setting in error.fixes]
+    if fixes and {option for _, (option, *_) in fixes} <= known:
+        line = _with_fixes(arguments, fixes)
+        if line is not None:
+            lines += ["this would work:", f"  {shlex.join(['variegate', *line])}"]
+    return "\n".join(lines)
+
+
+def _with_fixes(
+    arguments: Sequence[str], fixes: Sequence[tuple[Setting, list[str]]]
+) -> list[str] | None:
+    """Return arguments with other values of some options, None if that cannot be."""
+    line = [
+        part
+        for word in arguments
+        for part in (word.split("=", 1) if word.startswith("--") else [word])
+    ]
+    for setting, (option, *value) in fixes:
+        start = f"{setting.name}=" if option == "--columns" else ""
+        found = [
+            place
+            for place, (word, after) in enumerate(pairwise(line))
+            if word == option and after.startswith(start)
+        ]
+        for place in reversed(found):
+            del line[place : place + 2]
+        if setting.left_out and not found:
+            return None  # a role that a file of columns has
+        if setting.value is not None:
+            line += [option, *value]
+    return line

@@ -1,4 +1,4 @@
-"""``variegate describe``: what a model file holds."""
+"""``variegate describe``: print the contents of a model file."""
 
 from __future__ import annotations
 
@@ -6,22 +6,14 @@ from pathlib import Path
 
 import click
 
-from variegate.cli.paths import (
-    FORCE,
-    MODEL,
-    output_option,
-    refuse_existing,
-    refuse_to_replace,
-)
-from variegate.cli.results import echo_json, say, say_written
-from variegate.cli.table_options import JSON
+from variegate.cli import options, output
 
 
 @click.command(epilog="\b\nvariegate describe model.json --png weights.png")
-@click.argument("model", type=MODEL)
-@output_option("--png", help="Draw the weights and the coefficients of the kernel.")
-@FORCE
-@JSON
+@click.argument("model", type=options.FILE)
+@options.output_option("--png", help="Draw the weights of quality and kernel.")
+@options.FORCE
+@options.JSON
 def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
     """Say what a model was learned from, and what it learned.
 
@@ -33,13 +25,13 @@ def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
     from variegate.files.models import load
     from variegate.report.figures import to_png
 
-    refuse_existing(force, png)
-    refuse_to_replace(png, "--png", [model])
+    output.refuse_existing(force, png)
+    output.refuse_to_replace(png, "--png", [model])
     description = describe_model(load(model))
     if as_json:
-        echo_json(description.numbers)
+        output.echo_json(description.numbers)
     else:
-        say(str(description))
+        output.say(str(description))
     if png is not None:
         write_atomic(png, to_png(description.figure()))
-        say_written(png)
+        output.say_written(png)

@@ -10,13 +10,10 @@ from typing import get_args
 import click
 
 from variegate._typing import FloatArray
-from variegate.cli.notes import note, notes
-from variegate.cli.paths import PATH
-from variegate.cli.progress import video_progress
-from variegate.cli.results import echo_json, json_option, say
-from variegate.cli.values import Number
-from variegate.cli.video_options import need_opencv
+from variegate.cli import options, output
+from variegate.cli.progress import show_progress, video_note
 from variegate.report.terminal import columns
+from variegate.report.words import shortened
 from variegate.video.colour import hue_histogram
 from variegate.video.evaluation import (
     THRESHOLD,
@@ -36,30 +33,23 @@ _Choice = tuple[str, list[FloatArray]]
     epilog="\b\nvariegate evaluate-keyframes frames anna/ ben/\n"
     "variegate evaluate-keyframes frames/keyframes.csv picks.csv --video holiday.mp4",
 )
-@click.argument("chosen", type=PATH)
-@click.argument("users", nargs=-1, type=PATH, metavar="USER...")
+@click.argument("chosen", type=options.PATH)
+@click.argument("users", nargs=-1, type=options.PATH, metavar="USER...")
 @click.option(
-    "--video",
-    type=PATH,
-    help="The video that the tables are about: the frame of a time is the first at or "
-    "after it.",
-)
+    "--video", type=options.PATH, metavar="FILE",
+    help="Video that the tables are about.",
+)  # fmt: skip
 @click.option(
-    "--matching",
-    type=click.Choice(get_args(Matching)),
-    default="maximum",
+    "--matching", type=click.Choice(get_args(Matching)), default="maximum",
     show_default=True,
-    help="As many pairs of frames as there can be, or one after the other, as VSUMM's "
-    "evaluator does.",
-)
+    help="Pair as many frames as possible, or one after the other as VSUMM does.",
+)  # fmt: skip
 @click.option(
-    "--threshold",
-    type=Number(min=0.0, max=2.0, min_open=True),
-    default=THRESHOLD,
-    show_default=True,
-    help="Frames match whose histograms of hues differ by less, from 0 to 2.",
-)
-@json_option(help="JSON instead of a table.")
+    "--threshold", type=options.Number(min=0.0, max=2.0, min_open=True), metavar="D",
+    default=THRESHOLD, show_default=True,
+    help="Largest difference of hue histograms of frames that match, from 0 to 2.",
+)  # fmt: skip
+@options.JSON
 def evaluate_keyframes(
     chosen: Path,
     users: tuple[Path, ...],
@@ -71,15 +61,16 @@ def evaluate_keyframes(
     """Compare chosen frames with those that people chose, as VSUMM does.
 
     CHOSEN and each USER are folders of pictures (JPEG or PNG), or tables (CSV) with a
-    column "time" and perhaps "user" and "video".  CUSa is the matched and CUSe the
-    unmatched part of the chosen frames, for each frame of the user.
+    column "time" and perhaps "user" and "video"; the frame of a time is the first at
+    or after it.  CUSa is the matched and CUSe the unmatched part of the chosen frames,
+    for each frame of the user.
     """
     if not users:
         raise click.UsageError(
             f"there is nothing to compare {chosen} with: name the folder or table of "
             "at least one user"
         )
-    need_opencv()
+    options.need_opencv()
     system, people = _choices(chosen, users, video)
     rows = [
         (label, len(frames), score_against_user(frames, system, threshold, matching))
@@ -88,7 +79,7 @@ def evaluate_keyframes(
     columns = zip(*(score for _, _, score in rows), strict=True)
     mean = KeyframeScore(*(math.fsum(column) / len(rows) for column in columns))
     if not as_json:
-        say(_score_table(rows, mean))
+        output.say(_score_table(rows, mean))
         return
     result = {
         "chosen": str(chosen),
@@ -101,7 +92,7 @@ def evaluate_keyframes(
         ],
         "mean": mean._asdict(),
     }
-    echo_json(result)
+    output.echo_json(result)
 
 
 def _choices(
@@ -117,7 +108,7 @@ def _choices(
             continue
         if video is None:
             raise click.UsageError(
-                f"{path} is no folder; for a table of times, name its --video too"
+                f"{path} is not a folder; for a table of times, name its --video too"
             )
         tables[path] = read_choices(path, video)
     if len(tables.get(chosen, ())) > 1:
@@ -125,7 +116,7 @@ def _choices(
             f"{chosen} has the choices of several users; CHOSEN is only one"
         )
     if video is not None and not tables:
-        note("--video does nothing where all frames are pictures")
+        output.note("--video does nothing where all frames are pictures")
     shown = _shown(video, tables) if video is not None and tables else {}
     choices: dict[Path, list[_Choice]] = {}
     for path in paths:
@@ -149,8 +140,8 @@ def _shown(
         for moment in chosen
     }
     with (
-        notes(TruncatedVideoWarning),
-        video_progress(video.name, video) as progress,
+        output.notes(TruncatedVideoWarning),
+        show_progress(shortened(video.name, 30), video_note()) as progress,
     ):
         shown = {
             moment: (frame.number, hue_histogram(frame.image))

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variegate.cli.notes import note
-from variegate.cli.paths import refuse_to_replace
+from variegate.cli import output
 from variegate.video.reading import VIDEO_SUFFIXES
 
 if TYPE_CHECKING:
@@ -97,9 +96,10 @@ def _videos_in(folder: Path) -> list[Path]:
         )
     if len(videos) < len(files):
         others = [file.name for file in files if file not in videos]
-        names = ", ".join(others[:_NAMED])
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        note(f"{folder}: left out what is no video by its name: {names}{more}")
+        names = output.names_of(others, _NAMED)
+        output.note(
+            f"{folder}: left out files that are not videos by their names: {names}"
+        )
     return videos
 
 
@@ -236,7 +236,7 @@ def write_results(
                 f"{folder / name} is already there: name another folder or --template, "
                 "or replace it with --force"
             )
-        refuse_to_replace(folder / name, "-o", sources)
+        output.refuse_to_replace(folder / name, "-o", sources)
     if force:
         _remove_results(folder, sources)
     written: list[Path] = []

@@ -1,4 +1,4 @@
-"""``variegate keyframes``: the frames that tell what is in a video."""
+"""``variegate keyframes`` and ``variegate fit-keyframes``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variegate import video
+from variegate.cli import options, output
 from variegate.cli.keyframe_files import (
     PAGE,
     SHEET,
@@ -25,12 +26,10 @@ from variegate.cli.keyframe_files import (
     table_of,
     write_results,
 )
-from variegate.cli.notes import note, notes
-from variegate.cli.paths import MODEL, PATH
-from variegate.cli.progress import video_progress
-from variegate.cli.results import Interrupted, echo_json, json_option, say
-from variegate.cli.video_options import every_option, need_opencv
+from variegate.cli.progress import show_progress, video_note
+from variegate.report.words import shortened
 from variegate.video.reading import (
+    EVERY,
     TruncatedVideoWarning,
     VideoError,
     promised_duration,
@@ -48,64 +47,46 @@ _JPEG_QUALITY = 92
     "variegate keyframes clips -o frames --max 10 --omega 0.5\n"
     "variegate keyframes talk.mp4 -o frames --per-shot"
 )
-@click.argument("videos", nargs=-1, required=True, type=PATH, metavar="VIDEO...")
-@click.option(
-    "-o",
-    "--out",
-    type=PATH,
-    required=True,
-    metavar="DIR",
-    help="Folder for the results; with several videos, each has a folder in it.",
+@click.argument(
+    "videos", nargs=-1, required=True, type=options.PATH, metavar="VIDEO..."
 )
 @click.option(
-    "--omega",
-    type=float,
-    help="Smaller is precise and few, larger is complete and many, within the range "
-    "the model was learned for.  [default: the model's]",
+    "-o", "--out", type=options.PATH, required=True, metavar="DIR",
+    help="Folder for the results; several videos each have a folder in it.",
+)  # fmt: skip
+@click.option(
+    "--omega", type=float, metavar="W",
+    help="Omega of the model: smaller gives few frames and precise, larger many and "
+    "complete.",
+)  # fmt: skip
+@click.option(
+    "--max", "max_frames", type=options.COUNT, metavar="N", help="Most frames."
 )
 @click.option(
-    "--max",
-    "max_frames",
-    type=click.IntRange(min=1),
-    show_default="the model decides",
-    metavar="N",
-    help="The most frames to choose.",
+    "--count", type=options.COUNT, metavar="N", help="Exact number of frames."
 )
 @click.option(
-    "--count",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Choose exactly so many frames, however like each other they are.",
-)
+    "--per-shot", is_flag=True,
+    help="Choose the likeliest frame of each shot, in place of --max or --count.",
+)  # fmt: skip
+@options.every_option(show_default="that of the model")
+@options.MODEL(help="Model of 'variegate fit-keyframes'.")
 @click.option(
-    "--per-shot",
-    is_flag=True,
-    help="Choose the likeliest frame of each shot, and no other.  Of --max, --count "
-    "and --per-shot only one can be given; --omega goes with all.",
-)
-@every_option(show_default="as the model was learned")
-@click.option("--model", type=MODEL, help="As fit-keyframes writes it.")
-@click.option(
-    "--template",
-    callback=check_template,
+    "--template", callback=check_template, show_default=True, metavar="NAME",
     default="{name}-{n:03d}-{time:08.2f}s.jpg",
-    show_default=True,
-    help="Names of the pictures, .jpg or .png: {name} of the video, {n} counts from "
-    "1, {frame} is its number in the video, {time} in seconds.",
-)
-@json_option(help="JSON, with every candidate.")
+    help="Names of the pictures, .jpg or .png: {name} of the video, {n} from 1, "
+    "{frame} number in the video, {time} in seconds.",
+)  # fmt: skip
+@options.json_option(help="Print JSON, with every candidate.")
 @click.option("--force", is_flag=True, help="Replace earlier results in the folder.")
 @click.option(
-    "--storyboard/--no-storyboard",
-    default=True,
-    help=f"One picture of all key frames, {SHEET}.  [default: on]",
-)
+    "--storyboard/--no-storyboard", default=True,
+    help=f"Write one picture of all key frames, {SHEET}.  [default: on]",
+)  # fmt: skip
 @click.option(
-    "--page/--no-page",
-    "html",
-    default=True,
-    help=f"A page that shows where they come from, {PAGE}.  [default: on]",
-)
+    "--page/--no-page", "html", default=True,
+    help=f"Write a page of the video with its key frames, {PAGE}.  [default: on]",
+)  # fmt: skip
 @click.pass_context
 def keyframes(
     context: click.Context,
@@ -126,7 +107,7 @@ def keyframes(
     frame, keyframes.csv with their times, a storyboard and a page, and prints a line
     for each: file, time, and the probability that the model includes the frame.
     """
-    need_opencv()
+    options.need_opencv()
     _check_amount({"--max": max_frames, "--count": count, "--per-shot": per_shot})
     run = _Run(as_jobs(videos, out), **how)
     check_distinct(run.template, count or max_frames)
@@ -137,7 +118,7 @@ def keyframes(
         picker = (
             video.load_default() if model is None else video.KeyframePicker.load(model)
         )
-        # Said once, what every video would fail by.
+        # An omega out of range is one error, not one for every video.
         picker.family_.resolve(omega, picker.default_omega)
         pick = partial(
             picker.pick,
@@ -149,7 +130,7 @@ def keyframes(
         )
         reports = run.all_videos(pick)
     if run.as_json and reports:
-        echo_json(reports)
+        output.echo_json(reports)
     if len(reports) < len(run.jobs):
         context.exit(2)
 
@@ -165,7 +146,7 @@ def _check_amount(options: Mapping[str, object]) -> None:
 
 @dataclass(frozen=True)
 class _Run:
-    """Videos one after the other, and what is written for each."""
+    """Videos to work on one after the other, and the files to write for each."""
 
     jobs: Sequence[Job]
     template: str
@@ -175,9 +156,9 @@ class _Run:
     as_json: bool
 
     def all_videos(self, pick: Callable[..., VideoSummary]) -> list[dict[str, Any]]:
-        """Return what was done, and report on standard error what failed."""
+        """Return a report of each video, and print the failures."""
         reports: list[dict[str, Any]] = []
-        # What is no video is said at once, not after hours with the others.
+        # A file that is not a video fails at once, not after hours with the others.
         videos = [job for job in self.jobs if _is_video(job.video)]
         for count, job in enumerate(videos, 1):
             label = job.video.name
@@ -185,8 +166,8 @@ class _Run:
                 label = f"{count}/{len(videos)} {label}"
             try:
                 with (
-                    notes(TruncatedVideoWarning),
-                    video_progress(label, job.video) as progress,
+                    output.notes(TruncatedVideoWarning),
+                    show_progress(shortened(label, 30), video_note()) as progress,
                 ):
                     summary = pick(job.video, progress=progress)
                 reports.append(self.write(job, summary))
@@ -196,7 +177,7 @@ class _Run:
             except KeyboardInterrupt:
                 if len(self.jobs) == 1:
                     raise
-                raise Interrupted(
+                raise output.Interrupted(
                     f"{len(reports)} of {len(self.jobs)} videos are done; name only "
                     "the others to go on"
                 ) from None
@@ -204,7 +185,7 @@ class _Run:
         return reports
 
     def write(self, job: Job, summary: VideoSummary) -> dict[str, Any]:
-        """Write all files of a video, and return what they are."""
+        """Write all files of a video, and return their names and the frames."""
         report = summary.as_dict()
         names = picture_names(self.template, job, summary)
         for row, name in zip(report["keyframes"], names, strict=True):
@@ -224,13 +205,15 @@ class _Run:
         if not self.as_json:
             for row in rows:
                 file, when = job.folder / row["file"], time_label(row["time"])
-                say(f"{file}\t{when}\t{row['probability']:.3f}")
+                output.say(f"{file}\t{when}\t{row['probability']:.3f}")
         if not rows:
-            note(f"{job.video}: the model chose no frame; a larger --omega gives more")
+            output.note(
+                f"{job.video}: the model chose no frame; a larger --omega gives more"
+            )
         written = [f"{len(rows)} picture{'s' * (len(rows) != 1)}"]
         written += [report[kind] for kind in ("table", "storyboard", "html")]
         names = ", ".join(filter(None, written))
-        say(f"written: {job.folder}: {names}", err=True)
+        output.say(f"written: {job.folder}: {names}", err=True)
 
     def contents(
         self, job: Job, summary: VideoSummary, report: Mapping[str, Any]
@@ -269,4 +252,47 @@ def _report_failure(video: Path, error: Exception) -> None:
         text = error.format_message()
     text = " ".join(text.split())
     where = "" if str(video) in text else f"{video}: "
-    say(f"variegate: {where}{text}", err=True)
+    output.say(f"variegate: {where}{text}", err=True)
+
+
+@click.command(
+    "fit-keyframes",
+    epilog="\b\nvariegate fit-keyframes videos picks.csv -o model.json\n"
+    "variegate keyframes holiday.mp4 -o frames --model model.json",
+)
+@click.argument("folder", type=options.PATH)
+@click.argument("picks", type=options.PATH)
+@options.OUT
+@options.learning_options(6.0, 1000, "frame", "keyframes")
+@options.every_option(default=EVERY, show_default=True)
+@options.FORCE
+def fit_keyframes(
+    folder: Path, picks: Path, out: Path, every: float, force: bool, **parameters: Any
+) -> None:
+    """Learn to choose key frames from those that people chose.
+
+    PICKS is a table (CSV) with the columns "video", the name of a file in FOLDER,
+    "time", in seconds or as m:ss, and perhaps "user".  A keyframes.csv will do, once
+    its rows are corrected.
+    """
+    from variegate.video.candidates import REACH
+
+    options.need_opencv()
+    videos = video.read_picks(picks, folder)
+    output.refuse_to_replace(out, "-o", [picks, *(one.path for one in videos)])
+    output.refuse_existing(force, out)
+    for one in videos:
+        promised_duration(one.path)  # refuses files that are not videos at once
+    picker = video.KeyframePicker(**parameters)
+    with output.notes(TruncatedVideoWarning), show_progress() as progress:
+        picker.fit(videos, every=every, progress=progress)
+        picker.save(out)
+    n_lost = int(picker.training_["n_lost"])
+    if n_lost:
+        what, were = ("picks are", "were") if n_lost > 1 else ("pick is", "was")
+        output.note(
+            f"{n_lost:,} {what} more than {REACH:g} s from any frame worth looking at "
+            f"and {were} left out"
+        )
+    output.say(picker.describe_training())
+    output.say_written(out)

@@ -1,4 +1,4 @@
-"""Progress on standard error: on a terminal, for what takes over two seconds."""
+"""Progress on standard error: on a terminal, for work of more than two seconds."""
 
 from __future__ import annotations
 
@@ -6,85 +6,46 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from variegate.report.words import shortened
+from variegate._progress import Progress
 
-#: Called with the numbers of finished and of all pieces.
-Progress = Callable[[int, int], None]
-
-#: Called with the number and the time of each frame.
-Position = Callable[[int, float], None]
-
-#: Called with what is being done, and the numbers of finished and of all steps.
-Stage = Callable[[str, int, int], None]
-
-#: Called with what is being done, how far it is and where it ends if that is known,
-#: and a note.
-Show = Callable[[str, float, float | None, str], None]
+#: Called as a progress callback is; returns the text to the right of the bar.
+Note = Callable[[str, float, float], str]
 
 #: Seconds before anything is shown.
 PATIENCE = 2.0
 
 
-@contextmanager
-def progress_bar(label: str, at_once: bool = False) -> Iterator[Progress | None]:
-    """Yield a callback ``(done, total)``, or None where nobody is watching.
+def rows_note(stage: str, done: float, total: float) -> str:
+    """Return the number of rows, where the total is not known."""
+    return "" if total or not done else f"{done:,} rows"
 
-    ``at_once`` is for work that surely takes long: the bar is there before the first
-    call.
+
+def video_note() -> Note:
+    """Return notes on the time in a video, and the frames looked at a second."""
+    from variegate.video.reading import time_label
+
+    started, n_frames = time.monotonic(), 0
+
+    def note(stage: str, done: float, total: float) -> str:
+        nonlocal n_frames
+        n_frames += 1
+        end = f" of {time_label(total)}" if total else ""
+        rate = n_frames / max(time.monotonic() - started, 1e-9)
+        return f"{time_label(done)}{end}  {rate:.0f} frames/s"
+
+    return note
+
+
+@contextmanager
+def show_progress(
+    label: str = "", note: Note = rows_note, at_once: bool = False
+) -> Iterator[Progress | None]:
+    """Yield a progress callback that shows one line, which is wiped at the end.
+
+    None where standard error is not a terminal.  A ``label`` stands in place of the
+    stage; ``at_once`` shows it before the first call.
     """
-    with _line(at_once) as show:
-        if show is not None and at_once:
-            show(label, 0, None, "")
-        yield show and (lambda done, total: show(label, done, total, ""))
-
-
-@contextmanager
-def stage_progress() -> Iterator[Stage | None]:
-    """Yield a callback ``(stage, done, total)`` that shows the stage being worked on.
-
-    Where there is no total, what is counted is rows.
-    """
-    with _line() as show:
-        yield show and (
-            lambda stage, done, total: show(
-                stage, done, total or None, "" if total else f"{done:,} rows"
-            )
-        )
-
-
-@contextmanager
-def noted_progress() -> Iterator[Show | None]:
-    """Yield a callback ``(stage, done, total, note)``, or None where nobody watches."""
-    with _line() as show:
-        yield show
-
-
-@contextmanager
-def video_progress(label: str, video: Path) -> Iterator[Position | None]:
-    """Yield a callback that shows how far a video is read, where one is watching."""
-    with _line() as show:
-        if show is None:
-            yield None
-            return
-        from variegate.video.reading import promised_duration, time_label
-
-        duration = promised_duration(video)
-        end = "" if duration is None else f" of {time_label(duration)}"
-        started = time.monotonic()
-
-        def position(number: int, seconds: float) -> None:
-            rate = (number + 1) / max(time.monotonic() - started, 1e-9)
-            note = f"{time_label(max(seconds, 0.0))}{end}  {rate:.0f} frames/s"
-            show(shortened(label, 30), seconds, duration, note)
-
-        yield position
-
-
-@contextmanager
-def _line(at_once: bool = False) -> Iterator[Show | None]:
-    """Yield what shows one line, which is wiped at the end; None where none is seen."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -96,7 +57,7 @@ def _line(at_once: bool = False) -> Iterator[Show | None]:
         yield None
         return
     bars = progress.Progress(
-        # Names are no markup, whatever brackets are in them.
+        # Names may have brackets, and are not markup.
         progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(bar_width=20),
         progress.TaskProgressColumn(),
@@ -110,19 +71,22 @@ def _line(at_once: bool = False) -> Iterator[Show | None]:
     started = time.monotonic()
     task: progress.TaskID | None = None
 
-    def show(label: str, done: float, total: float | None, note: str) -> None:
+    def show(stage: str, done: float, total: float) -> None:
         nonlocal task
+        stage, text = label or stage, note(stage, done, total)
         if not at_once and time.monotonic() - started < PATIENCE:
             return
-        if task is None or label != bars.tasks[0].description:
+        if task is None or stage != bars.tasks[0].description:
             # A new task, as the pace of another says nothing about this one.
             if task is not None:
                 bars.remove_task(task)
-            task = bars.add_task(label, total=total, note=note)
+            task = bars.add_task(stage, total=total or None, note=text)
             bars.start()
-        bars.update(task, completed=done, total=total, note=note)
+        bars.update(task, completed=done, total=total or None, note=text)
 
     try:
+        if at_once:
+            show(label, 0, 0)
         yield show
     finally:
         if task is not None:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variegate.cli.notes import note
-from variegate.cli.paths import FILE, encoding_option
-from variegate.cli.results import echo_json, json_option, say
+from variegate.cli import options, output
 from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
@@ -43,57 +41,44 @@ class _SeveralFiles(click.Command):
     epilog="variegate rouge --system mine.txt --reference r1.txt r2.txt",
 )
 @click.option(
-    "--system",
-    "systems",
-    type=FILE,
-    multiple=True,
-    required=True,
-    help="Summaries to score, one sentence a line: one or more.",
-)
+    "--system", "systems", type=options.FILE, multiple=True, required=True,
+    metavar="FILE...", help="Summaries to score, one sentence a line.",
+)  # fmt: skip
 @click.option(
-    "--reference",
-    "references",
-    type=FILE,
-    multiple=True,
-    required=True,
-    help="Reference summaries of the same topic: one or more.",
-)
+    "--reference", "references", type=options.FILE, multiple=True, required=True,
+    metavar="FILE...", help="Reference summaries of the same topic.",
+)  # fmt: skip
 @click.option(
-    "--n",
-    type=click.IntRange(min=1),
-    multiple=True,
-    default=(1, 2),
-    show_default=True,
-    help="ROUGE-N; repeat for several.",
-)
+    "--n", type=options.COUNT, multiple=True, default=(1, 2), show_default=True,
+    metavar="N", help="Length of the n-grams of ROUGE-N. Repeat for several.",
+)  # fmt: skip
 @click.option(
-    "--su",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="ROUGE-SU too: pairs with at most N words between, and single words.",
-)
+    "--su", type=click.IntRange(min=0), metavar="N",
+    help="ROUGE-SU too: single words, and pairs with at most N words between.",
+)  # fmt: skip
 @click.option("--stem", is_flag=True, help="Compare the stems of English words.")
 @click.option(
-    "--wordnet",
-    type=FILE,
+    "--wordnet", type=options.FILE, metavar="FILE",
     help="Irregular forms for --stem, lines of 'form<TAB>base'.",
+)  # fmt: skip
+@click.option(
+    "--max-bytes", type=options.COUNT, metavar="N", help="Limit of every text."
 )
 @click.option(
-    "--max-bytes", type=click.IntRange(min=1), help="Limit of every text, in bytes."
+    "--max-words", type=options.COUNT, metavar="N", help="Limit of every text."
 )
+@click.option("--best", is_flag=True, help="Score by the best reference, not by all.")
 @click.option(
-    "--max-words", type=click.IntRange(min=1), help="Limit of every text, in words."
+    "--stop-words", type=options.FILE, metavar="FILE", help="Words to leave out."
 )
-@click.option("--best", is_flag=True, help="Best reference instead of all pooled.")
-@click.option("--stop-words", type=FILE, help="Words that do not count.")
-@click.option("--unicode", is_flag=True, help="Letters outside ASCII are letters.")
-@encoding_option(help="Encoding of all files.")
-@json_option(help="JSON instead of a table.")
-def rouge(**options: Any) -> None:
+@click.option("--unicode", is_flag=True, help="Count letters outside ASCII as letters.")
+@options.encoding_option(help="Encoding of all files.")
+@options.JSON
+def rouge(**given: Any) -> None:
     """Score summaries of one topic as ROUGE-1.5.5 does."""
     from variegate.text.rouge import Rouge
 
-    score_files(Rouge, **options)
+    score_files(Rouge, **given)
 
 
 def score_files(
@@ -122,14 +107,14 @@ def score_files(
         prepared = scorer.prepare([texts[path] for path in references])
     scores = [prepared.score(_read(path, encoding)) for path in systems]
     for text in _notes(scorer, texts, wordnet):
-        note(text)
+        output.note(text)
     rows = [(str(path), row) for path, row in zip(systems, scores, strict=True)]
     mean = mean_scores(scores)
     if as_json:
         named = [{"system": name, "scores": _plain(each)} for name, each in rows]
-        echo_json({"systems": named, "mean": _plain(mean)})
+        output.echo_json({"systems": named, "mean": _plain(mean)})
     else:
-        say(_table([*rows, ("mean", mean)] if len(rows) > 1 else rows))
+        output.say(_table([*rows, ("mean", mean)] if len(rows) > 1 else rows))
 
 
 def _notes(

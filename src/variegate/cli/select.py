@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from variegate.baselines import METHODS
-from variegate.cli.cluster_options import (
+from variegate.cli import options, output
+from variegate.cli.cluster import (
     Cluster,
     cluster_options,
     note_unreadable,
     refuse_on_cluster,
 )
-from variegate.cli.notes import note, notes
-from variegate.cli.paths import (
-    FORCE,
-    MODEL,
-    PATH,
-    check_writable,
-    refuse_existing,
-    refuse_to_replace,
-)
-from variegate.cli.progress import stage_progress
-from variegate.cli.results import Interrupted, echo_json, say, say_written
-from variegate.cli.table_options import (
-    JOBS,
-    JSON,
-    MEMORY,
-    SEPARATOR,
-    column_options,
-    columns_of,
-    load_selector,
-    need_tables,
-    open_table,
-    trade_off,
-)
-from variegate.cli.values import NAMES, POSITIVE
+from variegate.cli.progress import show_progress
 from variegate.report.words import count
 
 if TYPE_CHECKING:
@@ -48,15 +25,13 @@ if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
     from variegate.tables.table import Table
 
-#: Parts of a table that have an option, and those of them that a model knows.
-_COLUMNS = ("group", "similarity", "categorical", "relevance", "cost")
+#: Roles of columns that have an option, and those of them that a model knows.
+_ROLES = ("group", "similarity", "categorical", "relevance", "cost")
 _OF_A_MODEL = ("similarity", "categorical", "relevance")
 
-#: What a cluster has no use for.
-_AT_HOME = {
+#: Reasons why options cannot be used with a cluster.
+_UNUSED = {
     "method": "workers choose by a --model",
-    "n_jobs": "each worker has one thread",
-    "separator": "the files of a folder need none",
     "force": "only what is missing is done; remove the folder to begin again",
 }
 
@@ -67,58 +42,53 @@ _AT_HOME = {
     "    --similarity embedding -o chosen.csv\n"
     "variegate select new/ --model model.json --workers 8 -o chosen/"
 )
-@click.argument("table", type=PATH)
-@click.option("--model", type=MODEL, metavar="FILE", help="What 'variegate fit' wrote.")
+@click.argument("table", type=options.PATH)
+@options.MODEL(help="Model of 'variegate fit' to choose by.")
 @click.option(
-    "--method",
-    type=click.Choice(list(METHODS)),
-    help="Without a model, how to choose.",
-)
-@click.option(
-    "-o", "--out", type=PATH, required=True, metavar="FILE",
-    help="Where the rows are written: .parquet, .csv, .jsonl or .arrow. On a cluster a "
-    "folder, with a file for each of TABLE.",
+    "--method", type=click.Choice(list(METHODS)),
+    help="Untrained method to choose by, in place of --model.",
 )  # fmt: skip
 @click.option(
-    "--k", type=click.IntRange(min=1), metavar="N",
-    help="Rows to choose from each group; a model decides itself without it.",
+    "-o", "--out", type=options.PATH, required=True, metavar="FILE",
+    help="File to write: .parquet, .csv, .jsonl or .arrow. On a cluster a folder, with "
+    "a file for each of TABLE.",
 )  # fmt: skip
 @click.option(
-    "--budget", type=POSITIVE, metavar="COST",
-    help="The most that the rows of a group may cost together; needs --cost.",
+    "--k", type=options.COUNT, metavar="N",
+    help="Rows to choose from each group.  [default: the model decides]",
 )  # fmt: skip
+@options.BUDGET
 @click.option(
-    "--omega", type=POSITIVE,
-    help="Below 1 few and precise, above 1 many and complete, between the values that "
-    "the model was learned for.",
+    "--omega", type=options.POSITIVE, metavar="W",
+    help="Omega of the model: below 1 few rows and precise, above 1 many and complete.",
 )  # fmt: skip
-@trade_off(help="Of a method: from 0 (relevance only) to 1 (diversity only).")
+@options.TRADE_OFF
 @click.option(
     "--all", "keep_all", is_flag=True,
     help='Write all rows, with a column "selected".',
 )  # fmt: skip
 @click.option(
-    "--drop", type=NAMES, default=(), metavar="A,B,...",
-    help="Columns to leave out of the file; * stands for anything.",
+    "--drop", type=options.NAMES, default=(), metavar="A,B,...",
+    help="Columns to leave out of the file; * matches anything.",
 )  # fmt: skip
-@SEPARATOR
-@column_options(*_COLUMNS)
+@options.SEPARATOR
+@options.column_options(*_ROLES)
 @click.option(
-    "--seed", type=click.IntRange(min=0),
-    help="For methods that draw at random; by default that of the model, or 0.",
+    "--seed", type=click.IntRange(min=0), metavar="N",
+    help="Seed of random methods.  [default: that of the model, or 0]",
 )  # fmt: skip
-@MEMORY
-@JOBS
+@options.MEMORY
+@options.JOBS
 @cluster_options()
-@FORCE
-@JSON
+@options.FORCE
+@options.JSON
 def select(
     table: Path,
     model: Path | None,
     method: str | None,
     out: Path,
     separator: str | None,
-    columns_file: Path | None,
+    column_roles: Sequence[Path | tuple[str, str]],
     omega: float | None,
     trade_off: float,
     seed: int | None,
@@ -134,75 +104,54 @@ def select(
     The chosen rows are written in the order of the table and with all their columns,
     next to which stand "selection_rank" and, from a model, "inclusion_probability".
 
-    On a cluster, TABLE and -o are folders. The latter has a manifest.json, too, by
-    which the command does only what is missing when it is run again.
+    On a cluster, TABLE and -o are folders. By the manifest.json of the latter, the
+    command does only what is missing when it is run again.
     """
-    need_tables()
+    options.need_tables()
     if cluster is None:
-        check_writable(out, option="-o")
-        refuse_existing(force, out)
-        refuse_to_replace(out, "-o", [table])
+        output.check_writable(out, option="-o")
+        output.refuse_existing(force, out)
+        output.refuse_to_replace(out, "-o", [table])
     else:
-        refuse_on_cluster(_AT_HOME)
-        check_writable(out, is_folder=True, option="-o")
-    parts = {part: given.pop(part) for part in _COLUMNS}
-    columns = columns_of(columns_file, **parts)
-    _refuse_mixture(model, method, columns, parts, {**given, "omega": omega})
+        refuse_on_cluster(**_UNUSED)
+        output.check_writable(out, is_folder=True, option="-o")
+    roles = {role: given.pop(role) for role in _ROLES}
+    columns = options.columns_of(column_roles, **roles)
+    _refuse_mixture(model, method, columns, roles, {**given, "omega": omega})
     selector = None
     if model is not None:
-        selector = load_selector(model, memory, n_jobs)
+        selector = options.load_selector(model, memory, n_jobs)
         selector = selector.with_columns(group=columns.group, cost=columns.cost)
         selector.seed_ = selector.seed_ if seed is None else seed
-    with notes():
+    with output.notes():
         if cluster is not None and selector is not None:
             folder = cluster.folder(table)
-            done = _select_on(cluster, selector, folder, out, omega=omega, **given)
+            given |= {"omega": omega}
+            numbers, unknown = _select_on(cluster, selector, folder, out, **given)
         else:
             given |= {"omega": omega} if selector else {"trade_off": trade_off}
             given |= {} if selector else {"memory": memory, "n_jobs": n_jobs}
-            source = open_table(table, separator)
-            done = _select_here(source, selector, columns, method, seed, out, **given)
-    for name, number in done.unknown_levels.items():
-        note(
+            source = options.open_table(table, separator)
+            numbers, unknown = _select_locally(
+                source, selector, columns, method, seed, out, **given
+            )
+    for name, number in unknown.items():
+        output.note(
             f"{number:,} rows have a value of {name!r} that was not there in training: "
             "they count as none of its kinds"
         )
     if as_json:
-        echo_json(done.numbers, indent=None, default=str)
+        output.echo_json(numbers, indent=None, default=str)
     else:
-        say(str(done))
-    say_written(out)
+        n_empty, groups = numbers["empty_groups"], count(numbers["groups"], "group")
+        output.say(
+            f"{numbers['chosen']:,} of {numbers['rows']:,} rows chosen from {groups}"
+            + (f", none from {n_empty:,} of them" if n_empty else "")
+        )
+    output.say_written(out)
 
 
-@dataclass(frozen=True)
-class _Done:
-    """What was chosen; ``rest`` is for programs."""
-
-    n_rows: int
-    n_groups: int
-    n_empty: int
-    n_chosen: int
-    unknown_levels: Mapping[str, int]
-    rest: Mapping[str, Any]
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """All of it, for programs."""
-        return {
-            "rows": self.n_rows,
-            "groups": self.n_groups,
-            "empty_groups": self.n_empty,
-            "chosen": self.n_chosen,
-            **self.rest,
-        }
-
-    def __str__(self) -> str:
-        none = f", none from {self.n_empty:,} of them" if self.n_empty else ""
-        groups = count(self.n_groups, "group")
-        return f"{self.n_chosen:,} of {self.n_rows:,} rows chosen from {groups}{none}"
-
-
-def _select_here(
+def _select_locally(
     table: Table,
     selector: TableSelector | None,
     columns: Columns,
@@ -210,11 +159,14 @@ def _select_here(
     seed: int | None,
     out: Path,
     **how: Any,
-) -> _Done:
-    """Choose rows of a table, by a model or by a method, in this process."""
+) -> tuple[dict[str, Any], Mapping[str, int]]:
+    """Choose rows of a table by a model or a method.
+
+    Returns the numbers for JSON, and the counts of unknown levels of categories.
+    """
     from variegate.tables.untrained import select_untrained
 
-    with stage_progress() as progress:
+    with show_progress() as progress:
         how |= {"out": out, "progress": progress}
         if selector is not None:
             choices = selector.select(table, **how)
@@ -225,15 +177,16 @@ def _select_here(
         {"group": name, **ending}
         for name, ending in zip(choices.groups, choices.endings, strict=False)
     ]
-    return _Done(
-        len(choices.rank),
-        len(choices.groups),
+    numbers = {
+        "rows": len(choices.rank),
+        "groups": len(choices.groups),
         # One row of every group that has any is the first.
-        len(choices.groups) - int((choices.rank == 1).sum()),
-        int(choices.selected.sum()),
-        choices.unknown_levels,
-        {"file": str(out), "endings": endings},
-    )
+        "empty_groups": len(choices.groups) - int((choices.rank == 1).sum()),
+        "chosen": int(choices.selected.sum()),
+        "file": str(out),
+        "endings": endings,
+    }
+    return numbers, choices.unknown_levels
 
 
 def _select_on(
@@ -242,8 +195,8 @@ def _select_on(
     folder: FolderTable,
     out: Path,
     **how: Any,
-) -> _Done:
-    """Choose rows of the files of a folder on a cluster."""
+) -> tuple[dict[str, Any], Mapping[str, int]]:
+    """Do the same with the files of a folder, on a cluster."""
     from variegate.tables.folder.selecting import select_folder
 
     how["skip_unreadable"] = cluster.skip_unreadable
@@ -253,36 +206,36 @@ def _select_on(
                 selector, folder, out, engine, progress=progress, **how
             )
     except KeyboardInterrupt:
-        raise Interrupted("run it again, and it does only what is missing") from None
+        raise output.Interrupted(
+            "run it again, and it does only what is missing"
+        ) from None
     note_unreadable(found.unreadable)
-    return _Done(
-        found.n_rows,
-        found.n_groups,
-        found.n_empty,
-        found.n_chosen,
-        found.unknown_levels,
-        {
-            "folder": str(out),
-            "files": found.n_files,
-            "written": found.n_written,
-            "unreadable": list(found.unreadable),
-            "stop_reasons": dict(found.stop_reasons),
-        },
-    )
+    numbers = {
+        "rows": found.n_rows,
+        "groups": found.n_groups,
+        "empty_groups": found.n_empty,
+        "chosen": found.n_chosen,
+        "folder": str(out),
+        "files": found.n_files,
+        "written": found.n_written,
+        "unreadable": list(found.unreadable),
+        "stop_reasons": dict(found.stop_reasons),
+    }
+    return numbers, found.unknown_levels
 
 
 def _refuse_mixture(
     model: Path | None,
     method: str | None,
     columns: Columns,
-    parts: Mapping[str, Any],
+    roles: Mapping[str, Any],
     given: Mapping[str, Any],
 ) -> None:
-    """Refuse options that do not go together; a file of columns may have them all."""
+    """Refuse options that do not go together; --columns may have all roles."""
     if (model is None) == (method is None):
         raise click.UsageError("choose with --model or with --method, one of the two")
     if model is not None:
-        unused = [f"--{part}" for part in _OF_A_MODEL if parts[part]]
+        unused = [f"--{role}" for role in _OF_A_MODEL if roles[role]]
         if unused:
             raise click.UsageError(
                 f"{' and '.join(unused)} cannot be used with --model, which knows its "

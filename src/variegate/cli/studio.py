@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from variegate.cli.notes import note, notes
-from variegate.cli.paths import MODEL, PATH, output_option
-from variegate.cli.progress import progress_bar
-from variegate.cli.results import say
-from variegate.cli.table_options import column_options, columns_of
+from variegate._progress import ignore
+from variegate.cli.options import (
+    MODEL,
+    PATH,
+    column_options,
+    columns_of,
+    output_option,
+)
+from variegate.cli.output import note, notes, say
+from variegate.cli.progress import show_progress
 from variegate.report.words import count
 
 if TYPE_CHECKING:
@@ -29,7 +35,7 @@ _COLUMNS = ("group", "label", "item", "quality", "categorical", "similarity")
     "variegate studio holiday.mp4 --store holiday-picks.sqlite"
 )
 @click.argument("data", type=PATH, metavar="DATA")
-@click.option("--model", type=MODEL, help="What to propose by before the first pick.")
+@MODEL(help="What to propose by before the first pick.")
 @output_option(
     "--store",
     help="Where picks are kept; by default beside DATA, with .studio.sqlite after its "
@@ -62,7 +68,7 @@ def studio(
     store: Path | None,
     order: str | None,
     page: int | None,
-    columns_file: Path | None,
+    column_roles: Sequence[Path | tuple[str, str]],
     host: str,
     port: int,
     no_browser: bool,
@@ -79,9 +85,9 @@ def studio(
     import variegate.studio  # noqa: F401 - says what to install
     from variegate.studio.serving import serve
 
-    parts = _parts(columns_file, columns)
+    parts = _parts(column_roles, columns)
     with ExitStack() as opened:
-        with notes(), progress_bar("opening") as progress:
+        with notes(), show_progress("opening") as progress:
             session = _session(opened, data, store, parts, page, model, progress)
         session.start(**({} if order is None else {"order": order}))
         _say_what_is_open(session)
@@ -89,11 +95,13 @@ def studio(
     say(f"the picks are in {session.store.path}", err=True)
 
 
-def _parts(columns_file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+def _parts(
+    column_roles: Sequence[Path | tuple[str, str]], given: dict[str, Any]
+) -> dict[str, Any]:
     """Return what columns are for, where anything was said about them."""
-    if columns_file is None and not any(given.values()):
+    if not column_roles and not any(given.values()):
         return {}
-    columns = columns_of(columns_file, **given)
+    columns = columns_of(column_roles, **given)
     parts = {part: getattr(columns, part) for part in (*_COLUMNS, "missing")}
     return {part: value for part, value in parts.items() if value}
 
@@ -118,7 +126,7 @@ def _session(
         columns=columns,
         page=page,
         model=model,
-        progress=progress or (lambda done, total: None),
+        progress=progress or ignore,
     )
     kept = Store.open(store or _beside(data), material.fingerprint, str(data))
     try:

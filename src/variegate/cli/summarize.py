@@ -10,34 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variegate import text
-from variegate.cli.learning_options import (
-    OUT,
-    lam_option,
-    max_iter_option,
-    omega_option,
-    parameter,
-)
-from variegate.cli.notes import note, notes
-from variegate.cli.paths import (
-    FORCE,
-    MODEL,
-    encoding_option,
-    output_option,
-    refuse_existing,
-    refuse_to_replace,
-)
-from variegate.cli.progress import progress_bar
-from variegate.cli.results import echo_json, json_option, say, say_written
-from variegate.cli.values import parsed
+from variegate.cli import options, output
+from variegate.cli.progress import show_progress
 from variegate.files.atomic import write_atomic
 
 if TYPE_CHECKING:
     from variegate.text import Document
 
-_budget = parsed(lambda value: str(text.Budget.parse(value)))
+_BUDGET = options.Parsed("budget", lambda value: str(text.Budget.parse(value)))
 
 
-@parsed
 def _language(value: str) -> str:
     """Return the name of a language, "none", or the name of one without word lists."""
     from variegate.text.languages import as_language, other_language
@@ -49,23 +31,19 @@ def _language(value: str) -> str:
     return other or (language.name if language else "none")
 
 
-def _say_without_lists(other: str | None) -> None:
-    """Say what becomes of a language that nothing is known about."""
+def _note_reading(documents: Sequence[Document], other: str | None) -> None:
+    """Note a language without word lists, and pages read by the simple reader."""
+    from variegate.text.markup import HTML_READER
+
     if other is not None:
-        note(
+        output.note(
             f"there are no word lists for {other.capitalize()}; sentences are split by "
             "the rules for all languages, as with --language none"
         )
-
-
-def _say_readers(documents: Sequence[Document]) -> None:
-    """Name the reader of pages that was only the second choice."""
-    from variegate.text.markup import HTML_READER
-
     simple = [one for one in documents if one.reader.startswith(HTML_READER)]
     if simple:
         which = simple[0].id if len(simple) == 1 else f"{len(simple)} pages"
-        note(f"{which} read by {simple[0].reader}")
+        output.note(f"{which} read by {simple[0].reader}")
 
 
 @click.command(
@@ -74,32 +52,25 @@ def _say_readers(documents: Sequence[Document]) -> None:
 )
 @click.argument("files", nargs=-1, type=click.Path())
 @click.option(
-    "--budget",
-    callback=_budget,
-    metavar="N[cwsb]",
-    help="The longest a summary may be, in characters, words, sentences or bytes: "
-    "665c, 250w, 5s, 665b.  [default: the model decides]",
-)
+    "--budget", type=_BUDGET, metavar="N[cwsb]",
+    help="Longest summary in characters, words, sentences or bytes: 665c, 250w, 5s, "
+    "665b.  [default: the model decides]",
+)  # fmt: skip
 @click.option(
-    "--omega",
-    type=float,
-    help="Below 1 precise and short, above 1 complete and long, within the range "
-    "the model was learned for.  [default: 1, or the nearest to it]",
-)
-@click.option("--model", type=MODEL, help="As fit-summarizer writes it.")
+    "--omega", type=float, metavar="W",
+    help="Omega of the model: below 1 short and precise, above 1 long and complete.  "
+    "[default: 1, or the nearest to it]",
+)  # fmt: skip
+@options.MODEL(help="Model of 'variegate fit-summarizer'.")
 @click.option(
-    "--language",
-    callback=_language,
-    help="By name or code (fr), or 'none' for one that is not known; matters for "
-    "abbreviations, where sentences end, and for what is a pronoun.  "
+    "--language", type=options.Parsed("language", _language), metavar="NAME",
+    help="Language by name or code (fr), or 'none' for rules that suit all.  "
     "[default: detected]",
-)
-@encoding_option(help="Encoding of the files.")
-@json_option(help="JSON, with every text as read, and every sentence's offsets in it.")
-@output_option(
-    "--html", help="Write a page too that shows the summary in its documents."
-)
-@FORCE
+)  # fmt: skip
+@options.encoding_option(help="Encoding of the files.")
+@options.json_option(help="Print JSON, with all texts and the offsets of sentences.")
+@options.output_option("--html", help="Write a page of the summary in its documents.")
+@options.FORCE
 def summarize(
     files: tuple[str, ...],
     budget: str | None,
@@ -130,24 +101,25 @@ def summarize(
     other = None if language is None else other_language(language)
     documents = text.read_documents(files, encoding)
     sources = [document.id for document in documents]
-    refuse_to_replace(
+    output.refuse_to_replace(
         html, "--html", sources if model is None else [*sources, str(model)]
     )
-    refuse_existing(force, html)
+    output.refuse_existing(force, html)
     summarizer = text.load_default() if model is None else text.Summarizer.load(model)
     known = language if other is None else "none"
     summary = summarizer.summarize(documents, budget, omega, known)
-    _say_without_lists(other)
-    _say_readers(documents)
+    _note_reading(documents, other)
     if html is not None:
         write_atomic(html, html_report(summary, _title(documents)))
     if as_json:
-        echo_json(summary.as_dict())
+        output.echo_json(summary.as_dict())
     elif summary.sentences:
-        say(summary.text)
+        output.say(summary.text)
     if not summary.sentences:
-        note("the model chose no sentence; give a --budget to fill or a larger --omega")
-    say_written(html)
+        output.note(
+            "the model chose no sentence; give a --budget to fill or a larger --omega"
+        )
+    output.say_written(html)
 
 
 def _title(documents: Sequence[Document]) -> str:
@@ -161,32 +133,23 @@ def _title(documents: Sequence[Document]) -> str:
     epilog="\b\nvariegate fit-summarizer clusters.jsonl -o model.json\n"
     "variegate summarize news/*.txt --model model.json",
 )
-@click.argument("data", type=click.Path(path_type=Path))
-@OUT
-@parameter(
-    "budget",
-    "250w",
-    callback=_budget,
-    metavar="N[cwsb]",
-    help="How long the summaries to learn from are, as for summarize.",
-)
-@lam_option(1.0)
-@omega_option("sentence", "summarize")
-@parameter(
-    "similarity",
-    "mkr",
-    ("mkr", "cos"),
-    help="A learned mixture of kernels, or the cosine.",
-)
-@parameter(
-    "features",
-    "full",
-    ("full", "paper"),
-    help="What is known of a sentence: all there is, or what the paper has.",
-)
-@max_iter_option(200)
-@encoding_option(help="Encoding of DATA.")
-@FORCE
+@click.argument("data", type=options.PATH)
+@options.OUT
+@options.parameter(
+    "budget", "250w", type=_BUDGET, metavar="N[cwsb]",
+    help="Length of the summaries to learn from, as for summarize.",
+)  # fmt: skip
+@options.learning_options(1.0, 200, "sentence", "summarize")
+@options.parameter(
+    "similarity", "mkr", ("mkr", "cos"),
+    help="Similarity: a learned mixture of kernels, or the cosine.",
+)  # fmt: skip
+@options.parameter(
+    "features", "full", ("full", "paper"),
+    help="Features of a sentence: all, or those of the paper.",
+)  # fmt: skip
+@options.encoding_option(help="Encoding of DATA.")
+@options.FORCE
 def fit_summarizer(
     data: Path, out: Path, encoding: str, force: bool, **parameters: Any
 ) -> None:
@@ -195,12 +158,12 @@ def fit_summarizer(
     DATA has one JSON object a line: {"documents": [...], "references": [...]}, both
     lists of texts, and perhaps the "language" they are in.
     """
-    refuse_existing(force, out)
-    refuse_to_replace(out, "-o", [data])
+    output.refuse_existing(force, out)
+    output.refuse_to_replace(out, "-o", [data])
     clusters = text.read_clusters(data, encoding=encoding)
     summarizer = text.Summarizer(**parameters)
-    with notes(), progress_bar("fitting") as progress:
+    with output.notes(), show_progress() as progress:
         summarizer.fit(clusters, progress=progress)
         summarizer.save(out)
-    say(summarizer.describe_training())
-    say_written(out)
+    output.say(summarizer.describe_training())
+    output.say_written(out)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from distributed import Client, KilledWorker
 
+from variegate._progress import StageProgress, ignore
 from variegate._validation import check_number
 from variegate.dask.affinity import Affinity
 from variegate.dask.errors import ClusterError, WorkerKilledError
@@ -15,7 +16,6 @@ from variegate.dask.graph import Graph, Key, name_of
 from variegate.dask.versions import check_alike, environment_there
 from variegate.dask.waiting import StrandedError, Submitted
 from variegate.dask.watch import Watch
-from variegate.partitions.engine import Progress, unwatched
 from variegate.partitions.tree import add_in_tree
 
 __all__ = ["DaskEngine"]
@@ -85,7 +85,7 @@ class DaskEngine:
         self,
         function: Callable[[T], R],
         items: Sequence[T],
-        progress: Progress = unwatched,
+        progress: StageProgress = ignore,
     ) -> Iterator[R]:
         """Yield the results in the order of the items; all are worked on at once."""
         if not items:

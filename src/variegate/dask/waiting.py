@@ -9,10 +9,10 @@ from typing import Any, Self
 from distributed import Client, Future, KilledWorker
 from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
+from variegate._progress import StageProgress, ignore
 from variegate.dask.errors import NoWorkersError, SchedulerLostError
 from variegate.dask.graph import Graph, Key
 from variegate.dask.watch import PERIOD, RESUME, Watch
-from variegate.partitions.engine import Progress, unwatched
 
 __all__ = ["StrandedError", "Submitted"]
 
@@ -76,7 +76,7 @@ class Submitted:
         for future in self._futures:
             future.release()
 
-    def results(self, progress: Progress = unwatched) -> Iterator[Any]:
+    def results(self, progress: StageProgress = ignore) -> Iterator[Any]:
         """Yield the results; the error of a task is raised in its turn."""
         futures = self._futures
         n, start, n_done = len(futures), 0, 0

@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from variegate._progress import ProgressPrinter
 from variegate._random import generator
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel, MultipleKernel
@@ -24,7 +25,6 @@ from variegate.learning.problem import LearningProblem, problem_of
 from variegate.learning.streamed_problem import StreamedProblem
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
-from variegate.report.telling import Teller
 from variegate.solvers import (
     Callback,
     MiniBatch,
@@ -250,7 +250,7 @@ class Learner:
         given = self.model.callback
         if not self.model.verbose:
             return given
-        tell = Teller(type(self.model).__name__)
+        tell = ProgressPrinter(type(self.model).__name__)
 
         def printing(step: Step) -> object:
             seen = "" if step.n_seen is None else f", {step.n_seen:,} pairs"

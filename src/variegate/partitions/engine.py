@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
+from variegate._progress import StageProgress, ignore
 from variegate.partitions.tree import add_in_tree
 
-__all__ = ["Engine", "Progress", "Serial", "unwatched"]
+__all__ = ["Engine", "Serial"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-#: Called with the number of items that are done, and that of all.
-Progress = Callable[[int, int], None]
-
-
-def unwatched(n_done: int, n_items: int) -> None:
-    """Ignore progress."""
 
 
 class Engine(Protocol):
@@ -34,7 +28,7 @@ class Engine(Protocol):
         self,
         function: Callable[[T], R],
         items: Sequence[T],
-        progress: Progress = unwatched,
+        progress: StageProgress = ignore,
     ) -> Iterator[R]:
         """Yield the results in the order of the items."""
         ...
@@ -60,7 +54,7 @@ class Serial:
         self,
         function: Callable[[T], R],
         items: Sequence[T],
-        progress: Progress = unwatched,
+        progress: StageProgress = ignore,
     ) -> Iterator[R]:
         """Yield each result before the next is computed."""
         for n_done, item in enumerate(items):

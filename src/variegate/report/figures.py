@@ -1,20 +1,34 @@
-"""The look that all figures share; matplotlib is imported only when one is drawn."""
+"""The look that all figures share; matplotlib is imported only when one is drawn.
+
+matplotlib draws with one font and warns of every character that it lacks.  Here the
+fonts of the machine that have those characters are added behind the first one, and one
+note is logged about characters that no font has.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
-
-from variegate.report.fonts import figure_class
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["COLOURS", "as_svg", "families_for", "new_figure", "to_png"]
+
+_LOG = logging.getLogger("variegate")
+
 #: Colours that people with colour blindness can tell apart (Okabe and Ito).
 COLOURS = {"lme": "#0072B2", "mle": "#D55E00", "oracle": "#333333"}
+
+#: Characters that a note has named.
+_noted: set[str] = set()
 
 
 def new_figure(
@@ -25,7 +39,7 @@ def new_figure(
     With several heights, the axes are below each other.
     """
     try:
-        new = figure_class()
+        new = _figure_class()
     except ImportError as error:
         raise ImportError(
             "figures need matplotlib: pip install 'variegate[plot]'"
@@ -56,8 +70,7 @@ def as_svg(figure: Figure, name: str, about: str) -> str:
 
     Text stays text, in the font of the page, whose style sheet also gives the colours
     that go with light and dark.  ``name`` is a word that no other figure of the page
-    has: identifiers are made from it.  ``about`` says what it shows to those who cannot
-    see it.
+    has: identifiers are made from it.  ``about`` is the text for screen readers.
     """
     import matplotlib as mpl
 
@@ -67,7 +80,7 @@ def as_svg(figure: Figure, name: str, about: str) -> str:
         figure.savefig(buffer, format="svg", metadata=no_metadata, transparent=True)
     root = ElementTree.fromstring(buffer.getvalue())
     for element in root.iter():
-        # A page knows what belongs to SVG without namespaces.
+        # Elements of a page have no namespaces.
         element.tag = element.tag.rpartition("}")[2]
         element.attrib = {
             key.rpartition("}")[2]: value for key, value in element.items()
@@ -84,3 +97,109 @@ def as_svg(figure: Figure, name: str, about: str) -> str:
         "aria-label": about,
     }
     return ElementTree.tostring(root, encoding="unicode")
+
+
+# Fonts --------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _figure_class() -> type[Figure]:
+    """Return a class of figures whose texts may be in any script."""
+    from matplotlib.figure import Figure
+
+    class AnyScriptFigure(Figure):
+        """A figure that looks for fonts when it is drawn, and never warns of any."""
+
+        def draw(self, renderer: Any) -> None:
+            """Draw with fonts that have the characters of all texts."""
+            _set_fonts(self)
+            with _without_glyph_warnings():
+                super().draw(renderer)
+
+        def savefig(self, *arguments: Any, **options: Any) -> None:
+            """Save with the same fonts."""
+            lacking = _set_fonts(self)
+            file = str(arguments[0]) if arguments else ""
+            # A viewer draws the text of an SVG, with fonts of its own.
+            if not (options.get("format") or file).endswith("svg"):
+                _note_once(lacking)
+            with _without_glyph_warnings():
+                super().savefig(*arguments, **options)
+
+    return AnyScriptFigure
+
+
+def _set_fonts(figure: Figure) -> frozenset[str]:
+    """Give texts the fonts they need, and return the characters that none has."""
+    from matplotlib.text import Text
+
+    texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
+    wanted = {c for text in texts for c in text.get_text() if ord(c) > 0x7F}
+    if not wanted:
+        return frozenset()
+    families, lacking = families_for(frozenset(wanted))
+    if len(families) > 1:
+        for text in texts:
+            text.set_fontfamily(list(families))
+    return lacking
+
+
+def _note_once(lacking: frozenset[str]) -> None:
+    new = sorted(lacking - _noted)
+    if new:
+        _noted.update(new)
+        _LOG.warning(
+            "variegate: note: no font of this machine has the characters %s: pictures "
+            "show boxes in their place. A font such as Noto Sans CJK has many; pages "
+            "need none",
+            "".join(new[:8]),
+        )
+
+
+@lru_cache(maxsize=32)
+def families_for(wanted: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return families of fonts that have characters, and those that none has.
+
+    The first is matplotlib's own; each of the others has the most of the characters
+    that those before it lack.
+    """
+    from matplotlib import font_manager
+
+    path = font_manager.findfont(font_manager.FontProperties())
+    families = [font_manager.get_font(path).family_name]
+    lacking = wanted - _characters(path)
+    others = {
+        entry.name: entry.fname
+        for entry in font_manager.fontManager.ttflist
+        if entry.style == "normal"
+        and entry.weight in (400, "normal", "regular")
+        # Has a box for every script, and no letters.
+        and not entry.name.startswith("Last Resort")
+    }
+    while lacking and others:
+        best = max(others, key=lambda name: len(lacking & _characters(others[name])))
+        found = lacking & _characters(others.pop(best))
+        if not found:
+            break
+        families.append(best)
+        lacking -= found
+    return tuple(families), frozenset(lacking)
+
+
+@lru_cache(maxsize=1024)
+def _characters(path: str) -> frozenset[str]:
+    """Return the characters that a font has, none where it cannot be read."""
+    from matplotlib import font_manager
+
+    try:
+        return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
+    except (OSError, RuntimeError, ValueError):
+        return frozenset()
+
+
+@contextmanager
+def _without_glyph_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not sup")
+        yield

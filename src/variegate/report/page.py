@@ -1,8 +1,10 @@
-"""Pages and Markdown from templates, without anything from outside."""
+"""Pages and Markdown from templates, and the tables in them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +16,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
-__all__ = ["environment", "render", "render_markdown"]
+__all__ = ["Cell", "Row", "environment", "render", "render_markdown"]
 
-#: What no page may hold: control characters and halves of surrogate pairs.
+#: Characters that no page may hold: control characters and halves of surrogate pairs.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 
 
@@ -81,7 +83,7 @@ def _escaped(text: str) -> str:
 
 
 def _share(number: float) -> str:
-    """Return how far a number is on the way from 0 to 1, in hundredths."""
+    """Return a number from 0 to 1 in hundredths."""
     return f"{100.0 * min(max(number, 0.0), 1.0):.1f}"
 
 
@@ -89,3 +91,37 @@ def _svg(figure: Figure, name: str, about: str) -> str:
     from markupsafe import Markup
 
     return Markup(as_svg(figure, name, about))
+
+
+# Tables -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell that is more than plain text.
+
+    ``small`` print, which has a line of its own if ``below``; what a page draws: a
+    ``span``, of low end, high end and mean, or a ``share`` as a bar, all from 0 to 1; a
+    ``mark`` before the text, which on a page the style sheet puts there; and ``style``,
+    a class of the style sheet.
+    """
+
+    text: str = ""
+    small: str = ""
+    below: bool = False
+    span: tuple[float, float, float] | None = None
+    share: float | None = None
+    mark: str = ""
+    style: str = ""
+
+    def __str__(self) -> str:
+        small = f"({self.small})" if self.below else self.small
+        return " ".join(part for part in (self.mark, self.text, small) if part)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells beside each other; ``style`` is a class of the style sheet."""
+
+    cells: Sequence[Cell | str]
+    style: str = ""

@@ -1,14 +1,18 @@
-"""Tables for a terminal: plain text, so that a pipe may take them as well."""
+"""Tables and bars for a terminal, as plain text that a pipe may take as well."""
 
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["columns"]
+__all__ = ["columns", "with_bars"]
 
-#: More places than any line has: nothing is cut, whatever terminal is at hand.
+#: Characters of the longest bar to one side.
+_BAR = 16
+
+#: More characters than any line has, so that no terminal cuts one.
 _WIDTH = 100_000
 
 
@@ -42,3 +46,29 @@ def columns(
         console.print(table)
     lines = (line.rstrip() for line in written.get().splitlines())
     return textwrap.indent("\n".join(lines), " " * indent)
+
+
+def with_bars(names: Sequence[str], values: Sequence[float]) -> str:
+    """Return names, numbers and bars, those of negative numbers to the left."""
+    largest = max(map(abs, values), default=0.0)
+    # Decimals by which the largest has three digits.
+    digits = min(max(2 - math.floor(math.log10(largest)), 0), 9) if largest else 2
+    room = _BAR if any(value < 0.0 for value in values) else 0
+    rows = [
+        (
+            name,
+            # No sign where rounding gives zero.
+            f"{round(value, digits) + 0.0:.{digits}f}",
+            _bar(value / (largest or 1.0), room),
+        )
+        for name, value in zip(names, values, strict=True)
+    ]
+    return columns(rows, numbers=[1], indent=2)
+
+
+def _bar(share: float, room: int) -> str:
+    halves = round(2 * _BAR * abs(share))
+    full, half = divmod(halves, 2)
+    if share < 0.0:
+        return ("▐" * half + "█" * full).rjust(room) + "│"
+    return " " * room + "│" + "█" * full + "▌" * half

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.application.description.learned import learned_kinds
+from variegate.application.model_facts import learned_kinds
 from variegate.baselines.learned import embeddings_of
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP

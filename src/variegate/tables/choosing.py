@@ -182,7 +182,7 @@ def choose(
     n_rows: int,
     chooser: Callable[[Group], Choice],
     n_jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> Choices:
     """Choose from every group; ``progress`` is told how many are done."""
     rank: IntArray = np.zeros(n_rows, dtype=np.int32)

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.application.description.learned import learned_kinds
+from variegate.application.model_facts import learned_kinds
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.linalg.cosine import unit_rows

@@ -225,7 +225,7 @@ def evaluate(
     groups: Iterable[Group],
     ways: Mapping[str, Callable[[Group], Choice]],
     n_jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], object] | None = None,
     diversity: Callable[[Group, IntArray], Diversity] | None = None,
 ) -> Evaluation:
     """Choose from every group in several ways, and compare with its labels.

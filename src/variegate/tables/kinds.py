@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.application.description.learned import LearnedKinds, learned_kinds
+from variegate.application.model_facts import LearnedKinds, learned_kinds
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import COUNT
 from variegate.files.schema import ListOf, Maybe, Number, Record, Text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
+from variegate._progress import ProgressPrinter
 from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.application.table_defaults import (
     EMPTY_GROUPS,
@@ -15,7 +16,6 @@ from variegate.application.table_defaults import (
 )
 from variegate.estimator import DPPEstimator
 from variegate.kernels import Kernel
-from variegate.report.telling import Teller
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding
 from variegate.tables.networks import (
@@ -121,7 +121,7 @@ def watched(progress: Progress | None, verbose: bool) -> Progress:
     """Return who is told how far work has come: as given, or lines if verbose."""
     if progress is not None:
         return progress
-    return Teller("TableSelector").stages if verbose else ignore
+    return ProgressPrinter("TableSelector").progress if verbose else ignore
 
 
 def check_parameters(selector: TableSelector) -> None:

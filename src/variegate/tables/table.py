@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from variegate._progress import Progress, ignore
 from variegate.application.refusal import RefusalError
 from variegate.tables.damage import repeated
 from variegate.tables.folder.files import FolderTable
@@ -24,17 +25,9 @@ __all__ = [
     "parts_of",
 ]
 
-#: Called with what is being done, and the numbers of finished and of all steps of it;
-#: while a table is read, rows are counted, and all of them are 0: not known.
-Progress = Callable[[str, int, int], None]
 
-
-def ignore(stage: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
-
-
-def counting(progress: Progress, stage: str, total: int) -> Callable[[int], None]:
-    """Return what is told how many of all steps of a stage are done."""
+def counting(progress: Progress, stage: str, total: int) -> Callable[[int], object]:
+    """Return a callback for the number of finished steps of a stage."""
     return lambda done: progress(stage, done, total)
 
 

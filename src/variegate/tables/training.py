@@ -166,7 +166,7 @@ class Lesson:
             winner = self.kernels.run(
                 *examples(groups, some),
                 seed=self.seed,
-                progress=lambda done, total: self.progress("comparing", done, total),
+                progress=self.progress,
             )
         return winner, len(some)
 
@@ -266,9 +266,9 @@ class Lesson:
             callback = self.estimator.callback
             return None if callback is None else callback(one)
 
-        def fitted(done: int, _: int) -> None:
+        def fitted(stage: str, done: float, total: float) -> None:
             nonlocal n_fitted
-            n_fitted = done
+            n_fitted = int(done)
 
         is_learned = isinstance(winner.way, LearnedDPP)
         watched = clone(estimator).set_params(callback=step)

@@ -10,16 +10,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from variegate._progress import Progress, ProgressPrinter, ignore, part_of
 from variegate._random import check_random_state, generator
 from variegate._typing import IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.application.base import (
     Application,
-    Progress,
     best_by_quality,
     by_name,
     packaged_model,
-    part_of,
 )
 from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
@@ -27,7 +26,6 @@ from variegate.estimator import LargeMarginDPP
 from variegate.files.schema import Flag, Maybe, Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
-from variegate.report.telling import Teller
 from variegate.selection import Selection
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import FEATURE_SETS, ClusterView, Embed, feature_names
@@ -161,7 +159,7 @@ class Summarizer(Application):
         """Learn from clusters with reference summaries."""
         self._check_parameters()
         if progress is None and self.verbose:
-            progress = Teller(type(self).__name__).steps
+            progress = ProgressPrinter(type(self).__name__).progress
         clusters = list(clusters)
         n_steps = len(clusters) + len(as_omegas(self.omega))
         corpus = None if self.corpus is None else CorpusFrequencies.of(self.corpus)
@@ -170,9 +168,7 @@ class Summarizer(Application):
         )
         return self.fit_prepared(training, part_of(progress, len(clusters), n_steps))
 
-    def fit_prepared(
-        self, training: TrainingSet, progress: Progress | None = None
-    ) -> Self:
+    def fit_prepared(self, training: TrainingSet, progress: Progress = ignore) -> Self:
         """Learn from clusters that were made ready before, for several fits."""
         self._check_parameters()
         kernel: Kernel = Linear()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
-from variegate.application.base import Progress
 from variegate.decoding import Constraint
 from variegate.decoding.agreement import grow
 from variegate.files.model_format import COUNT
@@ -50,7 +50,7 @@ class TrainingSet:
         clusters: Sequence[Cluster],
         budget: Budget,
         corpus: CorpusFrequencies | None = None,
-        progress: Progress | None = None,
+        progress: Progress = ignore,
     ) -> TrainingSet:
         """Split clusters into sentences and find their oracle summaries."""
         if not clusters:
@@ -74,8 +74,7 @@ class TrainingSet:
                 )
             views.append(view)
             targets.append(oracle_summary(view, budget))
-            if progress is not None:
-                progress(number + 1, len(clusters))
+            progress("fitting", number + 1, len(clusters))
         return cls(views, targets, corpus)
 
     def __len__(self) -> int:

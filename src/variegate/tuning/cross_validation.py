@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import metrics
+from variegate._progress import ProgressPrinter
 from variegate._random import check_random_state, generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
@@ -22,7 +23,6 @@ from variegate.estimator import LargeMarginDPP
 from variegate.estimator.base import LearnedDisplay
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
 from variegate.report.notebook import card
-from variegate.report.telling import Teller
 from variegate.tuning.choice import (
     TargetNotReachedWarning,
     best_pair,
@@ -189,7 +189,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         """Return the callback, which also tells who waits."""
         if not self.verbose:
             return self.callback
-        tell = Teller(type(self).__name__)
+        tell = ProgressPrinter(type(self).__name__)
 
         def watched(done: int, total: int) -> None:
             tell(f"{done} of {total} folds", always=True)

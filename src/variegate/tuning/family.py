@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from variegate._progress import Progress, ignore
 from variegate.estimator import AllAlikeWarning, DPPEstimator, LargeMarginDPP
 from variegate.files import models as model_files
 from variegate.files.model_format import MODELS
@@ -110,7 +111,7 @@ class OmegaFamily:
         ground_sets: Any,
         subsets: Any = None,
         *,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress = ignore,
         **fit_arguments: Any,
     ) -> OmegaFamily:
         """Learn a model for each omega.
@@ -123,7 +124,7 @@ class OmegaFamily:
         ground_sets, subsets
             Two lists or a stream, as for :meth:`variegate.LargeMarginDPP.fit`.
         progress : callable, optional
-            Called with the numbers of fits that are done and of all.
+            Called with "fitting" and the numbers of finished and of all fits.
         **fit_arguments
             What else :meth:`variegate.LargeMarginDPP.fit` takes.
         """
@@ -145,8 +146,7 @@ class OmegaFamily:
                     model, ground_sets, subsets, model.lam, omega, True, **fit_arguments
                 )
             fitted[omega] = learned
-            if progress is not None:
-                progress(len(fitted), len(omegas))
+            progress("fitting", len(fitted), len(omegas))
             return learned
 
         middle = learn(clone(estimator), first)

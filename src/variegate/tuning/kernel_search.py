@@ -14,6 +14,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
 from variegate.decoding import Decoder
 from variegate.estimator import LargeMarginDPP
@@ -106,7 +107,7 @@ class KernelSearch:
         ground_sets: Sequence[GroundSet],
         subsets: Sequence[IntArray],
         seed: int = 0,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress = ignore,
     ) -> Winner:
         """Return what did best."""
         largest = self._largest(subsets) if self.tries_sizes else 0

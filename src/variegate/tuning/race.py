@@ -7,12 +7,13 @@ goes to those that are close.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from variegate._progress import Progress, ignore
 from variegate._typing import FloatArray, IntArray
 from variegate.baselines.ordering import Ordering
 from variegate.decoding import Decoder
@@ -114,14 +115,15 @@ class Race:
     seed : int, default=0
         For the parts.
     progress : callable, optional
-        Called with the numbers of fits that are done and of all that may come.
+        Called with "comparing" and the numbers of finished fits and of all that may
+        come.
     """
 
     ground_sets: Sequence[GroundSet]
     subsets: Sequence[IntArray]
     n_parts: int = 3
     seed: int = 0
-    progress: Callable[[int, int], object] | None = None
+    progress: Progress = ignore
     parts: list[Part] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -153,8 +155,7 @@ class Race:
             for runner in racing:
                 runner.run(*self._of(part.learned), *self._of(part.held_out), part)
                 n_done += 1
-                if self.progress is not None:
-                    self.progress(n_done, n_fits)
+                self.progress("comparing", n_done, n_fits)
             left = len(self.parts) - number - 1
             going_on = _still_racing(racing)[:most]
             kept = [runner for runner in racing if runner.contender.name in keep]

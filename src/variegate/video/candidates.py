@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from os import PathLike
 
 import numpy as np
 
+from variegate._progress import Progress, ignore
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.files.model_format import COUNT
 from variegate.files.schema import Number, Record
@@ -24,7 +25,7 @@ from variegate.video.evaluation import (
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.picture import FrameDescription
-from variegate.video.reading import EVERY, Frame, cv2, frames_within
+from variegate.video.reading import EVERY, Frame, cv2, frames_within, promised_duration
 from variegate.video.screening import Decision, Screening, screen
 from variegate.video.shots import (
     Reel,
@@ -36,13 +37,10 @@ from variegate.video.shots import (
 )
 
 __all__ = [
-    *("BLOCKS", "MAX_CANDIDATES", "REACH", "TRAINING", "Position", "ReadVideo"),
+    *("BLOCKS", "MAX_CANDIDATES", "REACH", "TRAINING", "ReadVideo"),
     *("TrainingVideo", "VideoView", "describe_training", "read_candidates"),
     *("sharpest_frames", "standardized"),
 ]
-
-#: Called with the number and the time of a frame.
-Position = Callable[[int, float], None]
 
 #: The blocks of features that similarity is learned from.
 BLOCKS = ("palette", "layout", "patterns")
@@ -189,16 +187,19 @@ def read_candidates(
     path: str | PathLike[str],
     every: float = EVERY,
     screening: Screening | None = None,
-    progress: Position | None = None,
+    progress: Progress | None = None,
 ) -> ReadVideo:
     """Read a video once, whatever its length, and describe one frame a stretch.
 
-    No stretch goes on beyond a cut, and every shot has a frame that is looked at, which
-    ``progress`` is called with.
+    No stretch goes on beyond a cut, and every shot has a frame that is looked at.
+    ``progress`` is called with "reading", the time of such a frame, and the duration of
+    the video, 0 where it is not known.
     """
     decisions: list[Decision] = []
     reel = Reel(path, every)
-    kept = _worth_choosing(reel, screening, decisions, progress)
+    duration = 0.0 if progress is None else promised_duration(path) or 0.0
+    watched = partial(progress or ignore, "reading")
+    kept = _worth_choosing(reel, screening, decisions, watched, duration)
     stretches: list[Stretch] = []
     for stretch in split_into_stretches(kept, reel.cuts):
         stretches.append(stretch)
@@ -221,14 +222,14 @@ def _worth_choosing(
     frames: Iterable[Frame],
     screening: Screening | None,
     decisions: list[Decision],
-    progress: Position | None,
+    progress: Callable[[float, float], object],
+    duration: float,
 ) -> Iterator[Frame]:
     """Yield the frames that pass the screening, and note all decisions."""
 
     def watched() -> Iterator[Frame]:
         for frame in frames:
-            if progress is not None:
-                progress(frame.number, frame.time)
+            progress(max(frame.time, 0.0), duration)
             yield frame
 
     for decision, kept in screen(watched(), screening):

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from variegate.report.cells import Row
-from variegate.report.page import render
+from variegate.report.page import Row, render
 from variegate.report.words import count, percent
 from variegate.video.reading import time_label
 from variegate.video.screening import BEST, Decision

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -10,27 +10,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from variegate._progress import Progress, ProgressPrinter, ignore, part_of
 from variegate._random import check_random_state, generator
 from variegate._typing import RandomState
 from variegate._validation import check_choice, check_count, check_flag, check_number
-from variegate.application.base import (
-    Application,
-    Progress,
-    by_name,
-    packaged_model,
-    part_of,
-)
+from variegate.application.base import Application, by_name, packaged_model
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import POSITIVE
 from variegate.files.schema import Anything, MapOf, Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.report.telling import Teller
 from variegate.tuning.family import OmegaFamily, as_omegas
 from variegate.video.candidates import (
     BLOCKS,
     TRAINING,
-    Position,
     TrainingVideo,
     VideoView,
     describe_training,
@@ -165,19 +158,19 @@ class KeyframePicker(Application):
         every : float
             Seconds between the frames that are looked at.
         progress : callable, optional
-            Called with (finished, all) steps.
+            Called with "fitting" and the numbers of finished and of all steps.
         """
         self._check_parameters()
         if not videos:
             raise ValueError("there are no videos to learn from")
         n_steps = len(videos) + len(as_omegas(self.omega))
         if self.verbose:
-            progress = _both(Teller(type(self).__name__).steps, progress)
+            progress = _both(ProgressPrinter(type(self).__name__).progress, progress)
         advance = part_of(progress, 0, n_steps)
         training = []
         for done, video in enumerate(videos, 1):
             training.append(TrainingVideo.of(video, every))
-            advance(done, len(videos))
+            advance("fitting", done, len(videos))
         encoder = self.fit_encoder([video.view for video in training])
         self.fit_prepared(training, encoder, part_of(progress, len(videos), n_steps))
         self.every_ = float(every)
@@ -196,7 +189,7 @@ class KeyframePicker(Application):
         self,
         training: Sequence[TrainingVideo],
         encoder: FisherEncoder,
-        progress: Progress | None = None,
+        progress: Progress = ignore,
     ) -> Self:
         """Learn from videos that were prepared before, for several fits."""
         self._check_parameters()
@@ -277,7 +270,7 @@ class KeyframePicker(Application):
         per_shot: bool = False,
         every: float | None = None,
         screening: Screening | None = None,
-        progress: Position | None = None,
+        progress: Progress | None = None,
         random_state: RandomState = None,
     ) -> VideoSummary:
         """Choose the key frames of a video.
@@ -308,7 +301,8 @@ class KeyframePicker(Application):
         screening : Screening, optional
             Which frames are not worth looking at.
         progress : callable, optional
-            Called with the number and the time of each frame that is looked at.
+            Called with "reading", the time of each frame that is looked at, and the
+            duration of the video, 0 where it is not known.
         random_state : None, int or numpy.random.Generator
             By default that of the model.
         """
@@ -317,7 +311,8 @@ class KeyframePicker(Application):
         every = self.every_ if every is None else every
         omega = self.family_.resolve(omega, self.default_omega)
         if self.verbose:
-            progress = _both(partial(_tell, Teller(type(self).__name__)), progress)
+            printer = ProgressPrinter(type(self).__name__)
+            progress = _both(partial(_print_time, printer), progress)
         video = read_candidates(path, every, screening, progress)
         choice = self.choose(video.view, omega, amount, random_state)
         chosen = choice.selection.indices.tolist()
@@ -350,21 +345,22 @@ class KeyframePicker(Application):
         self.every_ = float(document["every"])
 
 
-def _both(
-    one: Callable[..., object], other: Callable[..., object] | None
-) -> Callable[..., None]:
+def _both(one: Progress, other: Progress | None) -> Progress:
     """Return a progress callback that calls two, of which the second may be None."""
 
-    def progress(*position: Any) -> None:
-        one(*position)
+    def progress(stage: str, done: float, total: float) -> None:
+        one(stage, done, total)
         if other is not None:
-            other(*position)
+            other(stage, done, total)
 
     return progress
 
 
-def _tell(teller: Teller, number: int, time: float) -> None:
-    teller(f"frame {number:,} at {time_label(max(time, 0.0))}")
+def _print_time(
+    printer: ProgressPrinter, stage: str, done: float, total: float
+) -> None:
+    end = f" of {time_label(total)}" if total else ""
+    printer(f"{stage}, {time_label(done)}{end}")
 
 
 def load_default() -> KeyframePicker:

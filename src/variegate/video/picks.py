@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from os import PathLike
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from variegate._progress import Progress
 from variegate.report.words import count
 from variegate.video.reading import (
     EVERY_FRAME,
@@ -21,6 +22,7 @@ from variegate.video.reading import (
     Frame,
     Picture,
     cv2,
+    promised_duration,
     read_frames,
 )
 
@@ -265,20 +267,21 @@ def read_choices(
 def frames_at(
     video: str | PathLike[str],
     times: Iterable[float],
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[float, Frame]]:
     """Yield, for each time in order, the first frame at or after it.
 
     The video is read once, up to the last of the times.  Those after its last frame
     are left out.  A frame a millisecond earlier counts, as tables round.  ``progress``
-    is called with the number and the time of each frame that is read.
+    is called with "reading", the time of each frame that is read, and the duration.
     """
     waiting = sorted(set(times), reverse=True)
     if not waiting:
         return
+    total = 0.0 if progress is None else promised_duration(video) or 0.0
     for frame in read_frames(video, EVERY_FRAME):
         if progress is not None:
-            progress(frame.number, frame.time)
+            progress("reading", max(frame.time, 0.0), total)
         while waiting and frame.time + _ROUNDING >= waiting[-1]:
             yield waiting.pop(), frame
         if not waiting:

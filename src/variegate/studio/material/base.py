@@ -11,14 +11,10 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.tuning.family import OmegaFamily
 
-__all__ = ["Item", "Material", "MaterialError", "Picks", "Progress"]
+__all__ = ["Item", "Material", "MaterialError", "Picks"]
 
 #: What was chosen from which groups: the number of a group, and sorted items of it.
 Picks = Mapping[int, IntArray]
-
-
-#: Called with the numbers of finished and of all steps.
-Progress = Callable[[int, int], object]
 
 
 class MaterialError(ValueError):

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from variegate._progress import Progress, ignore
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
-from variegate.studio.material.base import Item, MaterialError, Picks, Progress
+from variegate.studio.material.base import Item, MaterialError, Picks
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import ClusterView, feature_names
@@ -65,7 +66,7 @@ class DocumentsMaterial:
         names: Sequence[str],
         source: str,
         prior: Summarizer | None = None,
-        progress: Progress = lambda done, total: None,
+        progress: Progress = ignore,
     ) -> None:
         self.names = list(names)
         self._source, self._prior = source, prior
@@ -85,7 +86,7 @@ class DocumentsMaterial:
             self._ground_sets.append(
                 GroundSet(view.quality(features), view.similarity(self._embed))
             )
-            progress(done, len(clusters))
+            progress("opening", done, len(clusters))
         self.sizes = [len(view) for view in self._views]
         texts = [(name, v.texts) for name, v in zip(names, self._views, strict=True)]
         self.fingerprint = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
@@ -214,7 +215,7 @@ class DocumentsMaterial:
 def document_material(
     path: Path,
     prior: Summarizer | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = ignore,
 ) -> DocumentsMaterial:
     """Open documents.
 

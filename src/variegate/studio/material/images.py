@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from variegate.studio.material.base import MaterialError, Progress
+from variegate._progress import Progress, ignore
+from variegate.studio.material.base import MaterialError
 from variegate.studio.material.pictures import (
     is_picture,
     look_at,
@@ -65,7 +66,7 @@ def image_material(
     folder: Path,
     page: int = PAGE,
     prior: TableSelector | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = ignore,
 ) -> TableMaterial:
     """Open a folder of pictures.
 
@@ -122,7 +123,7 @@ def _looks(paths: Sequence[Path], progress: Progress) -> list[Any]:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for done, result in enumerate(pool.map(look, paths), 1):
             found.append(result)
-            progress(done, len(paths))
+            progress("opening", done, len(paths))
     return found
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from variegate._progress import Progress, ignore
 from variegate.files import models as model_files
-from variegate.studio.material.base import Material, MaterialError, Progress
+from variegate.studio.material.base import Material, MaterialError
 
 __all__ = ["open_material"]
 
@@ -22,7 +23,7 @@ def open_material(
     columns: Mapping[str, Any] | None = None,
     page: int | None = None,
     model: str | Path | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = ignore,
 ) -> Material:
     """Open what a person is to pick from.
 

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from variegate.studio.material.base import MaterialError, Progress
+from variegate._progress import Progress, ignore
+from variegate.studio.material.base import MaterialError
 from variegate.studio.material.cells import Shown
 from variegate.studio.material.images import picture_columns
 from variegate.studio.material.tables import TableMaterial
@@ -33,7 +34,7 @@ def table_material(
     given: Mapping[str, Any],
     page: int | None = None,
     prior: TableSelector | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = ignore,
 ) -> TableMaterial:
     """Open a table.
 

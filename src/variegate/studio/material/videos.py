@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from variegate._progress import Progress, ignore
 from variegate._typing import AnyArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Kinds, Linear, Mixture, MultipleKernel
-from variegate.studio.material.base import Item, MaterialError, Picks, Progress
+from variegate.studio.material.base import Item, MaterialError, Picks
 from variegate.studio.material.pictures import Thumbnails
 from variegate.tuning.family import OmegaFamily
 from variegate.video import KeyframePicker
@@ -81,14 +82,14 @@ class VideoMaterial:
         paths: Sequence[Path],
         source: str,
         prior: KeyframePicker | None = None,
-        progress: Progress = lambda done, total: None,
+        progress: Progress = ignore,
     ) -> None:
         self._paths, self._source, self._prior = list(paths), source, prior
         self._picker = load_default() if prior is None else prior
         self._videos: list[ReadVideo] = []
         for done, path in enumerate(paths, 1):
             self._videos.append(read_candidates(path, self._picker.every_))
-            progress(done, len(paths))
+            progress("opening", done, len(paths))
         self._pieces, self.names = self._divided()
         self.sizes = [len(piece.places) for piece in self._pieces]
         self.feature_names = [n.replace("_", " ") for n in self._picker.feature_names_]
@@ -280,7 +281,7 @@ class _Frames:
 def video_material(
     path: Path,
     prior: KeyframePicker | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = ignore,
 ) -> VideoMaterial:
     """Open a video, or all videos of a folder."""
     paths = [path]

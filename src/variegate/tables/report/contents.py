@@ -1,4 +1,4 @@
-"""The numbers of a report, by the names that ``contents.jinja`` has for them."""
+"""The contents of a report by the names of ``contents.jinja``, and its figures."""
 
 from __future__ import annotations
 
@@ -9,54 +9,66 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from variegate.application.description.parts import kernel_parts, strongest
-from variegate.report.cells import Cell, Row
+from variegate.application.description import WIDTH, model_figure
+from variegate.application.model_facts import kernel_parts, strongest
+from variegate.report.figures import COLOURS, new_figure
+from variegate.report.page import Cell, Row
 from variegate.report.words import count, one_line, percent
 from variegate.tables.diversity import NEAR_COPY
 from variegate.tables.evaluation import Evaluation, Interval
 from variegate.tables.report import facts, similarity
-from variegate.tables.report.choice import compared_rows, compared_words
-from variegate.tables.report.examples import ExampleGroup, ExampleRow
-from variegate.tables.report.pictures import all_figures
-from variegate.tuning.path import PathPoint
+from variegate.tables.report.gathering import ExampleGroup, ExampleRow
+from variegate.tuning.path import PathPoint, draw_against_omega, draw_curve, omega_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.figure import Figure
+
     from variegate.tables.report import Report
     from variegate.tables.selector import TableSelector
 
-__all__ = ["commands", "contents"]
+__all__ = ["all_figures", "commands", "contents", "learning_figures"]
 
 _MARKS = {"right": "✔", "wrong": "✗", "missed": "○", "left out": "·"}
+
+#: Scores over rows, and measures of how alike they are.
+_DIVERSITY_NAMES = {
+    "precision": "Precision of rows",
+    "recall": "Recall of rows",
+    "similarity": "Similarity of two rows",
+    "copies": "Near copies",
+    "kinds": "Kinds",
+}
 
 #: Weights that are listed where a table cannot be folded.
 _MOST = 30
 
 
 def contents(report: Report) -> dict[str, Any]:
-    """Return what a report shows, numbers as text and figures by their names."""
+    """Return the contents of a report, numbers as text and figures by their names."""
     selector = report.selector
+    about = selector.describe()
+    columns, compared = about.section("columns"), about.section("what was compared")
     status = selector.model_.solver_result_.status
     parts = kernel_parts(selector.model_)
     every = sorted(selector.weights_.items(), key=lambda item: -abs(item[1]))
-    few, left_out = strongest(facts.weights(selector), _MOST)
+    few, left_out = strongest(about.weights, _MOST)
     return {
         "title": f"What was learned from {one_line(report.table)}",
         "lead": facts.scores_in_words(selector),
-        "facts": facts.about_data(selector),
+        "facts": about.section("learned from").facts,
         "figures": all_figures(selector),
-        "columns": [
-            Row([one_line(text) for text in column])
-            for column in facts.about_columns(selector)
-        ],
-        "empty_cells": facts.EMPTY_CELLS[selector.encoding_.missing],
+        "columns": [Row(list(map(one_line, row))) for row in columns.rows],
+        "empty_cells": columns.words[0],
         "score_heads": [(name, "number") for name in facts.SCORE_NAMES.values()],
         "scores": [
             _score(name, interval)
             for name, interval in facts.validation(selector).items()
         ],
         "comparison": report.comparison and _comparison(report.comparison),
-        "compared": [Row(list(row)) for row in compared_rows(selector)],
-        "about_compared": compared_words(selector),
+        "compared": [Row(list(row)) for row in compared.rows[1:]],
+        "about_compared": " ".join(compared.words),
         "about_path": facts.about_path(selector),
         "points": [
             _point(point, point.omega == selector.omega_)
@@ -73,13 +85,13 @@ def contents(report: Report) -> dict[str, Any]:
         "same": similarity.contents(selector, report.typical),
         "shown": [(one_line(name), "cell") for name in report.show or ("Row",)],
         "groups": [_group(group) for group in report.examples],
-        "training": facts.about_training(selector),
+        "training": about.section("training").facts,
         "commands": commands(report.model),
     }
 
 
 def commands(model: str) -> str:
-    """Return how rows are chosen with the model, from a shell and from Python."""
+    """Return commands to choose rows with the model, in a shell and in Python."""
     quoted, name = shlex.quote(model), json.dumps(model, ensure_ascii=False)
     return (
         f"variegate select new.parquet --model {quoted} -o chosen.parquet\n"
@@ -124,10 +136,10 @@ def _comparison(comparison: Evaluation) -> dict[str, Any]:
 
 
 def _diversity(comparison: Evaluation) -> dict[str, Any]:
-    """Return how alike chosen rows are, and how many of all were wanted."""
+    """Return scores over all rows, and measures of how alike chosen rows are."""
     over_rows, diversities = comparison.over_rows(), comparison.diversities()
     known = {"precision", "recall"}.union(*diversities.values())
-    names = {n: words for n, words in facts.DIVERSITY_NAMES.items() if n in known}
+    names = {n: words for n, words in _DIVERSITY_NAMES.items() if n in known}
     rows = []
     for name, found in diversities.items():
         scores = {**found, **over_rows.get(name, {})}
@@ -145,8 +157,6 @@ def _diversity(comparison: Evaluation) -> dict[str, Any]:
 def _rate(name: str, interval: Interval | None) -> Cell | str:
     if interval is None or math.isnan(interval.mean):
         return ""
-    # Numbers of kinds have decimals as numbers of rows do.
-    name = "size" if name == "kinds" else name
     return Cell(
         facts.score(name, interval.mean), facts.between(name, interval), below=True
     )
@@ -163,10 +173,10 @@ def _difference(interval: Interval) -> Cell:
 
 
 def _point(point: PathPoint, is_chosen: bool) -> Row:
-    cells: list[Cell | str] = [facts.omega_name(point.omega) + " (chosen)" * is_chosen]
+    cells: list[Cell | str] = [omega_name(point.omega) + " (chosen)" * is_chosen]
     for name in facts.SCORE_NAMES:
         error = getattr(point, f"{name}_error")
-        # That of a mean over one group is not known.
+        # The error of a mean over one group is not known.
         beside = "" if math.isnan(error) else f"± {facts.score(name, error)}"
         cells.append(Cell(facts.score(name, getattr(point, name)), beside))
     return Row(cells, "chosen" if is_chosen else "")
@@ -188,7 +198,7 @@ def _group(group: ExampleGroup) -> dict[str, Any]:
 
 
 def _fate(row: ExampleRow) -> str:
-    """Return what became of a row of an example, in a word or two."""
+    """Return the outcome of a row of an example."""
     if row.rank:
         return "right" if row.is_wanted else "wrong"
     return "missed" if row.is_wanted else "left out"
@@ -202,3 +212,54 @@ def _example(row: ExampleRow) -> Row:
     return Row(
         [mark, rank, chance, *row.cells], "other" if word == "left out" else word
     )
+
+
+# Figures ------------------------------------------------------------------------------
+
+
+def all_figures(selector: TableSelector) -> dict[str, Figure]:
+    """Draw path, learning curve, weights and kernel, as far as there are any.
+
+    Each is narrow enough for a phone.
+    """
+    path, record, model = selector.path_, selector.training_, selector.model_
+    found: dict[str, Figure] = {}
+    if path is not None and facts.path_points(selector):
+        for name, draw in {"path": draw_curve, "omega": draw_against_omega}.items():
+            found[name], (axes,) = new_figure(WIDTH, 4.0)
+            draw(axes, path)
+    if len(record["history"]["iteration"]) > 1:
+        found |= learning_figures(record)
+    found["weights"] = model_figure(facts.weights(selector), model.intercept_)
+    parts = kernel_parts(model)
+    if parts:
+        found["kernel"] = model_figure(parts=parts)
+    return found
+
+
+def learning_figures(record: Mapping[str, Any]) -> dict[str, Figure]:
+    """Draw the objective of a training record and, where it is known, the F-score."""
+    history = record["history"]
+    is_stream = any(seen is not None for seen in history["n_seen"])
+    steps = history["n_seen" if is_stream else "iteration"]
+    has_f = any(f is not None for f in history["expected_f"])
+    held_out = " on groups set aside" if has_f else ""
+    drawn = {"learning": ("objective", f"objective{held_out}", COLOURS["lme"])}
+    if has_f:
+        label = f"expected F-score{held_out}"
+        drawn["f-score"] = ("expected_f", label, COLOURS["mle"])
+    found = {}
+    for name, (values, label, colour) in drawn.items():
+        figure, (axes,) = new_figure(WIDTH, 3.2)
+        known = [
+            (step, value)
+            for step, value in zip(steps, history[values], strict=True)
+            if step is not None and value is not None
+        ]
+        marker = "o-" if len(known) <= 60 else "-"
+        axes.plot(*zip(*known, strict=True), marker, color=colour, ms=3.5, lw=1.6)
+        axes.set_ylabel(label)
+        axes.set_xlabel("groups seen" if is_stream else "iteration")
+        axes.ticklabel_format(useOffset=False, style="plain")
+        found[name] = figure
+    return found

@@ -1,37 +1,38 @@
-"""What there is to say about a fitted selector, for a terminal and for programs."""
+"""The description of a fitted selector, for terminals, notebooks and JSON."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from variegate.application.description.model import (
+from variegate.application.description import (
     Description,
     Section,
+    in_a_line,
     model_numbers,
 )
-from variegate.report.words import shortened
+from variegate.report.words import count
 from variegate.tables.encoding import FeatureColumn
 from variegate.tables.report import facts, similarity
-from variegate.tables.report.choice import compared_rows, compared_words
+from variegate.tuning.path import omega_name
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
 __all__ = ["describe"]
 
-#: What of a training record has a place of its own among the numbers.
+#: Parts of a training record that have a place of their own among the numbers.
 _APART = ("history", "kinds", "path", "validation", "omega")
+
+#: A gain of F-score that is not worth mentioning.
+_LEVEL = 0.005
+
+_REGRESSION = "logistic regression"
 
 
 def describe(selector: TableSelector) -> Description:
-    """Return what a selector was learned from, how well it does, and its weights."""
-    columns = [
-        (part, shortened(name, 30), shortened(how, 110))
-        for part, name, how in facts.about_columns(selector)
-    ]
+    """Return the data, scores, weights and settings of a fitted selector."""
     return Description(
         selector.model_,
         facts.weights(selector),
@@ -39,52 +40,121 @@ def describe(selector: TableSelector) -> Description:
         _numbers(selector),
         [
             *similarity.sections(selector),
-            Section("learned from", _rows(facts.about_data(selector))),
-            Section("training", _rows(facts.about_training(selector))),
+            Section("learned from", facts.about_data(selector)),
+            Section("training", facts.about_training(selector)),
             Section(
-                "columns", columns, [facts.EMPTY_CELLS[selector.encoding_.missing]]
+                "columns",
+                rows=facts.about_columns(selector),
+                words=[facts.EMPTY_CELLS[selector.encoding_.missing]],
+                longest=(30, 30, 110),
             ),
         ],
     )
 
 
-def _rows(about: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(_within_a_line(name), value) for name, value in about.items()]
-
-
-def _within_a_line(name: str) -> str:
-    """Return a name without its capital, unless that is a letter by itself."""
-    return name if name[1:2] == "-" else name[:1].lower() + name[1:]
-
-
-def _compared(selector: TableSelector) -> Section:
-    rows = compared_rows(selector)
-    lines = textwrap.wrap(compared_words(selector), 86)
-    heads = [("", "chosen by", "F", "behind", "groups")] if rows else []
-    return Section("what was compared", [*heads, *rows], lines)
-
-
 def _scores(selector: TableSelector) -> Section:
-    found = facts.validation(selector)
-    groups = facts.n_judged(selector.training_)
-    rows = [("", "mean", "95 % interval")] if found else []
-    for name, interval in found.items():
-        label = _within_a_line(facts.SCORE_NAMES[name])
-        rows.append(
-            (label, facts.score(name, interval.mean), facts.between(name, interval))
+    rows = [
+        (
+            in_a_line(facts.SCORE_NAMES[name]),
+            facts.score(name, interval.mean),
+            facts.between(name, interval),
         )
-    at = f"omega = {facts.omega_name(selector.omega_)}"
+        for name, interval in facts.validation(selector).items()
+    ]
+    at = f"omega = {omega_name(selector.omega_)}"
     if selector.k_ is not None:
         at = f"k = {selector.k_}"
-    return Section(f"on {groups:,} held-out groups, at {at}", rows)
+    title = f"on {facts.n_judged(selector.training_):,} held-out groups, at {at}"
+    return Section(title, rows=[("", "mean", "95 % interval"), *rows] if rows else [])
 
 
 def _path(selector: TableSelector) -> Section:
-    lines = []
+    words = []
     if facts.path_points(selector):
-        lines = textwrap.wrap(facts.about_path(selector), 86)
-        lines += str(selector.path_).splitlines()
-    return Section("from precision to recall", lines=lines)
+        words = [facts.about_path(selector), *str(selector.path_).splitlines()]
+    return Section("from precision to recall", words=words)
+
+
+# Candidates that were compared --------------------------------------------------------
+
+
+def _compared(selector: TableSelector) -> Section:
+    """Return the F-scores of the candidates, and why the first was chosen."""
+    compared = selector.training_["compared"]
+    kernels = list(compared.get("kernels", []))
+    others = [
+        entry | {"name": f"… {entry['name']}"}
+        for entry in compared.get("settings", [])
+        if entry["name"] != "as it is"
+    ]
+    rows = [
+        (
+            str(entry["name"]),
+            _rule(entry),
+            f"{entry['f']:.3f}",
+            _margin(entry) if entry["behind"] else "",
+            f"{entry['n_groups']:,}",
+        )
+        for entry in kernels + others
+    ]
+    heads = [("", "chosen by", "F", "behind", "groups")] if rows else []
+    words = [" ".join(_why(selector, kernels))] if kernels else []
+    return Section("what was compared", rows=[*heads, *rows], words=words)
+
+
+def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:
+    """Return sentences on what won, and by how much."""
+    first = kernels[0]
+    is_regression = first["name"] == _REGRESSION
+    named = f"“{first['name']}” ({_rule(first)})"
+    if is_regression:
+        named = f"a logistic regression followed by {_rule(first)}"
+    n_groups = selector.training_["n_compared"]
+    is_sample = ", a sample from all files," * ("folder" in selector.training_)
+    words = [
+        f"On {count(n_groups, 'group')}{is_sample or ','} held out in turn, "
+        f"these were compared, and {named} did best: F {first['f']:.3f}."
+    ]
+    rival = next((e for e in kernels if e["name"] == _REGRESSION), None)
+    if is_regression:
+        words.append(
+            "Learning a similarity did not pay here. The model starts from the "
+            "regression: it has its weights, and the similarity of the features as "
+            "they are."
+        )
+    elif rival is not None:
+        error, rule = 1.96 * (rival["error"] or 0.0), _rule(rival)
+        if rival["behind"] < max(_LEVEL, error):
+            words.append(
+                "That is no clear gain over a logistic regression followed by "
+                f"{rule}: {_margin(rival, 1.96)} above it."
+            )
+        else:
+            words.append(
+                f"That is {_margin(rival, 1.96)} above a logistic regression followed "
+                f"by {rule}."
+            )
+    if selector.elsewhere_ is not None:
+        words.append(
+            "Groups that are unlike all of these, further from the learned kinds than "
+            "rows at random, are chosen from by a second model without learned kinds."
+        )
+    return words
+
+
+def _rule(entry: Mapping[str, Any]) -> str:
+    how = str(entry["how"])
+    return how if entry["k"] is None else f"{how}, k = {entry['k']}"
+
+
+def _margin(entry: Mapping[str, Any], factor: float = 1.0) -> str:
+    """Return the distance to the first, ± its standard error times a factor."""
+    if entry["error"] is None:
+        return f"{entry['behind']:.3f}"
+    return f"{entry['behind']:.3f} ± {factor * entry['error']:.3f}"
+
+
+# Numbers ------------------------------------------------------------------------------
 
 
 def _numbers(selector: TableSelector) -> dict[str, Any]:

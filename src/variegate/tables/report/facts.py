@@ -1,4 +1,4 @@
-"""What there is to say about a fitted selector, on pages and terminals."""
+"""Facts about a fitted selector, for pages, terminals and JSON."""
 
 from __future__ import annotations
 
@@ -6,39 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from variegate.application.description.parts import Weight, named_weights
+from variegate.application.model_facts import Weight, named_weights
 from variegate.report.words import count, gathered, runs, shortened
 from variegate.tables.columns import Columns
 from variegate.tables.derived import AGE
 from variegate.tables.encoding import FeatureColumn
 from variegate.tables.evaluation import Interval
-from variegate.tables.report.choice import how_chosen
 from variegate.tuning.path import PathPoint, omega_name
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-__all__ = [
-    "DIVERSITY_NAMES",
-    "EMPTY_CELLS",
-    "LONG_VECTOR",
-    "SCORE_NAMES",
-    "about_columns",
-    "about_data",
-    "about_path",
-    "about_training",
-    "between",
-    "n_judged",
-    "omega_name",
-    "path_points",
-    "score",
-    "scores_in_words",
-    "together",
-    "validation",
-    "weights",
-]
-
-#: What scores are called, in the order in which they are shown.
+#: Names of scores, in the order in which they are shown.
 SCORE_NAMES = {
     "precision": "Precision",
     "recall": "Recall",
@@ -46,22 +25,13 @@ SCORE_NAMES = {
     "size": "Rows chosen",
 }
 
-#: What is said over rows, and about how alike they are.
-DIVERSITY_NAMES = {
-    "precision": "Precision of rows",
-    "recall": "Recall of rows",
-    "similarity": "Similarity of two rows",
-    "copies": "Near copies",
-    "kinds": "Kinds",
-}
-
 #: A vector column with more numbers than this has one weight on show: their length.
 LONG_VECTOR = 8
 
-#: Values of a category that are listed.
+#: Values of a category, or unreadable files, that are listed.
 _LISTED = 12
 
-#: What is done where a cell is empty.
+#: Treatments of empty cells.
 EMPTY_CELLS = {
     "error": "An empty cell is an error.",
     "mean": "An empty cell counts as the mean of its column, and in a category as none "
@@ -70,6 +40,8 @@ EMPTY_CELLS = {
     "none of the values; columns with empty cells in training have one more feature "
     "that says where they are.",
 }
+
+# Weights and columns ------------------------------------------------------------------
 
 
 def weights(selector: TableSelector) -> list[Weight]:
@@ -97,8 +69,8 @@ def weights(selector: TableSelector) -> list[Weight]:
 def together(
     columns: Sequence[FeatureColumn],
 ) -> list[tuple[str, Sequence[FeatureColumn]]]:
-    """Return columns by name, numbers that are numbered in a row under one name."""
-    # What is no number has a name that is in no run.
+    """Return columns by name, with consecutive numbered ones under one name."""
+    # Only columns of numbers can form a run.
     names = [c.name if c.kind == "number" else "" for c in columns]
     found: list[tuple[str, Sequence[FeatureColumn]]] = []
     for first, end in runs(names):
@@ -109,55 +81,8 @@ def together(
     return found
 
 
-def about_data(selector: TableSelector) -> dict[str, str]:
-    """Return what the model was learned from, in numbers."""
-    record = selector.training_
-    left_out = record["n_left_out"]
-    facts = {
-        "Rows": f"{record['n_rows']:,}",
-        "Groups": f"{record['n_groups']:,}",
-        "Rows a group": _spread(record["group_sizes"]),
-        "Chosen a group": _spread(record["chosen_sizes"]),
-        "Learned from": count(record["n_learned_from"], "group"),
-        "Held out": count(record["n_held_out"], "group"),
-    }
-    if left_out:
-        facts["Left out"] = f"{count(left_out, 'group')} with nothing chosen"
-    return facts | _about_files(record)
-
-
-def _about_files(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return what there is to say where files of a folder were worked on one by one."""
-    folder = record.get("folder")
-    if folder is None:
-        return {}
-    facts = {"Files": f"{folder['n_files']:,}, each read where it was worked on"}
-    if folder["unreadable"]:
-        names = ", ".join(
-            shortened(name, 40) for name in folder["unreadable"][:_LISTED]
-        )
-        rest = len(folder["unreadable"]) - _LISTED
-        more = f" and {rest:,} more" if rest > 0 else ""
-        facts["Files left out"] = f"{names}{more}: they could not be read"
-    if n_judged(record) < record["n_held_out"]:
-        facts["Judged by"] = f"{n_judged(record):,} of those held out, drawn at random"
-    return facts
-
-
-def n_judged(record: Mapping[str, Any]) -> int:
-    """Return how many of the groups that were held out were judged by."""
-    n_held_out = int(record["n_held_out"])
-    return int(record.get("folder", {}).get("n_judged", n_held_out))
-
-
-def _spread(sizes: Mapping[str, float]) -> str:
-    if sizes["smallest"] == sizes["largest"]:
-        return f"{sizes['largest']:,}"
-    return f"{sizes['mean']:.3g} ({sizes['smallest']:,} to {sizes['largest']:,})"
-
-
 def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
-    """Return part, name and treatment of every column."""
+    """Return role, name and treatment of every column."""
     columns = selector.columns_
     single = (
         ("group", columns.group, "rows with the same value form a group"),
@@ -166,17 +91,13 @@ def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
         ("cost", columns.cost, "for budgets"),
         ("relevance", columns.relevance, "for methods that learn nothing"),
     )
-    rows = [(part, name, how) for part, name, how in single if name is not None]
-    blocks = selector.encoding_.blocks
-    for part, encoded in (
-        ("quality", selector.encoding_.quality),
-        *(("similarity", block) for block in blocks.values()),
-    ):
-        rows += [
-            (part, name, _encoded(several, columns))
-            for name, several in together(encoded)
-        ]
-    if not blocks:
+    rows = [(role, name, how) for role, name, how in single if name is not None]
+    encoding = selector.encoding_
+    encoded = [("quality", encoding.quality)]
+    encoded += [("similarity", block) for block in encoding.blocks.values()]
+    for role, features in encoded:
+        rows += [(role, n, _encoded(some, columns)) for n, some in together(features)]
+    if not encoding.blocks:
         rows.append(("similarity", "", "the features of the quality serve for both"))
     return rows
 
@@ -189,10 +110,8 @@ def _encoded(several: Sequence[FeatureColumn], columns: Columns) -> str:
     if len(several) > 1:
         what = f"{count(len(several), 'number')}, each standardised"
     elif column.kind == "category":
-        listed = [shortened(level, 24) for level in column.levels[:_LISTED]]
-        rest = len(column.levels) - len(listed)
-        more = f" and {rest:,} more" if rest else ""
-        what = f"{len(column.levels):,} categories: {', '.join(listed)}{more}"
+        listed = listing([shortened(level, 24) for level in column.levels])
+        what = f"{len(column.levels):,} categories: {listed}"
     elif column.kind == "number":
         days = "" if date is None else f"days before {date}, a "
         what = (
@@ -209,32 +128,77 @@ def _encoded(several: Sequence[FeatureColumn], columns: Columns) -> str:
     return what + "; one more feature where it is empty" * has_indicator
 
 
+def listing(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
+    rest = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+# Data and training --------------------------------------------------------------------
+
+
+def about_data(selector: TableSelector) -> dict[str, str]:
+    """Return the sizes of the training data."""
+    record = selector.training_
+    facts = {
+        "Rows": f"{record['n_rows']:,}",
+        "Groups": f"{record['n_groups']:,}",
+        "Rows a group": _spread(record["group_sizes"]),
+        "Chosen a group": _spread(record["chosen_sizes"]),
+        "Learned from": count(record["n_learned_from"], "group"),
+        "Held out": count(record["n_held_out"], "group"),
+    }
+    if record["n_left_out"]:
+        left_out = count(record["n_left_out"], "group")
+        facts["Left out"] = f"{left_out} with nothing chosen"
+    folder = record.get("folder")
+    if folder is None:
+        return facts
+    facts["Files"] = f"{folder['n_files']:,}, each read where it was worked on"
+    if folder["unreadable"]:
+        names = listing([shortened(name, 40) for name in folder["unreadable"]])
+        facts["Files left out"] = f"{names}: they could not be read"
+    if n_judged(record) < record["n_held_out"]:
+        facts["Judged by"] = f"{n_judged(record):,} of those held out, drawn at random"
+    return facts
+
+
+def n_judged(record: Mapping[str, Any]) -> int:
+    """Return the number of held-out groups that the scores are of."""
+    n_held_out = int(record["n_held_out"])
+    return int(record.get("folder", {}).get("n_judged", n_held_out))
+
+
+def _spread(sizes: Mapping[str, float]) -> str:
+    if sizes["smallest"] == sizes["largest"]:
+        return f"{sizes['largest']:,}"
+    return f"{sizes['mean']:.3g} ({sizes['smallest']:,} to {sizes['largest']:,})"
+
+
 def about_training(selector: TableSelector) -> dict[str, str]:
-    """Return how it was learned and how that ended."""
+    """Return the settings of the training, and how it ended."""
     record, model = selector.training_, selector.model_
     result = model.solver_result_
-    n_tuned = record["n_tuned"]
-    how = f"chosen by cross-validation on {count(n_tuned, 'group')}"
-    n_compared = record["n_compared"]
-    given = "as given"
+    n_tuned, n_compared = record["n_tuned"], record["n_compared"]
+    tuned = f", chosen by cross-validation on {count(n_tuned, 'group')}"
+    given = ", as given"
     if n_compared:
-        given = f"by comparison on {count(n_compared, 'group')}"
-    lam = f"{selector.lam_:g}, {how if n_tuned else given}"
+        given = f", by comparison on {count(n_compared, 'group')}"
     facts = {
-        "λ (weight of the margin)": lam
+        "λ (weight of the margin)": f"{selector.lam_:g}{tuned if n_tuned else given}"
         + (": maximum likelihood" if selector.lam_ == 0.0 else ""),
         "ω (a missed row against a wrong one)": omega_name(selector.omega_)
-        + (f", {how}" if n_tuned else ""),
+        + (tuned if n_tuned else ""),
     }
     if len(selector.omegas_) > 1:
-        facts["Models"] = (
-            f"{len(selector.omegas_)}, for ω = "
-            f"{', '.join(map(omega_name, selector.omegas_))}"
-        )
+        omegas = ", ".join(map(omega_name, selector.omegas_))
+        facts["Models"] = f"{len(selector.omegas_)}, for ω = {omegas}"
+    facts["Kernel"] = type(model.kernel_).__name__
+    sample = _about_sample(record)
+    if sample:
+        facts["Sample"] = sample
     facts |= {
-        "Kernel": type(model.kernel_).__name__,
-        **_about_sample(record),
-        "Rows are chosen": how_chosen(selector),
+        "Rows are chosen": _how_chosen(selector),
         "Penalty on the weights": f"{model.l2:g}",
         "Ended": result.status,
         "Iterations": f"{result.n_iterations:,}",
@@ -245,12 +209,12 @@ def about_training(selector: TableSelector) -> dict[str, str]:
     return facts
 
 
-def _about_sample(record: Mapping[str, Any]) -> dict[str, str]:
-    """Say what of a folder went by some of the groups, and what by all."""
+def _about_sample(record: Mapping[str, Any]) -> str:
+    """Return which steps of a folder's training saw a sample, and which all groups."""
     n_seen = max(record["n_compared"], record["n_tuned"])
     n_sample = record.get("folder", {}).get("n_sample", 0)
     if "folder" not in record or not (n_seen or n_sample):
-        return {}
+        return ""
     words = []
     if n_seen:
         words.append(
@@ -259,7 +223,22 @@ def _about_sample(record: Mapping[str, Any]) -> dict[str, str]:
         )
     learned = "all groups" if not n_sample else f"{count(n_sample, 'group')} like these"
     words.append(f"the models learned from {learned}")
-    return {"Sample": "; ".join(words)}
+    return "; ".join(words)
+
+
+def _how_chosen(selector: TableSelector) -> str:
+    """Return the number of rows that are chosen by default, and the method."""
+    decoder, ordering = selector.model_.decoder, selector.ordering_
+    by = decoder if isinstance(decoder, str) else type(decoder).__name__
+    if ordering is not None:
+        trade_off = f"(trade-off {ordering.trade_off:g})"
+        by = f"{ordering.method} {trade_off} on learned relevance"
+    if selector.k_ is None:
+        return f"as many as the model finds right, by {by}"
+    return f"{count(selector.k_, 'row')} of each group, by {by}"
+
+
+# Scores -------------------------------------------------------------------------------
 
 
 def validation(selector: TableSelector) -> dict[str, Interval]:
@@ -269,12 +248,12 @@ def validation(selector: TableSelector) -> dict[str, Interval]:
 
 
 def score(name: str, value: float) -> str:
-    """Write a score, or what it is uncertain by, with as many decimals everywhere."""
-    return f"{value:.{2 if name == 'size' else 3}f}"
+    """Return a score, or its error, as text: decimals depend on the name alone."""
+    return f"{value:.{2 if name in ('size', 'kinds') else 3}f}"
 
 
 def between(name: str, interval: Interval) -> str:
-    """Write the ends of an interval."""
+    """Return the ends of an interval as text."""
     return f"{score(name, interval.low)} to {score(name, interval.high)}"
 
 
@@ -307,13 +286,13 @@ def _doing(means: Mapping[str, float]) -> str:
 
 
 def path_points(selector: TableSelector) -> tuple[PathPoint, ...]:
-    """Return the points of the path, none where a single one would say nothing new."""
+    """Return the points of the path, none where there is a single one."""
     path = selector.path_
     return () if path is None or len(path) < 2 else path.points
 
 
 def about_path(selector: TableSelector) -> str:
-    """Return what omega does, and where the scores of the path come from."""
+    """Return the meaning of omega, and the origin of the scores of the path."""
     words = [
         "ω says what a missed row costs against a wrong one: the larger it is, the "
         "more rows are chosen."

@@ -1,13 +1,15 @@
-"""Gathering what a report of a training shows."""
+"""Gathering the data of a report: example groups, comparison and typical rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from variegate import metrics
 from variegate._typing import IntArray
 from variegate.application.table_defaults import UNTRAINED
 from variegate.tables.cells import check_relevance
@@ -18,18 +20,26 @@ from variegate.tables.derived import derived
 from variegate.tables.diversity import DiversityJudge, kinds_by
 from variegate.tables.evaluation import Evaluation, evaluate
 from variegate.tables.groups import Group, Groups
-from variegate.tables.report import Report, similarity
-from variegate.tables.report.examples import example_groups
+from variegate.tables.report import similarity
 from variegate.tables.rivals import Rivals
 from variegate.tables.row_texts import RowTexts, row_texts
 from variegate.tables.splitting import only
 from variegate.tables.table import Progress, Table, counting, ignore
 from variegate.tables.terms import Terms
+from variegate.tables.ways import Chooser
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-__all__ = ["check_report_columns", "make_report", "report_of"]
+__all__ = [
+    "ExampleGroup",
+    "ExampleRow",
+    "Report",
+    "check_report_columns",
+    "example_groups",
+    "make_report",
+    "report_of",
+]
 
 #: Groups that are shown row by row.
 _N_EXAMPLES = 4
@@ -39,6 +49,48 @@ _N_SHOWN = 4
 
 #: Held-out groups that ways to choose are compared on, at most.
 _MAX_COMPARED = 2000
+
+
+@dataclass(frozen=True)
+class ExampleRow:
+    """A row to look at: its rank is from 1 for chosen rows, and 0 for others.
+
+    The probability is that the model includes it; a row labelled 1 is wanted.
+    """
+
+    cells: tuple[str, ...]
+    rank: int
+    probability: float
+    is_wanted: bool
+
+
+@dataclass(frozen=True)
+class ExampleGroup:
+    """A group to look at; ``f`` is the F-score of what was chosen from it."""
+
+    name: str
+    rows: tuple[ExampleRow, ...]
+    f: float
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The data of a report: a fitted selector, and the name of its training table.
+
+    Examples have the columns ``show``.  Scores on held-out groups are of the model,
+    which comes first, of rivals that learned from the same groups, and of methods that
+    learn nothing.  ``model`` is the name of the file that the model is in.  ``typical``
+    has the columns ``show`` of rows that are typical of learned kinds, by their places
+    in the table.
+    """
+
+    selector: TableSelector
+    table: str
+    show: tuple[str, ...] = ()
+    examples: tuple[ExampleGroup, ...] = ()
+    comparison: Evaluation | None = None
+    model: str = "model.json"
+    typical: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 def check_report_columns(
@@ -59,7 +111,7 @@ def make_report(
     model: str = "model.json",
     progress: Progress = ignore,
 ) -> Report:
-    """Return what :meth:`TableSelector.report` does, for a table that is read."""
+    """Return the report of a training on a table: :meth:`TableSelector.report`."""
     table = derived(table, selector.columns_)
     groups = selector._groups(
         table, use_labels=True, relevance=relevance, progress=progress
@@ -130,3 +182,47 @@ def _shown(selector: TableSelector, table: Table) -> tuple[str, ...]:
     fields = [table.schema.field(name) for name in names if name is not None]
     is_short = [field.name for field in fields if not is_vector(field.type)]
     return tuple(is_short[:_N_SHOWN])
+
+
+def example_groups(
+    texts: RowTexts, groups: Sequence[Group], chooser: Chooser, show: Sequence[str]
+) -> list[ExampleGroup]:
+    """Return groups with the cells of the columns ``show`` as text.
+
+    Only rows that are chosen or wanted are in them, and next to these the most
+    probable of the others.
+    """
+    if not groups:
+        return []
+    choices = [chooser(group) for group in groups]
+    wanted_rows = np.concatenate([group.rows for group in groups])
+    cells = texts(np.sort(wanted_rows), show)
+    examples = []
+    for group, choice in zip(groups, choices, strict=True):
+        assert group.chosen is not None  # examples are made of labelled groups
+        assert choice.probability is not None  # and by a model
+        rank = np.zeros(len(group), dtype=np.int64)
+        rank[choice.order] = np.arange(1, len(choice.order) + 1)
+        rows = [
+            ExampleRow(
+                cells[int(group.rows[i])],
+                int(rank[i]),
+                float(choice.probability[i]),
+                bool(group.chosen[i]),
+            )
+            for i in _worth_showing(rank, choice.probability, group.chosen)
+        ]
+        f = metrics.f_score(choice.order, group.chosen)
+        examples.append(ExampleGroup(str(group.name), tuple(rows), f))
+    return examples
+
+
+def _worth_showing(rank: IntArray, probability: Any, wanted: Any) -> list[int]:
+    """Return chosen rows by rank, then missed ones, then three near misses."""
+    chosen = np.flatnonzero(rank)
+    by_rank = chosen[np.argsort(rank[chosen])]
+    rest = np.flatnonzero(rank == 0)
+    rest = rest[np.argsort(-probability[rest], kind="stable")]
+    missed = rest[wanted[rest]]
+    others = rest[~wanted[rest]][:3]
+    return [*by_rank.tolist(), *missed.tolist(), *others.tolist()]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from variegate.application.description.learned import (
+from variegate.application.description import Section, kinds_in_words
+from variegate.application.model_facts import (
     LearnedMetric,
     alike_in_words,
-    kinds_in_words,
     learned_kinds,
     learned_metrics,
 )
-from variegate.application.description.model import Section
-from variegate.report.cells import Cell, Row
+from variegate.report.page import Cell, Row
 from variegate.report.words import count, one_line, percent, shortened
 from variegate.tables.report import facts
 
@@ -153,8 +151,7 @@ def sections(selector: TableSelector) -> list[Section]:
     found = []
     if "kinds" not in selector.training_:
         for kinds in learned_kinds(selector.model_):
-            lines = textwrap.wrap(kinds_in_words(kinds, "row"), 86)
-            found.append(Section(_TITLE, lines=lines))
+            found.append(Section(_TITLE, words=[kinds_in_words(kinds, "row")]))
     for record in records(selector):
         rows: list[tuple[str, ...]] = [
             ("kind", "share", "in a group", "chosen", "most typical")
@@ -162,22 +159,18 @@ def sections(selector: TableSelector) -> list[Section]:
         for number, kind in _common(record):
             names = [shortened(_name(row), 30) for row in kind["typical"][:_SHOWN]]
             rows.append((str(number), *_amounts(record, kind), ", ".join(names)))
-        words = " ".join(_about_kinds(record))
-        found.append(Section(_title(record), rows, textwrap.wrap(words, 86)))
+        block = record["block"]
+        title = _TITLE if block is None else f"{_TITLE}: kinds of {block}"
+        words = [" ".join(_about_kinds(record))]
+        found.append(Section(title, rows=rows, words=words))
     for metric in _metrics(selector):
         shares = feature_shares(selector, metric)
         rows = [(shortened(name, 40), percent(share)) for name, share in shares]
         left = len(rows) - _MOST_FEATURES
         rest = [f"{count(left, 'more feature')} left out."] if left > 0 else []
         title = f"{_TITLE}: the features that the metric goes by"
-        found.append(Section(title, rows[:_MOST_FEATURES], rest))
+        found.append(Section(title, rows=rows[:_MOST_FEATURES], words=rest))
     return found
-
-
-def _title(record: Mapping[str, Any]) -> str:
-    return (
-        _TITLE if record["block"] is None else f"{_TITLE}: kinds of {record['block']}"
-    )
 
 
 def _name(row: Mapping[str, Any]) -> str:

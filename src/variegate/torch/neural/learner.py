@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from variegate._progress import ProgressPrinter
 from variegate._random import check_random_state, generator
 from variegate._validation import check_count, check_flag, check_number
 from variegate.decoding import as_decoder
 from variegate.ground_set import naming
 from variegate.learning.device_name import device_named
 from variegate.learning.streamed_problem import fingerprint, judging
-from variegate.report.telling import Teller
 from variegate.solvers import SolverResult
 from variegate.streaming import Example, ListedExamples
 from variegate.torch.neural.checkpoint import Checkpoint
@@ -192,7 +192,7 @@ class Learner:
         given = self.model.callback
         if not self.model.verbose:
             return given
-        tell = Teller(type(self.model).__name__)
+        tell = ProgressPrinter(type(self.model).__name__)
 
         def report(step: Epoch) -> object:
             f = "" if step.expected_f is None else f", expected F {step.expected_f:.3f}"

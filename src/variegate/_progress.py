@@ -1,0 +1,61 @@
+"""The progress callback of long work, and its printing for ``verbose=True``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+__all__ = ["Progress", "ProgressPrinter", "StageProgress", "ignore", "part_of"]
+
+#: Called as ``progress(stage, done, total)`` with the name of a stage of the work and
+#: its finished and all steps: rows, groups, files, fits, or seconds of a video.
+#: ``total`` is 0 where it is not known.
+Progress = Callable[[str, float, float], object]
+
+#: A progress callback of one stage, ``partial(progress, stage)``.
+StageProgress = Callable[[int, int], object]
+
+#: Seconds between lines.
+_PAUSE = 1.0
+
+
+def ignore(*step: object) -> None:
+    """Ignore progress: the default of both kinds of callbacks."""
+
+
+def part_of(progress: Progress | None, before: int, total: int) -> Progress:
+    """Return the callback of a part of the work, ``before`` steps into ``total``."""
+    if progress is None:
+        return ignore
+    return lambda stage, done, _: progress(stage, before + done, total)
+
+
+class ProgressPrinter:
+    """Prints lines on standard error, at most one a second.
+
+    Parameters
+    ----------
+    name : str
+        The estimator at work; every line begins with it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._start = self._last = time.monotonic()
+
+    def __call__(self, text: str, *, always: bool = False) -> None:
+        """Print a line, unless one was printed a moment ago."""
+        now = time.monotonic()
+        if not always and now - self._last < _PAUSE:
+            return
+        self._last = now
+        seconds = now - self._start
+        print(f"{self.name}: {text} ({seconds:.0f} s)", file=sys.stderr, flush=True)
+
+    def progress(self, stage: str, done: float, total: float) -> None:
+        """Print how far a stage is, and that it is finished."""
+        if total:
+            self(f"{stage}, {done:,} of {total:,}", always=done == total)
+        else:
+            self(f"{stage}, {done:,}")

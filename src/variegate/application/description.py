@@ -1,0 +1,332 @@
+"""Descriptions of fitted models, as text, JSON, HTML of a notebook, and figures."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from variegate.application.model_facts import (
+    KernelPart,
+    LearnedKinds,
+    Weight,
+    alike_in_words,
+    kernel_parts,
+    learned_kinds,
+    learned_metrics,
+    named_weights,
+    strongest,
+)
+from variegate.estimator import DPPEstimator, LargeMarginDPP
+from variegate.report.figures import COLOURS, new_figure
+from variegate.report.notebook import preformatted
+from variegate.report.terminal import columns, with_bars
+from variegate.report.words import count, percent, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "WIDTH",
+    "Description",
+    "Section",
+    "describe",
+    "described",
+    "kinds_in_words",
+    "model_figure",
+    "model_numbers",
+]
+
+#: Weights that are printed, or drawn as bars, at most.
+_MOST = 30
+
+#: Features of a metric that are listed.
+_MOST_FEATURES = 8
+
+#: Characters of a line of text.
+_LINE = 86
+
+#: Inches: narrow enough to be read on a phone, where names are short.
+WIDTH = 5.2
+
+#: The colour of vector columns, whose bars are lengths.
+_VECTOR = "#008060"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Facts by name, a table and sentences under a title.
+
+    ``longest`` are the numbers of characters to which a terminal shortens the cells of
+    each column of the table.
+    """
+
+    title: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+    rows: Sequence[Sequence[str]] = ()
+    words: Sequence[str] = ()
+    longest: Sequence[int] = ()
+
+    def __str__(self) -> str:
+        rows: list[Sequence[str]] = [
+            (in_a_line(name), value) for name, value in self.facts.items()
+        ]
+        rows += [
+            tuple(map(shortened, row, self.longest)) if self.longest else row
+            for row in self.rows
+        ]
+        lines = [line for text in self.words for line in textwrap.wrap(text, _LINE)]
+        parts = [columns(rows, indent=2), textwrap.indent("\n".join(lines), "  ")]
+        return "\n".join([self.title, *filter(None, parts)]) if any(parts) else ""
+
+
+def in_a_line(name: str) -> str:
+    """Return a name without its capital, unless that is a letter by itself."""
+    return name if name[1:2] == "-" else name[:1].lower() + name[1:]
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """Facts about a fitted model: ``print`` shows them, a notebook does, too.
+
+    The weights are those of ``model``; the sections ``before`` and ``after`` are shown
+    above and below them.  ``numbers`` are the same facts as plain values, for JSON.
+    """
+
+    model: LargeMarginDPP
+    weights: Sequence[Weight]
+    before: Sequence[Section]
+    numbers: Mapping[str, Any]
+    after: Sequence[Section] = ()
+
+    def __str__(self) -> str:
+        shown, note = strongest(self.weights, _MOST)
+        parts = kernel_parts(self.model)
+        weights = [
+            f"weights of the quality (intercept {self.model.intercept_:.3g})",
+            with_bars([w.label(40) for w in shown], [w.value for w in shown]),
+            *([f"  {note}"] if note else []),
+        ]
+        kernel = [
+            "weights of the similarity",
+            with_bars([part.label for part in parts], [part.weight for part in parts]),
+        ]
+        texts = [
+            *map(str, self.before),
+            "\n".join(weights),
+            "\n".join(kernel) if parts else "",
+            *map(str, self.after),
+        ]
+        return "\n\n".join(text for text in texts if text)
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
+
+    def section(self, title: str) -> Section:
+        """Return the section with a title."""
+        every = (*self.before, *self.after)
+        return next(section for section in every if section.title == title)
+
+    def figure(self) -> Figure:
+        """Draw the weights and, below them, the coefficients of the kernel if any."""
+        intercept = self.model.intercept_
+        return model_figure(self.weights, intercept, kernel_parts(self.model))
+
+
+def describe(model: Any) -> Description:
+    """Return the description of any fitted model, an application's or not."""
+    if isinstance(model, DPPEstimator) and not isinstance(model, LargeMarginDPP):
+        raise ValueError(
+            f"a {type(model).__name__} has no weights of features to describe: its "
+            "networks are network_, and how learning went is history_"
+        )
+    if not isinstance(model, LargeMarginDPP):
+        description: Description = model.describe()
+        return description
+    names = [f"feature {number}" for number in range(len(model.theta_))]
+    return described(model, model, names, [model.omega], {})
+
+
+def described(
+    fitted: Any,
+    model: LargeMarginDPP,
+    names: Sequence[str],
+    omegas: Sequence[float],
+    training: Mapping[str, Any],
+) -> Description:
+    """Return the description of ``fitted``, whose parameters ``model`` has."""
+    result = model.solver_result_
+    weights = named_weights(names, model)
+    record = {
+        name: value
+        for name, value in training.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    facts = {
+        "model": type(fitted).__name__,
+        "λ (weight of the margin)": f"{model.lam:g}",
+        "ω (a missed item against a wrong one)": f"{model.omega:g}",
+        "kernel": type(model.kernel_).__name__,
+        "ended": result.status,
+        "iterations": f"{result.n_iterations:,}",
+        "objective": f"{result.objective:.5g}",
+        **{name.replace("_", " "): f"{value:,}" for name, value in record.items()},
+    }
+    similarity, words = _similarity(model)
+    numbers = {
+        "model": facts["model"],
+        "lam": model.lam,
+        "omega": model.omega,
+        "omegas": list(omegas),
+        "weights": {weight.name: weight.value for weight in weights},
+        **model_numbers(model),
+        **similarity,
+        "training": record | {"status": result.status},
+    }
+    after = Section("what the model takes for the same", words=words)
+    return Description(model, weights, [Section("training", facts)], numbers, [after])
+
+
+def _similarity(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
+    """Return numbers and sentences about kinds and metrics, without data."""
+    numbers: dict[str, Any] = {}
+    words = []
+    for kinds in learned_kinds(model):
+        block, size = kinds.kernel.block, kinds.kernel.embedding_size
+        facts = {"block": block, "weight": kinds.weight, "n_kinds": size}
+        numbers.setdefault("kinds", []).append(facts | {"apart": kinds.apart})
+        words.append(kinds_in_words(kinds, "item"))
+    for metric in learned_metrics(model):
+        block, shares = metric.kernel.block, metric.feature_shares
+        facts = {"block": block, "weight": metric.weight, "features": shares.tolist()}
+        numbers.setdefault("metrics", []).append(facts)
+        largest = np.argsort(-shares, kind="stable")[:_MOST_FEATURES]
+        listed = ", ".join(f"{k} ({percent(shares[k])})" for k in largest)
+        of = _of_block(block)
+        words.append(f"The metric goes most by the similarity features{of} {listed}.")
+    return numbers, words
+
+
+def kinds_in_words(kinds: LearnedKinds, noun: str) -> str:
+    """Return sentences about kinds, without data."""
+    n_kinds = count(kinds.kernel.embedding_size, "kind")
+    of = _of_block(kinds.kernel.block)
+    return f"{n_kinds}{of}. {alike_in_words(kinds.apart, noun)}"
+
+
+def _of_block(block: str | None) -> str:
+    return "" if block is None else f" of {shortened(block, 30)}"
+
+
+def model_numbers(model: LargeMarginDPP) -> dict[str, Any]:
+    """Return the intercept and the kernel as plain values."""
+    return {
+        "intercept": model.intercept_,
+        "kernel": {
+            "name": type(model.kernel_).__name__,
+            "parts": [asdict(part) for part in kernel_parts(model)],
+        },
+    }
+
+
+# Figures ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Bars:
+    """Horizontal bars, from the top, with their values as text beside them."""
+
+    names: Sequence[str]
+    values: Sequence[float]
+    numbers: Sequence[str]
+    colours: Sequence[str]
+    label: str
+
+    @property
+    def height(self) -> float:
+        return 0.9 + 0.25 * max(len(self.names), 2)
+
+    def draw(self, axes: Axes) -> None:
+        places = np.arange(len(self.names))
+        axes.barh(places, self.values, height=0.66, color=self.colours)
+        axes.axvline(0.0, color="black", linewidth=0.8)
+        axes.set_yticks(places, self.names, parse_math=False)
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(len(self.names) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.grid(axis="x", color="#dddddd", linewidth=0.8)
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel(self.label)
+        for place, value, number in zip(places, self.values, self.numbers, strict=True):
+            axes.annotate(
+                number,
+                (value, float(place)),
+                xytext=(4 if value >= 0.0 else -4, 0),
+                textcoords="offset points",
+                ha="left" if value >= 0.0 else "right",
+                va="center",
+                fontsize=8,
+            )
+        # Room for the numbers beside the bars.
+        low, high = min(0.0, *self.values), max(0.0, *self.values)
+        room = 0.2 * ((high - low) or 1.0)
+        axes.set_xlim(
+            low - (room if low < 0.0 else 0.0),
+            high + (room if high > 0.0 or low == high else 0.0),
+        )
+
+
+def model_figure(
+    weights: Sequence[Weight] = (),
+    intercept: float = 0.0,
+    parts: Sequence[KernelPart] = (),
+) -> Figure:
+    """Draw weights, the largest first, and below them the coefficients of a kernel.
+
+    At most 30 bars are drawn of each, and a line says how many are left out.
+    """
+    charts = [_weight_bars(weights, intercept)] if weights else []
+    charts += [_kernel_bars(parts)] if parts else []
+    longest = max(len(name) for chart in charts for name in chart.names)
+    width = WIDTH + 0.06 * max(longest - 18, 0)  # long names take no room from bars
+    heights = [chart.height for chart in charts]
+    figure, panels = new_figure(width, heights, panels=len(charts))
+    for axes, chart in zip(panels, charts, strict=True):
+        chart.draw(axes)
+    return figure
+
+
+def _weight_bars(weights: Sequence[Weight], intercept: float) -> _Bars:
+    shown, note = strongest(weights, _MOST)
+    names, numbers, colours = [], [], []
+    label = f"weight (intercept {intercept:.3g})"
+    for weight in shown:
+        value = weight.value
+        many = f" ({weight.n_features} numbers)" if weight.n_features > 1 else ""
+        names.append(shortened(weight.name, 34) + many)
+        text = f"{value:.2f}" if 0.005 <= abs(value) < 100.0 else f"{value:.2g}"
+        numbers.append(text.replace("-", "−"))
+        colours.append(_VECTOR if many else COLOURS["lme" if value >= 0.0 else "mle"])
+    if _VECTOR in colours:
+        label += "\ngreen: the length of the weights of a vector"
+    label += f"\n{note}" if note else ""
+    return _Bars(names, [weight.value for weight in shown], numbers, colours, label)
+
+
+def _kernel_bars(parts: Sequence[KernelPart]) -> _Bars:
+    order = sorted(range(len(parts)), key=lambda place: -parts[place].weight)
+    shown = [parts[place] for place in sorted(order[:_MOST])]
+    left = len(parts) - len(shown)
+    note = f"\n{left} smaller ones are left out" if left else ""
+    values = [part.weight for part in shown]
+    return _Bars(
+        [part.label for part in shown],
+        values,
+        [f"{value:.2f}" if value >= 0.005 else "0" for value in values],
+        [COLOURS["mle" if part.bandwidth is None else "lme"] for part in shown],
+        f"share of the similarity{note}",
+    )

@@ -1,0 +1,220 @@
+"""Facts about a learned model: its weights, and the parts of its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from variegate._typing import FloatArray
+from variegate.estimator import LargeMarginDPP
+from variegate.kernels import (
+    FixedKernel,
+    Gaussian,
+    Kernel,
+    Kinds,
+    Metric,
+    Mixture,
+    MultipleKernel,
+)
+from variegate.report.words import count, percent, shortened
+
+__all__ = [
+    "KernelPart",
+    "LearnedKinds",
+    "LearnedMetric",
+    "Weight",
+    "alike_in_words",
+    "kernel_parts",
+    "learned_kinds",
+    "learned_metrics",
+    "named_weights",
+    "strongest",
+]
+
+
+@dataclass(frozen=True)
+class Weight:
+    """The weight of a feature, or the length of those of a vector column."""
+
+    name: str
+    value: float
+    n_features: int = 1
+
+    def label(self, longest: int) -> str:
+        """Return the name, shortened, with the number of features of a vector."""
+        many = f" (length of {self.n_features})" if self.n_features > 1 else ""
+        return shortened(self.name, longest) + many
+
+
+def named_weights(names: Sequence[str], model: LargeMarginDPP) -> list[Weight]:
+    """Return the weights of the quality by the names of its features."""
+    return [Weight(*pair) for pair in zip(names, model.theta_.tolist(), strict=True)]
+
+
+def strongest(found: Sequence[Weight], most: int) -> tuple[list[Weight], str]:
+    """Return the largest weights, and a line on those that are left out, if any are."""
+    found = sorted(found, key=lambda weight: -abs(weight.value))
+    rest = found[most:]
+    note = ""
+    if rest:
+        note = (
+            f"{count(len(rest), 'more feature')} {'is' if len(rest) == 1 else 'are'} "
+            f"left out, with weights of at most {abs(rest[0].value):.2g}."
+        )
+    return found[:most], note
+
+
+# Parts of a sum of kernels ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KernelPart:
+    """One similarity of a sum, and its weight; all weights sum to one.
+
+    ``block`` names the columns that it looks at, None where there is only one block;
+    ``name`` is "Gaussian", "anchored Gaussian", "linear", or the class of the kernel;
+    ``bandwidth`` is, of a Gaussian, the distance at which items stop being alike.
+    """
+
+    block: str | None
+    name: str
+    bandwidth: float | None
+    weight: float
+
+    @property
+    def label(self) -> str:
+        """The name with the bandwidth and the block, as far as there are any."""
+        width = "" if self.bandwidth is None else f", σ = {self.bandwidth:.3g}"
+        block = "" if self.block is None else f"{shortened(self.block, 20)}: "
+        return f"{block}{self.name}{width}"
+
+
+def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
+    """Return the similarities that the kernel is a sum of; none for other kernels."""
+    kernel = model.kernel_
+    if isinstance(kernel, MultipleKernel):
+        ladders = kernel.bandwidths_
+        names: list[tuple[str | None, str, float | None]] = [
+            (block, _name(Gaussian(sigma, anchored=kernel.anchored)), sigma)
+            for block, ladder in ladders.items()
+            for sigma in ladder.tolist()
+        ]
+        names += [(block, "linear", None) for block in ladders if kernel.linear]
+        values = model.kernel_parameters_.tolist()
+        parts = [KernelPart(*name, v) for name, v in zip(names, values, strict=True)]
+        # Block by block, each with its linear part last.
+        order = list(ladders)
+        return sorted(parts, key=lambda part: order.index(part.block))
+    if isinstance(kernel, Mixture):
+        weights, _ = kernel.split(model.kernel_parameters_)
+        return [
+            KernelPart(
+                getattr(part, "block", None),
+                _name(part),
+                float(part.bandwidth) if isinstance(part, Gaussian) else None,
+                value,
+            )
+            for part, value in zip(kernel.kernels, weights.tolist(), strict=True)
+        ]
+    return []
+
+
+def _name(kernel: Kernel) -> str:
+    if isinstance(kernel, Gaussian) and kernel.anchored:
+        return "anchored Gaussian"
+    name = type(kernel).__name__
+    return "linear" if name == "Linear" else name
+
+
+# Learned similarities -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedKinds:
+    """The kinds of a model; ``weight`` is their share of a mixture, 1 if alone."""
+
+    kernel: Kinds
+    parameters: FloatArray
+    weight: float
+
+    @property
+    def apart(self) -> float:
+        """``ε``: the share of an item that is like no other."""
+        return self.kernel.share_apart(self.parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedMetric:
+    """The metric of a model; ``weight`` is its share of a mixture, 1 if alone."""
+
+    kernel: Metric
+    parameters: FloatArray
+    weight: float
+
+    @property
+    def feature_shares(self) -> FloatArray:
+        """The diagonal of ``WᵀW``, divided by its sum: how much each feature counts."""
+        W = self.kernel.weights(self.parameters)
+        lengths = np.einsum("kd,kd->d", W, W)
+        total = float(lengths.sum())
+        return np.asarray(lengths / total if total > 0.0 else lengths)
+
+
+def learned_kinds(model: LargeMarginDPP) -> list[LearnedKinds]:
+    """Return the kinds of a model: one, none, or several in a mixture."""
+    return [LearnedKinds(k, p, w) for k, p, w in _parts(model) if isinstance(k, Kinds)]
+
+
+def learned_metrics(model: LargeMarginDPP) -> list[LearnedMetric]:
+    """Return the metrics of a model: one, none, or several in a mixture."""
+    found = _parts(model)
+    return [LearnedMetric(k, p, w) for k, p, w in found if isinstance(k, Metric)]
+
+
+def _parts(model: LargeMarginDPP) -> list[tuple[Kernel, FloatArray, float]]:
+    """Return kernels with parameters of their own, and their weights in mixtures."""
+
+    def within(
+        kernel: Kernel, parameters: FloatArray, weight: float
+    ) -> list[tuple[Kernel, FloatArray, float]]:
+        if not isinstance(kernel, Mixture):
+            return [(kernel, parameters, weight)]
+        shares, others = kernel.split(parameters)
+        learned = [
+            (part, float(share))
+            for part, share in zip(kernel.kernels_, shares, strict=True)
+            if not isinstance(part, FixedKernel)
+        ]
+        return [
+            found
+            for (part, share), own in zip(learned, others, strict=True)
+            for found in within(part, own, weight * share)
+        ]
+
+    if not isinstance(model, LargeMarginDPP):
+        return []  # networks have no kernel
+    return within(model.kernel_, model.kernel_parameters_, 1.0)
+
+
+def alike_in_words(apart: float, noun: str = "row") -> str:
+    """Return what ``ε`` means: how readily a second item of a kind is chosen.
+
+    Two items that are surely of one kind have the similarity ``s = 1 - ε``, and the
+    determinant of the two is ``1 - s²`` times that of items unlike each other: by that
+    factor the first one lowers the odds to add the second.
+    """
+    alike = 1.0 - apart
+    odds = 1.0 - alike * alike
+    if odds < 0.15:
+        then = "so that one of a kind is mostly enough"
+    elif odds < 0.6:
+        then = "so that a second one is chosen only where it is much better than others"
+    else:
+        then = "so that a second one is chosen nearly as readily as the first"
+    same = "the same to the model" if apart < 5e-4 else f"alike to {alike:.3f}"
+    return (
+        f"Two {noun}s that are surely of one kind are {same}. Once one is chosen, the "
+        f"odds of the other are {percent(odds)} of what they were, {then}."
+    )

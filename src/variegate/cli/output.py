@@ -1,0 +1,109 @@
+"""Results on standard output, messages on standard error, and files to write."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+#: Control characters of a terminal; line breaks and tabs are not among them.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user interrupted a command; the message says how to resume it."""
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print text, with control characters from files replaced."""
+    click.echo(_CONTROL.sub("\ufffd", text), err=err)
+
+
+def echo_json(result: Any, **options: Any) -> None:
+    """Print a result as JSON; ``options`` are those of ``json.dumps``."""
+    text = json.dumps(result, ensure_ascii=False, **{"indent": 1, **options})
+    click.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def say_written(*paths: Path | None) -> None:
+    """Name the files that were written, on standard error."""
+    for path in paths:
+        if path is not None:
+            say(f"written: {path}", err=True)
+
+
+def note(text: str) -> None:
+    """Print a note on standard error, in one line."""
+    say(f"variegate: note: {' '.join(text.split())}", err=True)
+
+
+@contextmanager
+def notes(*whole: type[Warning]) -> Iterator[None]:
+    """Print warnings as notes at the end, unless the work fails.
+
+    Only the first sentence, except of the categories ``whole``: the second advises
+    parameters that commands have no option for.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    texts = [
+        str(one.message)
+        if issubclass(one.category, whole)
+        else str(one.message).split(". ")[0]
+        for one in caught
+    ]
+    for text in dict.fromkeys(texts):
+        note(text)
+
+
+def names_of(names: Sequence[str], most: int) -> str:
+    """Return the first ``most`` names, and the number of the others."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+# Files, checked before the work -------------------------------------------------------
+
+
+def check_writable(
+    path: Path, *, is_folder: bool = False, option: str | None = None
+) -> None:
+    """Refuse a file, or a folder, that could not be written."""
+    if not path.parent.is_dir():
+        raise click.BadParameter(
+            f"cannot write {path}: there is no folder {path.parent}", param_hint=option
+        )
+    if path.exists() and not (path.is_dir() if is_folder else path.is_file()):
+        wanted = "folder" if is_folder else "plain file"
+        raise click.BadParameter(
+            f"cannot write {path}: it is not a {wanted}", param_hint=option
+        )
+
+
+def refuse_existing(force: bool, *paths: Path | None) -> None:
+    """Refuse to replace files without ``--force``."""
+    for path in paths:
+        if path is not None and path.exists() and not force:
+            raise click.UsageError(
+                f"{path} exists: name another file, or replace it with --force"
+            )
+
+
+def refuse_to_replace(
+    target: Path | None, option: str, inputs: Sequence[str | Path]
+) -> None:
+    """Refuse to write over one of the files to read."""
+    if target is None or not target.exists():
+        return
+    for source in map(Path, inputs):
+        if source.exists() and source.samefile(target):
+            raise click.UsageError(
+                f"{target} is one of the files to read: name another for {option}"
+            )
