@@ -17,9 +17,9 @@ from variegate.application.description.parts import kernel_parts
 from variegate.application.description.terminal import with_bars
 from variegate.report.words import shortened
 from variegate.tables import TableSelector, make_table
+from variegate.tables.cells import row_texts
 from variegate.tables.choosing import ByMethod, ByModel
-from variegate.tables.diversity import DiversityJudge
-from variegate.tables.evaluation import evaluate
+from variegate.tables.judging import DiversityJudge, evaluate
 from variegate.tables.report import (
     Report,
     facts,
@@ -30,7 +30,6 @@ from variegate.tables.report import (
 )
 from variegate.tables.report.contents import commands
 from variegate.tables.report.examples import ExampleGroup, ExampleRow, example_groups
-from variegate.tables.row_texts import row_texts
 from variegate.tables.table import as_table
 
 

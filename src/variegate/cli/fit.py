@@ -273,8 +273,7 @@ def _fit_on(
 ) -> Report | None:
     """Do the same on a cluster."""
     from variegate.partitions import Limits
-    from variegate.tables.folder.learning import journal_of, learn_folder
-    from variegate.tables.folder.reporting import report_folder
+    from variegate.tables.folder.learning import journal_of
     from variegate.tables.report.gathering import check_report_columns
 
     check_report_columns(table, None, shown.columns)
@@ -288,11 +287,10 @@ def _fit_on(
         cluster.engine() as (engine, progress),
         journal_of(selector, table, path) as journal,
     ):
-        learn_folder(
-            selector,
+        selector.fit(
             table,
-            engine,
             progress=progress,
+            engine=engine,
             journal=journal,
             first_passes=first_passes,
             limits=limits,
@@ -303,14 +301,13 @@ def _fit_on(
         note_unreadable(selector.training_["folder"]["unreadable"])
         if not shown.is_reported:
             return None
-        return report_folder(
-            selector,
+        return selector.report(
             table,
-            engine,
             show=shown.columns,
             model=str(out),
-            skip_unreadable=cluster.skip_unreadable,
             progress=progress,
+            engine=engine,
+            skip_unreadable=cluster.skip_unreadable,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from distributed import Client, KilledWorker
+from distributed import Client, KilledWorker, get_client
 
 from variegate._validation import check_number
 from variegate.dask.affinity import Affinity
@@ -41,8 +41,9 @@ class DaskEngine:
 
     Parameters
     ----------
-    client : distributed.Client
-        The connection to the cluster, not an asynchronous one.
+    client : distributed.Client, optional
+        The connection to the cluster, not an asynchronous one; by default the client
+        that was made last.
     no_workers_timeout : float, default=60.0
         Seconds to wait for a worker while there is none.
     scheduler_timeout : float, default=30.0
@@ -59,13 +60,15 @@ class DaskEngine:
 
     def __init__(
         self,
-        client: Client,
+        client: Client | None = None,
         *,
         no_workers_timeout: float = 60.0,
         scheduler_timeout: float = 30.0,
     ) -> None:
         check_number("no_workers_timeout", no_workers_timeout, positive=True)
         check_number("scheduler_timeout", scheduler_timeout, positive=True)
+        if client is None:
+            client = _last_client()
         if not isinstance(client, Client):
             raise ValueError(f"client must be a distributed.Client, got {client!r}")
         if client.asynchronous:
@@ -217,3 +220,13 @@ class DaskEngine:
         if not events:
             return ", perhaps for want of memory"
         return ", and workers have reached their limit of memory"
+
+
+def _last_client() -> Client:
+    try:
+        return get_client()
+    except ValueError as error:
+        raise ValueError(
+            "there is no cluster: give client=distributed.Client(...), or make such a "
+            "client before"
+        ) from error

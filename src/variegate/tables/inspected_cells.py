@@ -16,8 +16,7 @@ from variegate.tables.dates import days
 from variegate.tables.derived import AGE
 from variegate.tables.encoding import Surveyor
 from variegate.tables.groups import costs_of, repeated_item
-from variegate.tables.splitting import usable_groups
-from variegate.tables.survey import GroupIndex, Survey, flags_of
+from variegate.tables.survey import GroupIndex, Survey, flags_of, usable_groups
 from variegate.tables.table import Table, TableError
 
 if TYPE_CHECKING:

@@ -50,10 +50,10 @@ class Winner:
 
     Attributes
     ----------
-    way : LearnedDPP or TwoStage
+    contender : LearnedDPP or TwoStage
     rule : Rule
         How to choose, and how many.
-    elsewhere : Winner or None
+    fallback : Winner or None
         The best with a similarity that is not learned, for ground sets unlike those of
         training, where the winner has learned kinds.
     standings : list of Standing
@@ -62,9 +62,9 @@ class Winner:
         The winner with other settings, the best first.
     """
 
-    way: LearnedDPP | TwoStage
+    contender: LearnedDPP | TwoStage
     rule: Rule
-    elsewhere: Winner | None = None
+    fallback: Winner | None = None
     standings: Sequence[Standing] = ()
     varied: Sequence[Standing] = ()
 
@@ -125,7 +125,7 @@ class KernelSearch:
         if isinstance(first.contender, LearnedDPP) and self.varies:
             winner = self._varied(race, winner)
         if first.name in self.kernels and first.name not in self.fixed:
-            return replace(winner, elsewhere=self._elsewhere(standings))
+            return replace(winner, fallback=self._fallback(standings))
         return winner
 
     def _quick(self, kernel: Kernel) -> LargeMarginDPP:
@@ -169,7 +169,7 @@ class KernelSearch:
                 better = replace(found, name=way.name, starts=())
                 return replace(
                     winner,
-                    way=self._in_full(better),
+                    contender=self._in_full(better),
                     rule=standing.rule,
                     varied=varied,
                 )
@@ -190,7 +190,7 @@ class KernelSearch:
                     found.append((label, partial(_scale_penalty, factor=value)))
         return found
 
-    def _elsewhere(self, standings: Sequence[Standing]) -> Winner | None:
+    def _fallback(self, standings: Sequence[Standing]) -> Winner | None:
         """Return the best whose similarity is not learned."""
         able = [
             s for s in standings if s.name not in self.kernels or s.name in self.fixed

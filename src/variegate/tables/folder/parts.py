@@ -122,4 +122,6 @@ def in_file(partition: Partition) -> Iterator[None]:
     except TableFileError as error:
         raise unreadable(partition, error) from error
     except TableError as error:
+        if str(error).startswith(f"{partition.path}: "):
+            raise
         raise error.within(f"{partition.path}: ") from error

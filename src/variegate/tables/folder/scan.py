@@ -109,7 +109,6 @@ def scan(
     folder: FolderTable,
     reader: Reader,
     engine: Engine,
-    *,
     skip_unreadable: bool = False,
     progress: Progress = ignore,
 ) -> FolderSurvey:

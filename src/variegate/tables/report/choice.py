@@ -70,7 +70,7 @@ def compared_words(selector: TableSelector) -> str:
         )
     elif rival is not None:
         words.append(_against(rival))
-    if selector.elsewhere_ is not None:
+    if selector.fallback_ is not None:
         words.append(
             "Groups that are unlike all of these, further from the learned kinds than "
             "rows at random, are chosen from by a second model without learned kinds."

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from variegate.application.description.parts import kernel_parts, strongest
 from variegate.report.cells import Cell, Row
 from variegate.report.words import count, one_line, percent
-from variegate.tables.diversity import NEAR_COPY
 from variegate.tables.evaluation import Evaluation, Interval
+from variegate.tables.judging import NEAR_COPY
 from variegate.tables.report import facts, similarity
 from variegate.tables.report.choice import compared_rows, compared_words
 from variegate.tables.report.examples import ExampleGroup, ExampleRow

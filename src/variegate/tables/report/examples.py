@@ -10,9 +10,9 @@ import numpy as np
 
 from variegate import metrics
 from variegate._typing import IntArray
+from variegate.tables.cells import RowTexts
+from variegate.tables.choosing import Chooser
 from variegate.tables.groups import Group
-from variegate.tables.row_texts import RowTexts
-from variegate.tables.ways import Chooser
 
 __all__ = ["ExampleGroup", "ExampleRow", "example_groups"]
 
