@@ -16,7 +16,7 @@ from table_instances import COLUMNS, caller, fails, names_in, succeeds
 from variegate.cli import progress
 from variegate.cli.cluster_progress import WatchedEngine
 from variegate.partitions.problem import Sums
-from variegate.tables.folder import learning
+from variegate.tables import selector
 
 pytestmark = pytest.mark.cluster
 
@@ -153,7 +153,7 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
     fit = ("fit", "train", *FIT, *cluster)
     succeeds(variegate(*fit, "-o", "whole.json"))
     with monkeypatch.context() as patched:
-        patched.setattr(learning, "judge_held_out", stop)
+        patched.setattr(selector, "judge", stop)
         status, _, messages = variegate(*fit, "-o", "a.json")
     assert status == 130
     assert "run it again, and it goes on from what is in a.json.journal" in messages
@@ -176,7 +176,7 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
 def test_the_checkpoint_can_be_named(variegate, cluster, tmp_path, monkeypatch):
     fit = ("fit", "train", *FIT, *cluster, "-o", "a.json", "--checkpoint", "kept")
     with monkeypatch.context() as patched:
-        patched.setattr(learning, "judge_held_out", stop)
+        patched.setattr(selector, "judge", stop)
         assert "goes on from what is in kept" in variegate(*fit)[2]
     other = (*fit, "--l2", 1)
     assert fails(variegate(*other), "kept is the checkpoint of another run", "l2")

@@ -9,12 +9,10 @@ from typing import Any, TypeVar
 from distributed import Client, KilledWorker, get_client
 
 from variegate._validation import check_number
-from variegate.dask.affinity import Affinity
 from variegate.dask.errors import ClusterError, WorkerKilledError
-from variegate.dask.graph import Graph, Key, name_of
+from variegate.dask.graph import Affinity, Graph, Key, name_of
 from variegate.dask.versions import check_alike, environment_there
-from variegate.dask.waiting import StrandedError, Submitted
-from variegate.dask.watch import Watch
+from variegate.dask.waiting import StrandedError, Submitted, Watch
 from variegate.partitions.engine import Progress, unwatched
 from variegate.partitions.tree import add_in_tree
 

@@ -26,10 +26,10 @@ from variegate.tables.folder.groups import FolderGroups
 from variegate.tables.folder.parts import Reader
 from variegate.tables.folder.scan import scan
 from variegate.tables.groups import Groups
-from variegate.tables.inspection import Inspection
 from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
 from variegate.tables.output import Output
 from variegate.tables.policy import Fallback, Policy
+from variegate.tables.problems import Inspection
 from variegate.tables.selector_parameters import (
     is_network,
     no_weights,

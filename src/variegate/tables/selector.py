@@ -22,13 +22,12 @@ from variegate.persistence import NOTHING, Own
 from variegate.tables import model_file
 from variegate.tables.cells import as_labels, check_relevance
 from variegate.tables.columns import Columns, no_label
-from variegate.tables.dates import newest
-from variegate.tables.derived import derive
+from variegate.tables.derived import derive, newest
 from variegate.tables.groups import Groups
-from variegate.tables.inspection import Inspection
 from variegate.tables.judged import JudgedSelector
 from variegate.tables.judging import judge
 from variegate.tables.kinds import kinds_record
+from variegate.tables.problems import Inspection
 from variegate.tables.record import (
     NOUNS,
     path_of_record,

@@ -2,10 +2,9 @@
 
 Two passes over the data, each a function of a part of it, for any engine:
 
-- the rows of each file are dealt out to buckets
-  (:mod:`~variegate.tables.folder.dealing`),
-- the groups of some buckets are brought together and written to a file of their own
-  (:mod:`~variegate.tables.folder.merging`).
+- the rows of each file are shuffled to buckets,
+- the groups of some buckets are put together and written to a file of their own
+  (:mod:`~variegate.tables.folder.shuffle`).
 
 Everything happens in a hidden folder beside the one that is written, which all workers
 must see, and which takes the place of the result when the last file is there: a folder
@@ -27,7 +26,6 @@ import numpy as np
 from variegate._files import write_atomic
 from variegate.application.table_defaults import MEMORY
 from variegate.partitions import Engine, Partition, PartitionError, Serial
-from variegate.tables.folder.dealing import Hashed, Pieces, deal_out, even_bounds
 from variegate.tables.folder.files import FolderTable, open_file
 from variegate.tables.folder.gather_place import (
     check_out,
@@ -38,7 +36,13 @@ from variegate.tables.folder.gather_place import (
 )
 from variegate.tables.folder.gather_plan import Plan
 from variegate.tables.folder.keys import hashes_of, keys_of
-from variegate.tables.folder.merging import Merging
+from variegate.tables.folder.shuffle import (
+    Hashed,
+    Merging,
+    Pieces,
+    even_bounds,
+    write_buckets,
+)
 from variegate.tables.reading import TableFileError
 from variegate.tables.table import Progress, TableError, ignore
 from variegate.tables.writing import table_writer
@@ -177,7 +181,7 @@ def _deal(plan: Plan, item: tuple[int, Partition]) -> int:
         return _dealt(plan, number).n_rows
     bounds = even_bounds(plan.n_files * plan.buckets_a_file)
     rows = _hashed(plan, partition)
-    pieces = deal_out(rows, path, plan.stored_schema, bounds, plan.memory)
+    pieces = write_buckets(rows, path, plan.stored_schema, bounds, plan.memory)
     partition.check_unchanged()
     stored = io.BytesIO()
     np.save(stored, pieces.slices)

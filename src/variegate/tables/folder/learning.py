@@ -46,7 +46,7 @@ from variegate.partitions.cache import Limits
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.journal import Journal
 from variegate.tables.columns import Columns
-from variegate.tables.dates import as_newest, last_day
+from variegate.tables.derived import as_newest, last_day
 from variegate.tables.encoding import Encoding
 from variegate.tables.folder.files import FolderTable, as_folder, open_file
 from variegate.tables.folder.groups import (
@@ -57,9 +57,9 @@ from variegate.tables.folder.groups import (
 )
 from variegate.tables.folder.parts import Reader, in_file
 from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
-from variegate.tables.inspection import Inspection
 from variegate.tables.judging import MAX_JUDGED
 from variegate.tables.model_file import decode_encoding, encode_encoding
+from variegate.tables.problems import Inspection
 from variegate.tables.reading import TableFile
 from variegate.tables.selector_parameters import (
     columns_wanted,
