@@ -18,9 +18,9 @@ from variegate.tables.judging import (
     Diversity,
     DiversityJudge,
     evaluate,
-    score,
 )
 from variegate.tables.table import MemoryTable
+from variegate.tuning.held_out import scores_of
 
 
 def make_group(number, chosen):
@@ -90,8 +90,8 @@ def test_scores_from_first_principles(n_jobs):
 
 
 def test_nothing_chosen_and_nothing_wanted_is_right():
-    assert score(nothing(None), np.zeros(0, dtype=int)) == (1.0, 1.0, 1.0, 0.0)
-    assert score(nothing(None), [1]) == (0.0, 0.0, 0.0, 0.0)
+    assert scores_of([], np.zeros(0, dtype=int)) == (1.0, 1.0, 1.0, 0.0)
+    assert scores_of([], [1]) == (0.0, 0.0, 0.0, 0.0)
 
 
 def test_there_must_be_groups_and_labels():

@@ -94,11 +94,11 @@ class Cells:
         return self.first + int(np.argmax(bad)) + 1
 
     def error(self, *problem: str | Setting) -> TableError:
-        """Return what to raise."""
+        """Return an error that names the column."""
         return TableError(f"column {self.name!r} ", *problem)
 
     def no_value(self, empty: BoolArray) -> TableError:
-        """Return what to raise where cells are empty that may not be."""
+        """Return the error of cells that may not be empty."""
         mean, indicator = Setting("missing", "mean"), Setting("missing", "indicator")
         return TableError(
             f"column {self.name!r} has no value in row {self.row(empty)}: correct it, "

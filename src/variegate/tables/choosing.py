@@ -38,10 +38,10 @@ _Result = TypeVar("_Result")
 
 
 class Choice(NamedTuple):
-    """What was chosen from a group: positions in it, best first.
+    """Rows chosen from a group: positions in it, best first.
 
-    Where a model tells, ``probability`` has that of each row to be chosen, NaN for rows
-    of a large group that are no candidates, and ``ending`` says how the search ended:
+    Of a model, ``probability`` has that of each row to be chosen, NaN for rows of a
+    large group that are not candidates, and ``ending`` says how the search ended:
     ``stop_reason``, ``gap`` and ``is_optimal`` of a :class:`variegate.Selection`.
     """
 
@@ -145,7 +145,7 @@ class ByMethod:
 
 
 def limit_of(budget: float | None, costs: FloatArray | None) -> Constraint | None:
-    """Return what the rows of a group may cost, if there is a budget."""
+    """Return the limit on costs, if there is a budget."""
     if budget is None:
         return None
     if costs is None:
@@ -155,7 +155,7 @@ def limit_of(budget: float | None, costs: FloatArray | None) -> Constraint | Non
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What was chosen from a table, row by row and group by group.
+    """Rows chosen from a table, row by row and group by group.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ def choose(
 def in_turn(
     work: Callable[[Group], _Result], groups: Iterable[Group], n_jobs: int | None
 ) -> Iterator[tuple[Group, _Result]]:
-    """Yield every group with what ``work`` makes of it, some at a time in threads."""
+    """Yield every group with the result of ``work``, some at a time in threads."""
     threads = effective_n_jobs(n_jobs)
     with threadpool_limits(limits=1, user_api="blas"):
         if threads == 1:
@@ -236,7 +236,7 @@ def in_turn(
 
 
 def _named(work: Callable[[Group], Any], group: Group) -> Any:
-    """Do the work, and name the group in whatever is wrong with it."""
+    """Do the work, and name the group in errors."""
     try:
         return work(group)
     except ValueError as error:

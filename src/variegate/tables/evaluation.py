@@ -11,11 +11,9 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate.application.intervals import bootstrap_means
+from variegate.tuning.held_out import SCORES
 
 __all__ = ["COUNTS", "SCORES", "WANTED_ROWS", "Evaluation", "Interval"]
-
-#: The columns of the scores of a group.
-SCORES = ("precision", "recall", "f", "size")
 
 #: The columns of the counts of a group: rows that are chosen and wanted, and all that
 #: are chosen, and all that are wanted.
@@ -201,19 +199,14 @@ def _all_ended(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _intervals(
     rows: Mapping[str, FloatArray], seed: int
 ) -> dict[str, dict[str, Interval]]:
-    if not rows:
-        return {}
-    table = np.column_stack(list(rows.values()))
-    means = bootstrap_means(table, N_BOOTSTRAP, seed)
-    low, high = np.quantile(means, [0.025, 0.975], axis=0)
-    numbers = np.array([table.mean(axis=0), low, high]).T.reshape(len(rows), -1, 3)
-    return {
+    ratios = {
         name: {
-            score: Interval(*map(float, triple))
-            for score, triple in zip(SCORES, here, strict=True)
+            score: (column, np.ones(len(table)))
+            for score, column in zip(SCORES, table.T, strict=True)
         }
-        for name, here in zip(rows, numbers, strict=True)
+        for name, table in rows.items()
     }
+    return _ratios(ratios, seed)
 
 
 def _ratios(

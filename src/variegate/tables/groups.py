@@ -233,10 +233,7 @@ class Groups:
 
 
 def in_rows(problem: str) -> str:
-    """Return what is wrong with a ground set in the words of tables.
-
-    Its items are the rows of a group, which are counted from 1.
-    """
+    """Return a problem of a ground set in the words of tables, rows counted from 1."""
     problem = re.sub(
         r"\bitem (\d+)\b", lambda found: f"its row {int(found[1]) + 1}", problem
     )
@@ -300,7 +297,7 @@ def _check_unique(records: AnyArray, item: str, group: Any) -> None:
 
 
 def repeated_item(first: int, second: int, group: Any, item: str) -> TableError:
-    """Return what to raise where two rows of a group have the same item."""
+    """Return the error of two rows of a group with the same item."""
     return TableError(
         f"rows {first} and {second} of group {group!r} have the same {item!r}: "
         "items of a group must differ, unless you leave out ",

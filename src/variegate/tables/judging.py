@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from variegate import metrics
 from variegate._typing import FloatArray, IntArray
 from variegate.application.description.learned import LearnedKinds, learned_kinds
 from variegate.estimator import LargeMarginDPP
@@ -18,7 +17,8 @@ from variegate.tables.choosing import Choice, Chooser, in_turn
 from variegate.tables.evaluation import WANTED_ROWS, Evaluation
 from variegate.tables.folder.groups import FolderGroups
 from variegate.tables.groups import Group, Groups
-from variegate.tables.table import Progress, TableError, counting, ignore
+from variegate.tables.table import Progress, TableError, ignore, stage_progress
+from variegate.tuning.held_out import scores_of
 
 __all__ = ["NEAR_COPY", "Diversity", "DiversityJudge", "evaluate", "judge"]
 
@@ -48,7 +48,7 @@ def judge(
     than ``MAX_JUDGED``, a sample is drawn by the seed.
     """
     if not isinstance(groups, FolderGroups):
-        told = counting(progress, "judging", len(numbers))
+        told = stage_progress(progress, "judging", len(numbers))
         return evaluate(groups.only(numbers), choosers, n_jobs, told, diversity)
     n_in_all = len(numbers)
     if n_in_all > MAX_JUDGED:
@@ -90,7 +90,7 @@ def evaluate(
         choices = [chooser(group) for chooser in choosers.values()]
         orders = [*(choice.order for choice in choices), wanted]
         return _Judged(
-            [score(choice, wanted) for choice in choices],
+            [scores_of(choice.order, wanted) for choice in choices],
             [_counts(choice, wanted) for choice in choices],
             [] if diversity is None else [diversity(group, one) for one in orders],
             [choice.ending for choice in choices],
@@ -139,17 +139,6 @@ def _by_chooser(names: Iterable[str], rows: Sequence[Any]) -> dict[str, FloatArr
 def _counts(choice: Choice, wanted: IntArray) -> tuple[float, float, float]:
     hits = np.isin(choice.order, wanted).sum()
     return float(hits), float(len(choice.order)), float(len(wanted))
-
-
-def score(choice: Choice, wanted: Any) -> tuple[float, float, float, float]:
-    """Return ``SCORES`` of a choice."""
-    chosen = choice.order
-    return (
-        metrics.precision(chosen, wanted),
-        metrics.recall(chosen, wanted),
-        metrics.f_score(chosen, wanted),
-        float(len(chosen)),
-    )
 
 
 # Diversity ------------------------------------------------------------------------

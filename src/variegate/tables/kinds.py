@@ -110,10 +110,7 @@ def row_kinds(kinds: LearnedKinds, groups: Groups) -> RowKinds:
 def kinds_record(
     model: LargeMarginDPP, groups: Groups, numbers: IntArray, seed: int
 ) -> dict[str, Any]:
-    """Return what a training record holds about kinds, nothing for other kernels.
-
-    It goes by some of the groups with these numbers, drawn at random.
-    """
+    """Return the kinds in a training record, from a sample of the groups."""
     every = learned_kinds(model)
     if not every:
         return {}

@@ -1,8 +1,8 @@
-"""From a table of good selections to a model, from a table to a selection."""
+"""The selector that learns from tables and chooses from tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -20,11 +20,9 @@ from variegate.partitions.cache import Limits
 from variegate.partitions.journal import Journal
 from variegate.persistence import NOTHING, Own
 from variegate.tables import model_file
-from variegate.tables.cells import as_labels, check_relevance
-from variegate.tables.columns import Columns, no_label
-from variegate.tables.derived import derive, newest
+from variegate.tables.cells import as_labels
+from variegate.tables.columns import Columns
 from variegate.tables.groups import Groups
-from variegate.tables.judged import JudgedSelector
 from variegate.tables.judging import judge
 from variegate.tables.kinds import kinds_record
 from variegate.tables.problems import Inspection
@@ -34,11 +32,13 @@ from variegate.tables.record import (
     training_record,
     validation_path,
 )
+from variegate.tables.scoring import ScoringSelector
 from variegate.tables.selector_parameters import (
     NetworkPlan,
     check_parameters,
     columns_wanted,
     progress_callback,
+    training_columns,
     training_plan,
 )
 from variegate.tables.survey import (
@@ -55,7 +55,7 @@ from variegate.tables.training import Learned, TrainingPlan
 __all__ = ["TableSelector"]
 
 
-class TableSelector(JudgedSelector):
+class TableSelector(ScoringSelector):
     """Learns from a table which rows of each group to choose.
 
     A table is a data frame (pandas, polars), an Arrow table, or the path of a Parquet,
@@ -161,7 +161,7 @@ class TableSelector(JudgedSelector):
     Attributes
     ----------
     columns_ : Columns
-        What each column is, patterns spelt out.
+        The roles of columns, patterns spelt out.
     encoding_ : Encoding
         How columns become features.
     lam_ : float
@@ -169,10 +169,9 @@ class TableSelector(JudgedSelector):
     omegas_, models_ : tuple of float, tuple of LargeMarginDPP
         Those of the family.
     omega_ : float
-        That which is used if none is asked for.
+        The default omega.
     k_ : int or None
-        Rows that are chosen from each group if nothing is asked for; None where the
-        model decides how many.
+        The default number of rows of each group; None where the model decides.
     ordering_ : Ordering or None
         The method of :func:`variegate.select` and its trade-off that rows are chosen
         by, with the model's quality for relevance, where a regression did best.
@@ -304,13 +303,6 @@ class TableSelector(JudgedSelector):
         Returns
         -------
         self
-
-        Raises
-        ------
-        TableError
-            If the table is not what the parameters say, or groups lie in several files.
-        PartitionError
-            If a file cannot be read, has other columns, or changes meanwhile.
         """
         self._check_parameters()
         progress = progress_callback(progress, self.verbose)
@@ -339,9 +331,8 @@ class TableSelector(JudgedSelector):
     def _fit(
         self, table: Table, y: Any, labels: BoolArray | None, progress: Progress
     ) -> Self:
-        """Learn from a table, and stop at the first thing that is wrong with it."""
         names = table.schema.names
-        table, columns = self._columns_of(table, y)
+        table, columns = training_columns(self, table, y)
         if labels is not None and not self.quality:
             refuse_labels_among(columns.quality, table, labels)
         self.seed_ = int(generator(self.random_state).integers(2**31))
@@ -369,7 +360,7 @@ class TableSelector(JudgedSelector):
         """
         learned = plan.learn(groups, learned_from)
         self.columns_, self.encoding_ = columns, groups.encoding
-        self.family_, self.omega_ = learned.policy.family, learned.omega
+        self.family_, self.omega_ = learned.policy.family, learned.policy.omega
         self.k_, self.ordering_ = learned.policy.k, learned.policy.ordering
         self.fallback_ = learned.fallback
         self.feature_names_in_ = np.array(names, dtype=object)
@@ -390,29 +381,13 @@ class TableSelector(JudgedSelector):
         self.training_ |= kinds_record(self.model_, groups, learned_from, self.seed_)
         return learned
 
-    def _columns_of(
-        self, table: Table, y: Any, newest: Callable[[Table, str], str] = newest
-    ) -> tuple[Table, Columns]:
-        """Return a training table with vectors and ages, and what its columns are."""
-        table, wanted = derive(table, columns_wanted(self, table, y), newest)
-        columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
-        check_relevance(table, columns.relevance)
-        if y is not None:
-            return table, replace(columns, label=None)
-        if columns.label is None:
-            raise no_label()
-        return table, columns
-
     def _split(self, found: Survey) -> tuple[IntArray, IntArray]:
-        """Return numbers of the groups to learn from, and of those to hold out."""
         usable = usable_groups(found, self.empty_groups)
         return split(usable, self.validation_fraction, self.seed_)
 
-    def _check_parameters(self) -> None:
-        check_parameters(self)
-
     # Keeping ----------------------------------------------------------------------
 
+    _check_parameters = check_parameters
     _sections = model_file.SECTIONS
     _encode_rest = model_file.encode_rest
     _decode_rest = model_file.decode_rest

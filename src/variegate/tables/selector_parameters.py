@@ -23,7 +23,9 @@ from variegate.application.table_defaults import (
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.kernels import Kernel, Kinds, Linear, Metric, Mixture, MultipleKernel
 from variegate.report.telling import Teller
-from variegate.tables.columns import Columns
+from variegate.tables.cells import check_relevance
+from variegate.tables.columns import Columns, no_label
+from variegate.tables.derived import derive, newest
 from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
 from variegate.tables.policy import Policy
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_parameters", "columns_wanted", "estimator_of", "is_network", "no_weights",
-    "progress_callback", "refuse_network", "training_plan",
+    "progress_callback", "refuse_network", "training_columns", "training_plan",
 ]  # fmt: skip
 
 #: Parameters that count in place of those of the estimator.
@@ -66,6 +68,23 @@ def columns_wanted(
         return wanted
     name = getattr(y, "name", None)
     return replace(wanted, label=name if name in table.schema.names else None)
+
+
+def training_columns(
+    selector: TableSelector,
+    table: Table,
+    y: Any = None,
+    newest: Callable[[Table, str], str] = newest,
+) -> tuple[Table, Columns]:
+    """Return a training table with vectors and ages, and the roles of its columns."""
+    table, wanted = derive(table, columns_wanted(selector, table, y), newest)
+    columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
+    check_relevance(table, columns.relevance)
+    if y is not None:
+        return table, replace(columns, label=None)
+    if columns.label is None:
+        raise no_label()
+    return table, columns
 
 
 def estimator_of(selector: TableSelector) -> Any:

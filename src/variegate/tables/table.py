@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from variegate.application.refusal import RefusalError
-from variegate.tables.damage import repeated
+from variegate.tables.file_errors import repeated
 from variegate.tables.folder.files import FolderTable
 from variegate.tables.reading import TableFile
 
@@ -19,9 +19,9 @@ __all__ = [
     "Table",
     "TableError",
     "as_table",
-    "counting",
     "ignore",
     "parts_of",
+    "stage_progress",
 ]
 
 #: Called with what is being done, and the numbers of finished and of all steps of it;
@@ -30,11 +30,11 @@ Progress = Callable[[str, int, int], None]
 
 
 def ignore(stage: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
-def counting(progress: Progress, stage: str, total: int) -> Callable[[int], None]:
-    """Return what is told how many of all steps of a stage are done."""
+def stage_progress(progress: Progress, stage: str, total: int) -> Callable[[int], None]:
+    """Return a progress callback for one stage."""
     return lambda done: progress(stage, done, total)
 
 
@@ -52,7 +52,7 @@ class Table(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         ...
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

@@ -80,11 +80,6 @@ class Learned:
     n_sample: int = 0
 
     @property
-    def omega(self) -> float:
-        """The omega to use."""
-        return self.policy.omega
-
-    @property
     def lam(self) -> float:
         """The weight of the margin."""
         return float(self.policy.family.models[0].lam)
@@ -100,7 +95,7 @@ class Learned:
 class TrainingPlan:
     """How to learn; ``memory`` is bytes that learning in memory may take."""
 
-    #: What is learned with; its ``random_state`` is a seed.
+    #: Its ``random_state`` is a seed.
     estimator: LargeMarginDPP
     #: None: those of ``OMEGAS``, or 1 alone where groups do not fit in memory.
     omegas: tuple[float, ...] | None
@@ -140,13 +135,12 @@ class TrainingPlan:
         pairs = 2.0 * (sizes @ sizes)
         return int(8.0 * (features + pairs))
 
-    # What to learn with -----------------------------------------------------------
+    # Choosing a contender ---------------------------------------------------------
 
     def _compared(self, groups: Groups, numbers: IntArray) -> tuple[Winner, int]:
-        """Return what does best on held-out groups, and how many were looked at.
+        """Return the winner on held-out groups, and the number of these.
 
-        Where there is nothing to compare, or too little to do it on, it is the
-        estimator as it is.
+        Without a comparison, or groups for it, that is the estimator as it is.
         """
         given = Winner(LearnedDPP("", self.estimator, ()), Rule(self.estimator.decoder))
         if self.kernels is None:

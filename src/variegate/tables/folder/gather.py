@@ -52,7 +52,7 @@ __all__ = ["Gathered", "gather"]
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was written: how many rows of how many groups, and the files."""
+    """Counts of the rows and groups that were written, and the files."""
 
     n_rows: int
     n_groups: int
@@ -100,7 +100,7 @@ def gather(
     memory : int
         The most bytes to hold, of each worker.
     engine : Engine, optional
-        What works on several files at a time; by default this process, one by one.
+        Works on several files at a time; by default this process, one by one.
     replace : bool
         Whether ``out`` may be there already, with nothing but tables in it.
     progress : callable, optional
@@ -160,8 +160,8 @@ def _work(
         n_read = sum(engine.map(deal, items, partial(progress, "dealing out")))
     except PartitionError as error:
         raise TableFileError(str(error)) from error
-    # What is to be read for a file is looked up by whoever writes it: a list of pieces
-    # of every file for every file would not fit here.
+    # Writers look up the pieces of their file: a list for every pair of files would
+    # not fit here.
     tasks = [(number, len(items)) for number in range(plan.n_files)]
     counts = list(
         engine.map(partial(_write, plan), tasks, partial(progress, "writing"))

@@ -281,13 +281,15 @@ def raw_source(
     group, label, quality, similarity
         Columns, as for :class:`variegate.tables.TableSelector`.
     """
-    from variegate.tables.selector import TableSelector  # which imports this module
+    # Which import this module.
+    from variegate.tables.selector import TableSelector
+    from variegate.tables.selector_parameters import training_columns
 
     table = as_folder(folder, False)
     settings = TableSelector(
         group=group, label=label, quality=quality, similarity=similarity
     )
-    columns = settings._columns_of(table, None)[1]
+    columns = training_columns(settings, table)[1]
     found = scan(table, Reader(table.schema, columns), engine)
     numbers = usable_groups(found, "keep")
     encoding = _as_they_are(encoding_on(engine, found, numbers))

@@ -1,22 +1,13 @@
 """Learning from the groups of a folder where an engine works.
 
-What is done where, and how it compares with learning at home:
+Features, held-out groups and the sample that ``kernel="auto"`` and ``tune`` compare on
+are those of the folder read as one table, bit by bit.  The models learn from all groups
+by L-BFGS, with sums that are added in one order (:mod:`variegate.partitions`), also
+where one table would be streamed.
 
-- Rows, groups and labels are counted file by file
-  (:mod:`~variegate.tables.folder.scan`), and columns become features as they do at
-  home, bit by bit.
-- The groups that are held out are those of home, and they are judged file by file.
-- What home compares or tunes on a few hundred groups, ``kernel="auto"``, ``tune`` and a
-  target, is compared on the same ones, brought here as a sample.
-- The models learn from all groups, by L-BFGS, with sums that are added up in one order
-  (:mod:`variegate.partitions`).  Home takes stochastic gradients for a table that is
-  larger than ``memory``; here there are none but the first passes over very large data.
-
-Here, where somebody waits, there are 8 bytes a group from the scan, 8 more that say
-which are learned from, and for a moment, while groups are held out, 32 in all: 3.2 GB
-for 10⁸ groups.  Nothing else grows with their number but what
-:mod:`variegate.partitions` counts.  Which groups of a file are held out travels with
-its tasks, one bit each.
+The driver holds 8 bytes a group from the scan, 8 more that say which are learned from,
+and for a moment, while groups are held out, 32 in all: 3.2 GB for 10⁸ groups.  Which
+groups of a file are held out travels with its tasks, one bit each.
 """
 
 from __future__ import annotations
@@ -64,6 +55,7 @@ from variegate.tables.reading import TableFile
 from variegate.tables.selector_parameters import (
     columns_wanted,
     is_network,
+    training_columns,
     training_plan,
 )
 from variegate.tables.table import Progress, TableError
@@ -204,7 +196,7 @@ class _Work:
             return as_newest(last, name)
 
         try:
-            return self.selector._columns_of(self.table, None, newest)[1]
+            return training_columns(self.selector, self.table, newest=newest)[1]
         except TableError as error:
             # What else is wrong shows in the first file, as a rule.
             first = TableFile(self.table.partitions[0].path)

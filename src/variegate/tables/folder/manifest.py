@@ -17,7 +17,7 @@ from typing import Any
 
 from variegate._files import plain, write_atomic
 from variegate.partitions import Partition
-from variegate.tables.damage import TableFileError
+from variegate.tables.file_errors import TableFileError
 
 __all__ = ["MANIFEST", "Manifest", "finish", "stamp"]
 

@@ -17,8 +17,8 @@ from variegate._files import plain
 from variegate._version import __version__
 from variegate.partitions import Engine, Partition
 from variegate.tables.choosing import Choices, Chooser, choose
-from variegate.tables.damage import TableFileError
 from variegate.tables.encoding import Encoding
+from variegate.tables.file_errors import TableFileError
 from variegate.tables.fitted import FittedSelector, fitting
 from variegate.tables.folder.files import FolderTable, as_folder, open_file
 from variegate.tables.folder.manifest import Manifest, finish, stamp
@@ -33,7 +33,7 @@ __all__ = ["FolderSelection", "hash_of_model", "select_folder"]
 
 @dataclass(frozen=True)
 class FolderSelection:
-    """What was chosen from a folder, in numbers.
+    """Counts of the rows chosen from a folder.
 
     Attributes
     ----------
@@ -112,7 +112,6 @@ def select_file(partition: Partition, task: _Task) -> tuple[str, dict[str, Any]]
     return name, entry
 
 
-#: What is chosen from no rows.
 _NOTHING = Choices(np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int32), np.zeros(0))
 
 
@@ -169,7 +168,7 @@ def select_folder(
 def _check_output(
     table: FolderTable, out: Path, keep_all: bool, drop: Sequence[str]
 ) -> None:
-    """Refuse now what could not be written after the work."""
+    """Refuse an output that could not be written, before the work."""
     if out.exists() and out.samefile(table.path):
         raise TableFileError(f"{out} is the folder to read: name another one")
     for suffix in sorted({Path(one.path).suffix for one in table.partitions}):
@@ -209,7 +208,7 @@ def _make_folder(out: Path) -> None:
 
 
 def hash_of_model(selector: FittedSelector) -> str:
-    """Return a hash of all that choosing goes by."""
+    """Return a hash of everything that choices depend on."""
     document = {
         **selector._encode_rest(),
         "models": selector.family_.encode(),

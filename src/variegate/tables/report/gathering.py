@@ -23,7 +23,7 @@ from variegate.tables.groups import Groups
 from variegate.tables.judging import DiversityJudge, evaluate
 from variegate.tables.report import Report, similarity
 from variegate.tables.report.examples import example_groups
-from variegate.tables.table import Progress, Table, counting
+from variegate.tables.table import Progress, Table, stage_progress
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -101,7 +101,7 @@ def _compared(
         groups.only(compared),
         choosers,
         selector.n_jobs,
-        counting(progress, "comparing", len(compared)),
+        stage_progress(progress, "comparing", len(compared)),
         DiversityJudge.of(selector.model_),
     )
 

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from variegate.application.description import Description
     from variegate.tables.report import Report
 
-__all__ = ["JudgedSelector"]
+__all__ = ["ScoringSelector"]
 
 
-class JudgedSelector(FittedSelector):
+class ScoringSelector(FittedSelector):
     """The part of a :class:`~variegate.tables.TableSelector` that judges and shows."""
 
     # Judging ----------------------------------------------------------------------
