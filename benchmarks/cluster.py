@@ -137,12 +137,11 @@ def one_fit(options):
 
 def _on_workers(learner, folder, n_workers):
     from variegate.dask import DaskEngine, local_cluster
-    from variegate.tables.folder.learning import learn_folder
 
     with local_cluster(n_workers) as client:
         engine = Recorder(DaskEngine(client))
         started = time.perf_counter()
-        learn_folder(learner, folder, engine)
+        learner.fit(folder, engine=engine)
         seconds = time.perf_counter() - started
         # As long again as an evaluation, with nothing to do.
         seconds_each = float(np.median([one.seconds for one in engine.evaluations]))

@@ -36,7 +36,6 @@ from benchmarks.cluster_tools import (
 from variegate.dask import DaskEngine, local_cluster
 from variegate.partitions import Limits, cache
 from variegate.partitions.tree import FAN_IN
-from variegate.tables.folder.learning import learn_folder
 
 KERNELS = ("linear", "multiple")
 SIZES = (5, 10, 20, 40)
@@ -108,7 +107,7 @@ def learned(engine, folder, kernel, max_iter):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has not converged
         limits = Limits(memory=2**31)
-        learn_folder(selector(kernel, max_iter), folder, recorder, limits=limits)
+        selector(kernel, max_iter).fit(folder, engine=recorder, limits=limits)
     return recorder.evaluations
 
 

@@ -241,7 +241,7 @@ def main():
         started = time.perf_counter()
         selectors[name] = learn(search, training, kernel)
         seconds = time.perf_counter() - started
-        learned = selectors[name].way_
+        learned = selectors[name].policy_
         print(f"{name}: {seconds:.0f} s, {selectors[name].weights_}")
         print(f"  k {learned.k}, {learned.ordering}, {selectors[name].model_.kernel_}")
     print(f"{len(search.chunks)} chunks, {len(training)} + {len(test)} questions")

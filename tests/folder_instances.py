@@ -76,3 +76,15 @@ class Pickling(Serial):
             return pickle.loads(pickle.dumps(sent(pickle.loads(pickle.dumps(item)))))
 
         return super().tree_sum(there, items, add)
+
+
+def learn_folder(selector, folder, engine, **options):
+    return selector.fit(folder, engine=engine, **options)
+
+
+def select_folder(selector, folder, out, engine, **options):
+    return selector.select(folder, out=out, engine=engine, **options)
+
+
+def evaluate_folder(selector, folder, engine, **options):
+    return selector.evaluate(folder, engine=engine, **options)

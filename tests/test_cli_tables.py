@@ -973,11 +973,11 @@ def test_an_interrupted_fit(samples, tmp_path):
     # In the middle of learning, as Ctrl-C does it.
     code = (
         "import time\n"
-        "from variegate.tables.training import Lesson\n"
+        "from variegate.tables.training import TrainingPlan\n"
         "def learn(self, *arguments):\n"
         "    signal.raise_signal(signal.SIGINT)\n"
         "    time.sleep(60)\n"
-        "Lesson.learn = learn\n"
+        "TrainingPlan.learn = learn\n"
     )
     started = process(
         "fit", samples / "train.parquet", *QUICK, "-o", tmp_path / "model.json",

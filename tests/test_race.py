@@ -227,12 +227,12 @@ def search(**given):
 
 def test_kinds_win_where_the_truth_has_kinds():
     winner = search().run(*editor(60))
-    assert winner.way.name == "kinds"
-    assert winner.way.model.max_iter == 200
+    assert winner.contender.name == "kinds"
+    assert winner.contender.model.max_iter == 200
     by_name = {one.name: one for one in winner.standings}
     assert by_name["logistic regression"].behind > 0.05
     # For kinds that were never seen there is a second, without.
-    assert winner.elsewhere.way.name in ("Gaussians", "logistic regression")
+    assert winner.fallback.contender.name in ("Gaussians", "logistic regression")
 
 
 def test_a_regression_wins_where_it_is_the_truth():
@@ -246,9 +246,9 @@ def test_a_regression_wins_where_it_is_the_truth():
         for one in sets
     ]
     winner = search().run(sets, subsets)
-    assert winner.way.name == "logistic regression"
+    assert winner.contender.name == "logistic regression"
     assert winner.rule == Rule(Ordering("mmr", 0.5), 5)
-    assert winner.elsewhere is None
+    assert winner.fallback is None
 
 
 def test_settings_are_varied_only_where_they_may_be():
@@ -256,7 +256,7 @@ def test_settings_are_varied_only_where_they_may_be():
     winner = search(varies=("penalty", "lam")).run(sets, subsets)
     names = {one.name for one in winner.varied}
     assert names == {"as it is", "penalty x 0.1", "penalty x 10", "lam = 1", "lam = 16"}
-    model = winner.way.model
+    model = winner.contender.model
     changed = (model.kernel.penalty != 1e-3) + (model.lam != 4.0)
     assert changed <= 1
     assert search().run(sets, subsets).varied == ()

@@ -64,7 +64,7 @@ def regression():
 
 def test_kinds_are_taken_where_they_are_the_truth(kinds):
     assert isinstance(kinds.model_.kernel_, vg.Kinds)
-    assert kinds.elsewhere_ is not None
+    assert kinds.fallback_ is not None
     compared = kinds.training_["compared"]["kernels"]
     names = [entry["name"] for entry in compared]
     assert names[0].endswith(" kinds")
@@ -92,13 +92,13 @@ def test_kinds_are_taken_where_they_are_the_truth(kinds):
 def test_new_kinds_go_to_the_second_model(kinds):
     other = editor(20, seed=4, kinds=range(4, 8))
     groups = list(kinds._groups(as_table(other), use_labels=True))
-    way = kinds.elsewhere_.way.chooser(seed=kinds.seed_)
+    way = kinds.fallback_.policy.chooser(seed=kinds.seed_)
     chooser = kinds._chooser()
     for group in groups:
-        assert not kinds.elsewhere_.is_familiar(group.ground_set)
+        assert not kinds.fallback_.is_familiar(group.ground_set)
         np.testing.assert_array_equal(chooser(group).order, way(group).order)
     known = next(iter(kinds._groups(as_table(editor(2, seed=5)))))
-    usual = kinds.way_.chooser(seed=kinds.seed_)
+    usual = kinds.policy_.chooser(seed=kinds.seed_)
     np.testing.assert_array_equal(chooser(known).order, usual(known).order)
     # What is asked for holds there too.
     assert len(kinds._chooser(k=3)(groups[0]).order) == 3
@@ -108,7 +108,7 @@ def test_new_kinds_go_to_the_second_model(kinds):
 def test_a_regression_is_taken_where_it_is_the_truth(regression):
     assert regression.ordering_ == Ordering("mmr", 0.5)
     assert regression.k_ == 5
-    assert regression.elsewhere_ is None
+    assert regression.fallback_ is None
     new = two_stage(30, seed=9)
     # The relevance is learned, so that few choices differ from those of the truth.
     assert regression.score(new) > 0.9

@@ -21,7 +21,7 @@ from variegate.tables import (
     select_untrained,
     write_table,
 )
-from variegate.tables.dates import date_of, days_of
+from variegate.tables.derived import date_of, days_of
 
 SIZE = 12
 BASE = {"group": "query", "label": "chosen", "omega": 1.0, "kernel": "linear"}

@@ -4,21 +4,23 @@ import pytest
 import variegate as vg
 from variegate.tables import TableError, TableSelector, make_table
 from variegate.tables.choosing import ByMethod, Choice
-from variegate.tables.comparison import compare, untrained_ways
-from variegate.tables.diversity import NEAR_COPY, DiversityJudge, kinds_by
+from variegate.tables.comparison import SizeLimit, method_choosers
 from variegate.tables.evaluation import (
     COUNTS,
-    DIVERSITY,
     N_BOOTSTRAP,
     SCORES,
     WANTED_ROWS,
     Evaluation,
-    evaluate,
-    score,
 )
 from variegate.tables.groups import Group
+from variegate.tables.judging import (
+    NEAR_COPY,
+    Diversity,
+    DiversityJudge,
+    evaluate,
+)
 from variegate.tables.table import MemoryTable
-from variegate.tables.terms import Terms
+from variegate.tuning.held_out import scores_of
 
 
 def make_group(number, chosen):
@@ -88,8 +90,8 @@ def test_scores_from_first_principles(n_jobs):
 
 
 def test_nothing_chosen_and_nothing_wanted_is_right():
-    assert score(nothing(None), np.zeros(0, dtype=int)) == (1.0, 1.0, 1.0, 0.0)
-    assert score(nothing(None), [1]) == (0.0, 0.0, 0.0, 0.0)
+    assert scores_of([], np.zeros(0, dtype=int)) == (1.0, 1.0, 1.0, 0.0)
+    assert scores_of([], [1]) == (0.0, 0.0, 0.0, 0.0)
 
 
 def test_there_must_be_groups_and_labels():
@@ -227,7 +229,7 @@ def diversity_by_hand(vectors, chosen):
 
 @pytest.mark.parametrize("n_blocks", [0, 1, 2])
 def test_diversity_pair_by_pair(n_blocks, monkeypatch):
-    monkeypatch.setattr("variegate.tables.diversity._CHUNK", 3)
+    monkeypatch.setattr("variegate.tables.judging._CHUNK", 3)
     rng = np.random.default_rng(n_blocks)
     X = rng.standard_normal((12, 3))
     X[4], X[7], X[9] = X[1] * 3.0, X[1] + 0.01, 0.0
@@ -250,7 +252,7 @@ def test_diversity_pair_by_pair(n_blocks, monkeypatch):
 def test_diversities_are_means_over_groups_and_rows():
     found = evaluate(GROUPS, WAYS, diversity=DiversityJudge())
     assert list(found.diversity) == [*WAYS, WANTED_ROWS]
-    assert DIVERSITY == ("similarity", "copies", "kinds")
+    assert Diversity._fields == ("similarity", "copies", "kinds")
     diversities = found.diversities()
     choosing = WAYS | {WANTED_ROWS: lambda group: Choice(group.wanted(), None)}
     for name, way in choosing.items():
@@ -298,7 +300,7 @@ def test_kinds_that_are_covered(table, is_mixed):
 
 
 def test_a_kernel_without_kinds(selector):
-    assert kinds_by(selector.model_) is None
+    assert DiversityJudge.of(selector.model_).kinds is None
 
 
 # A contest ------------------------------------------------------------------------
@@ -333,11 +335,11 @@ def test_the_stand_in_for_a_relevance(selector, table):
 
 def test_methods_are_named_by_how_many_they_choose():
     group = GROUPS[0]
-    three = untrained_ways(["top", "random"], Terms(3), 0.5)
+    three = method_choosers(["top", "random"], SizeLimit(3), 0.5)
     assert list(three) == ["top (k = 3)", "random (k = 3)"]
     order = three["top (k = 3)"](group).order
     assert order.tolist() == np.argsort(-group.relevance)[:3].tolist()
-    wanted = untrained_ways(["dpp"], Terms("wanted"), 0.2, seed=1)
+    wanted = method_choosers(["dpp"], SizeLimit("wanted"), 0.2, seed=1)
     ((name, way),) = wanted.items()
     assert name == "dpp (as many as wanted)"
     expected = vg.select(group.blocks["v"], group.relevance, k=2, trade_off=0.2)
@@ -346,19 +348,21 @@ def test_methods_are_named_by_how_many_they_choose():
 
 
 def test_a_contest_scores_all_on_the_same_groups(selector, table):
-    ways = untrained_ways(["top"], Terms(2), 0.5)
     other = TableSelector(
         group="query", label="chosen", quality="score", omega=1.0, decoder="greedy"
     ).fit(table)
     stages = set()
-    found = compare(
-        MemoryTable(table),
-        {"one": selector, "two": other},
-        ways,
+    found = selector.evaluate(
+        table,
+        name="one",
+        others={"two": other},
+        methods=["top"],
+        k=2,
         relevance="score",
         progress=lambda stage, done, total: stages.add(stage),
     )
-    assert list(found.scores) == ["one", "two", "top (k = 2)"]
+    limited = ["one (k = 2)", "two (k = 2)", "top (k = 2)"]
+    assert list(found.scores) == ["one", "two", *limited]
     assert found.n_groups == 8
     assert "judging" in stages
     f = found.scores["one"][:, SCORES.index("f")].mean()
@@ -391,7 +395,7 @@ def test_a_contest_needs_two_groups(selector, table):
     with pytest.raises(
         TableError, match="the table has 1 group to judge by: intervals"
     ):
-        compare(MemoryTable(table.slice(0, 6)), {"one": selector}, {})
+        selector.evaluate(table.slice(0, 6))
 
 
 def test_a_contest_on_groups_without_a_chosen_row(selector, table):
@@ -399,12 +403,10 @@ def test_a_contest_on_groups_without_a_chosen_row(selector, table):
     flags[:6] = False
     changed = table.set_column(table.column_names.index("chosen"), "chosen", [flags])
     for empty_groups, n_groups in (("keep", 8), ("drop", 7)):
-        found = compare(
-            MemoryTable(changed), {"a": selector}, {}, empty_groups=empty_groups
-        )
+        found = selector.evaluate(changed, empty_groups=empty_groups)
         assert found.n_groups == n_groups
     with pytest.raises(TableError, match="1 of 8 groups has no chosen row"):
-        compare(MemoryTable(changed), {"a": selector}, {})
+        selector.evaluate(changed)
 
 
 def test_a_method_judged_alone():

@@ -5,12 +5,18 @@ import dataclasses
 import numpy as np
 import pytest
 
-from folder_instances import COLUMNS, Pickling, cut, folder_of, some_table, write_folder
+from folder_instances import (
+    COLUMNS,
+    Pickling,
+    cut,
+    evaluate_folder,
+    folder_of,
+    some_table,
+    write_folder,
+)
 from table_instances import with_column
 from variegate.partitions import Serial, UnreadablePartitionError
-from variegate.tables import TableError, TableSelector
-from variegate.tables.folder import judging
-from variegate.tables.folder.judging import evaluate_folder
+from variegate.tables import TableError, TableSelector, judging
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,15 @@ import pytest
 from sklearn.base import clone
 
 import variegate as vg
-from folder_instances import COLUMNS, Pickling, cut, folder_of, some_table, write_folder
+from folder_instances import (
+    COLUMNS,
+    Pickling,
+    cut,
+    folder_of,
+    learn_folder,
+    some_table,
+    write_folder,
+)
 from table_instances import with_column
 from variegate import load
 from variegate.files.run_store import CheckpointError, RunStore
@@ -16,14 +24,15 @@ from variegate.partitions import (
     Serial,
     UnreadablePartitionError,
 )
-from variegate.tables import Columns, FolderTable, TableError, TableSelector
-from variegate.tables.folder import judging
-from variegate.tables.folder.groups import FolderGroups, encoding_on
-from variegate.tables.folder.learning import learn_folder
+from variegate.tables import Columns, FolderTable, TableError, TableSelector, judging
+from variegate.tables.folder.groups import (
+    ExampleReader,
+    FolderGroups,
+    FolderSource,
+    encoding_on,
+)
 from variegate.tables.folder.parts import Reader
-from variegate.tables.folder.reporting import report_folder
 from variegate.tables.folder.scan import scan, split_by_file
-from variegate.tables.folder.source import ExampleReader, FolderSource
 
 LINEAR = COLUMNS | {"kernel": "linear", "omega": 1.0}
 
@@ -245,7 +254,7 @@ def test_too_many_held_out_groups_are_judged_by_a_sample(folder, monkeypatch):
 def test_the_report_is_that_of_home(folder):
     settings = LINEAR | {"validation_fraction": 0.5, "relevance": "popularity"}
     fitted = learn_folder(TableSelector(**settings), folder, Pickling())
-    there, home = report_folder(fitted, folder, Pickling()), fitted.report(folder)
+    there, home = fitted.report(folder, engine=Pickling()), fitted.report(folder)
     assert there.examples == home.examples
     assert there.show == home.show
     assert there.comparison.intervals() == home.comparison.intervals()
@@ -260,7 +269,7 @@ def test_learned_kinds_have_typical_rows(folder):
     assert kinds["n_rows"] == at_home["n_rows"] == 360
     for one, other in zip(kinds["kinds"], at_home["kinds"], strict=True):
         assert one["typical"] == other["typical"]
-    assert report_folder(there, folder, Serial()).typical
+    assert there.report(folder, engine=Serial()).typical
 
 
 # Going on --------------------------------------------------------------------------

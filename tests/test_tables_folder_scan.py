@@ -18,12 +18,12 @@ from folder_instances import (
 from table_instances import with_cell, with_column
 from variegate.partitions import PartitionError, Serial, UnreadablePartitionError
 from variegate.tables import Columns, FolderTable, TableError
+from variegate.tables.folder import repeated_groups
 from variegate.tables.folder import scan as scanning
-from variegate.tables.folder import straddling
 from variegate.tables.folder.groups import FolderGroups, encoding_on
 from variegate.tables.folder.parts import Reader
+from variegate.tables.folder.repeated_groups import hash_of, repeated
 from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
-from variegate.tables.folder.straddling import Hashes, hash_of
 from variegate.tables.groups import Groups
 from variegate.tables.model_file import encode_encoding
 from variegate.tables.survey import learn_encoding, survey
@@ -133,28 +133,25 @@ def test_groups_of_any_type(tmp_path, kind):
         scanned(folder, quality=["score"])
 
 
-@given(
-    st.lists(st.sets(st.integers(0, 40)), min_size=1, max_size=6),
-    st.sampled_from([24, 100, 10_000]),
-)
-def test_hashes_that_several_files_have(files, n_bytes):
+@given(st.lists(st.sets(st.integers(0, 40)), min_size=1, max_size=6))
+def test_hashes_that_several_files_have(files):
     # Spread over all of 64 bits, the ends among them.
     spread = {k: (k * (2**64 - 1)) // 40 for k in range(41)}
-    hashes = Hashes(n_bytes)
-    for numbers in files:
-        hashes.add(np.array(sorted(spread[k] for k in numbers), dtype=np.uint64))
+    hashes = [
+        np.array(sorted(spread[k] for k in numbers), dtype=np.uint64)
+        for numbers in files
+    ]
     expected = [
         (spread[k], [n for n, numbers in enumerate(files) if k in numbers])
         for k in range(41)
         if sum(k in numbers for numbers in files) > 1
     ]
-    assert list(hashes.repeated()) == expected
-    hashes.close()
+    assert list(repeated(hashes)) == expected
 
 
 def test_names_that_share_a_hash_are_told_apart(tmp_path, monkeypatch):
     # All names have one of two hashes, and none lies in two files.
-    for module in (scanning, straddling):
+    for module in (scanning, repeated_groups):
         monkeypatch.setattr(module, "hash_of", lambda name: hash_of(name) % 2)
     assert len(scanned(folder_of(tmp_path / "t")).index) == 24
     folder = write_folder(tmp_path / "u", cut(some_table(), 7))

@@ -13,6 +13,7 @@ from folder_instances import (
     cut,
     folder_of,
     rows_of,
+    select_folder,
     some_table,
     write_folder,
 )
@@ -21,7 +22,7 @@ from variegate import load
 from variegate.partitions import PartitionError, Serial, UnreadablePartitionError
 from variegate.tables import FolderTable, TableError, TableFileError, TableSelector
 from variegate.tables.folder import selecting
-from variegate.tables.folder.selecting import hash_of_model, select_folder
+from variegate.tables.folder.selecting import hash_of_model
 
 FILES = [f"part-{number:03d}.parquet" for number in range(4)]
 
@@ -133,14 +134,15 @@ CHILD = """
 import sys, time
 from variegate import load
 from variegate.partitions import Serial
-from variegate.tables import select_folder
 
 def progress(stage, done, total):
     print(stage, done, flush=True)
     time.sleep(0.1)  # so that it is killed before the end
 
 model, folder, out = sys.argv[1:]
-select_folder(load(model), folder, out, Serial(), keep_all=True, progress=progress)
+load(model).select(
+    folder, keep_all=True, out=out, progress=progress, engine=Serial()
+)
 """
 
 

@@ -27,10 +27,10 @@ from variegate.linalg.compiled.hashing import text_hashes
 from variegate.partitions import Serial
 from variegate.tables import TableError, TableFile, TableFileError, write_table
 from variegate.tables.folder import gather as gathering
-from variegate.tables.folder import gather_place, gather_plan, merging
-from variegate.tables.folder.dealing import even_bounds
+from variegate.tables.folder import gather_place, gather_plan, shuffle
 from variegate.tables.folder.gather import gather
 from variegate.tables.folder.keys import hashes_of, keys_of
+from variegate.tables.folder.shuffle import even_bounds
 
 
 @pytest.fixture
@@ -253,15 +253,15 @@ def test_a_group_larger_than_memory_is_not_held(tmp_path, monkeypatch):
     table = pa.table({"query": names, "row": np.arange(20_000)})
     write_folder(tmp_path / "in", cut(table, 20))
     sizes = []
-    for module in (merging, gather_plan):
+    for module in (shuffle, gather_plan):
         monkeypatch.setattr(module, "_MOST_BUCKETS", 4)
 
     def watched(batches, schema, order):
         sizes.append(sum(batch.nbytes for batch in batches))
         return rearranged(batches, schema, order)
 
-    rearranged = merging.rearranged
-    monkeypatch.setattr(merging, "rearranged", watched)
+    rearranged = shuffle.rearranged
+    monkeypatch.setattr(shuffle, "rearranged", watched)
     memory = 100_000
     gather(tmp_path / "in", tmp_path / "out", group="query", n_files=2, memory=memory)
     check_gathered(read_folder(tmp_path / "out"), table)
@@ -430,7 +430,7 @@ def test_killed_twice_and_run_again(tmp_path, monkeypatch):
     dealt = [name for name in first if name.endswith(".npy")]
     assert sorted(dealt) == ["00000.npy", "00001.npy"]
     assert first.items() <= second.items()
-    monkeypatch.delattr(gathering, "deal_out")  # all is dealt out
+    monkeypatch.delattr(gathering, "write_buckets")  # all is dealt out
     gather(source, tmp_path / "out", group="query", memory=3000, engine=Sending())
     check_gathered(read_folder(tmp_path / "out"), table)
     # Files that were finished are the same, not the same again.

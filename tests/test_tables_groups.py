@@ -11,8 +11,7 @@ from variegate.application.table_defaults import MEMORY
 from variegate.tables import Columns, TableError
 from variegate.tables import groups as module
 from variegate.tables.groups import Groups, in_rows
-from variegate.tables.splitting import only, split, usable_groups
-from variegate.tables.survey import learn_encoding, survey
+from variegate.tables.survey import learn_encoding, split, survey, usable_groups
 from variegate.tables.table import MemoryTable
 from variegate.tables.untrained import untrained_groups
 
@@ -108,7 +107,7 @@ def test_groups_can_be_read_again_and_in_between(memory):
         same(group, other)
         same(list(groups)[inner], other)
     numbers = np.array([3, 1])
-    assert [group.name for group in only(groups, numbers)] == ["b", "d"]
+    assert [group.name for group in groups.only(numbers)] == ["b", "d"]
 
 
 def test_spooled_features_are_those_in_memory():

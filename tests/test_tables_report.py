@@ -17,9 +17,9 @@ from variegate.application.model_facts import kernel_parts
 from variegate.report.terminal import with_bars
 from variegate.report.words import shortened
 from variegate.tables import TableSelector, make_table
+from variegate.tables.cells import row_texts
 from variegate.tables.choosing import ByMethod, ByModel
-from variegate.tables.diversity import DiversityJudge
-from variegate.tables.evaluation import evaluate
+from variegate.tables.judging import DiversityJudge, evaluate
 from variegate.tables.report import (
     Report,
     facts,
@@ -28,12 +28,7 @@ from variegate.tables.report import (
     write_markdown,
 )
 from variegate.tables.report.contents import all_figures, commands, learning_figures
-from variegate.tables.report.gathering import (
-    ExampleGroup,
-    ExampleRow,
-    example_groups,
-)
-from variegate.tables.row_texts import row_texts
+from variegate.tables.report.gathering import ExampleGroup, ExampleRow, example_groups
 from variegate.tables.table import as_table
 
 

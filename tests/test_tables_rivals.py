@@ -6,12 +6,15 @@ import pytest
 from variegate.baselines.learned import learned_rivals
 from variegate.metrics import f_score
 from variegate.tables import TableError, TableSelector, make_table
-from variegate.tables import rivals as room
+from variegate.tables import comparison as room
+from variegate.tables.comparison import (
+    SizeLimit,
+    learn_rivals,
+    rival_choosers,
+    sample_groups,
+)
 from variegate.tables.evaluation import SCORES
-from variegate.tables.rivals import Rivals, some_groups
-from variegate.tables.splitting import only
 from variegate.tables.table import MemoryTable
-from variegate.tables.terms import Terms
 
 F, SIZE = SCORES.index("f"), SCORES.index("size")
 
@@ -49,16 +52,17 @@ def without(table, *names):
     return table.drop(list(names))
 
 
-# Terms ----------------------------------------------------------------------------
+# Limits -------------------------------------------------------------------------------
 
 
 def test_terms_in_words():
-    assert str(Terms(5)) == "k = 5"
-    assert str(Terms("wanted", 800.0)) == "as many as wanted, budget 800"
-    assert str(Terms(budget=0.5)) == "budget 0.5"
-    assert Terms().are_free
-    assert Terms(budget=2.0).with_k(3) == Terms(3, 2.0)
-    assert Terms("wanted").with_k(3) == Terms("wanted")
+    assert str(SizeLimit(5)) == "k = 5"
+    assert str(SizeLimit("wanted", 800.0)) == "as many as wanted, budget 800"
+    assert str(SizeLimit(budget=0.5)) == "budget 0.5"
+    assert not SizeLimit()
+    assert SizeLimit(budget=2.0)
+    assert SizeLimit(budget=2.0).with_k(3) == SizeLimit(3, 2.0)
+    assert SizeLimit("wanted").with_k(3) == SizeLimit("wanted")
 
 
 def test_a_model_by_itself_and_on_terms(selector, new):
@@ -126,8 +130,9 @@ def test_rivals_are_those_of_the_training_table(selector, train, new, budget):
 
 
 def test_a_budget_is_kept_by_rivals(selector, train, new):
-    groups = groups_of(selector, train)
-    ways = Rivals.fit(groups, budget=900.0).ways(Terms(budget=900.0))
+    groups = selector._groups(MemoryTable(train), use_labels=True, use_costs=True)
+    rivals = learn_rivals(groups, np.arange(20), budget=900.0, memory=2**30)
+    ways = rival_choosers(rivals, SizeLimit(budget=900.0))
     for group in groups_of(selector, new):
         for way in ways.values():
             assert group.costs[way(group).order].sum() <= 900.0
@@ -155,23 +160,21 @@ def test_without_training_data_there_are_no_rivals(selector, new):
 def test_bounded_training(selector, train, monkeypatch):
     groups = selector._groups(MemoryTable(train), use_labels=True)
     every = np.arange(20)
-    assert some_groups(groups, every, 0, 2**30).tolist() == every.tolist()
+    assert sample_groups(groups, every, 0, 2**30).tolist() == every.tolist()
     monkeypatch.setattr(room, "MAX_GROUPS", 6)
-    drawn = some_groups(groups, every, 0, 2**30)
+    drawn = sample_groups(groups, every, 0, 2**30)
     assert len(set(drawn.tolist())) == 6
     assert (np.diff(drawn) > 0).all()
     # Two quality features and four of similarity, eight rows a group.
-    assert len(some_groups(groups, every, 0, 3 * 8 * 6 * 8)) == 3
-    assert len(some_groups(groups, every, 0, 3 * 8 * 6 * 8 - 1)) == 2
-    assert len(some_groups(groups, every, 0, 1)) == 1
+    assert len(sample_groups(groups, every, 0, 3 * 8 * 6 * 8)) == 3
+    assert len(sample_groups(groups, every, 0, 3 * 8 * 6 * 8 - 1)) == 2
+    assert len(sample_groups(groups, every, 0, 1)) == 1
     seen = []
     monkeypatch.setattr(
         room, "learned_rivals", lambda sets, *rest, **more: seen.append(len(sets)) or {}
     )
     steps = []
-    Rivals.fit_some(
-        groups, every, memory=2**30, progress=lambda *step: steps.append(step)
-    )
+    learn_rivals(groups, every, memory=2**30, progress=lambda *step: steps.append(step))
     assert seen == [6]
     assert steps == [("learning rivals", 0, 1), ("learning rivals", 1, 1)]
 
@@ -189,8 +192,9 @@ def test_what_rivals_cannot_learn_from(selector, train, new):
         selector.evaluate(new, train=(train, flags))
     with pytest.raises(TableError, match="rivals cannot learn: y must have one label"):
         selector.evaluate(new, train=(train, flags.reshape(2, -1)))
+    groups = selector._groups(MemoryTable(train), use_labels=True)
     with pytest.raises(TableError, match="no groups that rivals could learn from"):
-        Rivals.fit([])
+        learn_rivals(groups, np.arange(0), memory=2**30)
 
 
 def test_empty_groups_of_the_training_table(selector, train, new):
@@ -200,8 +204,7 @@ def test_empty_groups_of_the_training_table(selector, train, new):
         selector.evaluate(new, train=(train, flags))
     found = selector.evaluate(new, train=(train, flags), empty_groups="drop")
     groups = selector._groups(MemoryTable(train), labels=flags)
-    used = list(only(groups, np.arange(1, 20)))
-    learned = Rivals.fit(used, selector.seed_).rivals
+    learned = learn_rivals(groups, np.arange(1, 20), selector.seed_, memory=2**30)
     assert [name for name in found.scores if "+" in name] == [
         f"{name} (k = {rival.k})" for name, rival in learned.items()
     ]
@@ -217,14 +220,13 @@ def test_rivals_of_a_report_learn_from_what_the_model_did(train):
     ).fit(train)  # fmt: skip
     groups = selector._groups(MemoryTable(train), use_labels=True)
     learned_from, held_out = selector._split(groups.survey)
-    rivals = Rivals.fit(only(groups, learned_from), selector.seed_)
-    ways = rivals.ways(Terms())
+    rivals = learn_rivals(groups, learned_from, selector.seed_, memory=2**30)
+    ways = rival_choosers(rivals, SizeLimit())
     plain = selector.report(train).comparison
     assert list(plain.scores) == ["learned", *ways]
     for name, way in ways.items():
         expected = [
-            f_score(way(group).order, group.wanted())
-            for group in only(groups, held_out)
+            f_score(way(group).order, group.wanted()) for group in groups.only(held_out)
         ]
         np.testing.assert_allclose(plain.scores[name][:, F], expected)
     assert list(plain.diversity) == ["learned", *ways, "wanted rows"]

@@ -16,7 +16,7 @@ from table_instances import COLUMNS, caller, fails, names_in, succeeds
 from variegate.cli import progress
 from variegate.cli.cluster import WatchedEngine
 from variegate.partitions.problem import Sums
-from variegate.tables.folder import learning
+from variegate.tables import selector
 
 pytestmark = pytest.mark.cluster
 
@@ -153,7 +153,7 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
     fit = ("fit", "train", *FIT, *cluster)
     succeeds(variegate(*fit, "-o", "whole.json"))
     with monkeypatch.context() as patched:
-        patched.setattr(learning, "judge_held_out", stop)
+        patched.setattr(selector, "judge", stop)
         status, _, messages = variegate(*fit, "-o", "a.json")
     assert status == 130
     assert "run it again, and it resumes from a.json.journal" in messages
@@ -177,7 +177,7 @@ def test_the_checkpoint_of_another_run(variegate, cluster, tmp_path, monkeypatch
     fit = ("fit", "train", *FIT, *cluster, "-o", "a.json")
     journal = tmp_path / "a.json.journal"
     with monkeypatch.context() as patched:
-        patched.setattr(learning, "judge_held_out", stop)
+        patched.setattr(selector, "judge", stop)
         assert "resumes from a.json.journal" in variegate(*fit)[2]
     other = (*fit, "--lam", 1)
     assert fails(

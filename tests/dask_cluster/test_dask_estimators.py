@@ -15,11 +15,9 @@ from sklearn.base import clone
 
 import variegate as vg
 from variegate import tables
-from variegate.dask import LargeMarginDPP, TableSelector, local_cluster
+from variegate.dask import DaskEngine, LargeMarginDPP, local_cluster
 from variegate.partitions import PairShards, PartitionedExamples, Serial
 from variegate.streaming import PairFolder, write_pairs
-from variegate.tables.folder.learning import learn_folder
-from variegate.tables.folder.selecting import select_folder
 
 pytestmark = pytest.mark.cluster
 
@@ -97,27 +95,22 @@ def test_a_table_selector_learns_and_chooses_as_at_home(client, files, tmp_path)
         "similarity": "embedding", "kernel": "linear", "omega": 1.0,
         "validation_fraction": 0.25,
     }  # fmt: skip
-    home = tables.TableSelector(**settings)
-    learn_folder(home, files, Serial())
-    selector = TableSelector(**settings, client=client).fit(files)
+    home = tables.TableSelector(**settings).fit(files, engine=Serial())
+    engine = DaskEngine(client)
+    selector = tables.TableSelector(**settings).fit(files, engine=engine)
     assert bits(selector.models_[0]) == bits(home.models_[0])
     assert selector.training_ == home.training_
 
-    expected = select_folder(home, files, tmp_path / "home", Serial())
-    found = selector.select_folder(files, tmp_path / "cluster")
+    expected = home.select(files, out=tmp_path / "home", engine=Serial())
+    found = selector.select(files, out=tmp_path / "cluster", engine=engine)
     assert found.n_chosen == expected.n_chosen
     for path in sorted((tmp_path / "home").glob("*.parquet")):
         there = pq.read_table(tmp_path / "cluster" / path.name)
         assert there.equals(pq.read_table(path))
-    judged = selector.evaluate_folder(files)
+    judged = selector.evaluate(files, engine=engine)
     assert judged.n_groups == 80
-
-    selector.save(tmp_path / "model.json")
-    loaded = vg.load(tmp_path / "model.json")
-    assert type(loaded) is tables.TableSelector
-    back = TableSelector.load(tmp_path / "model.json")
-    assert type(back) is TableSelector
-    assert bits(back.models_[0]) == bits(home.models_[0])
+    with pytest.raises(ValueError, match="labels are a column of the files, not y"):
+        tables.TableSelector().fit(files, [1], engine=engine)
 
 
 def test_models_are_saved_as_those_of_home(client, pairs, tmp_path):
@@ -126,12 +119,11 @@ def test_models_are_saved_as_those_of_home(client, pairs, tmp_path):
     loaded = vg.load(tmp_path / "model.json")
     assert type(loaded) is vg.LargeMarginDPP
     assert bits(loaded) == bits(model)
-    assert type(model.at_home()) is vg.LargeMarginDPP
+    assert type(model.local()) is vg.LargeMarginDPP
 
 
-@pytest.mark.parametrize("cls", [LargeMarginDPP, TableSelector])
-def test_settings_are_those_of_home_and_a_client(cls, client):
-    home = cls._home
+def test_settings_are_those_of_home_and_a_client(client):
+    home, cls = vg.LargeMarginDPP, LargeMarginDPP
     model = cls(client=client, lam=2.0)
     assert model.get_params(deep=False).keys() == {"client", *home().get_params()}
     assert all(
@@ -161,8 +153,6 @@ def test_what_is_no_folder_is_refused(client, data, tmp_path):
         model.fit(tmp_path, data.subsets)
     with pytest.raises(ValueError, match=r"there is no .*: not a folder of pairs"):
         model.fit(tmp_path)
-    with pytest.raises(ValueError, match="labels are a column of the files, not y"):
-        TableSelector(client=client).fit(tmp_path, [1])
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

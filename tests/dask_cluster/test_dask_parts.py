@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 
 import variegate as vg
 from variegate.dask import UnlikeWorkersWarning, VersionMismatchError
-from variegate.dask.affinity import Affinity
-from variegate.dask.graph import Graph, name_of
-from variegate.dask.task import evaluate
+from variegate.dask.graph import Affinity, Graph, name_of, run_task
 from variegate.dask.versions import (
     check_alike,
     code_version,
@@ -57,7 +55,7 @@ def test_tasks_say_what_they_are():
 
 def test_a_task_of_another_variegate_is_refused():
     with pytest.raises(VersionMismatchError, match=r"the driver has 0\.0\.7"):
-        evaluate("0.0.7", pickle.dumps(abs), pickle.dumps([1]), None)
+        run_task("0.0.7", pickle.dumps(abs), pickle.dumps([1]), None)
 
 
 # Which worker an item belongs to ------------------------------------------------------

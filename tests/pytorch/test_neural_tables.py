@@ -13,9 +13,7 @@ from variegate.partitions import Serial
 from variegate.tables import (
     TableFile,
     TableSelector,
-    learn_folder,
     make_table,
-    select_folder,
     write_table,
 )
 from variegate.tables.table import TableError
@@ -59,12 +57,12 @@ def test_file_by_file_it_chooses_the_same_and_does_not_learn(
     folder = tmp_path / "new"
     folder.mkdir()
     write_table(NEW, folder / "all.parquet")
-    select_folder(selector, folder, tmp_path / "out", Serial())
+    selector.select(folder, out=tmp_path / "out", engine=Serial())
     chosen = TableFile(tmp_path / "out" / "all.parquet")
     assert pa.Table.from_batches(list(chosen.batches())).equals(selector.select(NEW))
     other = TableSelector(**COLUMNS, estimator=small(device))
     with pytest.raises(TableError, match="a NeuralDPP learns in memory, not file by"):
-        learn_folder(other, folder, Serial())
+        other.fit(folder, engine=Serial())
 
 
 def test_saved_and_loaded_it_chooses_the_same(selector, tmp_path, device):

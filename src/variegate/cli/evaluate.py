@@ -175,13 +175,11 @@ def _evaluate_on(
     **given: Any,
 ) -> Evaluation:  # fmt: skip
     """Compare on the files of a folder, on a cluster."""
-    from variegate.tables.folder.judging import evaluate_folder
-
     folder = cluster.folder(table)
     given["train"] = train and cluster.folder(train)
     given["skip_unreadable"] = cluster.skip_unreadable
     with cluster.engine() as (engine, progress):
-        found = evaluate_folder(selector, folder, engine, progress=progress, **given)
+        found = selector.evaluate(folder, engine=engine, progress=progress, **given)
     note_unreadable(found.unreadable)
     if found.n_groups < found.n_in_all:
         output.note(
@@ -226,7 +224,7 @@ def _numbers(result: Evaluation) -> dict[str, Any]:
 
 
 def _as_text(result: Evaluation) -> str:
-    from variegate.tables.diversity import NEAR_COPY
+    from variegate.tables.judging import NEAR_COPY
 
     over_rows, diversities = result.over_rows(), result.diversities()
     diversity = {

@@ -185,8 +185,7 @@ def _fit_on(
 ) -> Report | None:
     """Learn on a cluster, write the model, and return a report if one is wanted."""
     from variegate.partitions import Limits
-    from variegate.tables.folder.learning import journal_of, learn_folder
-    from variegate.tables.folder.reporting import report_folder
+    from variegate.tables.folder.learning import journal_of
 
     path = out.with_name(f"{out.name}.journal")
     with (
@@ -195,23 +194,17 @@ def _fit_on(
         journal_of(selector, table, path) as journal,
     ):
         how: dict[str, Any] = {"skip_unreadable": cluster.skip_unreadable}
-        how["progress"] = progress
+        how |= {"engine": engine, "progress": progress}
         limits = Limits(memory=selector.memory) if is_given("memory") else Limits()
-        learn_folder(
-            selector,
-            table,
-            engine,
-            journal=journal,
-            first_passes=first_passes,
-            limits=limits,
-            **how,
+        selector.fit(
+            table, journal=journal, first_passes=first_passes, limits=limits, **how
         )
         selector.save(out)
         journal.remove()
         note_unreadable(selector.training_["folder"]["unreadable"])
         if not reports:
             return None
-        return report_folder(selector, table, engine, show=show, model=str(out), **how)
+        return selector.report(table, show=show, model=str(out), **how)
 
 
 @contextmanager

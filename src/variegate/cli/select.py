@@ -197,13 +197,11 @@ def _select_on(
     **how: Any,
 ) -> tuple[dict[str, Any], Mapping[str, int]]:
     """Do the same with the files of a folder, on a cluster."""
-    from variegate.tables.folder.selecting import select_folder
-
     how["skip_unreadable"] = cluster.skip_unreadable
     try:
         with cluster.engine() as (engine, progress):
-            found = select_folder(
-                selector, folder, out, engine, progress=progress, **how
+            found = selector.select(
+                folder, out=out, engine=engine, progress=progress, **how
             )
     except KeyboardInterrupt:
         raise output.Interrupted(

@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from distributed import Client, KilledWorker
+from distributed import Client, KilledWorker, get_client
 
 from variegate._progress import StageProgress, ignore
 from variegate._validation import check_number
-from variegate.dask.affinity import Affinity
 from variegate.dask.errors import ClusterError, WorkerKilledError
-from variegate.dask.graph import Graph, Key, name_of
+from variegate.dask.graph import Affinity, Graph, Key, name_of
 from variegate.dask.versions import check_alike, environment_there
-from variegate.dask.waiting import StrandedError, Submitted
-from variegate.dask.watch import Watch
+from variegate.dask.waiting import StrandedError, Submitted, Watch
 from variegate.partitions.tree import add_in_tree
 
 __all__ = ["DaskEngine"]
@@ -41,8 +39,9 @@ class DaskEngine:
 
     Parameters
     ----------
-    client : distributed.Client
-        The connection to the cluster, not an asynchronous one.
+    client : distributed.Client, optional
+        The connection to the cluster, not an asynchronous one; by default the client
+        that was made last.
     no_workers_timeout : float, default=60.0
         Seconds to wait for a worker while there is none.
     scheduler_timeout : float, default=30.0
@@ -59,13 +58,15 @@ class DaskEngine:
 
     def __init__(
         self,
-        client: Client,
+        client: Client | None = None,
         *,
         no_workers_timeout: float = 60.0,
         scheduler_timeout: float = 30.0,
     ) -> None:
         check_number("no_workers_timeout", no_workers_timeout, positive=True)
         check_number("scheduler_timeout", scheduler_timeout, positive=True)
+        if client is None:
+            client = _last_client()
         if not isinstance(client, Client):
             raise ValueError(f"client must be a distributed.Client, got {client!r}")
         if client.asynchronous:
@@ -217,3 +218,13 @@ class DaskEngine:
         if not events:
             return ", perhaps for want of memory"
         return ", and workers have reached their limit of memory"
+
+
+def _last_client() -> Client:
+    try:
+        return get_client()
+    except ValueError as error:
+        raise ValueError(
+            "there is no cluster: give client=distributed.Client(...), or make such a "
+            "client before"
+        ) from error

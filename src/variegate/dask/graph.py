@@ -1,11 +1,17 @@
-"""Tasks of one call as a graph that the scheduler takes in one message."""
+"""Tasks of one call: their graph, their places, and the functions workers run.
+
+Functions travel as bytes, pickled once by the driver, so that the scheduler passes them
+on without looking inside.  Each call carries the version of Variegate that sent it, so
+that a worker that joined later with another one refuses it.
+"""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
+from math import ceil
 from typing import Any
 from uuid import uuid4
 
@@ -13,11 +19,11 @@ import dask
 from distributed import Client, Future
 from distributed.protocol.pickle import dumps
 
-from variegate.dask.task import add_results, evaluate
+from variegate.dask.errors import VersionMismatchError
 from variegate.dask.versions import code_version
-from variegate.partitions.tree import FAN_IN, bundles
+from variegate.partitions.tree import FAN_IN, add_up, bundles
 
-__all__ = ["Graph", "Key", "name_of"]
+__all__ = ["Affinity", "Graph", "Key", "add_results", "name_of", "run_task"]
 
 #: As Dask writes keys: tasks with the same first part are of one kind and one call.
 Key = tuple[str, int] | tuple[str, int, int]
@@ -35,13 +41,10 @@ def name_of(function: Callable[..., Any]) -> str:
 
 @dataclass
 class Graph:
-    """Tasks, and where each should run; their names say what they are.
+    """Tasks that call a function, and where each should run.
 
-    Parameters
-    ----------
-    function : callable
-        Pickled once, with the parameters that are in it; every task brings it along.
-        So nothing needs to be kept for a worker that is yet to come.
+    The function is pickled once, with the parameters that are in it, and every task
+    brings it along, so that nothing is kept for a worker that is yet to come.
     """
 
     function: Callable[[Any], Any]
@@ -71,7 +74,7 @@ class Graph:
         for k, part in enumerate(parts):
             key = (f"{self._name}-{self._token}", k)
             arguments = (self._function, pickle.dumps(part), pickled)
-            self.tasks[key] = (evaluate, code_version(), *arguments)
+            self.tasks[key] = (run_task, code_version(), *arguments)
             self.places[key] = list(owners[k * step : k * step + 1])
             keys.append(key)
         return keys
@@ -108,3 +111,97 @@ class Graph:
         with dask.annotate(workers=self.places.get, allow_other_workers=True):
             futures: list[Future] = client.get(self.tasks, keys, sync=False)
         return futures
+
+
+# On a worker ------------------------------------------------------------------
+
+
+def run_task(version: str, function: bytes, items: bytes, add: bytes | None) -> Any:
+    """Call a function on one item; on several, add up the results in their order."""
+    _check(version)
+    call = _loaded(function)
+    results = [call(item) for item in pickle.loads(items)]
+    return results[0] if add is None else add_up(_loaded(add), results)
+
+
+def add_results(version: str, add: bytes, results: Sequence[Any]) -> Any:
+    """Add up what other tasks have returned."""
+    _check(version)
+    return add_up(_loaded(add), results)
+
+
+@lru_cache(maxsize=8)
+def _loaded(function: bytes) -> Callable[..., Any]:
+    loaded: Callable[..., Any] = pickle.loads(function)
+    return loaded
+
+
+def _check(version: str) -> None:
+    if version != code_version():
+        raise VersionMismatchError(
+            f"a worker that joined the cluster has Variegate {code_version()}, the "
+            f"driver has {version}: start that worker with the driver's, then start "
+            "this again; it goes on where it stopped"
+        )
+
+
+# Places ------------------------------------------------------------------
+
+
+class Affinity:
+    """Owners of items, which stay the same as long as the workers do.
+
+    Neighbours have the same owner, so that their results are added where they lie.
+    Where a worker is lost, its items alone go to others; where one joins, the others
+    give up what is above their share.
+    """
+
+    def __init__(self) -> None:
+        self._owners: dict[Hashable, str] = {}
+        self._workers: dict[str, int] = {}
+
+    def owners(self, items: Sequence[Any], workers: Mapping[str, int]) -> list[str]:
+        """Return the address of each item's owner, given the threads of workers.
+
+        Items that cannot be hashed are known by their place.
+        """
+        if self._workers != workers:
+            self._workers = dict(sorted(workers.items()))
+            self._owners = self._kept(self._owners)
+        names = [_name(item, k) for k, item in enumerate(items)]
+        shares = self._shares(len(names))
+        for name in names:
+            if name in self._owners:
+                shares[self._owners[name]] -= 1
+        for name in names:
+            if name not in self._owners:
+                owner = next((w for w, left in shares.items() if left > 0), None)
+                owner = owner or max(shares, key=lambda w: shares[w])
+                shares[owner] -= 1
+                self._owners[name] = owner
+        return [self._owners[name] for name in names]
+
+    def _kept(self, owners: Mapping[Hashable, str]) -> dict[Hashable, str]:
+        """Return what the present workers keep of what they had."""
+        shares = self._shares(len(owners))
+        kept = {}
+        for name, owner in owners.items():
+            if shares.get(owner, 0) > 0:
+                shares[owner] -= 1
+                kept[name] = owner
+        return kept
+
+    def _shares(self, n_items: int) -> dict[str, int]:
+        n_threads = sum(self._workers.values())
+        return {
+            worker: ceil(n_items * threads / n_threads)
+            for worker, threads in self._workers.items()
+        }
+
+
+def _name(item: Any, place: int) -> Hashable:
+    try:
+        hash(item)
+    except TypeError:
+        return place
+    return item  # type: ignore[no-any-return]

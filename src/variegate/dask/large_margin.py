@@ -7,31 +7,29 @@ from pathlib import Path
 from typing import Any, Self
 
 from distributed import Client
+from sklearn.base import clone
 
-from variegate._typing import RandomState
-from variegate.dask.on_cluster import OnCluster
-from variegate.decoding import Decoder
-from variegate.estimator import LargeMarginDPP as Home
-from variegate.kernels import Kernel
+from variegate.dask.engine import DaskEngine
+from variegate.estimator import LargeMarginDPP as Local
 from variegate.partitions import Engine, PairShards, PartitionedExamples
-from variegate.solvers import Callback
 from variegate.streaming import PairFolder
 
 __all__ = ["LargeMarginDPP"]
 
 
-class LargeMarginDPP(OnCluster, Home):
+class LargeMarginDPP(Local):
     """:class:`variegate.LargeMarginDPP`, learned on a Dask cluster.
 
     The parameters and what is learned are the same; ``fit`` takes a folder, which every
-    worker must be able to read under the same path.  What was learned predicts here,
-    and a file that ``save`` writes is one of :class:`variegate.LargeMarginDPP`.
+    worker must be able to read under the same path.  The fitted model predicts in this
+    process, and a file that ``save`` writes is one of
+    :class:`variegate.LargeMarginDPP`.
 
     Parameters
     ----------
     client : distributed.Client, optional
         The cluster; the client that was made last if not given.
-    lam, omega, kernel, ... : as for LargeMarginDPP at home
+    lam, omega, kernel, ... : as for :class:`variegate.LargeMarginDPP`
         ``n_jobs`` does not matter: each thread of each worker works on one file at a
         time.
 
@@ -54,50 +52,15 @@ class LargeMarginDPP(OnCluster, Home):
     5
     """
 
-    _home = Home
-
     def __init__(
-        self,
-        lam: float = 1.0,
-        omega: float = 1.0,
-        kernel: Kernel | None = None,
-        fit_intercept: bool = True,
-        l2: float = 0.0,
-        solver: Any = "lbfgs",
-        decoder: str | Decoder = "mbr",
-        jitter: float = 1e-6,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        n_starts: int = 1,
-        warm_start: bool = False,
-        callback: Callback | None = None,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-        device: str | None = None,
-        *,
-        client: Client | None = None,
+        self, *arguments: Any, client: Client | None = None, **parameters: Any
     ) -> None:
-        super().__init__(
-            lam=lam,
-            omega=omega,
-            kernel=kernel,
-            fit_intercept=fit_intercept,
-            l2=l2,
-            solver=solver,
-            decoder=decoder,
-            jitter=jitter,
-            max_iter=max_iter,
-            tol=tol,
-            n_starts=n_starts,
-            warm_start=warm_start,
-            callback=callback,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            device=device,
-        )
+        super().__init__(*arguments, **parameters)
         self.client = client
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted([*Local._get_param_names(), "client"])
 
     def fit(
         self,
@@ -121,11 +84,11 @@ class LargeMarginDPP(OnCluster, Home):
         ground_sets : str, Path or PairFolder
             A folder of pairs, such as :func:`variegate.streaming.write_pairs` makes; or
             one of Parquet or Arrow files, with ``group`` and ``label``, whose numbers
-            are taken as they are: :class:`variegate.dask.TableSelector` makes features
-            of columns.
+            are taken as they are: :class:`variegate.tables.TableSelector` makes
+            features of columns.
         checkpoint : path, optional
-            A file by which a fit that was interrupted goes on, with the same bits.  It
-            is removed at the end.
+            A file by which a fit that was interrupted is resumed, with the same bits.
+            It is removed at the end.
         first_passes : int, optional
             As for :class:`variegate.partitions.PartitionedExamples`.
         group, label : str, optional
@@ -150,15 +113,43 @@ class LargeMarginDPP(OnCluster, Home):
         parts = [("group", group), ("label", label)]
         parts += [("quality", quality), ("similarity", similarity)]  # type: ignore[list-item]
         columns = {part: named for part, named in parts if named is not None}
-        examples = _examples(ground_sets, self._engine(), first_passes, columns)
-        home = self.at_home()
-        home.fit(examples, checkpoint=checkpoint)
-        return self._take(home)
+        engine = DaskEngine(self.client)
+        local = self.local()
+        local.fit(
+            _examples(ground_sets, engine, first_passes, columns), checkpoint=checkpoint
+        )
+        self.__dict__.update(_learned(local))
+        return self
+
+    def local(self) -> Local:
+        """Return the same estimator, fitted if this one is, without a cluster."""
+        local = Local(**self._local_parameters())
+        local.__dict__.update(_learned(self))
+        return local
+
+    def _local_parameters(self) -> dict[str, Any]:
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        return {name: it for name, it in parameters.items() if name != "client"}
 
     def encode(self) -> dict[str, Any]:
-        """Return the fitted model as plain values, as a file of home holds it."""
-        encoded: dict[str, Any] = self.at_home().encode()
-        return encoded
+        """Return the fitted model as plain values, as of a local estimator."""
+        return self.local().encode()
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy, on the same cluster."""
+        parameters = {
+            name: clone(it, safe=False) for name, it in self._local_parameters().items()
+        }
+        return type(self)(client=self.client, **parameters)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return state | {"client": None}  # a connection cannot be pickled
+
+
+def _learned(model: Local) -> dict[str, Any]:
+    parameters = model.get_params(deep=False)
+    return {name: it for name, it in vars(model).items() if name not in parameters}
 
 
 def _examples(
@@ -175,7 +166,7 @@ def _examples(
         )
     if not columns:
         return PartitionedExamples(PairShards(data), engine, first_passes=first_passes)
-    from variegate.tables.folder.raw import raw_source  # which needs its own extra
+    from variegate.tables.folder.groups import raw_source  # which needs its own extra
 
     source = raw_source(data, engine, **columns)
     return PartitionedExamples(source, engine, first_passes=first_passes)

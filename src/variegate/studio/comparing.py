@@ -67,7 +67,7 @@ def compare(lessons: Mapping[str, Lesson], examples: Sequence[Example]) -> Compa
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", AllAlikeWarning)
         winner = search.run(ground_sets, picks)
-    model: LargeMarginDPP = clone(winner.way.model)
+    model: LargeMarginDPP = clone(winner.contender.model)
     name = winner.standings[0].name
     return Comparison(Lesson(name, model), len(some), _sentence(winner, len(some)))
 

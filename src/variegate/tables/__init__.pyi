@@ -1,9 +1,8 @@
 from .columns import Columns
+from .evaluation import Evaluation
 from .folder.files import FolderTable
 from .folder.gather import Gathered, gather
-from .folder.judging import FolderEvaluation, evaluate_folder
-from .folder.learning import learn_folder
-from .folder.selecting import FolderSelection, select_folder
+from .folder.selecting import FolderSelection
 from .output import write_table
 from .reading import TableFile, TableFileError
 from .sample import make_table
@@ -13,7 +12,7 @@ from .untrained import select_untrained
 
 __all__ = [
     "Columns",
-    "FolderEvaluation",
+    "Evaluation",
     "FolderSelection",
     "FolderTable",
     "Gathered",
@@ -21,11 +20,8 @@ __all__ = [
     "TableFile",
     "TableFileError",
     "TableSelector",
-    "evaluate_folder",
     "gather",
-    "learn_folder",
     "make_table",
-    "select_folder",
     "select_untrained",
     "write_table",
 ]

@@ -6,7 +6,7 @@ Rows are counted from 1 in messages, as spreadsheets do, headers not counted.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,16 @@ from variegate.application.refusal import Setting
 from variegate.tables.columns import is_number, is_text, is_vector
 from variegate.tables.table import Table, TableError
 
-__all__ = ["Batch", "Cells", "as_labels", "batches", "check_relevance"]
+__all__ = [
+    "Batch", "Cells", "RowTexts", "as_labels", "as_text", "batches", "check_relevance",
+    "row_texts",
+]  # fmt: skip
+
+#: Called with sorted rows and names of columns; returns their cells as text by row.
+RowTexts = Callable[[IntArray, Sequence[str]], dict[int, tuple[str, ...]]]
+
+#: The longest text of a cell that is shown.
+_LONGEST = 80
 
 #: How a label may be written where cells are text.
 _FLAGS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "0.0": 0.0, "1.0": 1.0}
@@ -85,11 +94,11 @@ class Cells:
         return self.first + int(np.argmax(bad)) + 1
 
     def error(self, *problem: str | Setting) -> TableError:
-        """Return what to raise."""
+        """Return an error that names the column."""
         return TableError(f"column {self.name!r} ", *problem)
 
     def no_value(self, empty: BoolArray) -> TableError:
-        """Return what to raise where cells are empty that may not be."""
+        """Return the error of cells that may not be empty."""
         mean, indicator = Setting("missing", "mean"), Setting("missing", "indicator")
         return TableError(
             f"column {self.name!r} has no value in row {self.row(empty)}: correct it, "
@@ -298,3 +307,31 @@ def as_labels(y: Any) -> BoolArray | None:
     except (pa.ArrowException, TypeError) as error:
         raise TableError(f"y must be 1 or 0 for every row: {error}") from None
     return Cells(column, "y").flags()
+
+
+def row_texts(
+    table: Table, rows: IntArray, show: Sequence[str]
+) -> dict[int, tuple[str, ...]]:
+    """Return the cells of some rows, which are sorted, by the number of the row.
+
+    Without columns to show, their place in the table stands for them.
+    """
+    if not show:
+        return {int(row): (f"row {row + 1}",) for row in rows}
+    found: dict[int, tuple[str, ...]] = {}
+    for batch in batches(table, *show):
+        low, high = np.searchsorted(rows, [batch.first, batch.end])
+        here = batch.rows.take(pa.array(rows[low:high] - batch.first))
+        columns = [map(as_text, here.column(name).to_pylist()) for name in show]
+        found |= zip(rows[low:high].tolist(), zip(*columns, strict=True), strict=True)
+        if high == len(rows):
+            break
+    return found
+
+
+def as_text(value: Any) -> str:
+    """Return a value in one line that is not too long."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = "" if value is None else " ".join(str(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

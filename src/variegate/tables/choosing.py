@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -27,15 +27,9 @@ if TYPE_CHECKING:
     from variegate.estimator import LargeMarginDPP
 
 __all__ = [
-    "ByMethod",
-    "ByModel",
-    "Choice",
-    "Choices",
-    "choose",
-    "in_turn",
+    "ByMethod", "ByModel", "Choice", "Choices", "Chooser", "choose", "in_turn",
     "inclusion",
-    "limit_of",
-]
+]  # fmt: skip
 
 #: Of a larger group, only the rows of the highest quality are looked at.
 MAX_CANDIDATES = 2000
@@ -44,16 +38,20 @@ _Result = TypeVar("_Result")
 
 
 class Choice(NamedTuple):
-    """What was chosen from a group: positions in it, best first.
+    """Rows chosen from a group: positions in it, best first.
 
-    Where a model tells, ``probability`` has that of each row to be chosen, NaN for rows
-    of a large group that are no candidates, and ``ending`` says how the search ended:
+    Of a model, ``probability`` has that of each row to be chosen, NaN for rows of a
+    large group that are not candidates, and ``ending`` says how the search ended:
     ``stop_reason``, ``gap`` and ``is_optimal`` of a :class:`variegate.Selection`.
     """
 
     order: IntArray
     probability: FloatArray | None = None
     ending: dict[str, Any] | None = None
+
+
+#: Chooses from a group; a second argument overrides its number of rows.
+Chooser: TypeAlias = Callable[..., Choice]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,27 +70,28 @@ class ByModel:
     budget: float | None = None
     seed: int = 0
 
-    def __call__(self, group: Group) -> Choice:
+    def __call__(self, group: Group, k: int | None = None) -> Choice:
         """Choose from one group."""
+        k = self.k if k is None else k
         if len(group) <= MAX_CANDIDATES:
-            return self._choose(group.ground_set)
-        if self.k is not None and self.k > MAX_CANDIDATES:
+            return self._choose(group.ground_set, k)
+        if k is not None and k > MAX_CANDIDATES:
             raise TableError(
                 f"a model chooses at most {MAX_CANDIDATES:,} rows of a group as large "
-                f"as this ({len(group):,} rows), not {self.k:,}: choose by a method"
+                f"as this ({len(group):,} rows), not {k:,}: choose by a method"
             )
         allowed = None
         if self.budget is not None and group.costs is not None:
             allowed = Constraint(None, self.budget, group.costs).affords(group.costs)
         candidates = best_by_quality(self.model, group.quality, MAX_CANDIDATES, allowed)
-        order, inner, ending = self._choose(group.take(candidates))
+        order, inner, ending = self._choose(group.take(candidates), k)
         probability = np.full(len(group), np.nan)
         probability[candidates] = inner
         return Choice(candidates[order], probability, ending)
 
-    def _choose(self, ground_set: GroundSet) -> Choice:
+    def _choose(self, ground_set: GroundSet, k: int | None) -> Choice:
         ensemble = self.model.ensemble(ground_set)
-        k = None if self.k is None else min(self.k, len(ground_set))
+        k = None if k is None else min(k, len(ground_set))
         limit = limit_of(self.budget, ground_set.costs)
         costs = None
         if limit is not None:
@@ -123,7 +122,8 @@ def inclusion(model: LargeMarginDPP, group: Group) -> FloatArray:
 class ByMethod:
     """Choose by a method of :func:`variegate.select`.
 
-    With a budget, rows are taken in the order of the method while they fit.
+    With a budget, rows are taken in the order of the method while they fit.  The
+    relevance is that of the group, or a function of its quality features.
     """
 
     method: str
@@ -131,16 +131,21 @@ class ByMethod:
     budget: float | None = None
     trade_off: float = 0.5
     seed: int = 0
+    relevance: Callable[[FloatArray], FloatArray] | None = None
 
-    def __call__(self, group: Group) -> Choice:
+    def __call__(self, group: Group, k: int | None = None) -> Choice:
         """Choose from one group."""
         order = Ordering(self.method, self.trade_off, self.seed)
+        relevance = group.relevance
+        if self.relevance is not None:
+            relevance = self.relevance(group.quality)
         limit = limit_of(self.budget, group.costs)
-        return Choice(order(group.embeddings(), group.relevance, self.k, limit))
+        k = self.k if k is None else k
+        return Choice(order(group.embeddings(), relevance, k, limit))
 
 
 def limit_of(budget: float | None, costs: FloatArray | None) -> Constraint | None:
-    """Return what the rows of a group may cost, if there is a budget."""
+    """Return the limit on costs, if there is a budget."""
     if budget is None:
         return None
     if costs is None:
@@ -150,7 +155,7 @@ def limit_of(budget: float | None, costs: FloatArray | None) -> Constraint | Non
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What was chosen from a table, row by row and group by group.
+    """Rows chosen from a table, row by row and group by group.
 
     Attributes
     ----------
@@ -180,7 +185,7 @@ class Choices:
 def choose(
     groups: Iterable[Group],
     n_rows: int,
-    chooser: Callable[[Group], Choice],
+    chooser: Chooser,
     n_jobs: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Choices:
@@ -207,7 +212,7 @@ def choose(
 def in_turn(
     work: Callable[[Group], _Result], groups: Iterable[Group], n_jobs: int | None
 ) -> Iterator[tuple[Group, _Result]]:
-    """Yield every group with what ``work`` makes of it, some at a time in threads."""
+    """Yield every group with the result of ``work``, some at a time in threads."""
     threads = effective_n_jobs(n_jobs)
     with threadpool_limits(limits=1, user_api="blas"):
         if threads == 1:
@@ -231,7 +236,7 @@ def in_turn(
 
 
 def _named(work: Callable[[Group], Any], group: Group) -> Any:
-    """Do the work, and name the group in whatever is wrong with it."""
+    """Do the work, and name the group in errors."""
     try:
         return work(group)
     except ValueError as error:

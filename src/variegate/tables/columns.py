@@ -34,39 +34,21 @@ __all__ = [
 
 _LISTS = ("quality", "categorical", "similarity")
 
-#: What is found out from a table, and not said by anybody.
+#: Parts that are found out from a table.
 _MADE = ("vectors", "ages")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of columns by what they are for.
+    """Names of columns by their roles.
 
     Parameters
     ----------
-    group : str, optional
-        Rows with the same value form one group, and something is chosen from each: a
-        query, a user, a day.  Without it, all rows are one group.
-    label : str, optional
-        1 (or true) in rows that were chosen, 0 (or false) in the others.
-    item : str, optional
-        Identifies a row within its group.
-    quality : tuple of str
-        What tells good rows from bad ones; see :mod:`variegate.tables.encoding`.
-        A name may hold ``*``, which stands for anything: ``price_*``.  Without any,
-        every column of numbers that is nothing else.
-    categorical : tuple of str
-        Those of ``quality`` or ``similarity`` whose values are names of kinds.  One
-        that is in neither belongs to ``quality``.
-    similarity : tuple of str
-        What tells whether two rows are alike: columns of numbers, or columns of
-        vectors (embeddings).  Without any, the quality columns serve for both.
-    relevance : str, optional
-        A number that says how good a row is, for methods that learn nothing.
-    cost : str, optional
-        What choosing a row costs, for budgets.
+    group, label, item, relevance, cost : str, optional
+    quality, categorical, similarity : tuple of str
     missing : {"error", "mean", "indicator"}
-        What to do where a cell is empty or not a number.
+        As for :class:`variegate.tables.TableSelector`.  A categorical column that is
+        neither quality nor similarity belongs to the quality.
     vectors : dict from str to tuple of str
         Vectors that are made of several columns of numbers, and these columns;
         ``embedding=e*`` among quality or similarity asks for one.
@@ -249,7 +231,7 @@ def check_there(name: str, names: Sequence[str]) -> None:
 
 
 def no_label() -> TableError:
-    """Return what to raise where nothing says which rows were chosen."""
+    """Return the error of a table without labels."""
     label = Setting("label")
     return TableError(
         "which rows were chosen? Name the label column with ",

@@ -1,148 +1,177 @@
-"""Learned models and other ways to choose, on the same groups and the same terms."""
+"""Choosers to compare on the same groups: models, rivals and untrained methods."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from variegate._typing import BoolArray, IntArray
-from variegate._validation import check_choice
+import numpy as np
+
+from variegate._typing import IntArray
+from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS
-from variegate.report.words import count
-from variegate.tables.choosing import ByMethod, Choice, in_turn
-from variegate.tables.diversity import DiversityJudge, kinds_by
-from variegate.tables.evaluation import Evaluation, evaluate
+from variegate.baselines.learned import Rival, learned_rivals
+from variegate.tables.choosing import ByMethod, Choice, Chooser, in_turn
 from variegate.tables.groups import Group, Groups
-from variegate.tables.splitting import only, usable_groups
-from variegate.tables.table import Progress, Table, TableError, counting, ignore
-from variegate.tables.terms import Terms
+from variegate.tables.table import Progress, TableError, ignore
 
 if TYPE_CHECKING:
-    from variegate.tables.selector import TableSelector
+    from variegate.tables.fitted import FittedSelector
 
-__all__ = ["Ways", "compare", "enough", "model_ways", "untrained_ways"]
+__all__ = [
+    "WANTED", "Choosers", "SizeLimit", "learn_rivals", "method_choosers",
+    "model_choosers", "remembered", "rival_choosers", "sample_groups",
+]  # fmt: skip
 
-Ways = Mapping[str, Callable[[Group], Choice]]
+Choosers = Mapping[str, Chooser]
+
+#: In place of a number: as many rows as are labelled 1 in a group.
+WANTED = "wanted"
+
+#: Groups that rivals learn from, at most.
+MAX_GROUPS = 2000
 
 
-def untrained_ways(
-    methods: Sequence[str], terms: Terms, trade_off: float, seed: int = 0
-) -> dict[str, Callable[[Group], Choice]]:
-    """Return methods by names that say how many they choose."""
+@dataclass(frozen=True)
+class SizeLimit:
+    """At most ``k`` rows, or as many as are "wanted", that cost no more than a budget.
+
+    Without either, a chooser decides by itself how many rows to choose.
+    """
+
+    k: int | str | None = None
+    budget: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.k != WANTED:
+            check_count("k", self.k)
+        if self.budget is not None:
+            check_number("budget", self.budget, positive=True)
+
+    def __bool__(self) -> bool:
+        return self.k is not None or self.budget is not None
+
+    def __str__(self) -> str:
+        words = []
+        if self.k is not None:
+            words.append("as many as wanted" if self.k == WANTED else f"k = {self.k}")
+        if self.budget is not None:
+            words.append(f"budget {self.budget:g}")
+        return ", ".join(words)
+
+    def with_k(self, k: int) -> SizeLimit:
+        """Return the limit with a number of rows, if it has none."""
+        return self if self.k is not None else replace(self, k=k)
+
+    @property
+    def number(self) -> int | None:
+        """The number of rows, where it is the same for all groups."""
+        return None if isinstance(self.k, str) else self.k
+
+    def within(self, chooser: Chooser) -> Chooser:
+        """Return a chooser of ``number`` rows, or of as many as are wanted."""
+        return _AsManyAsWanted(chooser) if self.k == WANTED else chooser
+
+
+@dataclass(frozen=True, eq=False)
+class _AsManyAsWanted:
+    chooser: Chooser
+
+    def __call__(self, group: Group) -> Choice:
+        return self.chooser(group, len(group.wanted()))
+
+
+def method_choosers(
+    methods: Sequence[str], limit: SizeLimit, trade_off: float, seed: int = 0
+) -> dict[str, Chooser]:
+    """Return untrained methods by names that say how many they choose."""
     for name in methods:
         check_choice("method", name, METHODS)
     return {
-        f"{name} ({terms})": terms.way(_by_method(name, trade_off, seed))
+        f"{name} ({limit})": limit.within(
+            ByMethod(name, limit.number, limit.budget, trade_off, seed)
+        )
         for name in methods
     }
 
 
-def _by_method(
-    name: str, trade_off: float, seed: int
-) -> Callable[[int | None, float | None], ByMethod]:
-    return lambda k, budget: ByMethod(name, k, budget, trade_off, seed)
+def model_choosers(
+    name: str, selector: FittedSelector, omega: float | None, limit: SizeLimit
+) -> dict[str, Chooser]:
+    """Return a model that decides how much to choose, and one within the limit."""
+    choosers = {name: selector._chooser(omega)}
+    if limit:
+        chooser = selector._chooser(omega, limit.number, limit.budget)
+        choosers[f"{name} ({limit})"] = limit.within(chooser)
+    return choosers
 
 
-def model_ways(
-    name: str, selector: TableSelector, omega: float | None, terms: Terms
-) -> dict[str, Callable[[Group], Choice]]:
-    """Return a model that decides how much to choose, and one that keeps terms."""
-    free = selector._chooser(omega)
-    ways: dict[str, Callable[[Group], Choice]] = {name: free}
-    if not terms.are_free:
-        ways[f"{name} ({terms})"] = terms.way(partial(selector._chooser_for, omega))
-    return ways
+def rival_choosers(rivals: Mapping[str, Rival], limit: SizeLimit) -> dict[str, Chooser]:
+    """Return rivals within a limit; without one, of as many rows as was best.
 
-
-def compare(
-    table: Table,
-    selectors: Mapping[str, TableSelector],
-    ways: Ways,
-    *,
-    terms: Terms | None = None,
-    relevance: str | None = None,
-    omega: float | None = None,
-    empty_groups: str = "error",
-    labels: BoolArray | None = None,
-    progress: Progress = ignore,
-) -> Evaluation:
-    """Return the scores of selectors and other ways on the groups of a labelled table.
-
-    The ways see the columns of the first selector, by which diversity is judged too.
-    Models choose as much as they like and, where the terms are not free, once more on
-    these.  ``labels`` are in place of the label column; the rest is as for
-    :meth:`variegate.tables.TableSelector.evaluate`.
+    With a budget and no number of rows, at most as many.
     """
-    if len({(s.columns_.group, s.columns_.label) for s in selectors.values()}) > 1:
-        raise TableError(
-            "the models go by different columns of groups or labels, so that there is "
-            "nothing to compare"
+    choosers = {}
+    for name, rival in rivals.items():
+        own = limit.with_k(rival.k)
+        said = limit if limit.budget is not None else own
+        method, trade_off = rival.method, rival.trade_off
+        chooser = ByMethod(
+            method, own.number, own.budget, trade_off, relevance=rival.relevance
         )
-    terms = terms or Terms()
-
-    def groups_for(
-        selector: TableSelector, relevance: str | None = None
-    ) -> tuple[Groups, IntArray]:
-        groups = selector._groups(
-            table,
-            labels=labels,
-            use_labels=labels is None,
-            use_costs=terms.budget is not None,
-            relevance=relevance,
-            empty_groups=empty_groups,
-            progress=progress,
-        )
-        return groups, enough(usable_groups(groups.survey, empty_groups), table)
-
-    (name, first), *others = selectors.items()
-    here = model_ways(name, first, omega, terms)
-    for other, selector in others:
-        groups, used = groups_for(selector)
-        there = model_ways(other, selector, omega, terms)
-        here |= _remembered(only(groups, used), there, selector.n_jobs)
-    # First as much as they like, then on the terms, then whatever is no model.
-    alike = [way for way in here if way not in selectors]
-    here = {way: here[way] for way in (*selectors, *alike)} | dict(ways)
-    groups, used = groups_for(first, relevance)
-    found = evaluate(
-        only(groups, used),
-        here,
-        first.n_jobs,
-        counting(progress, "judging", len(used)),
-        DiversityJudge(kinds_by(first._model_at(omega))),
-    )
-    return replace(found, reference=name if terms.are_free else f"{name} ({terms})")
+        choosers[f"{name} ({said})"] = own.within(chooser)
+    return choosers
 
 
-def enough(used: IntArray, table: Table) -> IntArray:
-    """Refuse to judge by a single group."""
-    if len(used) < 2:
-        # Of a single group nobody knows how much chance there is in it.
-        raise TableError(
-            f"{table.name} has {count(len(used), 'group')} to judge by: intervals need "
-            "two at least"
-        )
-    return used
+def learn_rivals(
+    groups: Groups,
+    numbers: IntArray,
+    seed: int = 0,
+    *,
+    budget: float | None = None,
+    memory: int,
+    progress: Progress = ignore,
+) -> dict[str, Rival]:
+    """Learn rivals from as many of the groups as there is memory for.
+
+    Their ``k`` is the best on these groups, within the budget if there is one.
+    """
+    progress("learning rivals", 0, 1)
+    drawn = sample_groups(groups, numbers, seed, memory)
+    if not len(drawn):
+        raise TableError("there are no groups that rivals could learn from")
+    rivals = learned_rivals(*groups.examples(drawn), seed, budget=budget)
+    progress("learning rivals", 1, 1)
+    return rivals
 
 
-def _remembered(
-    groups: Iterable[Group], ways: Ways, n_jobs: int | None
-) -> dict[str, Callable[[Group], Choice]]:
-    """Choose from groups, and return what gives back the choices.
+def sample_groups(
+    groups: Groups, numbers: IntArray, seed: int, memory: int
+) -> IntArray:
+    """Draw at most ``MAX_GROUPS`` whose features take no more than some memory."""
+    drawn = np.random.default_rng(seed).permutation(numbers)[:MAX_GROUPS]
+    n_bytes = 8 * groups.encoding.width * np.cumsum(groups.survey.index.sizes[drawn])
+    n_drawn = max(1, int(np.searchsorted(n_bytes, memory, side="right")))
+    return np.sort(drawn[:n_drawn])
+
+
+def remembered(
+    groups: Iterable[Group], choosers: Choosers, n_jobs: int | None
+) -> dict[str, Chooser]:
+    """Choose from groups, and return choosers that give back these choices.
 
     For groups of the same numbers, whose features may be others.
     """
 
     def chosen(group: Group) -> list[Choice]:
-        found = (way(group) for way in ways.values())
+        found = (chooser(group) for chooser in choosers.values())
         # Without the probabilities, which take the room of all rows.
         return [choice._replace(probability=None) for choice in found]
 
     kept = {group.number: found for group, found in in_turn(chosen, groups, n_jobs)}
 
-    def recall(place: int) -> Callable[[Group], Choice]:
+    def recall(place: int) -> Chooser:
         return lambda group: kept[group.number][place]
 
-    return {name: recall(place) for place, name in enumerate(ways)}
+    return {name: recall(place) for place, name in enumerate(choosers)}

@@ -139,6 +139,11 @@ class Encoding:
         """Names of the quality features."""
         return [name for column in self.quality for name in column.names]
 
+    @property
+    def width(self) -> int:
+        """The number of features of a row."""
+        return sum(column.size for column in self.columns())
+
     def columns(self) -> list[FeatureColumn]:
         """Return all columns that features are made of."""
         return [*self.quality, *(c for block in self.blocks.values() for c in block)]

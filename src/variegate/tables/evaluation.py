@@ -1,43 +1,25 @@
-"""How well choices agree with labels, group by group, and how sure that is."""
+"""Scores of choosers over groups, with intervals that say how sure they are."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from variegate import metrics
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import FloatArray
 from variegate.application.base import bootstrap_means
-from variegate.tables.choosing import Choice, in_turn
-from variegate.tables.diversity import Diversity
-from variegate.tables.groups import Group
-from variegate.tables.table import TableError
+from variegate.tuning.held_out import SCORES
 
-__all__ = [
-    "COUNTS",
-    "DIVERSITY",
-    "SCORES",
-    "WANTED_ROWS",
-    "Evaluation",
-    "Interval",
-    "evaluate",
-]
-
-#: The columns of the scores of a group.
-SCORES = ("precision", "recall", "f", "size")
+__all__ = ["COUNTS", "SCORES", "WANTED_ROWS", "Evaluation", "Interval"]
 
 #: The columns of the counts of a group: rows that are chosen and wanted, and all that
 #: are chosen, and all that are wanted.
 COUNTS = ("hits", "chosen", "wanted")
 
-#: The columns of the diversity of a group.
-DIVERSITY = Diversity._fields
-
-#: What the wanted rows are called among ways to choose, where nothing is scored.
+#: The name of the wanted rows among choosers, where nothing is scored.
 WANTED_ROWS = "wanted rows"
 
 #: Samples of the groups that intervals come from.
@@ -54,27 +36,32 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Scores of several ways to choose on the same groups.
+    """Scores of several choosers on the same groups.
 
     Attributes
     ----------
-    scores : dict from the name of a way to an array of shape (groups, 4)
+    scores : dict from the name of a chooser to an array of shape (groups, 4)
         Columns are ``SCORES``.
     wanted_size : float
         Mean number of labelled rows a group.
-    endings : dict from the name of a way to a list of dict
-        How the search in each group ended, of ways that search: see
-        :attr:`variegate.tables.choosing.Choices.endings`.
-    counts : dict from the name of a way to an array of shape (groups, 3)
+    endings : dict from the name of a chooser to a list of dict
+        How the search in each group ended, of choosers that search: see
+        :attr:`variegate.tables.choosing.Choices.endings`.  Empty where files were
+        evaluated by an engine: :meth:`endings_in_short` counts those, too.
+    counts : dict from the name of a chooser to an array of shape (groups, 3)
         Columns are ``COUNTS``.
-    diversity : dict from the name of a way to an array of shape (groups, 3)
-        Columns are ``DIVERSITY``: the mean cosine of two chosen rows (NaN where fewer
-        than two are chosen), how many are near copies of another, and how many kinds
-        they are of (NaN where the kernel is without kinds).  "wanted rows" are among
-        the ways.  Empty where it was not judged.
+    diversity : dict from the name of a chooser to an array of shape (groups, 3)
+        Columns are the mean cosine of two chosen rows (NaN where fewer than two are
+        chosen), how many are near copies of another, and how many kinds they are of
+        (NaN where the kernel is without kinds).  "wanted rows" are among the choosers.
+        Empty where it was not judged.
     reference : str
-        The way to compare others with, for it chooses on the same terms; by default
-        the first.
+        The chooser to compare others with, as it chooses within the same limit; by
+        default the first.
+    n_in_all : int
+        Groups that could be judged by; where ``n_groups`` are fewer, they are a sample.
+    unreadable : tuple of str
+        Files of a folder that were left out.
     """
 
     scores: Mapping[str, FloatArray]
@@ -83,11 +70,14 @@ class Evaluation:
     counts: Mapping[str, FloatArray] = field(default_factory=dict)
     diversity: Mapping[str, FloatArray] = field(default_factory=dict)
     reference: str = ""
+    n_in_all: int = 0
+    unreadable: tuple[str, ...] = ()
+    _ended: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Compare with the first way if no other is named."""
         if not self.reference:
             object.__setattr__(self, "reference", next(iter(self.scores)))
+        object.__setattr__(self, "n_in_all", self.n_in_all or self.n_groups)
 
     @property
     def n_groups(self) -> int:
@@ -95,13 +85,13 @@ class Evaluation:
         return len(next(iter(self.scores.values())))
 
     def endings_in_short(self) -> dict[str, dict[str, Any]]:
-        """Return how searches ended over all groups, of every way that searches.
+        """Return how searches ended over all groups, of every chooser that searches.
 
         ``stop_reasons`` are counted, ``n_optimal`` selections are known to be the best,
         and no other is further from it than ``largest_gap``, None where that is
         unknown.
         """
-        return {
+        return dict(self._ended) or {
             name: {
                 "stop_reasons": dict(Counter(e["stop_reason"] for e in endings)),
                 "n_optimal": sum(ending["is_optimal"] for ending in endings),
@@ -110,12 +100,33 @@ class Evaluation:
             for name, endings in self.endings.items()
         }
 
+    @classmethod
+    def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
+        """Return the evaluation of all groups from those of some groups each."""
+        names = ("scores", "counts", "diversity")
+        tables: dict[str, Any] = {
+            table: {
+                name: np.concatenate([getattr(part, table)[name] for part in parts])
+                for name in getattr(parts[0], table)
+            }
+            for table in names
+        }
+        n_wanted = sum(part.wanted_size * part.n_groups for part in parts)
+        ended = [part.endings_in_short() for part in parts]
+        return cls(
+            wanted_size=n_wanted / sum(part.n_groups for part in parts),
+            _ended={
+                name: _all_ended([one[name] for one in ended]) for name in ended[0]
+            },
+            **tables,
+        )
+
     def intervals(
         self, seed: int = 0, names: Sequence[str] | None = None
     ) -> dict[str, dict[str, Interval]]:
-        """Return the mean of every score of some ways, with a 95 % interval.
+        """Return the mean of every score of some choosers, with a 95 % interval.
 
-        All ways see the same samples of groups.
+        All choosers see the same samples of groups.
         """
         rows = {name: self.scores[name] for name in names or self.scores}
         return _intervals(rows, seed)
@@ -163,33 +174,39 @@ class Evaluation:
         return _ratios(ratios, seed)
 
     def _n_chosen(self, name: str) -> FloatArray:
-        """Return how many rows of each group a way chose."""
+        """Return how many rows of each group were chosen."""
         if name == WANTED_ROWS:
             return next(iter(self.counts.values()))[:, COUNTS.index("wanted")]
         return self.counts[name][:, COUNTS.index("chosen")]
 
 
 def _largest(gaps: Sequence[float | None]) -> float | None:
-    known = [gap for gap in gaps if gap is not None]
-    return max(known) if known and len(known) == len(gaps) else None
+    return None if None in gaps else max(cast("Sequence[float]", gaps))
+
+
+def _all_ended(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Add up how searches ended in several parts."""
+    reasons: Counter[str] = Counter()
+    for part in parts:
+        reasons.update(part["stop_reasons"])
+    return {
+        "stop_reasons": dict(reasons),
+        "n_optimal": sum(part["n_optimal"] for part in parts),
+        "largest_gap": _largest([part["largest_gap"] for part in parts]),
+    }
 
 
 def _intervals(
     rows: Mapping[str, FloatArray], seed: int
 ) -> dict[str, dict[str, Interval]]:
-    if not rows:
-        return {}
-    table = np.column_stack(list(rows.values()))
-    means = bootstrap_means(table, N_BOOTSTRAP, seed)
-    low, high = np.quantile(means, [0.025, 0.975], axis=0)
-    numbers = np.array([table.mean(axis=0), low, high]).T.reshape(len(rows), -1, 3)
-    return {
+    ratios = {
         name: {
-            score: Interval(*map(float, triple))
-            for score, triple in zip(SCORES, here, strict=True)
+            score: (column, np.ones(len(table)))
+            for score, column in zip(SCORES, table.T, strict=True)
         }
-        for name, here in zip(rows, numbers, strict=True)
+        for name, table in rows.items()
     }
+    return _ratios(ratios, seed)
 
 
 def _ratios(
@@ -219,83 +236,3 @@ def _interval_of(found: FloatArray) -> Interval:
     # A sample may hold no row that counts.
     low, high = np.nanquantile(found[1:], [0.025, 0.975])
     return Interval(float(found[0]), float(low), float(high))
-
-
-def evaluate(
-    groups: Iterable[Group],
-    ways: Mapping[str, Callable[[Group], Choice]],
-    n_jobs: int | None = None,
-    progress: Callable[[int], object] | None = None,
-    diversity: Callable[[Group, IntArray], Diversity] | None = None,
-) -> Evaluation:
-    """Choose from every group in several ways, and compare with its labels.
-
-    ``progress`` is told how many groups are done; ``diversity`` judges what is chosen
-    beside its labels.
-    """
-
-    def judged(group: Group) -> _Judged:
-        wanted = group.wanted()  # refuses groups without labels before the work
-        choices = [way(group) for way in ways.values()]
-        orders = [*(choice.order for choice in choices), wanted]
-        return _Judged(
-            [score(choice, wanted) for choice in choices],
-            [_counts(choice, wanted) for choice in choices],
-            [] if diversity is None else [diversity(group, one) for one in orders],
-            [choice.ending for choice in choices],
-            len(wanted),
-        )
-
-    found: list[_Judged] = []
-    for _, one in in_turn(judged, groups, n_jobs):
-        found.append(one)
-        if progress is not None:
-            progress(len(found))
-    if not found:
-        raise TableError("there are no groups to evaluate on")
-    endings = {
-        name: [one.endings[number] for one in found]
-        for number, name in enumerate(ways)
-        if found[0].endings[number] is not None
-    }
-    return Evaluation(
-        _by_way(ways, [one.scores for one in found]),
-        float(np.mean([one.n_wanted for one in found])),
-        cast("dict[str, list[dict[str, Any]]]", endings),
-        _by_way(ways, [one.counts for one in found]),
-        _by_way([*ways, WANTED_ROWS], [one.diversity for one in found]),
-    )
-
-
-class _Judged(NamedTuple):
-    """What there is to say about one group, way by way."""
-
-    scores: list[tuple[float, ...]]
-    counts: list[tuple[float, ...]]
-    diversity: list[Diversity]
-    endings: list[dict[str, Any] | None]
-    n_wanted: int
-
-
-def _by_way(names: Iterable[str], rows: Sequence[Any]) -> dict[str, FloatArray]:
-    """Return numbers (groups, ways, columns) by ways; none if there are none."""
-    if not rows[0]:
-        return {}
-    table = np.array(rows, dtype=np.float64)
-    return {name: table[:, number] for number, name in enumerate(names)}
-
-
-def _counts(choice: Choice, wanted: IntArray) -> tuple[float, float, float]:
-    hits = np.isin(choice.order, wanted).sum()
-    return float(hits), float(len(choice.order)), float(len(wanted))
-
-
-def score(choice: Choice, wanted: Any) -> tuple[float, float, float, float]:
-    """Return ``SCORES`` of a choice."""
-    chosen = choice.order
-    return (
-        metrics.precision(chosen, wanted),
-        metrics.recall(chosen, wanted),
-        metrics.f_score(chosen, wanted),
-        float(len(chosen)),
-    )

@@ -1,4 +1,4 @@
-"""What a fitted selector does: choose from other tables."""
+"""Fitted selectors, which choose from other tables."""
 
 from __future__ import annotations
 
@@ -16,22 +16,31 @@ from variegate.application.base import Application
 from variegate.application.refusal import Setting
 from variegate.baselines.ordering import Ordering
 from variegate.estimator import LargeMarginDPP
-from variegate.tables.choosing import Choices, choose
-from variegate.tables.columns import Columns
+from variegate.partitions import Engine
+from variegate.tables.choosing import Choices, Chooser, choose
+from variegate.tables.columns import Columns, no_label
 from variegate.tables.derived import derived
 from variegate.tables.encoding import Encoding
+from variegate.tables.folder.files import FolderTable, as_folder
+from variegate.tables.folder.groups import FolderGroups
+from variegate.tables.folder.parts import Reader
+from variegate.tables.folder.scan import scan
 from variegate.tables.groups import Groups
-from variegate.tables.inspection import Inspection
 from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
-from variegate.tables.networks import is_network, no_weights, refuse_network
 from variegate.tables.output import Output
-from variegate.tables.settings import watched
+from variegate.tables.policy import Fallback, Policy
+from variegate.tables.problems import Inspection
+from variegate.tables.selector_parameters import (
+    is_network,
+    no_weights,
+    progress_callback,
+    refuse_network,
+)
 from variegate.tables.survey import survey
 from variegate.tables.table import Progress, Table, TableError, as_table, ignore
-from variegate.tables.ways import Chooser, Elsewhere, Way
 from variegate.tuning.path import OmegaPath
 
-__all__ = ["FittedSelector", "fitting"]
+__all__ = ["FittedSelector", "fitting", "opened"]
 
 
 class FittedSelector(Application):
@@ -53,7 +62,7 @@ class FittedSelector(Application):
     omega_: float
     k_: int | None
     ordering_: Ordering | None
-    elsewhere_: Elsewhere | None
+    fallback_: Fallback | None
     path_: OmegaPath | None
     seed_: int
     decoder: Any
@@ -80,9 +89,9 @@ class FittedSelector(Application):
         return self.family_.at(self.family_.resolve(omega, self.omega_))
 
     @property
-    def way_(self) -> Way:
+    def policy_(self) -> Policy:
         """The models, and how rows are chosen by them if nothing else is asked for."""
-        return Way(self.family_, self.omega_, self.k_, self.ordering_)
+        return Policy(self.family_, self.omega_, self.k_, self.ordering_)
 
     @property
     def feature_names_(self) -> list[str]:
@@ -146,7 +155,7 @@ class FittedSelector(Application):
             group how the search ended.
         """
         check_is_fitted(self, "family_")
-        progress = watched(progress, self.verbose)
+        progress = progress_callback(progress, self.verbose)
         chooser = self._chooser(omega, k, budget)
         groups = self._groups(
             as_table(X), use_costs=budget is not None, progress=progress
@@ -166,24 +175,19 @@ class FittedSelector(Application):
         k: int | None = None,
         budget: float | None = None,
     ) -> Chooser:
-        """Return what chooses from a group."""
+        """Return the chooser of rows from a group."""
         if k is not None:
             check_count("k", k)
         if budget is not None:
             check_number("budget", budget, positive=True)
         if omega is not None:
             check_number("omega", omega, positive=True)
-        return self._chooser_for(omega, k, budget)
-
-    def _chooser_for(
-        self, omega: float | None, k: int | None, budget: float | None
-    ) -> Chooser:
         given: dict[str, Any] = {"omega": omega, "k": k, "budget": budget}
         given |= {"decoder": self.decoder, "seed": self.seed_}
-        usual = self.way_.chooser(**given)
-        if self.elsewhere_ is None:
+        usual = self.policy_.chooser(**given)
+        if self.fallback_ is None:
             return usual
-        return self.elsewhere_.chooser(usual, **given)
+        return self.fallback_.chooser(usual, **given)
 
     def _groups(
         self,
@@ -195,12 +199,23 @@ class FittedSelector(Application):
         relevance: str | None = None,
         empty_groups: str | None = None,
         progress: Progress = ignore,
+        engine: Engine | None = None,
+        skip_unreadable: bool = False,
     ) -> Groups:
         """Return the groups of another table, its columns encoded as in training.
 
-        If it is refused, what is wrong with ``empty_groups`` is said with the rest.
+        If it is refused, problems with ``empty_groups`` are listed with the rest.
+        With an engine, the table is a folder whose groups are read where they are.
         """
         columns = self._columns_for(use_labels, use_costs, relevance)
+        if engine is not None:
+            assert isinstance(table, FolderTable)
+            if use_labels and columns.label is None:
+                raise no_label()
+            fitting(table, columns)
+            reader = Reader(table.schema, columns)
+            scanned = scan(table, reader, engine, skip_unreadable, progress)
+            return FolderGroups(scanned, self.encoding_, engine)
         try:
             made = fitting(table, columns)
             found = survey(made, columns, labels, progress)
@@ -264,6 +279,8 @@ class FittedSelector(Application):
         drop: Sequence[str] = (),
         out: str | Path | None = None,
         progress: Progress | None = None,
+        engine: Engine | None = None,
+        skip_unreadable: bool = False,
     ) -> Any:
         """Return the chosen rows, with their rank and probability in new columns.
 
@@ -282,13 +299,37 @@ class FittedSelector(Application):
             fit in memory; ``.parquet``, ``.csv``, ``.jsonl`` or ``.arrow``.  What is
             returned is then what :meth:`choose` returns.
         progress : callable, optional
+        engine : Engine, optional
+            Chooses from the files of a folder, of which each holds all rows of its
+            groups, one by one.  ``out`` is then a folder, to which workers write a
+            file for each, whole or not at all, and a :class:`FolderSelection` is
+            returned.  Run again, only missing files are written; another model, other
+            settings or files that have changed are refused.
+        skip_unreadable : bool, default=False
+            Whether an engine leaves out files that cannot be read, which are named in
+            the result.
         """
         check_is_fitted(self, "family_")
+        if engine is not None:
+            from variegate.tables.folder.selecting import select_folder
+
+            if out is None:
+                raise ValueError("with an engine, rows are written: name a folder, out")
+            return select_folder(
+                self, X, out, engine, k=k, budget=budget, omega=omega,
+                keep_all=keep_all, drop=drop, skip_unreadable=skip_unreadable,
+                progress=progress,
+            )  # fmt: skip
         output, table = Output(keep_all, drop, out), as_table(X)
         output.check(table, has_probability=True)
-        progress = watched(progress, self.verbose)
+        progress = progress_callback(progress, self.verbose)
         choices = self.choose(table, k, budget, omega, progress)
         return output.of(X, choices, progress)
+
+
+def opened(X: Any, engine: Engine | None, skip_unreadable: bool = False) -> Table:
+    """Return a table, for an engine a folder whose files workers can find."""
+    return as_table(X) if engine is None else as_folder(X, skip_unreadable)
 
 
 def fitting(table: Table, columns: Columns) -> Table:

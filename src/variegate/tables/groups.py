@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +27,7 @@ from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.application.refusal import Setting
 from variegate.application.table_defaults import MEMORY
 from variegate.ground_set import GroundSet, GroundSetError, ValidationError
-from variegate.tables.cells import Batch, Cells, batches
+from variegate.tables.cells import Batch, Cells, batches, row_texts
 from variegate.tables.encoding import Encoding
 from variegate.tables.survey import Survey, flags_of
 from variegate.tables.table import Progress, Table, TableError, ignore
@@ -101,6 +101,7 @@ class Groups:
     ) -> None:
         self.survey = survey
         self.encoding = encoding
+        self._table = table
         self._labels = labels
         self._type = _record_type(survey, encoding)
         self._unknown: dict[str, int] = {}
@@ -126,6 +127,15 @@ class Groups:
         wanted = np.zeros(len(self), dtype=bool)
         wanted[numbers] = True
         return (group for group in self if wanted[group.number])
+
+    def examples(self, numbers: IntArray) -> tuple[list[GroundSet], list[IntArray]]:
+        """Return the groups with these numbers as ground sets and subsets."""
+        some = list(self.only(numbers))
+        return [group.ground_set for group in some], [group.wanted() for group in some]
+
+    def texts(self, rows: IntArray, show: Sequence[str]) -> dict[int, tuple[str, ...]]:
+        """Return cells of some rows as text: see :func:`row_texts`."""
+        return row_texts(self._table, rows, show)
 
     def shards(self) -> Iterator[AnyArray]:
         """Yield the records of some groups after others, sorted by group."""
@@ -223,10 +233,7 @@ class Groups:
 
 
 def in_rows(problem: str) -> str:
-    """Return what is wrong with a ground set in the words of tables.
-
-    Its items are the rows of a group, which are counted from 1.
-    """
+    """Return a problem of a ground set in the words of tables, rows counted from 1."""
     problem = re.sub(
         r"\bitem (\d+)\b", lambda found: f"its row {int(found[1]) + 1}", problem
     )
@@ -290,7 +297,7 @@ def _check_unique(records: AnyArray, item: str, group: Any) -> None:
 
 
 def repeated_item(first: int, second: int, group: Any, item: str) -> TableError:
-    """Return what to raise where two rows of a group have the same item."""
+    """Return the error of two rows of a group with the same item."""
     return TableError(
         f"rows {first} and {second} of group {group!r} have the same {item!r}: "
         "items of a group must differ, unless you leave out ",

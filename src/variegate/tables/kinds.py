@@ -11,9 +11,8 @@ from variegate.application.model_facts import LearnedKinds, learned_kinds
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import COUNT
 from variegate.files.schema import ListOf, Maybe, Number, Record, Text
+from variegate.tables.cells import as_text
 from variegate.tables.groups import Groups
-from variegate.tables.row_texts import RowTexts, as_text
-from variegate.tables.splitting import only
 from variegate.tables.table import TableError
 
 __all__ = ["KINDS", "RowKinds", "kinds_of", "kinds_record", "row_kinds"]
@@ -109,17 +108,9 @@ def row_kinds(kinds: LearnedKinds, groups: Groups) -> RowKinds:
 
 
 def kinds_record(
-    model: LargeMarginDPP,
-    texts: RowTexts,
-    groups: Groups,
-    numbers: IntArray,
-    seed: int,
+    model: LargeMarginDPP, groups: Groups, numbers: IntArray, seed: int
 ) -> dict[str, Any]:
-    """Return what a training record holds about kinds, nothing for other kernels.
-
-    It goes by some of the groups with these numbers, drawn at random; ``texts`` reads
-    cells of the table.
-    """
+    """Return the kinds in a training record, from a sample of the groups."""
     every = learned_kinds(model)
     if not every:
         return {}
@@ -128,7 +119,7 @@ def kinds_record(
     typical = [one.typical() for one in seen]
     rows = np.unique([row for kinds in typical for kind in kinds for row in kind])
     item = groups.survey.columns.item
-    items = {} if item is None else texts(rows.astype(np.int64), [item])
+    items = {} if item is None else groups.texts(rows.astype(np.int64), [item])
     return {
         "kinds": [
             {
@@ -163,9 +154,7 @@ def kinds_record(
 
 def _some(groups: Groups, numbers: IntArray, seed: int) -> IntArray:
     """Return some of the groups, so that their features take bounded memory."""
-    encoding = groups.encoding
-    width = sum(column.size for column in encoding.columns())
-    most = min(_MAX_ROWS, _MAX_NUMBERS // max(width, 1))
+    most = min(_MAX_ROWS, _MAX_NUMBERS // max(groups.encoding.width, 1))
     some = np.random.default_rng(seed).permutation(numbers)[:_MAX_GROUPS]
     n_rows = np.cumsum(groups.survey.index.sizes[some])
     return np.sort(some[: max(1, int(np.searchsorted(n_rows, most, side="right")))])
@@ -188,7 +177,7 @@ class _Seen(NamedTuple):
         rows, features, p, chosen = [], [], [], []
         names: dict[int, str | None] = {}
         is_grouped = groups.survey.columns.group is not None
-        for group in only(groups, numbers):
+        for group in groups.only(numbers):
             assert group.chosen is not None  # there is no training without labels
             rows.append(group.rows)
             features.append(kinds.kernel.prepare(group.ground_set))

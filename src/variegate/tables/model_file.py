@@ -28,15 +28,8 @@ from variegate.files.schema import (
 from variegate.ground_set import GroundSet
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, FeatureColumn
+from variegate.tables.policy import FALLBACK, RULE, Fallback, Policy
 from variegate.tables.record import RECORD
-from variegate.tables.ways import (
-    ELSEWHERE,
-    RULE,
-    decode_elsewhere,
-    decode_rule,
-    encode_elsewhere,
-    encode_rule,
-)
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -44,8 +37,8 @@ if TYPE_CHECKING:
 __all__ = [
     "SECTIONS",
     "decode_encoding",
+    "decode_policy",
     "decode_rest",
-    "decode_ways",
     "encode_encoding",
     "encode_rest",
 ]
@@ -70,7 +63,7 @@ SECTIONS: dict[str, Shape] = {
     "omega": POSITIVE,
     "table": ListOf(Text()),
     "seed": COUNT,
-    "elsewhere": Maybe(ELSEWHERE),
+    "elsewhere": Maybe(FALLBACK),
     "training": RECORD,
     **RULE,
 }
@@ -82,8 +75,8 @@ def encode_rest(selector: TableSelector) -> dict[str, Any]:
         "columns": asdict(selector.columns_),
         "encoding": encode_encoding(selector.encoding_),
         "omega": selector.omega_,
-        **encode_rule(selector.way_),
-        "elsewhere": encode_elsewhere(selector.elsewhere_),
+        **selector.policy_.encode_rule(),
+        "elsewhere": selector.fallback_ and selector.fallback_.encode(),
         "seed": selector.seed_,
         "table": [str(name) for name in selector.feature_names_in_],
     }
@@ -111,17 +104,14 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
     selector.n_features_in_ = len(names)
 
 
-def decode_ways(
-    selector: TableSelector,
-    document: Mapping[str, Any],
-    own: Own,
+def decode_policy(
+    selector: TableSelector, document: Mapping[str, Any], own: Own
 ) -> None:
-    """Give a selector with models the ways to choose that a file holds."""
+    """Give a selector with models the policies that a file holds."""
     selector.omega_ = selector.family_.resolve(document["omega"])
-    selector.k_, selector.ordering_ = decode_rule(document)
-    selector.elsewhere_ = decode_elsewhere(
-        document["elsewhere"], selector.models_[0], own
-    )
+    selector.k_, selector.ordering_ = Policy.decode_rule(document)
+    fallback = document["elsewhere"]
+    selector.fallback_ = Fallback.decode(fallback, selector.models_[0], own)
     _check_models(selector)
 
 
@@ -134,10 +124,11 @@ def _check_models(selector: TableSelector) -> None:
         for name, block in encoding.blocks.items()
     }
     items = GroundSet(rng.normal(size=(2, len(encoding.names))), blocks or None)
-    elsewhere = selector.elsewhere_
-    for family in (selector.family_, *([elsewhere.way.family] if elsewhere else [])):
-        for model in family.models:
-            _check_model(model, items)
+    models = selector.family_.models
+    if selector.fallback_ is not None:
+        models += selector.fallback_.policy.family.models
+    for model in models:
+        _check_model(model, items)
 
 
 def _check_model(model: DPPEstimator, items: GroundSet) -> None:

@@ -29,7 +29,7 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
-from variegate.tables.damage import (
+from variegate.tables.file_errors import (
     BLOCK_BYTES,
     NAMES,
     TableFileError,
@@ -140,17 +140,7 @@ class TableFile:
         return str(self.path)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in file order, in batches of 24 MB at most.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            What to read, in this order; None for all.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-        """
+        """Yield some columns, or all, in file order, in batches of 24 MB at most."""
         names = self.schema.names if columns is None else list(columns)
         for name in names:
             if name not in self.schema.names:

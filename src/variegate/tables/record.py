@@ -101,7 +101,7 @@ def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | 
         if len(rows) > 1:
             errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
         points.append(PathPoint(float(omega), *means.tolist(), *errors.tolist()))
-    return OmegaPath(learned.lam, tuple(points), learned.omega, nouns=NOUNS)
+    return OmegaPath(learned.lam, tuple(points), learned.policy.omega, nouns=NOUNS)
 
 
 def training_record(
@@ -125,7 +125,7 @@ def training_record(
         "n_tuned": learned.n_tuned,
         "group_sizes": _spread(sizes),
         "chosen_sizes": _spread(survey.n_chosen[learned_from]),
-        "omega": learned.omega,
+        "omega": learned.policy.omega,
         "compared": _compared(learned),
         "n_compared": learned.n_compared,
         "history": _history(learned),

@@ -1,10 +1,10 @@
-"""From a table of good selections to a model, from a table to a selection."""
+"""The selector that learns from tables and chooses from tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,46 +15,47 @@ from variegate._typing import BoolArray, IntArray, RandomState
 from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY, MISSING
 from variegate.estimator import DPPEstimator
 from variegate.files.models import NOTHING, Own
+from variegate.files.run_store import RunStore
 from variegate.kernels import Kernel
+from variegate.partitions import Engine
+from variegate.partitions.cache import Limits
 from variegate.tables import model_file
-from variegate.tables.cells import as_labels, check_relevance
-from variegate.tables.columns import Columns, no_label
-from variegate.tables.dates import newest
-from variegate.tables.derived import derive
-from variegate.tables.encoding import Encoding
-from variegate.tables.evaluation import Evaluation, evaluate
+from variegate.tables.cells import as_labels
+from variegate.tables.columns import Columns
 from variegate.tables.groups import Groups
-from variegate.tables.inspection import Inspection
-from variegate.tables.judged import JudgedSelector
+from variegate.tables.judging import judge
 from variegate.tables.kinds import kinds_record
+from variegate.tables.problems import Inspection
 from variegate.tables.record import (
     NOUNS,
     path_of_record,
     training_record,
     validation_path,
 )
-from variegate.tables.row_texts import row_texts
-from variegate.tables.settings import (
+from variegate.tables.scoring import ScoringSelector
+from variegate.tables.selector_parameters import (
+    NetworkPlan,
     check_parameters,
     columns_wanted,
-    lesson_of,
-    watched,
+    progress_callback,
+    training_columns,
+    training_plan,
 )
-from variegate.tables.splitting import only, split, usable_groups
 from variegate.tables.survey import (
     Survey,
     learn_encoding,
     refuse_labels_among,
+    split,
     survey,
+    usable_groups,
 )
 from variegate.tables.table import Progress, Table, TableError, as_table
-from variegate.tables.training import Learned
-from variegate.tables.ways import Chooser
+from variegate.tables.training import Learned, TrainingPlan
 
 __all__ = ["TableSelector"]
 
 
-class TableSelector(JudgedSelector):
+class TableSelector(ScoringSelector):
     """Learns from a table which rows of each group to choose.
 
     A table is a data frame (pandas, polars), an Arrow table, or the path of a Parquet,
@@ -160,7 +161,7 @@ class TableSelector(JudgedSelector):
     Attributes
     ----------
     columns_ : Columns
-        What each column is, patterns spelt out.
+        The roles of columns, patterns spelt out.
     encoding_ : Encoding
         How columns become features.
     lam_ : float
@@ -168,14 +169,13 @@ class TableSelector(JudgedSelector):
     omegas_, models_ : tuple of float, tuple of LargeMarginDPP
         Those of the family.
     omega_ : float
-        That which is used if none is asked for.
+        The default omega.
     k_ : int or None
-        Rows that are chosen from each group if nothing is asked for; None where the
-        model decides how many.
+        The default number of rows of each group; None where the model decides.
     ordering_ : Ordering or None
         The method of :func:`variegate.select` and its trade-off that rows are chosen
         by, with the model's quality for relevance, where a regression did best.
-    elsewhere_ : Elsewhere or None
+    fallback_ : Fallback or None
         Where kinds were learned by comparison: models without learned kinds, for groups
         that are unlike those of training.
     path_ : OmegaPath or None
@@ -266,7 +266,18 @@ class TableSelector(JudgedSelector):
 
     # Learning ---------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        progress: Progress | None = None,
+        *,
+        engine: Engine | None = None,
+        journal: RunStore | str | Path | None = None,
+        skip_unreadable: bool = False,
+        first_passes: int | None = None,
+        limits: Limits | None = None,
+    ) -> Self:
         """Learn from a table of groups and what was chosen from them.
 
         Parameters
@@ -276,13 +287,38 @@ class TableSelector(JudgedSelector):
             The label of every row, in place of the label column.
         progress : callable, optional
             Called with what is being done, and (finished, all) steps of it.
+        engine : Engine, optional
+            Learns from the files of a folder where they are, one by one: ``X`` is the
+            path of a folder of Parquet or Arrow files, of which each holds all rows of
+            its groups (:func:`variegate.tables.gather` sees to that).  The rest is for
+            an engine only.
+        journal : RunStore, str or Path, optional
+            A file, made if it is not there, by which a fit that was killed is resumed,
+            with the same bits.  It is removed at the end, unless it was given open.
+        skip_unreadable : bool, default=False
+            Whether files that cannot be read are left out, and named in ``training_``.
+        first_passes, limits
+            As for :class:`variegate.partitions.PartitionedExamples`.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        progress = watched(progress, self.verbose)
+        progress = progress_callback(progress, self.verbose)
+        if engine is not None:
+            from variegate.tables.folder.learning import learn_folder
+
+            if y is not None:
+                raise ValueError(
+                    "with an engine, labels are a column of the files, not y"
+                )
+            learn_folder(
+                self, X, engine, progress, journal=journal,
+                skip_unreadable=skip_unreadable, first_passes=first_passes,
+                limits=limits,
+            )  # fmt: skip
+            return self
         table = as_table(X)
         labels = as_labels(y)
         try:
@@ -295,9 +331,8 @@ class TableSelector(JudgedSelector):
     def _fit(
         self, table: Table, y: Any, labels: BoolArray | None, progress: Progress
     ) -> Self:
-        """Learn from a table, and stop at the first thing that is wrong with it."""
         names = table.schema.names
-        table, columns = self._columns_of(table, y)
+        table, columns = training_columns(self, table, y)
         if labels is not None and not self.quality:
             refuse_labels_among(columns.quality, table, labels)
         self.seed_ = int(generator(self.random_state).integers(2**31))
@@ -306,80 +341,53 @@ class TableSelector(JudgedSelector):
         learned_from, held_out = self._split(found)
         encoding = learn_encoding(table, found, learned_from, progress)
         groups = Groups(table, found, encoding, labels, self.memory, progress)
-        learned = lesson_of(self, encoding, progress).learn(groups, learned_from)
-        self._keep(names, columns, encoding, learned)
-        judged = None
-        if len(held_out):
-            judged = evaluate(
-                only(groups, held_out),
-                self._judged_ways(),
-                self.n_jobs,
-                lambda done: progress("judging", done, len(held_out)),
-            )
-        self._remember(groups, learned, judged, learned_from, held_out)
-        self.training_ |= kinds_record(
-            self.model_, partial(row_texts, table), groups, learned_from, self.seed_
-        )
+        plan = training_plan(self, encoding, progress)
+        self._learn(plan, names, columns, groups, learned_from, held_out)
         return self
 
-    def _keep(
+    def _learn(
         self,
+        plan: TrainingPlan | NetworkPlan,
         names: Sequence[str],
         columns: Columns,
-        encoding: Encoding,
-        learned: Learned,
-    ) -> None:
-        """Take what was learned from a table with columns of these names."""
-        self.columns_, self.encoding_ = columns, encoding
-        self.family_, self.omega_ = learned.way.family, learned.omega
-        self.k_, self.ordering_ = learned.way.k, learned.way.ordering
-        self.elsewhere_ = learned.elsewhere
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self.n_features_in_ = len(self.feature_names_in_)
-
-    def _judged_ways(self) -> dict[str, Chooser]:
-        """Return what held-out groups are chosen from by: every omega, and none."""
-        ways = {str(omega): self._chooser(omega) for omega in self.omegas_}
-        return ways | {"": self._chooser()}
-
-    def _remember(
-        self,
         groups: Groups,
-        learned: Learned,
-        judged: Evaluation | None,
         learned_from: IntArray,
         held_out: IntArray,
-    ) -> None:
-        """Take down how the training went."""
+    ) -> Learned:
+        """Learn from some groups, judge by others, and record how it went.
+
+        ``names`` are those of all columns of the table.
+        """
+        learned = plan.learn(groups, learned_from)
+        self.columns_, self.encoding_ = columns, groups.encoding
+        self.family_, self.omega_ = learned.policy.family, learned.policy.omega
+        self.k_, self.ordering_ = learned.policy.k, learned.policy.ordering
+        self.fallback_ = learned.fallback
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        judged = None
+        if len(held_out):
+            # One chooser per omega, plus the default.
+            choosers = {str(omega): self._chooser(omega) for omega in self.omegas_}
+            choosers[""] = self._chooser()
+            judged = judge(
+                groups, held_out, choosers, self.n_jobs, plan.progress, seed=self.seed_
+            )
         path = learned.path or validation_path(judged, learned)
         self.path_ = path and replace(path, nouns=NOUNS)
         self.training_ = training_record(
             groups.survey, learned, self.path_, judged, learned_from, held_out
         )
-
-    def _columns_of(
-        self, table: Table, y: Any, newest: Callable[[Table, str], str] = newest
-    ) -> tuple[Table, Columns]:
-        """Return a training table with vectors and ages, and what its columns are."""
-        table, wanted = derive(table, columns_wanted(self, table, y), newest)
-        columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
-        check_relevance(table, columns.relevance)
-        if y is not None:
-            return table, replace(columns, label=None)
-        if columns.label is None:
-            raise no_label()
-        return table, columns
+        self.training_ |= kinds_record(self.model_, groups, learned_from, self.seed_)
+        return learned
 
     def _split(self, found: Survey) -> tuple[IntArray, IntArray]:
-        """Return numbers of the groups to learn from, and of those to hold out."""
         usable = usable_groups(found, self.empty_groups)
         return split(usable, self.validation_fraction, self.seed_)
 
-    def _check_parameters(self) -> None:
-        check_parameters(self)
-
     # Keeping ----------------------------------------------------------------------
 
+    _check_parameters = check_parameters
     _sections = model_file.SECTIONS
     _encode_rest = model_file.encode_rest
     _decode_rest = model_file.decode_rest
@@ -389,6 +397,6 @@ class TableSelector(JudgedSelector):
         """Return the selector that a file describes."""
         selector = super().decode(document, own)
         selector.estimator = clone(selector.models_[0])
-        model_file.decode_ways(selector, document, own)
+        model_file.decode_policy(selector, document, own)
         selector.path_ = path_of_record(selector.training_)
         return selector

@@ -15,9 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from variegate._typing import BoolArray, IntArray
+from variegate._validation import check_choice
+from variegate.application.refusal import Setting
+from variegate.application.table_defaults import EMPTY_GROUPS
 from variegate.partitions.tree import add_in_tree
+from variegate.report.words import count
 from variegate.tables.cells import Batch, batches
-from variegate.tables.columns import Columns
+from variegate.tables.columns import Columns, no_label
 from variegate.tables.encoding import Encoding, Surveyor
 from variegate.tables.table import Progress, Table, TableError, ignore, parts_of
 
@@ -29,7 +33,9 @@ __all__ = [
     "learn_encoding",
     "look_at",
     "refuse_labels_among",
+    "split",
     "survey",
+    "usable_groups",
 ]
 
 
@@ -206,3 +212,50 @@ def flags_of(
     if len(labels) < batch.end:
         raise TableError(f"{len(labels)} labels for a table of more rows")
     return labels[batch.first : batch.end]
+
+
+# Groups to learn from and groups to hold out ------------------------------------------
+
+
+def usable_groups(survey: Survey, empty_groups: str) -> IntArray:
+    """Return numbers of the groups with chosen rows, or of all of them."""
+    check_choice("empty_groups", empty_groups, EMPTY_GROUPS)
+    n_chosen = survey.n_chosen
+    if n_chosen is None:
+        raise no_label()
+    names = survey.index.names
+    if not n_chosen.any():
+        where = f" in column {survey.columns.label!r}" if survey.columns.label else ""
+        raise TableError(f"no row is labelled 1{where}: nothing was chosen")
+    empty = n_chosen == 0
+    if empty.any() and empty_groups == "error":
+        n_empty, drop = int(empty.sum()), Setting("empty_groups", "drop")
+        raise TableError(
+            f"{n_empty:,} of {len(names):,} groups "
+            f"{'has' if n_empty == 1 else 'have'} no chosen row, the first is "
+            f"{names[int(np.argmax(empty))]!r}: leave such groups out (",
+            drop,
+            "), or take it that nothing was to be chosen there (",
+            Setting("empty_groups", "keep"),
+            ")",
+            fixes=[drop],
+        )
+    return np.flatnonzero(~empty) if empty_groups == "drop" else np.arange(len(names))
+
+
+def split(usable: IntArray, fraction: float, seed: int) -> tuple[IntArray, IntArray]:
+    """Return numbers of the groups to learn from, and of those to hold out."""
+    if fraction == 0.0:
+        return usable, usable[:0]
+    n_held_out = round(fraction * len(usable))
+    if not 0 < n_held_out < len(usable):
+        none = Setting("validation_fraction", 0)
+        raise TableError(
+            f"{count(len(usable), 'group')} cannot be split into a share of "
+            f"{fraction:g} to hold out and the rest to learn from: give more groups, "
+            "or hold out none: ",
+            none,
+            fixes=[none],
+        )
+    shuffled = np.random.default_rng(seed).permutation(usable)
+    return np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])

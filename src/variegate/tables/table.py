@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from variegate._progress import Progress, ignore
 from variegate.application.refusal import RefusalError
-from variegate.tables.damage import repeated
+from variegate.tables.file_errors import repeated
 from variegate.tables.folder.files import FolderTable
 from variegate.tables.reading import TableFile
 
@@ -20,13 +20,15 @@ __all__ = [
     "Table",
     "TableError",
     "as_table",
-    "counting",
     "ignore",
     "parts_of",
+    "stage_progress",
 ]
 
 
-def counting(progress: Progress, stage: str, total: int) -> Callable[[int], object]:
+def stage_progress(
+    progress: Progress, stage: str, total: int
+) -> Callable[[int], object]:
     """Return a callback for the number of finished steps of a stage."""
     return lambda done: progress(stage, done, total)
 
@@ -45,7 +47,7 @@ class Table(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         ...
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,11 +18,9 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear
 from variegate.solvers import MiniBatch, Step
-from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
-from variegate.tables.splitting import examples, only
+from variegate.tables.policy import Fallback, Policy
 from variegate.tables.table import Progress, TableError, ignore
-from variegate.tables.ways import Elsewhere, Way
 from variegate.tuning import LargeMarginDPPCV, OmegaPath
 from variegate.tuning.contenders import LearnedDPP, TwoStage
 from variegate.tuning.familiarity import Familiarity
@@ -30,7 +28,7 @@ from variegate.tuning.family import outwards
 from variegate.tuning.kernel_search import KernelSearch, Winner
 from variegate.tuning.race import Rule
 
-__all__ = ["Learned", "Lesson", "features_width", "refuse_large_groups"]
+__all__ = ["Learned", "TrainingPlan", "refuse_large_groups"]
 
 #: The omegas that are learned where none is named.
 OMEGAS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
@@ -66,11 +64,11 @@ _BUFFER = 64 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned, and why that."""
+    """The policy that was learned, and what it was chosen by."""
 
-    way: Way
+    policy: Policy
     #: For groups unlike those that were learned from.
-    elsewhere: Elsewhere | None = None
+    fallback: Fallback | None = None
     #: Scores on held-out groups that omega was chosen by.
     path: OmegaPath | None = None
     #: Groups that it was chosen on, 0 if it was given.
@@ -82,27 +80,22 @@ class Learned:
     n_sample: int = 0
 
     @property
-    def omega(self) -> float:
-        """The omega to use."""
-        return self.way.omega
-
-    @property
     def lam(self) -> float:
         """The weight of the margin."""
-        return float(self.way.family.models[0].lam)
+        return float(self.policy.family.models[0].lam)
 
     @property
     def history(self) -> list[Step]:
         """The steps of the first fit."""
-        family = self.way.family
+        family = self.policy.family
         return family.at(outwards(family.omegas)[0]).history_
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingPlan:
     """How to learn; ``memory`` is bytes that learning in memory may take."""
 
-    #: What is learned with; its ``random_state`` is a seed.
+    #: Its ``random_state`` is a seed.
     estimator: LargeMarginDPP
     #: None: those of ``OMEGAS``, or 1 alone where groups do not fit in memory.
     omegas: tuple[float, ...] | None
@@ -117,6 +110,9 @@ class Lesson:
     #: Passes over groups that do not fit in memory; None: as many as make ``N_STEPS``.
     n_epochs: int | None = None
     progress: Progress = ignore
+    #: Makes examples, to be learned from where they are, of the groups with some
+    #: numbers; None: groups are brought to memory or streamed.
+    partitioned: Callable[[IntArray], Any] | None = None
 
     def learn(self, groups: Groups, numbers: IntArray) -> Learned:
         """Learn from the groups with these numbers."""
@@ -124,34 +120,27 @@ class Lesson:
         # Threads of BLAS wait for each other longer than small matrices take.
         with threadpool_limits(1 if is_small else None, user_api="blas"):
             winner, n_compared = self._compared(groups, numbers)
-            kernel = winner.way.model.kernel
+            kernel = winner.contender.model.kernel
             has_rank = getattr(kernel, "approximation", None)
             if not has_rank and not isinstance(kernel, Linear):
                 refuse_large_groups(groups, numbers)
-            learned = self._learn_by(winner, groups, numbers)
+            learned = self._learn(winner, groups, numbers)
         return replace(learned, n_compared=n_compared)
-
-    def _learn_by(self, winner: Winner, groups: Groups, numbers: IntArray) -> Learned:
-        """Learn as was decided."""
-        if self._bytes(groups, numbers) <= self.memory:
-            return self._learn_in_memory(groups, numbers, winner)
-        return self._learn_from_stream(groups, numbers, winner)
 
     def _bytes(self, groups: Groups, numbers: IntArray) -> int:
         """Return about how much memory L-BFGS takes."""
         sizes = groups.survey.index.sizes[numbers].astype(np.float64)
-        features = sizes.sum() * features_width(groups.encoding)
+        features = sizes.sum() * groups.encoding.width
         # Squared distances, two chains of Gaussians, and the linear part: triangles.
         pairs = 2.0 * (sizes @ sizes)
         return int(8.0 * (features + pairs))
 
-    # What to learn with -----------------------------------------------------------
+    # Choosing a contender ---------------------------------------------------------
 
     def _compared(self, groups: Groups, numbers: IntArray) -> tuple[Winner, int]:
-        """Return what does best on held-out groups, and how many were looked at.
+        """Return the winner on held-out groups, and the number of these.
 
-        Where there is nothing to compare, or too little to do it on, it is the
-        estimator as it is.
+        Without a comparison, or groups for it, that is the estimator as it is.
         """
         given = Winner(LearnedDPP("", self.estimator, ()), Rule(self.estimator.decoder))
         if self.kernels is None:
@@ -164,7 +153,7 @@ class Lesson:
             return given, 0
         with groups.named(some):
             winner = self.kernels.run(
-                *examples(groups, some),
+                *groups.examples(some),
                 seed=self.seed,
                 progress=self.progress,
             )
@@ -178,12 +167,12 @@ class Lesson:
         omegas: Sequence[float],
         n_bytes: int,
     ) -> tuple[Winner, float, OmegaPath | None, int]:
-        """Return the winner and its omega, the path it was chosen by and on how many.
+        """Return the winner and its omega, the path of the search and its groups.
 
-        Without a search they are as given; it is made on groups of so many bytes.
+        The search is made on groups of at most ``n_bytes``.
         """
-        estimator = winner.way.model
-        if self.search is None or isinstance(winner.way, TwoStage):
+        estimator = winner.contender.model
+        if self.search is None or isinstance(winner.contender, TwoStage):
             own = float(estimator.omega)
             is_own = self.kernels is not None and self.omegas is None
             return winner, own if is_own else outwards(omegas)[0], None, 0
@@ -203,47 +192,71 @@ class Lesson:
             callback=lambda done, total: self.progress("tuning", done, total),
         )
         with groups.named(numbers):
-            search.fit(*examples(groups, numbers))
+            search.fit(*groups.examples(numbers))
         best = next(p for p in search.path_ if p.omega == search.path_.chosen)
         if winner.rule.k and winner.standings[0].mean > best.f + best.f_error:
             # A fixed number of rows is clearly better than what can be tuned.
             return winner, float(estimator.omega), None, 0
         model = clone(estimator).set_params(lam=search.best_lam_)
-        way = replace(winner.way, model=model)
-        tuned = replace(winner, way=way, rule=Rule(decoder))
+        contender = replace(winner.contender, model=model)
+        tuned = replace(winner, contender=contender, rule=Rule(decoder))
         return tuned, search.best_omega_, search.path_, len(numbers)
 
-    # In memory --------------------------------------------------------------------
+    # Learning ---------------------------------------------------------------------
 
-    def _learn_in_memory(
-        self, groups: Groups, numbers: IntArray, winner: Winner
-    ) -> Learned:
-        omegas = self.omegas or OMEGAS
+    def _learn(self, winner: Winner, groups: Groups, numbers: IntArray) -> Learned:
+        """Learn as was decided: in memory, from a stream, or from partitions."""
+        fits = self._bytes(groups, numbers) <= self.memory
+        given = self.omegas or (OMEGAS if fits else ())
+        room = self.memory if fits else self.memory // 2
         winner, omega, path, n_tuned = self._tuned(
-            groups, numbers, winner, omegas, self.memory
+            groups, numbers, winner, given or (1.0,), room
         )
-        omegas = (*omegas, omega) if winner.way.model.lam > 0.0 else (omega,)
-        with groups.named(numbers):
-            data = examples(groups, numbers)
-            way = self._fit(winner, omegas, omega, *data)
-            elsewhere = self._elsewhere(winner, way, *data)
+        is_stream = not fits and self.partitioned is None
+        has_margin = winner.contender.model.lam > 0.0
+        omegas = (*given, omega) if has_margin or is_stream else (omega,)
+        drawn = numbers
+        if isinstance(winner.contender, TwoStage):
+            # Few numbers, for which some of the groups are enough.
+            if not fits:
+                drawn = self._within(groups, numbers, len(numbers), room)
+            with groups.named(drawn):
+                policy = self._fit(winner, omegas, omega, *groups.examples(drawn))
+            n_sample = 0 if fits else len(drawn)
+            return Learned(policy, None, path, n_tuned, winner, n_sample=n_sample)
+        data: Any = None
+        if self.partitioned is not None:
+            with groups.named(numbers):
+                examples = self.partitioned(numbers)
+                policy = self._fit(winner, omegas, omega, examples, None)
+        elif is_stream:
+            policy, numbers = self._fit_stream(winner, omegas, omega, groups, numbers)
+        else:
+            with groups.named(numbers):
+                data = groups.examples(numbers)
+                policy = self._fit(winner, omegas, omega, *data)
         self.progress("learning", 1, 1)
-        return Learned(way, elsewhere, path, n_tuned, winner)
+        fallback = None
+        if winner.fallback is not None:
+            if not fits:
+                drawn = self._within(groups, numbers, MAX_TUNING, self.memory // 8)
+            with groups.named(drawn):
+                data = data or groups.examples(drawn)
+                fallback = self._fallback(winner.fallback, policy, *data)
+        return Learned(policy, fallback, path, n_tuned, winner)
 
-    def _elsewhere(
-        self, winner: Winner, way: Way, ground_sets: Any, subsets: Any
-    ) -> Elsewhere | None:
-        """Learn what is for groups unlike all of these, if it is wanted."""
-        if winner.elsewhere is None:
-            return None
-        kernel = way.family.models[0].kernel_
+    def _fallback(
+        self, winner: Winner, policy: Policy, ground_sets: Any, subsets: Any
+    ) -> Fallback | None:
+        """Learn a policy for groups unlike all of these, where there are kinds."""
+        kernel = policy.family.models[0].kernel_
         is_familiar = Familiarity.of(kernel, ground_sets)
         if is_familiar is None:
             return None
-        other = self._fit(
-            winner.elsewhere, way.family.omegas, way.omega, ground_sets, subsets
+        omegas, omega = policy.family.omegas, policy.omega
+        return Fallback(
+            self._fit(winner, omegas, omega, ground_sets, subsets), is_familiar
         )
-        return Elsewhere(other, is_familiar)
 
     def _fit(
         self,
@@ -254,9 +267,9 @@ class Lesson:
         n_steps: int = 0,
         solver: Any = None,
         **others: Any,
-    ) -> Way:
+    ) -> Policy:
         """Fit a family, each model in about ``n_steps`` steps, or groups seen."""
-        estimator = winner.way.model
+        estimator = winner.contender.model
         n_steps = n_steps or estimator.max_iter
         total, n_fitted = n_steps * len(set(omegas)), 0
 
@@ -270,50 +283,46 @@ class Lesson:
             nonlocal n_fitted
             n_fitted = int(done)
 
-        is_learned = isinstance(winner.way, LearnedDPP)
+        is_learned = isinstance(winner.contender, LearnedDPP)
         watched = clone(estimator).set_params(callback=step)
         if solver is not None:
             watched.set_params(solver=solver)
         if is_learned and winner.rule.k is None:
             watched.set_params(decoder=winner.rule.how)
-        way = replace(winner.way, model=watched)
+        contender = replace(winner.contender, model=watched)
         with warnings.catch_warnings():
             if self.kernels is not None:
                 # What did best on held-out groups had fewer steps than these.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            family = way.family(omegas, *data, progress=fitted, **others)
+            family = contender.family(omegas, *data, progress=fitted, **others)
         for model in family.models:
             # How the models were made, less what is about this machine and this table.
             model.set_params(n_jobs=None, device=None, solver=self.estimator.solver)
         how = winner.rule.how
         ordering = how if isinstance(how, Ordering) else None
-        return Way(family, omega, winner.rule.k, ordering)
+        return Policy(family, omega, winner.rule.k, ordering)
 
-    # From a stream ----------------------------------------------------------------
+    def _fit_stream(
+        self,
+        winner: Winner,
+        omegas: Sequence[float],
+        omega: float,
+        groups: Groups,
+        numbers: IntArray,
+    ) -> tuple[Policy, IntArray]:
+        """Fit by stochastic gradients; return also the groups that were learned from.
 
-    def _learn_from_stream(
-        self, groups: Groups, numbers: IntArray, winner: Winner
-    ) -> Learned:
-        winner, omega, path, n_tuned = self._tuned(
-            groups, numbers, winner, self.omegas or (1.0,), self.memory // 2
-        )
-        omegas = (*(self.omegas or ()), omega)
-        if isinstance(winner.way, TwoStage):
-            # Few numbers, for which some of the groups are enough.
-            some = self._within(groups, numbers, len(numbers), self.memory // 2)
-            with groups.named(some):
-                way = self._fit(winner, omegas, omega, *examples(groups, some))
-            return Learned(way, None, path, n_tuned, winner)
-        # The best of the steps is told by groups that are not learned from.
+        The best of the steps is told by groups that are not learned from.
+        """
         n_watched = min(_MAX_WATCHED, len(numbers) // 20)
         watched = self._within(
             groups, numbers, n_watched if n_watched >= 10 else 0, self.memory // 8
         )
         numbers = np.setdiff1d(numbers, watched)
         solver = self._solver(groups, numbers)
-        validation = examples(groups, watched) if len(watched) else None
+        validation = groups.examples(watched) if len(watched) else None
         with groups.named(numbers, watched):
-            way = self._fit(
+            policy = self._fit(
                 winner,
                 omegas,
                 omega,
@@ -323,10 +332,7 @@ class Lesson:
                 solver=solver,
                 validation=validation,
             )
-        some = self._within(groups, numbers, MAX_TUNING, self.memory // 8)
-        with groups.named(some):
-            elsewhere = self._elsewhere(winner, way, *examples(groups, some))
-        return Learned(way, elsewhere, path, n_tuned, winner)
+        return policy, numbers
 
     def _solver(self, groups: Groups, numbers: IntArray) -> MiniBatch:
         """Return a solver whose buffer and batches are of bounded size.
@@ -337,7 +343,7 @@ class Lesson:
             solver = self.estimator.solver
             return replace(solver, n_epochs=self.n_epochs or solver.n_epochs)
         sizes = groups.survey.index.sizes[numbers].astype(np.float64)
-        features = 8.0 * sizes.mean() * features_width(groups.encoding)
+        features = 8.0 * sizes.mean() * groups.encoding.width
         # Of the larger groups, as one batch may hold many of them.
         pairs = 8.0 * 4.0 * float(np.quantile(sizes, 0.95)) ** 2
         room = min(_BUFFER / (8.0 * features), self.memory / 4.0 / pairs)
@@ -374,11 +380,6 @@ def refuse_large_groups(groups: Groups, numbers: IntArray) -> None:
         )
 
 
-def features_width(encoding: Encoding) -> int:
-    """Return the numbers in the features of a row."""
-    return sum(column.size for column in encoding.columns())
-
-
 @dataclass(frozen=True, eq=False)
 class _Stream:
     """Some groups as pairs, to iterate over again and again."""
@@ -390,5 +391,5 @@ class _Stream:
         return len(self.numbers)
 
     def __iter__(self) -> Iterator[tuple[GroundSet, IntArray]]:
-        for group in only(self.groups, self.numbers):
+        for group in self.groups.only(self.numbers):
             yield group.ground_set, group.wanted()

@@ -28,24 +28,15 @@ __all__ = ["LearnedDPP", "TwoStage"]
 
 @dataclass(frozen=True, eq=False)
 class LearnedDPP:
-    """A large-margin DPP, chosen from by its decoders, or a fixed number greedily.
-
-    Attributes
-    ----------
-    name : str
-    model : LargeMarginDPP
-    decoders : sequence of decoders
-        For choices of as many items as the model finds right.
-    largest : int
-        The largest fixed number of items that is tried; 0 for none.
-    starts : sequence of LargeMarginDPP
-        Fitted models to start from, one for each part of the data, if any.
-    """
+    """A large-margin DPP, chosen from by its decoders, or a fixed number greedily."""
 
     name: str
     model: LargeMarginDPP
+    #: For choices of as many items as the model finds right.
     decoders: Sequence[str | Decoder]
+    #: The largest fixed number of items that is tried; 0 for none.
     largest: int = 0
+    #: Fitted models to start from, one for each part of the data, if any.
     starts: Sequence[LargeMarginDPP] = ()
 
     def fit(
@@ -80,11 +71,9 @@ class _FittedDPP:
     ) -> dict[Rule, FloatArray]:
         """Return F-scores by decoder, then by the number of items."""
         rows = []
-        for position, (ground_set, subset) in enumerate(
-            zip(ground_sets, wanted, strict=True)
-        ):
+        for position, pair in enumerate(zip(ground_sets, wanted, strict=True)):
             with naming(position):
-                rows.append(self._row(ground_set, subset))
+                rows.append(self._row(*pair))
         rules = [Rule(decoder) for decoder in self.decoders]
         rules += [Rule("greedy", k) for k in range(1, self.largest + 1)]
         return dict(zip(rules, np.array(rows).T, strict=True))
@@ -105,20 +94,15 @@ class _FittedDPP:
 
 @dataclass(frozen=True, eq=False)
 class TwoStage:
-    """What two lines of scikit-learn do, and an untrained diversifier.
+    """A logistic regression of scikit-learn, and an untrained diversifier.
 
     Relevance is the logit of a logistic regression of what was chosen on the quality
     features; then :func:`variegate.select` chooses a fixed number of items.
-
-    Attributes
-    ----------
-    largest : int
-        The largest number that is tried.
-    model : LargeMarginDPP
-        What :meth:`family` fits, with the regression for a quality.
     """
 
+    #: The largest number of items that is tried.
     largest: int
+    #: The model that :meth:`family` fits, with the regression for a quality.
     model: LargeMarginDPP
     name: str = "logistic regression"
 
@@ -157,19 +141,18 @@ class _FittedTwoStage:
         self, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
     ) -> dict[Rule, FloatArray]:
         """Return F-scores by method and number of items."""
-        ways = orderings()
-        curves = np.empty((len(ways), len(ground_sets), self.largest))
-        for place, (ground_set, subset) in enumerate(
-            zip(ground_sets, wanted, strict=True)
-        ):
+        methods = orderings()
+        curves = np.empty((len(methods), len(ground_sets), self.largest))
+        for place, ground_set in enumerate(ground_sets):
             relevance = ground_set.quality @ self.direction
-            features, flags = embeddings_of(ground_set), is_wanted(ground_set, subset)
-            for number, way in enumerate(ways):
-                order = way(features, relevance, self.largest)
+            features = embeddings_of(ground_set)
+            flags = is_wanted(ground_set, wanted[place])
+            for number, method in enumerate(methods):
+                order = method(features, relevance, self.largest)
                 curves[number, place] = f_of_first(flags, order, self.largest)
         return {
-            Rule(way, k + 1): curve
-            for way, table in zip(ways, curves, strict=True)
+            Rule(method, k + 1): curve
+            for method, table in zip(methods, curves, strict=True)
             for k, curve in enumerate(table.T)
         }
 

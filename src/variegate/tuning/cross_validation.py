@@ -29,7 +29,8 @@ from variegate.tuning.choice import (
     pair_for_target,
 )
 from variegate.tuning.family import fit_next, outwards
-from variegate.tuning.folds import CrossValidation, Fold
+from variegate.tuning.folds import CrossValidation
+from variegate.tuning.held_out import Fold
 from variegate.tuning.path import OmegaPath
 
 __all__ = ["LargeMarginDPPCV", "TargetNotReachedWarning"]
@@ -256,20 +257,10 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
             if len(groups) != n:
                 raise ValueError(f"{len(groups)} groups for {n} ground sets")
             labels = np.unique(np.asarray(groups), return_inverse=True)[1]
-        folds = []
-        for train, held_out in _splits(self.cv, labels, groups is not None, seed):
-            folds.append(
-                Fold(
-                    [ground_sets[i] for i in train],
-                    [members[i] for i in train],
-                    [ground_sets[i] for i in held_out],
-                    [members[i] for i in held_out],
-                    train,
-                    held_out,
-                    labels[held_out],
-                )
-            )
-        return folds
+        return [
+            Fold.of(ground_sets, members, train, held_out, labels)
+            for train, held_out in _splits(self.cv, labels, groups is not None, seed)
+        ]
 
     def _check_parameters(
         self,

@@ -17,38 +17,20 @@ import numpy as np
 from joblib import delayed
 from threadpoolctl import threadpool_limits
 
-from variegate import metrics
 from variegate._processes import in_processes
 from variegate._typing import FloatArray, IntArray
 from variegate.decoding import MBR, Decoder, as_decoder
 from variegate.estimator import LargeMarginDPP
-from variegate.ground_set import GroundSet, renumbering
+from variegate.ground_set import renumbering
 from variegate.tuning.family import fit_next, outwards
+from variegate.tuning.held_out import SCORES, Fold, scores_of
 from variegate.tuning.path import OmegaPath, PathPoint
 
 #: From a chosen and a wanted subset to a number; larger is better.
 Scoring = Callable[[Any, Any], float]
 
 #: The columns of the scores of a trial.
-COLUMNS = ("precision", "recall", "f", "size", "score")
-
-
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """What to learn from, and what to judge by.
-
-    ``learned`` and ``judged`` are the positions of both among all ground sets.
-    ``units`` numbers what counts as independent in ``held_out``: the ground sets, or
-    the groups that they belong to.
-    """
-
-    ground_sets: list[GroundSet]
-    subsets: list[IntArray]
-    held_out: list[GroundSet]
-    wanted: list[IntArray]
-    learned: IntArray
-    judged: IntArray
-    units: IntArray
+COLUMNS = (*SCORES, "score")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,16 +88,10 @@ def _walk(
 
 def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
     """Return a row of ``COLUMNS`` for every held-out ground set."""
-    with renumbering(fold.judged):
-        predicted = model.predict(fold.held_out)
+    with renumbering(fold.held_out):
+        predicted = model.predict(fold.judged)
     rows = [
-        (
-            metrics.precision(chosen, wanted),
-            metrics.recall(chosen, wanted),
-            metrics.f_score(chosen, wanted),
-            len(chosen),
-            scoring(chosen, wanted),
-        )
+        (*scores_of(chosen, wanted), scoring(chosen, wanted))
         for chosen, wanted in zip(predicted, fold.wanted, strict=True)
     ]
     return np.array(rows, dtype=np.float64)
@@ -170,11 +146,8 @@ class CrossValidation:
         """Try every lambda with every omega; ``callback`` is told of folds."""
         model = copy.copy(self.model)
         model.set_params(decoder=self._quick_decoder())
-        results = self._on_folds(
-            _grid_of_fold,
-            [(model, fold, lams, omegas) for fold in self.folds],
-            callback,
-        )
+        arguments = [(model, fold, lams, omegas) for fold in self.folds]
+        results = self._on_folds(_grid_of_fold, arguments, callback)
         for steps in zip(*results, strict=True):
             places, models, scores = zip(*steps, strict=True)
             self.trials[places[0]] = Trial(list(models), list(scores))
@@ -190,14 +163,8 @@ class CrossValidation:
         known = self.omegas(lam)
         inwards = [o for o in known if abs(np.log(o)) <= abs(np.log(omega))]
         start = min(inwards or known, key=lambda o: abs(np.log(o / omega)))
-        models = self.trials[lam, start].models
-        results = self._on_folds(
-            _step_of_fold,
-            [
-                (model, fold, lam, omega)
-                for model, fold in zip(models, self.folds, strict=True)
-            ],
-        )
+        pairs = zip(self.trials[lam, start].models, self.folds, strict=True)
+        results = self._on_folds(_step_of_fold, [(*pair, lam, omega) for pair in pairs])
         fitted, scores = zip(*results, strict=True)
         self.trials[lam, omega] = Trial(list(fitted), list(scores))
 
@@ -231,9 +198,7 @@ class CrossValidation:
         points = []
         for omega in self.omegas(lam):
             means, errors = self.summary(lam, omega)
-            points.append(
-                PathPoint(omega, *map(float, means[:4]), *map(float, errors[:4]))
-            )
+            points.append(PathPoint(omega, *means[:4].tolist(), *errors[:4].tolist()))
         return OmegaPath(lam, tuple(points))
 
     def summary(self, lam: float, omega: float) -> tuple[FloatArray, FloatArray]:

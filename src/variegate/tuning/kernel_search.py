@@ -7,9 +7,8 @@ each from what it has learned; a setting is changed only where that is a clear g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from sklearn.base import clone
@@ -21,7 +20,8 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Mixture
 from variegate.tuning.contenders import LearnedDPP, TwoStage
-from variegate.tuning.race import Race, Rule, Standing, paired
+from variegate.tuning.held_out import paired
+from variegate.tuning.race import Race, Rule, Standing
 
 __all__ = ["KernelSearch", "Winner"]
 
@@ -47,59 +47,36 @@ VARIED = {
 
 @dataclass(frozen=True, eq=False)
 class Winner:
-    """What to learn with, and how to choose.
+    """The contender that did best, and the rule that chooses by it."""
 
-    Attributes
-    ----------
-    way : LearnedDPP or TwoStage
-    rule : Rule
-        How to choose, and how many.
-    elsewhere : Winner or None
-        The best with a similarity that is not learned, for ground sets unlike those of
-        training, where the winner has learned kinds.
-    standings : list of Standing
-        All that were compared, the winner first.
-    varied : list of Standing
-        The winner with other settings, the best first.
-    """
-
-    way: LearnedDPP | TwoStage
+    contender: LearnedDPP | TwoStage
     rule: Rule
-    elsewhere: Winner | None = None
+    #: The best with a similarity that is not learned, for ground sets unlike those of
+    #: training, where the winner has learned kinds.
+    fallback: Winner | None = None
+    #: All that were compared, the winner first.
     standings: Sequence[Standing] = ()
+    #: The winner with other settings, the best first.
     varied: Sequence[Standing] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class KernelSearch:
-    """A search for what does best on held-out ground sets.
+    """A search for the kernel and settings that do best on held-out ground sets."""
 
-    Attributes
-    ----------
-    estimator : LargeMarginDPP
-        All settings but the kernel.
-    kernels : dict from name to Kernel
-        Those that run.
-    cosine : Kernel
-        The similarity of the untrained diversifier.
-    fixed : sequence of str
-        Names of those kernels whose similarity of two items does not depend on what was
-        seen in training; they are fit for anything.
-    decoders : sequence of decoders
-        For as many items as the model finds right; the first is preferred.
-    varies : sequence of str
-        Of ``VARIED``, what may be changed.
-    tries_sizes : bool
-        Whether fixed numbers of items are tried too, and the regression, which needs
-        one.
-    """
-
+    #: All settings but the kernel.
     estimator: LargeMarginDPP
     kernels: Mapping[str, Kernel]
+    #: The similarity of the untrained diversifier.
     cosine: Kernel
+    #: Names of those kernels whose similarity of two items does not depend on what was
+    #: seen in training; they are fit for anything.
     fixed: Sequence[str] = ()
+    #: For as many items as the model finds right; the first is preferred.
     decoders: Sequence[str | Decoder] = ("greedy", "expected-f")
+    #: Of ``VARIED``, the settings that may be changed.
     varies: Sequence[str] = tuple(VARIED)
+    #: Whether fixed numbers of items, and the regression, which needs one, are tried.
     tries_sizes: bool = True
 
     def run(
@@ -126,7 +103,7 @@ class KernelSearch:
         if isinstance(first.contender, LearnedDPP) and self.varies:
             winner = self._varied(race, winner)
         if first.name in self.kernels and first.name not in self.fixed:
-            return replace(winner, elsewhere=self._elsewhere(standings))
+            return replace(winner, fallback=self._fallback(standings))
         return winner
 
     def _quick(self, kernel: Kernel) -> LargeMarginDPP:
@@ -150,14 +127,13 @@ class KernelSearch:
 
     def _varied(self, race: Race, winner: Winner) -> Winner:
         """Try other settings of the winner."""
-        first = winner.standings[0]
-        way: Any = first.contender
-        judged: Sequence[Any] = first.judged
-        starts = [one.model for one in judged]
-        base = replace(way, name="as it is", starts=starts)
+        first: Any = winner.standings[0]
+        best = first.contender
+        starts = [one.model for one in first.judged]
+        base = replace(best, name="as it is", starts=starts)
         others = [
-            replace(base, name=name, model=vary(clone(way.model)))
-            for name, vary in self._variations(way.model)
+            replace(base, name=name, model=model)
+            for name, model in self._variations(best.model)
         ]
         varied = race.run([base, *others], _MOST_VARIED, keep=[base.name])
         same = next(standing for standing in varied if standing.name == base.name)
@@ -167,10 +143,10 @@ class KernelSearch:
             is_full = len(standing.judged) == len(race.parts)
             if is_full and gain > error:
                 found: Any = standing.contender
-                better = replace(found, name=way.name, starts=())
+                better = replace(found, name=best.name, starts=())
                 return replace(
                     winner,
-                    way=self._in_full(better),
+                    contender=self._in_full(better),
                     rule=standing.rule,
                     varied=varied,
                 )
@@ -178,20 +154,19 @@ class KernelSearch:
 
     def _variations(
         self, model: LargeMarginDPP
-    ) -> list[tuple[str, Callable[[LargeMarginDPP], LargeMarginDPP]]]:
-        """Return names of settings, and what sets them."""
-        found: list[Any] = []
+    ) -> Iterator[tuple[str, LargeMarginDPP]]:
+        """Yield models with other settings, and names of these."""
         for name in self.varies:
             for value in VARIED[name]:
+                other = clone(model)
                 if name != "penalty":
-                    label = f"{name} = {value:g}"
-                    found.append((label, partial(_set, name=name, value=value)))
-                elif _penalized(model.kernel):
-                    label = f"penalty x {value:g}"
-                    found.append((label, partial(_scale_penalty, factor=value)))
-        return found
+                    yield f"{name} = {value:g}", other.set_params(**{name: value})
+                elif _penalized(other.kernel):
+                    for part in _penalized(other.kernel):
+                        part.set_params(penalty=value * part.penalty)
+                    yield f"penalty x {value:g}", other
 
-    def _elsewhere(self, standings: Sequence[Standing]) -> Winner | None:
+    def _fallback(self, standings: Sequence[Standing]) -> Winner | None:
         """Return the best whose similarity is not learned."""
         able = [
             s for s in standings if s.name not in self.kernels or s.name in self.fixed
@@ -200,17 +175,6 @@ class KernelSearch:
             return None
         best = max(able, key=lambda standing: (len(standing.judged), standing.mean))
         return Winner(self._in_full(best.contender), best.rule)
-
-
-def _set(model: LargeMarginDPP, name: str, value: float) -> LargeMarginDPP:
-    model.set_params(**{name: value})
-    return model
-
-
-def _scale_penalty(model: LargeMarginDPP, factor: float) -> LargeMarginDPP:
-    for part in _penalized(model.kernel):
-        part.set_params(penalty=factor * part.penalty)
-    return model
 
 
 def _penalized(kernel: Any) -> list[Any]:

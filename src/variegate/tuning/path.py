@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,11 @@ class Crossing(NamedTuple):
     other: float
 
 
+def _means(name: str, words: str) -> Any:
+    """Return the property of a path that is one column of its points."""
+    return property(lambda path: path._column(name), doc=words)
+
+
 @dataclass(frozen=True, eq=False)
 class OmegaPath:
     """Points from small to large omega, for one lambda.
@@ -96,30 +101,11 @@ class OmegaPath:
     def __getitem__(self, position: int) -> PathPoint:
         return self.points[position]
 
-    @property
-    def omega(self) -> FloatArray:
-        """The omegas, from small to large."""
-        return self._column("omega")
-
-    @property
-    def precision(self) -> FloatArray:
-        """Mean precision at each omega."""
-        return self._column("precision")
-
-    @property
-    def recall(self) -> FloatArray:
-        """Mean recall at each omega."""
-        return self._column("recall")
-
-    @property
-    def f(self) -> FloatArray:
-        """Mean F-score at each omega."""
-        return self._column("f")
-
-    @property
-    def size(self) -> FloatArray:
-        """Mean number of chosen items at each omega."""
-        return self._column("size")
+    omega = _means("omega", "The omegas, from small to large.")
+    precision = _means("precision", "Mean precision at each omega.")
+    recall = _means("recall", "Mean recall at each omega.")
+    f = _means("f", "Mean F-score at each omega.")
+    size = _means("size", "Mean number of chosen items at each omega.")
 
     def _column(self, name: str) -> FloatArray:
         return np.array([getattr(point, name) for point in self.points])
@@ -150,14 +136,9 @@ class OmegaPath:
             f"{self.nouns[0]}s",
         ]
         for point in self.points:
-            scores = "  ".join(
-                f"{mean:.3f} ± {error:.3f}"
-                for mean, error in (
-                    (point.precision, point.precision_error),
-                    (point.recall, point.recall_error),
-                    (point.f, point.f_error),
-                )
-            )
+            # Precision, recall and F, each four places before its error.
+            pairs = zip(point[1:4], point[5:8], strict=True)
+            scores = "  ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in pairs)
             mark = "  <- chosen" if point.omega == self.chosen else ""
             omega = omega_name(point.omega)
             lines.append(f"{omega:>10}  {scores}  {point.size:5.2f}{mark}")

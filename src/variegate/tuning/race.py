@@ -7,7 +7,7 @@ goes to those that are close.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.baselines.ordering import Ordering
 from variegate.decoding import Decoder
 from variegate.ground_set import GroundSet, renumbering
+from variegate.tuning.held_out import Fold, paired
 
 __all__ = ["Contender", "Judged", "Race", "Rule", "Standing"]
 
@@ -62,27 +63,17 @@ class Contender(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """How a contender did, with the rule that suits it best.
-
-    Attributes
-    ----------
-    contender : Contender
-    rule : Rule
-    scores : array
-        F-scores of the held-out ground sets, those of the first part first.
-    behind : float
-        Mean score of the winner less that of this one, on the same ground sets.
-    behind_error : float
-        The standard error of that difference; NaN where there is one ground set.
-    judged : list of Judged
-        What it learned from each part.
-    """
+    """How a contender did, with the rule that suits it best."""
 
     contender: Contender
     rule: Rule
+    #: F-scores of the held-out ground sets, those of the first part first.
     scores: FloatArray
+    #: Mean score of the winner less that of this one, on the same ground sets, and the
+    #: standard error of that difference; NaN where there is one ground set.
     behind: float
     behind_error: float
+    #: The fitted contender of each part.
     judged: list[Judged]
 
     @property
@@ -96,27 +87,11 @@ class Standing:
         return float(self.scores.mean())
 
 
-class Part(NamedTuple):
-    """Positions of the ground sets to learn from, and of those to judge by."""
-
-    learned: IntArray
-    held_out: IntArray
-
-
 @dataclass(eq=False)
 class Race:
-    """Several contenders on the same data.
+    """Several contenders on the same data, of which parts are held out in turn.
 
-    Attributes
-    ----------
-    ground_sets, subsets : list
-    n_parts : int, default=3
-        In how many parts the data is held out, one after the other.
-    seed : int, default=0
-        For the parts.
-    progress : callable, optional
-        Called with "comparing" and the numbers of finished fits and of all that may
-        come.
+    ``progress`` is called with "comparing" and the numbers of finished and all fits.
     """
 
     ground_sets: Sequence[GroundSet]
@@ -124,7 +99,7 @@ class Race:
     n_parts: int = 3
     seed: int = 0
     progress: Progress = ignore
-    parts: list[Part] = field(init=False)
+    parts: list[Fold] = field(init=False)
 
     def __post_init__(self) -> None:
         """Divide the data."""
@@ -134,8 +109,8 @@ class Race:
         order = np.random.default_rng(self.seed).permutation(n_sets)
         pieces = np.array_split(order, min(self.n_parts, n_sets))
         self.parts = [
-            Part(np.sort(np.setdiff1d(order, piece)), np.sort(piece))
-            for piece in pieces
+            Fold.of(self.ground_sets, self.subsets, np.setdiff1d(order, piece), piece)
+            for piece in map(np.sort, pieces)
         ]
 
     def run(
@@ -144,16 +119,16 @@ class Race:
         most: int | None = None,
         keep: Sequence[str] = (),
     ) -> list[Standing]:
-        """Return how all contenders did, the winner first, who is far behind last.
+        """Return how all contenders did, the winner first.
 
-        After each part go on those that are not clearly behind, at ``most`` so many,
-        and in any case those whose names are in ``keep``.
+        After each part those that are clearly behind drop out, so that at ``most`` so
+        many go on, besides those whose names are in ``keep``.
         """
         runners = [_Runner(contender) for contender in contenders]
         racing, n_fits, n_done = runners, len(self.parts) * len(runners), 0
         for number, part in enumerate(self.parts):
             for runner in racing:
-                runner.run(*self._of(part.learned), *self._of(part.held_out), part)
+                runner.run(part)
                 n_done += 1
                 self.progress("comparing", n_done, n_fits)
             left = len(self.parts) - number - 1
@@ -168,10 +143,6 @@ class Race:
             key=lambda one: (one.contender is not winner.contender, one.behind),
         )
 
-    def _of(self, positions: Iterable[int]) -> tuple[list[GroundSet], list[IntArray]]:
-        chosen = list(positions)
-        return [self.ground_sets[i] for i in chosen], [self.subsets[i] for i in chosen]
-
 
 @dataclass(eq=False)
 class _Runner:
@@ -181,19 +152,14 @@ class _Runner:
     judged: list[Judged] = field(default_factory=list)
     found: dict[Rule, list[FloatArray]] = field(default_factory=dict)
 
-    def run(
-        self,
-        ground_sets: list[GroundSet],
-        subsets: list[IntArray],
-        held_out: list[GroundSet],
-        wanted: list[IntArray],
-        part: Part,
-    ) -> None:
+    def run(self, part: Fold) -> None:
         """Learn from one part of the data, be judged by the other."""
         with renumbering(part.learned):
-            judged = self.contender.fit(ground_sets, subsets, len(self.judged))
+            judged = self.contender.fit(
+                part.ground_sets, part.subsets, len(self.judged)
+            )
         with renumbering(part.held_out):
-            scores = judged.scores(held_out, wanted)
+            scores = judged.scores(part.judged, part.wanted)
         for rule, values in scores.items():
             self.found.setdefault(rule, []).append(values)
         self.judged.append(judged)
@@ -228,10 +194,3 @@ def _still_racing(runners: Sequence[_Runner]) -> list[_Runner]:
         if not behind > DROPPED_AT * error or np.isnan(error):
             left.append(runner)
     return left
-
-
-def paired(first: FloatArray, second: FloatArray) -> tuple[float, float]:
-    """Return the mean difference of scores of the same sets, and its standard error."""
-    less = first - second
-    error = less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.nan
-    return float(less.mean()), float(error)

@@ -12,7 +12,7 @@ from variegate.partitions import (
     PartitionError,
     UnreadablePartitionError,
 )
-from variegate.tables.damage import TableFileError
+from variegate.tables.file_errors import TableFileError
 from variegate.tables.reading import FORMATS, TableFile
 
 __all__ = ["FolderTable", "as_folder", "list_files", "open_file", "unreadable"]
@@ -25,7 +25,7 @@ class FolderTable:
     """The files of a folder, in the order of their names, read as one table.
 
     Files are those whose suffix stands for Parquet or Arrow; names that begin with
-    ``.`` or ``_``, folders inside, and files that are no tables are passed over.  All
+    ``.`` or ``_``, folders inside, and files that are not tables are passed over.  All
     files have the same columns of the same types, in any order.
 
     Parameters
@@ -85,17 +85,7 @@ class FolderTable:
             self._open(partition)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one file after another, in batches of 24 MB at most.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            What to read, in this order; None for all.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-        """
+        """Yield some columns, or all, of one file after another, in batches."""
         names = self.schema.names if columns is None else list(columns)
         schema = pa.schema(
             [self.schema.field(name) for name in names if name in self.schema.names],
@@ -120,10 +110,7 @@ class FolderTable:
 
 
 def as_folder(folder: str | Path | FolderTable, skip_unreadable: bool) -> FolderTable:
-    """Return a folder to be worked on by others, who may have been started elsewhere.
-
-    One that is open already is as it is.
-    """
+    """Return a folder, by its absolute path, for workers in other directories."""
     if isinstance(folder, FolderTable):
         return folder
     return FolderTable(Path(folder).absolute(), skip_unreadable=skip_unreadable)
@@ -163,16 +150,8 @@ def list_files(folder: Path) -> tuple[Partition, ...]:
 def open_file(partition: Partition, schema: pa.Schema | None = None) -> TableFile:
     """Open the file of a partition, which must be as it was listed.
 
-    Without a ``schema``, its columns are those that were found before.
-
-    Raises
-    ------
-    PartitionChangedError
-        If it has changed.
-    UnreadablePartitionError
-        If it cannot be read.
-    PartitionError
-        If it has other columns than ``schema``.
+    Raises a ``PartitionError`` if it has changed, cannot be read, or has other columns
+    than ``schema``, if one is given.
     """
     partition.check_unchanged()
     try:
@@ -189,7 +168,7 @@ def open_file(partition: Partition, schema: pa.Schema | None = None) -> TableFil
 
 
 def unreadable(partition: Partition, error: TableFileError) -> UnreadablePartitionError:
-    """Return what to raise where a file is damaged, as its reader said."""
+    """Return the error of a damaged file, in the words of its reader."""
     said = str(error)
     for known in (f"{partition.path}: ", f"{partition.path} "):
         said = said.removeprefix(known)

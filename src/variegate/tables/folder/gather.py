@@ -2,10 +2,9 @@
 
 Two passes over the data, each a function of a part of it, for any engine:
 
-- the rows of each file are dealt out to buckets
-  (:mod:`~variegate.tables.folder.dealing`),
-- the groups of some buckets are brought together and written to a file of their own
-  (:mod:`~variegate.tables.folder.merging`).
+- the rows of each file are shuffled to buckets,
+- the groups of some buckets are put together and written to a file of their own
+  (:mod:`~variegate.tables.folder.shuffle`).
 
 Everything happens in a hidden folder beside the one that is written, which all workers
 must see, and which takes the place of the result when the last file is there: a folder
@@ -29,7 +28,6 @@ from variegate.application.table_defaults import MEMORY
 from variegate.files.atomic import write_atomic
 from variegate.files.run_store import RunStore
 from variegate.partitions import Engine, Partition, PartitionError, Serial
-from variegate.tables.folder.dealing import Hashed, Pieces, deal_out, even_bounds
 from variegate.tables.folder.files import FolderTable, open_file
 from variegate.tables.folder.gather_place import (
     check_out,
@@ -39,7 +37,13 @@ from variegate.tables.folder.gather_place import (
 )
 from variegate.tables.folder.gather_plan import Plan
 from variegate.tables.folder.keys import hashes_of, keys_of
-from variegate.tables.folder.merging import Merging
+from variegate.tables.folder.shuffle import (
+    Hashed,
+    Merging,
+    Pieces,
+    even_bounds,
+    write_buckets,
+)
 from variegate.tables.reading import TableFileError
 from variegate.tables.table import Progress, TableError, ignore
 from variegate.tables.writing import table_writer
@@ -49,7 +53,7 @@ __all__ = ["Gathered", "gather"]
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was written: how many rows of how many groups, and the files."""
+    """Counts of the rows and groups that were written, and the files."""
 
     n_rows: int
     n_groups: int
@@ -97,7 +101,7 @@ def gather(
     memory : int
         The most bytes to hold, of each worker.
     engine : Engine, optional
-        What works on several files at a time; by default this process, one by one.
+        Works on several files at a time; by default this process, one by one.
     replace : bool
         Whether ``out`` may be there already, with nothing but tables in it.
     progress : callable, optional
@@ -150,8 +154,8 @@ def _work(
         dealt = _steps(store, "dealing out", deal, items, engine, progress)
     except PartitionError as error:
         raise TableFileError(str(error)) from error
-    # What is to be read for a file is looked up by whoever writes it: a list of pieces
-    # of every file for every file would not fit here.
+    # Writers look up the pieces of their file: a list for every pair of files would
+    # not fit here.
     tasks = [(number, len(items)) for number in range(plan.n_files)]
     counts = _steps(store, "writing", partial(_write, plan), tasks, engine, progress)
     n_read, n_written = sum(dealt), sum(n_rows for n_rows, _ in counts)
@@ -185,7 +189,7 @@ def _deal(plan: Plan, item: tuple[int, Partition]) -> int:
     path, index = plan.dealt_from(number)
     bounds = even_bounds(plan.n_files * plan.buckets_a_file)
     rows = _hashed(plan, partition)
-    pieces = deal_out(rows, path, plan.stored_schema, bounds, plan.memory)
+    pieces = write_buckets(rows, path, plan.stored_schema, bounds, plan.memory)
     partition.check_unchanged()
     stored = io.BytesIO()
     np.save(stored, pieces.slices)

@@ -1,4 +1,4 @@
-"""What gathering a folder is about to do: how many files, and how many buckets."""
+"""The plan of gathering a folder: how many files, and how many buckets."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _STORED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binar
 
 @dataclass(frozen=True)
 class Plan:
-    """What both passes must know; small, for it travels with every call.
+    """Parameters of both passes; small, as it is sent with every call.
 
-    ``hidden`` is the folder in which the work is done, ``memory`` the most bytes of
-    rows to put in order at a time.
+    ``hidden`` is the folder of intermediate files, ``memory`` the most bytes of rows to
+    put in order at a time.
     """
 
     hidden: Path

@@ -1,27 +1,41 @@
-"""Groups that stay in their files, on an engine: some can be brought here."""
+"""Groups that stay in their files, read where an engine works, and as examples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from variegate._typing import IntArray
-from variegate.partitions import Engine
-from variegate.tables.encoding import Encoding, Surveyor
+from variegate._progress import StageProgress, ignore
+from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
+from variegate.ground_set import GroundSet
+from variegate.partitions import Engine, Partition
+from variegate.streaming import Example
+from variegate.tables.cells import row_texts
+from variegate.tables.encoding import Encoding, FeatureColumn, Surveyor
+from variegate.tables.folder.files import FolderTable, as_folder
 from variegate.tables.folder.parts import FolderPartition, Reader, in_file
-from variegate.tables.folder.scan import FolderSurvey, split_by_file
-from variegate.tables.groups import Group, Groups
-from variegate.tables.row_texts import row_texts
-from variegate.tables.survey import count_groups, look_at
+from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
+from variegate.tables.groups import Group, Groups, field_of
+from variegate.tables.model_file import encode_encoding
+from variegate.tables.survey import count_groups, look_at, usable_groups
+from variegate.tables.table import TableError
 
-__all__ = ["FolderGroups", "encoding_on", "files_with"]
+__all__ = [
+    "ExampleReader", "FolderGroups", "FolderSource", "encoding_on", "raw_source",
+]  # fmt: skip
+
+R = TypeVar("R")
 
 
 class FolderGroups(Groups):
-    """The groups of a folder, for those who look at some of them.
+    """The groups of a folder, of which some are read when they are asked for.
 
     Nothing is held here but what the scan found.  Groups are read where the engine
     works, and come one file after another.
@@ -42,9 +56,25 @@ class FolderGroups(Groups):
 
     def only(self, numbers: IntArray) -> Iterator[Group]:
         """Bring the groups with these numbers here, in their order."""
-        read = partial(read_groups, reader=self.survey.reader, encoding=self.encoding)
-        for groups in self.engine.map(read, files_with(self.survey, numbers)):
+        for groups in self.map(list, numbers):
             yield from groups
+
+    def map(
+        self,
+        function: Callable[[Iterable[Group]], R],
+        numbers: IntArray,
+        progress: StageProgress = ignore,
+    ) -> Iterator[R]:
+        """Yield a function of the groups with these numbers, of one file at a time."""
+        parts = split_by_file(self.survey.partitions, np.sort(numbers))
+        files = [part for part in parts if part.flags().any()]
+        work = partial(
+            on_file,
+            function=function,
+            reader=self.survey.reader,
+            encoding=self.encoding,
+        )
+        return self.engine.map(work, files, progress)
 
     def texts(self, rows: IntArray, show: Sequence[str]) -> dict[int, tuple[str, ...]]:
         """Return cells of some rows, which are sorted, by the number of the row.
@@ -58,42 +88,33 @@ class FolderGroups(Groups):
             ends = part.first_row, part.first_row + part.n_rows
             low, high = np.searchsorted(rows, ends).tolist()
             if high > low:
-                items.append(_Cells(part, rows[low:high], tuple(show)))
-        read = partial(read_texts, reader=self.survey.reader)
+                items.append((part, rows[low:high]))
+        read = partial(read_texts, reader=self.survey.reader, show=tuple(show))
         found: dict[int, tuple[str, ...]] = {}
         for texts in self.engine.map(read, items):
             found |= texts
         return found
 
 
-def files_with(found: FolderSurvey, numbers: IntArray) -> list[FolderPartition]:
-    """Return the files that have any of some groups, with those that they have."""
-    parts = split_by_file(found.partitions, np.sort(numbers))
-    return [part for part in parts if part.flags().any()]
+def on_file(
+    partition: FolderPartition,
+    function: Callable[[Iterable[Group]], R],
+    reader: Reader,
+    encoding: Encoding,
+) -> R:
+    """Call a function on the wanted groups of a file."""
+    with in_file(partition):
+        return function(reader.wanted(partition, encoding))
 
 
-def read_groups(
-    partition: FolderPartition, reader: Reader, encoding: Encoding
-) -> list[Group]:
-    """Return the groups of a file that are meant."""
-    return list(reader.wanted(partition, encoding))
-
-
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """Some rows and columns of a file."""
-
-    partition: FolderPartition
-    rows: IntArray
-    show: tuple[str, ...]
-
-
-def read_texts(item: _Cells, reader: Reader) -> dict[int, tuple[str, ...]]:
+def read_texts(
+    item: tuple[FolderPartition, IntArray], reader: Reader, show: tuple[str, ...]
+) -> dict[int, tuple[str, ...]]:
     """Return cells of a file by the number of the row in the folder."""
-    first = item.partition.first_row
-    with in_file(item.partition):
-        table = reader.table(item.partition)
-        found = row_texts(table, item.rows - first, item.show)
+    partition, rows = item
+    first = partition.first_row
+    with in_file(partition):
+        found = row_texts(reader.table(partition), rows - first, show)
     return {row + first: texts for row, texts in found.items()}
 
 
@@ -115,3 +136,179 @@ def look_at_file(partition: FolderPartition, reader: Reader) -> Surveyor:
         surveyor = look_at(table, found, partition.flags())
     partition.check_unchanged()
     return surveyor
+
+
+# Groups as examples -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleReader:
+    """Reads the groups of a file as examples; what workers are sent."""
+
+    reader: Reader
+    encoding: Encoding
+
+    def read(self, partition: Partition) -> list[Example]:
+        """Return the groups of a file that are learned from.
+
+        Their positions are those among all that are learned from.
+        """
+        assert isinstance(partition, FolderPartition)  # no others are made
+        groups = self.reader.groups(partition, self.encoding)
+        if groups is None:
+            return []
+        flags, first = partition.flags(), partition.first_example
+        found: list[Example] = []
+        with in_file(partition):
+            if self.reader.columns.item is not None:
+                _refuse_repeated(groups)
+            for records in groups.shards():
+                found += _examples(records, self.encoding, flags, first + len(found))
+        return found
+
+
+def _refuse_repeated(groups: Groups) -> None:
+    """Refuse two rows of a group with the same item."""
+    for records in groups.shards():
+        order = np.lexsort((records["item"], records["group"]))
+        items, numbers = records["item"][order], records["group"][order]
+        if ((np.diff(items) == 0) & (np.diff(numbers) == 0)).any():
+            for _ in groups:  # which says where
+                pass
+
+
+def _examples(
+    records: AnyArray, encoding: Encoding, flags: BoolArray, position: int
+) -> list[Example]:
+    """Return records, sorted by group, as examples of the groups that are meant.
+
+    All features are checked and copied at once: the time a group takes is that of a
+    few slices.
+    """
+    numbers = records["group"]
+    firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    ends = np.append(firsts[1:], len(records))
+    is_meant = flags[numbers]
+    quality = _features(records, "quality", is_meant)
+    blocks = {
+        name: _features(records, field_of(name), is_meant) for name in encoding.blocks
+    }
+    if len(blocks) == 1:  # goes without a name
+        blocks = {"": next(iter(blocks.values()))}
+    chosen = np.flatnonzero(records["label"])
+    bounds = np.searchsorted(chosen, [firsts, ends])
+    wanted = np.flatnonzero(is_meant[firsts]).tolist()
+    places = np.array([firsts, ends, *bounds]).T.tolist()
+    found = []
+    for place, group in enumerate(wanted, position):
+        first, end, low, high = places[group]
+        ground_set = GroundSet.of_checked(
+            quality[first:end],
+            {name: block[first:end] for name, block in blocks.items()} or None,
+        )
+        members = chosen[low:high] - first
+        found.append(Example(place, ground_set, members, 1.0, 1.0))
+    return found
+
+
+def _features(records: AnyArray, name: str, is_meant: BoolArray) -> FloatArray:
+    """Return features of all rows as a read-only matrix."""
+    matrix = np.array(records[name], dtype=np.float64, order="C")
+    bad = ~np.isfinite(matrix).all(axis=1) & is_meant
+    if bad.any():
+        row = records["row"][int(np.argmax(bad))] + 1
+        raise TableError(
+            f"row {row} has a {name.split()[0]} feature that is no finite number: its "
+            "cells are too far from those that features were learned from"
+        )
+    matrix.flags.writeable = False
+    return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class FolderSource:
+    """Examples in the files of a folder, a :class:`variegate.partitions.Source`.
+
+    Parameters
+    ----------
+    partitions : tuple of FolderPartition
+        Each with the groups of it that are learned from.
+    examples : ExampleReader
+    """
+
+    partitions: tuple[FolderPartition, ...]
+    examples: ExampleReader
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of the files as they were listed, of groups and of features."""
+        encoding = self.examples.encoding
+        columns = asdict(self.examples.reader.columns)
+        said = [columns, encode_encoding(encoding), encoding.missing]
+        digest = hashlib.sha256(json.dumps(said).encode())
+        for partition in self.partitions:
+            digest.update(repr(partition).encode())
+        return digest.hexdigest()
+
+    def reader(self) -> ExampleReader:
+        """Return what workers are sent in place of all this."""
+        return self.examples
+
+    def read(self, partition: Partition) -> list[Example]:
+        """Return the groups of a file that are learned from."""
+        return self.examples.read(partition)
+
+
+def raw_source(
+    folder: str | Path | FolderTable,
+    engine: Engine,
+    *,
+    group: str | None = None,
+    label: str | None = None,
+    quality: str | Sequence[str] | None = None,
+    similarity: str | Sequence[str] | Mapping[str, Any] | None = None,
+) -> FolderSource:
+    """Return the groups of a folder as examples whose features are cells as they are.
+
+    Numbers are neither centred nor scaled, and vectors keep their length; groups of
+    which nothing was chosen are examples of that.
+
+    Parameters
+    ----------
+    folder : str, Path or FolderTable
+    engine : Engine
+        Looks for the groups.
+    group, label, quality, similarity
+        Columns, as for :class:`variegate.tables.TableSelector`.
+    """
+    # Which import this module.
+    from variegate.tables.selector import TableSelector
+    from variegate.tables.selector_parameters import training_columns
+
+    table = as_folder(folder, False)
+    settings = TableSelector(
+        group=group, label=label, quality=quality, similarity=similarity
+    )
+    columns = training_columns(settings, table)[1]
+    found = scan(table, Reader(table.schema, columns), engine)
+    numbers = usable_groups(found, "keep")
+    encoding = _as_they_are(encoding_on(engine, found, numbers))
+    return FolderSource(
+        tuple(split_by_file(found.partitions, numbers)),
+        ExampleReader(found.reader, encoding),
+    )
+
+
+def _as_they_are(encoding: Encoding) -> Encoding:
+    blocks = {
+        name: tuple(map(_unscaled, block)) for name, block in encoding.blocks.items()
+    }
+    return Encoding(tuple(map(_unscaled, encoding.quality)), blocks, encoding.missing)
+
+
+def _unscaled(column: FeatureColumn) -> FeatureColumn:
+    if column.kind == "category":
+        raise TableError(f"column {column.name!r} holds no numbers")
+    kind = "vector" if column.kind == "direction" else column.kind
+    zeros = np.zeros_like(column.mean)
+    return replace(column, kind=kind, mean=zeros, scale=zeros + 1.0)

@@ -1,22 +1,13 @@
 """Learning from the groups of a folder where an engine works.
 
-What is done where, and how it compares with learning at home:
+Features, held-out groups and the sample that ``kernel="auto"`` and ``tune`` compare on
+are those of the folder read as one table, bit by bit.  The models learn from all groups
+by L-BFGS, with sums that are added in one order (:mod:`variegate.partitions`), also
+where one table would be streamed.
 
-- Rows, groups and labels are counted file by file
-  (:mod:`~variegate.tables.folder.scan`), and columns become features as they do at
-  home, bit by bit.
-- The groups that are held out are those of home, and they are judged file by file.
-- What home compares or tunes on a few hundred groups, ``kernel="auto"``, ``tune`` and a
-  target, is compared on the same ones, brought here as a sample.
-- The models learn from all groups, by L-BFGS, with sums that are added up in one order
-  (:mod:`variegate.partitions`).  Home takes stochastic gradients for a table that is
-  larger than ``memory``; here there are none but the first passes over very large data.
-
-Here, where somebody waits, there are 8 bytes a group from the scan, 8 more that say
-which are learned from, and for a moment, while groups are held out, 32 in all: 3.2 GB
-for 10⁸ groups.  Nothing else grows with their number but what
-:mod:`variegate.partitions` counts.  Which groups of a file are held out travels with
-its tasks, one bit each.
+The driver holds 8 bytes a group from the scan, 8 more that say which are learned from,
+and for a moment, while groups are held out, 32 in all: 3.2 GB for 10⁸ groups.  Which
+groups of a file are held out travels with its tasks, one bit each.
 """
 
 from __future__ import annotations
@@ -25,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,26 +37,28 @@ from variegate.partitions import (
 from variegate.partitions.cache import Limits
 from variegate.partitions.examples import PartitionedExamples
 from variegate.tables.columns import Columns
-from variegate.tables.dates import as_newest, last_day
+from variegate.tables.derived import as_newest, last_day
 from variegate.tables.encoding import Encoding
 from variegate.tables.folder.files import FolderTable, as_folder, open_file
-from variegate.tables.folder.groups import FolderGroups, encoding_on
-from variegate.tables.folder.judging import MAX_JUDGED, judge_held_out
+from variegate.tables.folder.groups import (
+    ExampleReader,
+    FolderGroups,
+    FolderSource,
+    encoding_on,
+)
 from variegate.tables.folder.parts import Reader, in_file
 from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
-from variegate.tables.folder.source import ExampleReader, FolderSource
-from variegate.tables.groups import Groups
-from variegate.tables.inspection import Inspection
-from variegate.tables.kinds import kinds_record
+from variegate.tables.judging import MAX_JUDGED
 from variegate.tables.model_file import decode_encoding, encode_encoding
-from variegate.tables.networks import is_network
+from variegate.tables.problems import Inspection
 from variegate.tables.reading import TableFile
-from variegate.tables.settings import columns_wanted, lesson_of, watched
-from variegate.tables.splitting import examples
+from variegate.tables.selector_parameters import (
+    columns_wanted,
+    is_network,
+    training_columns,
+    training_plan,
+)
 from variegate.tables.table import Progress, TableError
-from variegate.tables.training import OMEGAS, Learned, Lesson
-from variegate.tuning.contenders import TwoStage
-from variegate.tuning.kernel_search import Winner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,9 +66,6 @@ if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
 __all__ = ["journal_of", "learn_folder"]
-
-#: Groups that models for groups elsewhere are learned from, where all are too many.
-_MAX_ELSEWHERE = 500
 
 #: Settings that do not change what is learned.
 _HERE = ("n_jobs", "device", "verbose")
@@ -85,59 +75,25 @@ def learn_folder(
     selector: TableSelector,
     folder: str | Path | FolderTable,
     engine: Engine,
+    progress: Progress,
     *,
-    progress: Progress | None = None,
-    journal: RunStore | str | Path | None = None,
-    skip_unreadable: bool = False,
-    first_passes: int | None = None,
-    limits: Limits | None = None,
-) -> TableSelector:
-    """Fit a selector, in place, to the files of a folder.
-
-    Parameters
-    ----------
-    selector : TableSelector
-        With its settings; afterwards with all that ``fit`` would give it.
-    folder : str, Path or FolderTable
-        Files with the same columns, of which each holds all rows of its groups.
-    engine : Engine
-        What carries out the work.
-    progress : callable, optional
-        Called with what is being done, and (finished, all) steps of it.
-    journal : RunStore, str or Path, optional
-        A file, made if it is not there, by which a run that was killed goes on with
-        the same bits.  It is removed when all is done, unless it was given open.
-    skip_unreadable : bool, default=False
-        Whether files that cannot be read are left out, and named in ``training_``.
-    first_passes, limits
-        As for :class:`variegate.partitions.examples.PartitionedExamples`.
-
-    Returns
-    -------
-    TableSelector
-        The selector.
-
-    Raises
-    ------
-    TableError
-        If the table is not what the settings say, or groups lie in several files.
-    PartitionError
-        If a file cannot be read, has other columns, or changes meanwhile.
-    """
-    selector._check_parameters()
+    journal: RunStore | str | Path | None,
+    skip_unreadable: bool,
+    first_passes: int | None,
+    limits: Limits | None,
+) -> None:
+    """Fit a selector to the files of a folder: see :meth:`TableSelector.fit`."""
     if is_network(selector.estimator):
         raise TableError(
             f"a {type(selector.estimator).__name__} learns in memory, not file by "
             "file: fit it to the folder as one table"
         )
     table = as_folder(folder, skip_unreadable)
-    progress = watched(progress, selector.verbose)
     with _opened(journal, selector, table) as book:
         run = str(hash_of([repr(table.partitions), _settings(selector)]))
         work = _Work(selector, table, engine, book, run, progress)
         selector.seed_ = int(work.remember("seed", partial(_draw_seed, selector)))
         work.fit(skip_unreadable, first_passes, limits)
-    return selector
 
 
 def _draw_seed(selector: TableSelector) -> bytes:
@@ -203,7 +159,7 @@ class _Work:
         encoding = self._encoding(found, learned_from)
         groups = FolderGroups(found, encoding, engine)
 
-        def given(numbers: IntArray) -> PartitionedExamples:
+        def partitioned(numbers: IntArray) -> PartitionedExamples:
             source = FolderSource(
                 tuple(split_by_file(found.partitions, numbers)),
                 ExampleReader(found.reader, encoding),
@@ -216,15 +172,10 @@ class _Work:
                 limits=limits,
             )
 
-        learned = self._lesson(encoding, given).learn(groups, learned_from)
-        selector._keep(self.table.schema.names, columns, encoding, learned)
-        judged = None
-        if len(held_out):
-            judged = judge_held_out(selector, groups, held_out, self.progress)
-        selector._remember(groups, learned, judged, learned_from, held_out)
-        selector.training_ |= kinds_record(
-            selector.model_, groups.texts, groups, learned_from, selector.seed_
-        )
+        plan: Any = training_plan(selector, encoding, self.progress)
+        plan = replace(plan, partitioned=partitioned)
+        names = self.table.schema.names
+        learned = selector._learn(plan, names, columns, groups, learned_from, held_out)
         selector.training_["folder"] = {
             "n_files": len(found.partitions),
             "unreadable": [Path(path).name for path in found.unreadable],
@@ -245,7 +196,7 @@ class _Work:
             return as_newest(last, name)
 
         try:
-            return self.selector._columns_of(self.table, None, newest)[1]
+            return training_columns(self.selector, self.table, newest=newest)[1]
         except TableError as error:
             # What else is wrong shows in the first file, as a rule.
             first = TableFile(self.table.partitions[0].path)
@@ -257,12 +208,9 @@ class _Work:
         reader = Reader(self.table.schema, replace(columns, relevance=None))
 
         def make() -> bytes:
+            table, engine = self.table, self.engine
             return scan(
-                self.table,
-                reader,
-                self.engine,
-                skip_unreadable=skip_unreadable,
-                progress=self.progress,
+                table, reader, engine, skip_unreadable, self.progress
             ).to_bytes()
 
         key = f"scan, unreadable files left out: {skip_unreadable}"
@@ -279,12 +227,6 @@ class _Work:
         known = json.loads(self.remember("encoding", make))
         return decode_encoding(known, found.columns.missing)
 
-    def _lesson(
-        self, encoding: Encoding, given: Callable[[IntArray], PartitionedExamples]
-    ) -> FolderLesson:
-        lesson = lesson_of(self.selector, encoding, self.progress)
-        return FolderLesson(**vars(lesson), given=given)
-
 
 def last_day_of(partition: Partition, schema: Any, name: str) -> float:
     """Return the last date in a column of a file; one that is damaged has none."""
@@ -293,41 +235,3 @@ def last_day_of(partition: Partition, schema: Any, name: str) -> float:
             return last_day(open_file(partition, schema), name)
     except UnreadablePartitionError:
         return -np.inf  # the scan, which is next, says so
-
-
-@dataclass(frozen=True, eq=False)
-class FolderLesson(Lesson):
-    """Learns from groups that stay where they are."""
-
-    #: Makes examples of the groups with some numbers.
-    given: Callable[[IntArray], PartitionedExamples] = field(kw_only=True)
-
-    def _learn_by(self, winner: Winner, groups: Groups, numbers: IntArray) -> Learned:
-        # As at home, where a table is worth several models if it fits in memory.
-        is_small = self._bytes(groups, numbers) <= self.memory
-        some = self.omegas or (OMEGAS if is_small else ())
-        room = self.memory if is_small else self.memory // 2
-        winner, omega, path, n_tuned = self._tuned(
-            groups, numbers, winner, some or (1.0,), room
-        )
-        omegas = (*some, omega) if winner.way.model.lam > 0.0 else (omega,)
-        if isinstance(winner.way, TwoStage):
-            # Few numbers, for which some of the groups are enough.
-            drawn = numbers
-            if not is_small:
-                drawn = self._within(groups, numbers, len(numbers), room)
-            with groups.named(drawn):
-                way = self._fit(winner, omegas, omega, *examples(groups, drawn))
-            n_sample = 0 if is_small else len(drawn)
-            return Learned(way, None, path, n_tuned, winner, n_sample=n_sample)
-        with groups.named(numbers):
-            way = self._fit(winner, omegas, omega, self.given(numbers), None)
-        self.progress("learning", 1, 1)
-        elsewhere = None
-        if winner.elsewhere is not None:
-            drawn = numbers
-            if not is_small:
-                drawn = self._within(groups, numbers, _MAX_ELSEWHERE, room // 4)
-            with groups.named(drawn):
-                elsewhere = self._elsewhere(winner, way, *examples(groups, drawn))
-        return Learned(way, elsewhere, path, n_tuned, winner)

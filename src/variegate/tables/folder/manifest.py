@@ -14,7 +14,7 @@ from typing import Any, Self
 from variegate.files.atomic import plain
 from variegate.files.run_store import CheckpointError, RunStore
 from variegate.partitions import Partition
-from variegate.tables.damage import TableFileError
+from variegate.tables.file_errors import TableFileError
 
 __all__ = ["MANIFEST", "Manifest", "stamp"]
 

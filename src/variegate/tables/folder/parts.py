@@ -13,9 +13,9 @@ import pyarrow as pa
 from variegate._typing import BoolArray, IntArray
 from variegate.partitions import Partition
 from variegate.tables.columns import Columns
-from variegate.tables.damage import TableFileError
 from variegate.tables.derived import derived
 from variegate.tables.encoding import Encoding
+from variegate.tables.file_errors import TableFileError
 from variegate.tables.folder.files import open_file, unreadable
 from variegate.tables.groups import Group, Groups
 from variegate.tables.survey import count_groups
@@ -23,17 +23,13 @@ from variegate.tables.table import Table, TableError
 
 __all__ = ["FolderPartition", "Reader", "in_file"]
 
-#: The rows of one file are held in memory by whoever works on it.
+#: The rows of one file are held in memory by its worker.
 _ALL = 2**62
 
 
 @dataclass(frozen=True)
 class FolderPartition(Partition):
-    """A file of a folder that has been scanned, with its place among the others.
-
-    Groups and rows are numbered as in the one table that the folder is; those of this
-    file begin at ``first_group`` and ``first_row``.
-    """
+    """A scanned file; its groups and rows begin at these numbers of the folder."""
 
     n_rows: int = 0
     n_groups: int = 0
@@ -41,26 +37,26 @@ class FolderPartition(Partition):
     first_group: int = 0
     #: Examples in the files before this one, where groups are examples.
     first_example: int = 0
-    #: Which of its groups are meant, one bit each; None: all of them.
+    #: Which of its groups are wanted, one bit each; None: all of them.
     wanted: bytes | None = None
 
     @classmethod
     def at(cls, partition: Partition, **known: int) -> Self:
-        """Return a file of which more is known."""
+        """Return a file with numbers that a scan found."""
         given: dict[str, Any] = {
             one.name: getattr(partition, one.name) for one in fields(Partition)
         }
         return cls(**given | known)
 
     def flags(self) -> BoolArray:
-        """Return which of its groups are meant."""
+        """Return one flag a group: whether it is wanted."""
         if self.wanted is None:
             return np.ones(self.n_groups, dtype=bool)
         bits = np.frombuffer(self.wanted, dtype=np.uint8)
         return np.unpackbits(bits, count=self.n_groups).astype(bool)
 
     def only(self, numbers: IntArray, first_example: int = 0) -> Self:
-        """Return the same file with some groups meant, by their numbers in all."""
+        """Return the same file with some groups wanted, by their numbers in all."""
         if len(numbers) == self.n_groups:
             return replace(self, wanted=None, first_example=first_example)
         flags = np.zeros(self.n_groups, dtype=bool)
@@ -71,10 +67,10 @@ class FolderPartition(Partition):
 
 @dataclass(frozen=True)
 class Reader:
-    """How a file of a folder is read; small, and sent to whoever reads.
+    """How a file of a folder is read; small, as it is sent to workers.
 
-    ``columns`` are resolved.  ``schema`` is that of the folder, with which files are
-    compared; None where that was done before, and they are still the same.
+    ``columns`` are resolved.  Files are compared with ``schema``, None where that was
+    done before.
     """
 
     schema: pa.Schema | None
@@ -96,7 +92,7 @@ class Reader:
         return groups
 
     def wanted(self, partition: FolderPartition, encoding: Encoding) -> Iterator[Group]:
-        """Yield the groups of a file that are meant, numbered as in the folder."""
+        """Yield the wanted groups of a file, numbered as in the folder."""
         groups = self.groups(partition, encoding)
         if groups is None:
             return
@@ -113,13 +109,12 @@ class Reader:
 
 @contextmanager
 def in_file(partition: Partition) -> Iterator[None]:
-    """Name the file in what is wrong with it.
-
-    What is damaged is an ``UnreadablePartitionError``.
-    """
+    """Name the file in errors; a damaged file is an ``UnreadablePartitionError``."""
     try:
         yield
     except TableFileError as error:
         raise unreadable(partition, error) from error
     except TableError as error:
+        if str(error).startswith(f"{partition.path}: "):
+            raise
         raise error.within(f"{partition.path}: ") from error

@@ -1,8 +1,8 @@
 """The first reading of a folder on an engine: rows, groups and labels of every file.
 
-Whoever waits for the engine holds two numbers of 4 bytes a group, how many rows it has
-and how many of them are chosen, and no names: one that is needed for a message is read
-from its file.
+The driver holds two numbers of 4 bytes a group, how many rows it has and how many of
+them are chosen, for a moment some 30 bytes more to compare groups of files, and no
+names: one that is needed for a message is read from its file.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from variegate._typing import IntArray
 from variegate.application.refusal import Setting
 from variegate.partitions import Engine, Partition, UnreadablePartitionError
 from variegate.report.words import count
-from variegate.tables.cells import batches
+from variegate.tables.columns import Columns
 from variegate.tables.folder.files import FolderTable
 from variegate.tables.folder.parts import FolderPartition, Reader, in_file
-from variegate.tables.folder.straddling import Hashes, hash_of, refuse_straddling
+from variegate.tables.folder.repeated_groups import hash_of, refuse_repeated_groups
 from variegate.tables.survey import GroupIndex, Survey, count_groups
 from variegate.tables.table import Progress, TableError, ignore
 
@@ -109,29 +109,19 @@ def scan(
     folder: FolderTable,
     reader: Reader,
     engine: Engine,
-    *,
     skip_unreadable: bool = False,
     progress: Progress = ignore,
 ) -> FolderSurvey:
     """Count the groups of a folder, and refuse those that lie in several files.
 
-    Parameters
-    ----------
-    folder : FolderTable
-    reader : Reader
-        With the columns of the groups and, where there are labels, of these.
-    engine : Engine
-    skip_unreadable : bool, default=False
-        Whether files that cannot be read are left out; they are named in any case.
-        To find them all, every column that is used is read, not those of groups and
-        labels alone.
-    progress : callable, optional
-        Told about files.
+    If ``skip_unreadable``, files that cannot be read are left out and named in the
+    result; to find them all, every column that is used is read, not those of groups and
+    labels alone.
 
     Raises
     ------
     TableError
-        If groups straddle files, with their names.
+        If groups lie in several files, with their names.
     UnreadablePartitionError
         If files cannot be read, the first of them with its problem.
     """
@@ -140,27 +130,18 @@ def scan(
     also = tuple(name for name in used if name is not None) if skip_unreadable else ()
     found: list[tuple[Partition, Scanned]] = []
     unread: list[UnreadablePartitionError] = []
-    hashes = Hashes()
-    try:
-        for partition, one in zip(
-            folder.partitions,
-            engine.map(
-                partial(scan_file, reader=reader, also=also),
-                folder.partitions,
-                partial(progress, "reading"),
-            ),
-            strict=True,
-        ):
-            if isinstance(one, UnreadablePartitionError):
-                unread.append(one)
-                continue
-            hashes.add(one.hashes)
-            found.append((partition, one._replace(hashes=_NONE)))
-        _refuse_unreadable(unread, found, skip_unreadable)
-        _refuse_one_group(reader, found)
-        refuse_straddling(engine, reader, [part for part, _ in found], hashes)
-    finally:
-        hashes.close()
+    files, told = folder.partitions, partial(progress, "reading")
+    work = partial(scan_file, reader=reader, also=also)
+    for file, one in zip(files, engine.map(work, files, told), strict=True):
+        if isinstance(one, UnreadablePartitionError):
+            unread.append(one)
+        else:
+            found.append((file, one))
+    _refuse_unreadable(unread, found, skip_unreadable)
+    _refuse_one_group(reader, found)
+    refuse_repeated_groups(
+        engine, reader, [part for part, _ in found], [one.hashes for _, one in found]
+    )
     chosen = [one.n_chosen for _, one in found if one.n_chosen is not None]
     return _survey(
         folder,
@@ -170,9 +151,6 @@ def scan(
         np.concatenate(chosen) if chosen else None,
         [error.path for error in unread],
     )
-
-
-_NONE: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
 
 
 def _refuse_unreadable(
@@ -270,10 +248,9 @@ class _Names(Sequence[Any]):
         # Files without groups begin where the next one does.
         place = int(np.searchsorted(starts, number, side="right")) - 1
         partition, group = self._partitions[place], self._reader.columns.group
-        index = GroupIndex()
         with in_file(partition):
-            for batch in batches(self._reader.table(partition), group):
-                index.numbers(batch, group, grow=True)
+            table = self._reader.table(partition)
+            index = count_groups(table, Columns(group=group)).index
         return index.names[int(number) - partition.first_group]
 
 

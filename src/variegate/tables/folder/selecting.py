@@ -12,22 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from variegate._version import __version__
 from variegate.files.atomic import plain
 from variegate.partitions import Engine, Partition
-from variegate.tables.choosing import Choices, choose
-from variegate.tables.damage import TableFileError
-from variegate.tables.fitted import fitting
+from variegate.tables.choosing import Choices, Chooser, choose
+from variegate.tables.encoding import Encoding
+from variegate.tables.file_errors import TableFileError
+from variegate.tables.fitted import FittedSelector, fitting
 from variegate.tables.folder.files import FolderTable, as_folder, open_file
-from variegate.tables.folder.judging import travelling
 from variegate.tables.folder.manifest import Manifest, stamp
 from variegate.tables.folder.parts import Reader, in_file
 from variegate.tables.folder.scan import scan
 from variegate.tables.output import Output
-from variegate.tables.selector import TableSelector
-from variegate.tables.settings import watched
+from variegate.tables.selector_parameters import progress_callback
 from variegate.tables.table import Progress
 
 __all__ = ["FolderSelection", "hash_of_model", "select_folder"]
@@ -35,7 +33,7 @@ __all__ = ["FolderSelection", "hash_of_model", "select_folder"]
 
 @dataclass(frozen=True)
 class FolderSelection:
-    """What was chosen from a folder, in numbers.
+    """Counts of the rows chosen from a folder.
 
     Attributes
     ----------
@@ -67,14 +65,12 @@ class FolderSelection:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """How rows are chosen from a file; sent to whoever does it."""
+    """How rows are chosen from a file; sent to workers."""
 
-    selector: TableSelector
+    chooser: Chooser
+    encoding: Encoding
     reader: Reader
     folder: str
-    k: int | None
-    budget: float | None
-    omega: float | None
     keep_all: bool
     drop: tuple[str, ...]
 
@@ -84,15 +80,14 @@ def select_file(partition: Partition, task: _Task) -> tuple[str, dict[str, Any]]
 
     Returns its name and what it holds.
     """
-    selector, name = task.selector, Path(partition.path).name
+    name = Path(partition.path).name
     path = Path(task.folder, name)
     table = open_file(partition)
-    groups = task.reader.groups(partition, selector.encoding_)
+    groups = task.reader.groups(partition, task.encoding)
     choices, unknown = _NOTHING, {}
     if groups is not None:
-        chooser = selector._chooser(task.omega, task.k, task.budget)
         with in_file(partition):
-            choices = choose(groups, groups.survey.n_rows, chooser)
+            choices = choose(groups, groups.survey.n_rows, task.chooser)
         unknown = groups.unknown_levels()
     with in_file(partition):
         Output(task.keep_all, task.drop, path).of(table, choices)
@@ -115,12 +110,11 @@ def select_file(partition: Partition, task: _Task) -> tuple[str, dict[str, Any]]
     return name, entry
 
 
-#: What is chosen from no rows.
 _NOTHING = Choices(np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int32), np.zeros(0))
 
 
 def select_folder(
-    selector: TableSelector,
+    selector: FittedSelector,
     folder: str | Path | FolderTable,
     out: str | Path,
     engine: Engine,
@@ -137,31 +131,11 @@ def select_folder(
 
     For every file there is one of the same name and format, with the rows that
     :meth:`variegate.tables.TableSelector.select` would choose, in their order.  It is
-    there whole or not at all.  Run again, only what is missing is done; another model,
-    other settings or files that have changed are refused.
-
-    Parameters
-    ----------
-    selector : TableSelector
-        Fitted.
-    folder : str, Path or FolderTable
-        Files with the columns of the model, of which each holds all rows of its groups.
-    out : str or Path
-        A folder, made if it is not there, in a folder that is.
-    engine : Engine
-        What carries out the work; its workers write to ``out``.
-    k, budget, omega, keep_all, drop, progress
-        As for :meth:`variegate.tables.TableSelector.select`.
-    skip_unreadable : bool, default=False
-        Whether files that cannot be read are left out, and named in the manifest.
-
-    Returns
-    -------
-    FolderSelection
+    there whole or not at all.  Run again, only missing files are written; another
+    model, other settings or files that have changed are refused.
     """
-    check_is_fitted(selector, "family_")
-    progress = watched(progress, selector.verbose)
-    selector._chooser(omega, k, budget)  # refuses what cannot be
+    progress = progress_callback(progress, selector.verbose)
+    chooser = selector._chooser(omega, k, budget)
     table, out = as_folder(folder, skip_unreadable), Path(out).absolute()
     columns = selector._columns_for(False, budget is not None)
     fitting(table, columns)
@@ -170,8 +144,8 @@ def select_folder(
     settings = {"k": k, "budget": budget, "omega": omega, "keep_all": keep_all}
     run = settings | {"drop": list(drop), "variegate": __version__}
     task = _Task(
-        travelling(selector), replace(reader, schema=None), str(out),
-        k, budget, omega, keep_all, tuple(drop),
+        chooser, selector.encoding_, replace(reader, schema=None), str(out),
+        keep_all, tuple(drop),
     )  # fmt: skip
     with Manifest(out, {"model": hash_of_model(selector), **run}) as manifest:
         files = _files(table, reader, manifest, engine, skip_unreadable, progress)
@@ -185,7 +159,7 @@ def select_folder(
 def _check_output(
     table: FolderTable, out: Path, keep_all: bool, drop: Sequence[str]
 ) -> None:
-    """Refuse now what could not be written after the work."""
+    """Refuse an output that could not be written, before the work."""
     if out.exists() and out.samefile(table.path):
         raise TableFileError(f"{out} is the folder to read: name another one")
     for suffix in sorted({Path(one.path).suffix for one in table.partitions}):
@@ -207,17 +181,15 @@ def _files(
     manifest.refuse_changes(table.partitions)
     is_scanned = known.keys() | left_out == listed.keys()
     if not is_scanned or (left_out and not skip_unreadable):
-        found = scan(
-            table, reader, engine, skip_unreadable=skip_unreadable, progress=progress
-        )
+        found = scan(table, reader, engine, skip_unreadable, progress)
         left_out = {Path(path).name for path in found.unreadable}
     files = [one for name, one in listed.items() if name not in left_out]
     manifest.begin(files, sorted(left_out))
     return files
 
 
-def hash_of_model(selector: TableSelector) -> str:
-    """Return a hash of all that choosing goes by."""
+def hash_of_model(selector: FittedSelector) -> str:
+    """Return a hash of everything that choices depend on."""
     document = {
         **selector._encode_rest(),
         "models": selector.family_.encode(),

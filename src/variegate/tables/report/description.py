@@ -180,7 +180,7 @@ def _numbers(selector: TableSelector) -> dict[str, Any]:
         "omegas": list(selector.omegas_),
         "k": selector.k_,
         "ordering": selector.ordering_ and asdict(selector.ordering_),
-        "has_elsewhere": selector.elsewhere_ is not None,
+        "has_elsewhere": selector.fallback_ is not None,
         "validation": found or record["validation"],
         "path": record["path"],
         "weights": selector.weights_,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,21 +11,20 @@ import numpy as np
 from variegate import metrics
 from variegate._typing import IntArray
 from variegate.application.table_defaults import UNTRAINED
-from variegate.tables.cells import check_relevance
-from variegate.tables.choosing import Choice
+from variegate.tables.cells import RowTexts, check_relevance
+from variegate.tables.choosing import Chooser
 from variegate.tables.columns import check_there, is_vector
-from variegate.tables.comparison import untrained_ways
-from variegate.tables.derived import derived
-from variegate.tables.diversity import DiversityJudge, kinds_by
-from variegate.tables.evaluation import Evaluation, evaluate
+from variegate.tables.comparison import (
+    SizeLimit,
+    learn_rivals,
+    method_choosers,
+    rival_choosers,
+)
+from variegate.tables.evaluation import Evaluation
 from variegate.tables.groups import Group, Groups
+from variegate.tables.judging import DiversityJudge, evaluate
 from variegate.tables.report import similarity
-from variegate.tables.rivals import Rivals
-from variegate.tables.row_texts import RowTexts, row_texts
-from variegate.tables.splitting import only
-from variegate.tables.table import Progress, Table, counting, ignore
-from variegate.tables.terms import Terms
-from variegate.tables.ways import Chooser
+from variegate.tables.table import Progress, Table, stage_progress
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -37,7 +35,6 @@ __all__ = [
     "Report",
     "check_report_columns",
     "example_groups",
-    "make_report",
     "report_of",
 ]
 
@@ -103,23 +100,6 @@ def check_report_columns(
     check_relevance(table, relevance)
 
 
-def make_report(
-    selector: TableSelector,
-    table: Table,
-    relevance: str | None = None,
-    show: Sequence[str] | None = None,
-    model: str = "model.json",
-    progress: Progress = ignore,
-) -> Report:
-    """Return the report of a training on a table: :meth:`TableSelector.report`."""
-    table = derived(table, selector.columns_)
-    groups = selector._groups(
-        table, use_labels=True, relevance=relevance, progress=progress
-    )
-    texts = partial(row_texts, table)
-    return report_of(selector, table, groups, texts, relevance, show, model, progress)
-
-
 def report_of(
     selector: TableSelector,
     table: Table,
@@ -134,7 +114,7 @@ def report_of(
     learned_from, held_out = selector._split(groups.survey)
     shown = tuple(show) if show else _shown(selector, table)
     looked_at = held_out if len(held_out) else learned_from
-    few = list(only(groups, looked_at[:_N_EXAMPLES]))
+    few = list(groups.only(looked_at[:_N_EXAMPLES]))
     examples = example_groups(texts, few, selector._chooser(), shown)
     comparison = None
     if len(held_out) > 1:
@@ -159,20 +139,20 @@ def _compared(
     """Judge the model, rivals that learned from the same groups, and methods."""
     rng = np.random.default_rng(selector.seed_)
     compared = np.sort(rng.permutation(held_out)[:_MAX_COMPARED])
-    rivals = Rivals.fit_some(
+    rivals = learn_rivals(
         groups, learned_from, selector.seed_, memory=selector.memory, progress=progress
     )
-    chooser = selector._chooser()
-    ways: dict[str, Callable[[Group], Choice]] = {"learned": chooser}
-    ways |= rivals.ways(Terms())
+    choosers: dict[str, Chooser] = {"learned": selector._chooser()}
+    choosers |= rival_choosers(rivals, SizeLimit())
     if has_relevance:
-        ways |= untrained_ways(UNTRAINED, selector._untrained_terms(Terms()), 0.5)
+        limit = selector._usual_limit(SizeLimit())
+        choosers |= method_choosers(UNTRAINED, limit, 0.5)
     return evaluate(
-        only(groups, compared),
-        ways,
+        groups.only(compared),
+        choosers,
         selector.n_jobs,
-        counting(progress, "comparing", len(compared)),
-        DiversityJudge(kinds_by(selector.model_)),
+        stage_progress(progress, "comparing", len(compared)),
+        DiversityJudge.of(selector.model_),
     )
 
 

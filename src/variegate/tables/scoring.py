@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from variegate._typing import IntArray
 from variegate.application.refusal import Setting
+from variegate.baselines.learned import Rival
+from variegate.partitions import Engine
+from variegate.report.words import count
 from variegate.tables.cells import as_labels
-from variegate.tables.comparison import compare, untrained_ways
-from variegate.tables.derived import AGE
-from variegate.tables.evaluation import SCORES, Evaluation, evaluate
-from variegate.tables.fitted import FittedSelector
-from variegate.tables.networks import is_network, refuse_network
-from variegate.tables.rivals import learn_rivals
-from variegate.tables.settings import watched
-from variegate.tables.splitting import only, usable_groups
-from variegate.tables.table import Progress, TableError, as_table
-from variegate.tables.terms import Terms
+from variegate.tables.comparison import (
+    SizeLimit,
+    learn_rivals,
+    method_choosers,
+    model_choosers,
+    remembered,
+    rival_choosers,
+)
+from variegate.tables.derived import AGE, derived
+from variegate.tables.evaluation import SCORES, Evaluation
+from variegate.tables.fitted import FittedSelector, opened
+from variegate.tables.groups import Groups
+from variegate.tables.judging import DiversityJudge, judge
+from variegate.tables.selector_parameters import (
+    is_network,
+    progress_callback,
+    refuse_network,
+)
+from variegate.tables.survey import usable_groups
+from variegate.tables.table import Progress, Table, TableError, as_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,10 +41,10 @@ if TYPE_CHECKING:
     from variegate.application.description import Description
     from variegate.tables.report import Report
 
-__all__ = ["JudgedSelector"]
+__all__ = ["ScoringSelector"]
 
 
-class JudgedSelector(FittedSelector):
+class ScoringSelector(FittedSelector):
     """The part of a :class:`~variegate.tables.TableSelector` that judges and shows."""
 
     # Judging ----------------------------------------------------------------------
@@ -50,6 +65,8 @@ class JudgedSelector(FittedSelector):
         others: Mapping[str, FittedSelector] | None = None,
         name: str = "model",
         progress: Progress | None = None,
+        engine: Engine | None = None,
+        skip_unreadable: bool = False,
     ) -> Evaluation:
         """Compare what is chosen from every group with the labels of a table.
 
@@ -78,6 +95,12 @@ class JudgedSelector(FittedSelector):
             What to do with groups of which no row is labelled 1; by default what the
             selector was fitted with.
         others : dict of TableSelector, to compare with one called ``name``, optional
+        engine : Engine, optional
+            Judges the files of a folder, one by one: ``X`` and ``train`` are folders
+            of which each file holds all rows of its groups.  Of more than a million
+            groups, so many are drawn at random.
+        skip_unreadable : bool, default=False
+            Whether files that cannot be read are left out, and named in the result.
 
         Returns
         -------
@@ -87,26 +110,74 @@ class JudgedSelector(FittedSelector):
             ``diversities()`` says how alike the chosen rows are.
         """
         check_is_fitted(self, "family_")
-        progress = watched(progress, self.verbose)
-        terms = Terms(k, budget)
+        progress = progress_callback(progress, self.verbose)
+        limit = SizeLimit(k, budget)
         if empty_groups is None:
             empty_groups = self.empty_groups
         relevance = relevance or (self.default_relevance() if methods else None)
         if relevance is None and "top" in methods:
             raise TableError("'top' needs a relevance: no quality is a number")
-        ways = untrained_ways(methods, self._untrained_terms(terms), trade_off)
+        if engine is not None and (others or y is not None):
+            raise ValueError(
+                "with an engine, labels are a column of the files, not y, and models "
+                "are judged one by one, without others"
+            )
+        methods_limit = self._usual_limit(limit) if methods else limit
+        choosers = method_choosers(methods, methods_limit, trade_off)
+        here = model_choosers(name, self, omega, limit)
+        given: dict[str, Any] = {"use_costs": budget is not None, "engine": engine}
         if train is not None:
-            rivals = learn_rivals(self, train, budget, empty_groups, progress)
-            ways = rivals.ways(terms) | ways
-        return compare(
-            as_table(X),
-            {name: self, **(others or {})},
-            ways,
-            terms=terms,
-            relevance=relevance,
-            omega=omega,
-            empty_groups=empty_groups,
-            labels=as_labels(y),
+            rivals = self._rivals(train, budget, empty_groups, progress, **given)
+            choosers = rival_choosers(rivals, limit) | choosers
+        table = opened(X, engine, skip_unreadable)
+        given |= {"labels": as_labels(y), "use_labels": y is None}
+        given |= {"empty_groups": empty_groups, "skip_unreadable": skip_unreadable}
+        given["progress"] = progress
+        models = {name: self, **(others or {})}
+        if len({(m.columns_.group, m.columns_.label) for m in models.values()}) > 1:
+            raise TableError(
+                "the models go by different columns of groups or labels, so that there "
+                "is nothing to compare"
+            )
+        for other, selector in (others or {}).items():
+            groups = selector._groups(table, **given)
+            used = _judged_groups(groups, empty_groups, table)
+            there = model_choosers(other, selector, omega, limit)
+            here |= remembered(groups.only(used), there, selector.n_jobs)
+        # First of their own sizes, then within the limit, then all that are not models.
+        limited = [one for one in here if one not in models]
+        here = {one: here[one] for one in (*models, *limited)} | choosers
+        groups = self._groups(table, relevance=relevance, **given)
+        used = _judged_groups(groups, empty_groups, table)
+        diversity = DiversityJudge.of(self._model_at(omega))
+        found = judge(
+            groups, used, here, self.n_jobs, progress, diversity, seed=self.seed_
+        )
+        return replace(found, reference=f"{name} ({limit})" if limit else name)
+
+    def _rivals(
+        self,
+        train: Any,
+        budget: float | None,
+        empty_groups: str,
+        progress: Progress,
+        **given: Any,
+    ) -> dict[str, Rival]:
+        """Learn rivals from a labelled table, or from a table and its labels."""
+        X, y = train if isinstance(train, tuple) else (train, None)
+        given |= {"use_labels": y is None, "progress": progress}
+        try:
+            table = opened(X, given["engine"])
+            groups = self._groups(table, labels=as_labels(y), **given)
+            used = usable_groups(groups.survey, empty_groups)
+        except TableError as error:
+            raise error.within("rivals cannot learn: ") from error
+        return learn_rivals(
+            groups,
+            used,
+            self.seed_,
+            budget=budget,
+            memory=self.memory,
             progress=progress,
         )
 
@@ -125,15 +196,15 @@ class JudgedSelector(FittedSelector):
     def _is_age(self, name: str) -> bool:
         return name.removeprefix(AGE) in self.columns_.ages
 
-    def _untrained_terms(self, terms: Terms) -> Terms:
-        """Return on which terms methods choose that cannot tell how much is enough."""
-        if not terms.are_free:
-            return terms
+    def _usual_limit(self, limit: SizeLimit) -> SizeLimit:
+        """Return the limit, or without one the mean size of training selections."""
+        if limit:
+            return limit
         if not self.training_:
             raise TableError(
                 "the model does not say how many rows are usual: give ", Setting("k")
             )
-        return Terms(max(1, round(float(self.training_["chosen_sizes"]["mean"]))))
+        return SizeLimit(max(1, round(float(self.training_["chosen_sizes"]["mean"]))))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean F-score over groups."""
@@ -141,7 +212,7 @@ class JudgedSelector(FittedSelector):
         labels = as_labels(y)
         groups = self._groups(as_table(X), labels=labels, use_labels=y is None)
         used = usable_groups(groups.survey, self.empty_groups)
-        found = evaluate(only(groups, used), {"": self._chooser()}, self.n_jobs)
+        found = judge(groups, used, {"": self._chooser()}, self.n_jobs)
         return float(found.scores[""][:, SCORES.index("f")].mean())
 
     # Showing ----------------------------------------------------------------------
@@ -153,6 +224,8 @@ class JudgedSelector(FittedSelector):
         show: Sequence[str] | None = None,
         model: str = "model.json",
         progress: Progress | None = None,
+        engine: Engine | None = None,
+        skip_unreadable: bool = False,
     ) -> Report:
         """Return a report of the training, to be written as a page or as Markdown.
 
@@ -168,14 +241,30 @@ class JudgedSelector(FittedSelector):
         model : str, default="model.json"
             The name of the file that the selector is saved in.
         progress : callable, optional
+        engine, skip_unreadable : as for :meth:`evaluate`
+            A few thousand groups are brought here.
         """
-        from variegate.tables.report.gathering import make_report
+        from variegate.tables.report.gathering import check_report_columns, report_of
 
         check_is_fitted(self, "family_")
         refuse_network(self.model_, "report")
-        progress = watched(progress, self.verbose)
+        progress = progress_callback(progress, self.verbose)
         relevance = relevance or self.columns_.relevance
-        return make_report(self, as_table(X), relevance, show, model, progress)
+        table = opened(X, engine, skip_unreadable)
+        made = derived(table, self.columns_)
+        if engine is not None:
+            check_report_columns(made, relevance, show)
+        groups = self._groups(
+            table,
+            use_labels=True,
+            relevance=relevance,
+            progress=progress,
+            engine=engine,
+            skip_unreadable=skip_unreadable,
+        )
+        return report_of(
+            self, made, groups, groups.texts, relevance, show, model, progress
+        )
 
     def describe(self) -> Description:
         """Return what was learned and from what: print it, or take its ``numbers``."""
@@ -205,3 +294,15 @@ class JudgedSelector(FittedSelector):
         if self.path_ is not None and len(self.path_) > 1:
             return self.path_.plot()
         return self.describe().figure()
+
+
+def _judged_groups(groups: Groups, empty_groups: str, table: Table) -> IntArray:
+    """Return the numbers of the groups to judge by, at least two."""
+    used = usable_groups(groups.survey, empty_groups)
+    if len(used) < 2:
+        # Of a single group nobody knows how much chance there is in it.
+        raise TableError(
+            f"{table.name} has {count(len(used), 'group')} to judge by: intervals need "
+            "two at least"
+        )
+    return used
