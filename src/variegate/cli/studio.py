@@ -107,11 +107,11 @@ def _session(
     model: Path | None,
     progress: Any,
 ) -> Session:
-    from variegate.studio.learning import Teacher
     from variegate.studio.material.opening import open_material
     from variegate.studio.proposals import Proposer
     from variegate.studio.session import Session
     from variegate.studio.store import Store
+    from variegate.studio.teacher import Teacher
 
     material = open_material(
         data,

@@ -1,24 +1,22 @@
-"""What the studio shows and learns from, whatever it is made of."""
+"""The material of a session: groups of items to be shown and learned from."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property, lru_cache
+from typing import Any
 
 from variegate._typing import IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.tuning.family import OmegaFamily
 
-__all__ = ["Item", "Material", "MaterialError", "Picks", "Progress"]
+__all__ = ["Item", "Material", "MaterialError", "Picks"]
 
-#: What was chosen from which groups: the number of a group, and sorted items of it.
+#: From the number of a group to the sorted items that were chosen from it.
 Picks = Mapping[int, IntArray]
-
-
-#: Called with the numbers of finished and of all steps.
-Progress = Callable[[int, int], object]
 
 
 class MaterialError(ValueError):
@@ -32,7 +30,7 @@ class Item:
     Attributes
     ----------
     key : str
-        What it is called in exported picks; differs from all others of its group.
+        Its name in exported picks; differs from all others of its group.
     title : str
         One line: a name, a time.
     text : str or None
@@ -50,78 +48,73 @@ class Item:
     has_image: bool = False
 
 
-class Material(Protocol):
-    """Groups of items with features, settled once when DATA is opened.
+class Material(ABC):
+    """Groups of items with features, computed once when DATA is opened.
 
     All methods may be called from several threads.
+
+    Attributes
+    ----------
+    kind : str
+        "table", "documents", "video" or "images".
+    nouns : pair of str
+        The word for one item, and for several.
+    names, sizes : sequences
+        The name and the number of items of each group, in the order of DATA.
+    fingerprint : str
+        Differs for other DATA, and for other groups or columns of the same.
+    feature_names : sequence of str
+        Of the columns of ``ground_set(group).quality``.
+    kernels : mapping from name to Kernel
+        Candidates for the similarity; the first is the default.
+    prior : OmegaFamily or None
+        Models for these features from before the first pick.
     """
 
-    @property
-    def kind(self) -> str:
-        """What it is: "table", "documents", "video" or "images"."""
-        ...
+    kind: str
+    nouns: tuple[str, str]
+    names: Sequence[str]
+    sizes: Sequence[int]
+    fingerprint: str
+    feature_names: Sequence[str]
+    kernels: Mapping[str, Kernel]
+    prior: OmegaFamily | None
+    _ground_sets: Sequence[GroundSet]
 
-    @property
-    def nouns(self) -> tuple[str, str]:
-        """What one item is called, and several."""
-        ...
+    @cached_property
+    def items(self) -> Callable[[int], Sequence[Item]]:
+        """A function that returns the items of a group."""
+        return lru_cache(maxsize=64)(self._items)
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the groups, in the order of DATA."""
-        ...
-
-    @property
-    def sizes(self) -> Sequence[int]:
-        """The number of items of each group."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Differs for other DATA, and for other groups or columns of the same."""
-        ...
-
-    @property
-    def feature_names(self) -> Sequence[str]:
-        """What the columns of ``ground_set(group).quality`` are called."""
-        ...
-
-    @property
-    def kernels(self) -> Mapping[str, Kernel]:
-        """The similarities that may be learned, by name; the first is the default."""
-        ...
-
-    @property
-    def prior(self) -> OmegaFamily | None:
-        """Models for these features from before the first pick, if there are any."""
-        ...
-
-    def items(self, group: int) -> Sequence[Item]:
-        """Return what is shown of a group."""
-        ...
+    @abstractmethod
+    def _items(self, group: int) -> Sequence[Item]: ...
 
     def ground_set(self, group: int) -> GroundSet:
         """Return the features of a group."""
-        ...
+        return self._ground_sets[group]
 
+    @abstractmethod
     def image(self, group: int, item: int, width: int) -> tuple[bytes, str]:
-        """Return a picture of an item, at most so wide, and its MIME type.
+        """Return a picture of an item, with a largest width, and its MIME type.
 
         Only of files of DATA.  Raises :class:`MaterialError` where there is none.
         """
-        ...
 
+    @abstractmethod
     def picks_table(self, picks: Picks) -> Any:
         """Return picks as an Arrow table: a row for every item of the groups."""
-        ...
 
+    def picks_text(self, name: str, picks: Picks) -> str | None:
+        """Return a file of picks that has its own format, or None for a table."""
+        return None
+
+    @abstractmethod
     def learner(self, picks: Picks) -> Callable[[], Any]:
-        """Return what, called, returns the usual estimator, learned from picks.
+        """Return a function that returns the usual estimator, learned from picks.
 
         It can be called in another process.
         """
-        ...
 
-    def command_line(self, picks_file: str, picks: Picks) -> str:
+    @abstractmethod
+    def command_line(self, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""
-        ...

@@ -6,16 +6,15 @@ import hashlib
 import json
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from variegate.application.progress import Progress
 from variegate.ground_set import GroundSet
-from variegate.kernels import Kernel, Linear, MultipleKernel
-from variegate.studio.material.base import Item, MaterialError, Picks, Progress
+from variegate.kernels import Linear, MultipleKernel
+from variegate.studio.material.base import Item, Material, MaterialError, Picks
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
 from variegate.text.detection import language_of
@@ -23,7 +22,6 @@ from variegate.text.documents import Cluster
 from variegate.text.quality import feature_names
 from variegate.text.readers import read_clusters, read_documents
 from variegate.text.view import ClusterView
-from variegate.tuning.family import OmegaFamily
 
 __all__ = [
     "CLUSTER_SUFFIXES",
@@ -37,13 +35,11 @@ DOCUMENT_SUFFIXES = (".txt", ".md", ".markdown", ".html", ".htm")
 #: Files that may hold clusters of documents, or a table.
 CLUSTER_SUFFIXES = (".jsonl", ".ndjson")
 
-_FEATURES = "full"
-
 #: Sentences of a cluster, at most.
 _MOST_SENTENCES = 5000
 
 
-class DocumentsMaterial:
+class DocumentsMaterial(Material):
     """Sentences of clusters of documents.
 
     Parameters
@@ -52,9 +48,9 @@ class DocumentsMaterial:
     names : sequence of str
     source : str
         Where they were read from, for the command line.
-    prior : Summarizer, optional
+    prior : Summarizer or None
         A model to propose by before anything is picked.
-    progress : callable, optional
+    progress : callable
     """
 
     kind = "documents"
@@ -65,15 +61,21 @@ class DocumentsMaterial:
         clusters: Sequence[Cluster],
         names: Sequence[str],
         source: str,
-        prior: Summarizer | None = None,
-        progress: Progress = lambda done, total: None,
+        prior: Summarizer | None,
+        progress: Progress,
     ) -> None:
-        self.names = list(names)
-        self._source, self._prior = source, prior
-        self._embed = None if prior is None else prior.embed
+        self.names, self._source = list(names), source
+        self.prior = None if prior is None else prior.family_
+        embed = None if prior is None else prior.embed
         corpus = None if prior is None else prior.corpus_
-        features = _FEATURES if prior is None else prior.features
+        features = "full" if prior is None else prior.features
         self.feature_names = feature_names(features)
+        self.kernels = {
+            "Gaussians": MultipleKernel(
+                bandwidths=[2.0**q for q in range(-6, 7)], linear=True
+            ),
+            "cosine": Linear(),
+        }
         self._views, self._ground_sets = [], []
         for done, cluster in enumerate(clusters, 1):
             view = ClusterView.of(cluster, corpus)
@@ -84,39 +86,19 @@ class DocumentsMaterial:
                 )
             self._views.append(view)
             self._ground_sets.append(
-                GroundSet(view.quality(features), view.similarity(self._embed))
+                GroundSet(view.quality(features), view.similarity(embed))
             )
             progress(done, len(clusters))
         self.sizes = [len(view) for view in self._views]
         texts = [(name, v.texts) for name, v in zip(names, self._views, strict=True)]
         self.fingerprint = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
-        self.items = lru_cache(maxsize=64)(self._items)
-
-    @property
-    def kernels(self) -> Mapping[str, Kernel]:
-        """Those of :class:`variegate.text.Summarizer`."""
-        ladder = [2.0**q for q in range(-6, 7)]
-        return {
-            "Gaussians": MultipleKernel(bandwidths=ladder, linear=True),
-            "cosine": Linear(),
-        }
-
-    @property
-    def prior(self) -> OmegaFamily | None:
-        """The models that were given, if any were."""
-        return None if self._prior is None else self._prior.family_
-
-    def ground_set(self, group: int) -> GroundSet:
-        """Return the features of a cluster."""
-        return self._ground_sets[group]
 
     def _items(self, group: int) -> Sequence[Item]:
         view = self._views[group]
         documents = view.cluster.documents
-        sentences = view.material.sentences
         items = []
         for number, (sentence, text) in enumerate(
-            zip(sentences, view.texts, strict=True), 1
+            zip(view.material.sentences, view.texts, strict=True), 1
         ):
             document = Path(documents[sentence.document].id).name
             fields = (("document", document),) * (len(documents) > 1)
@@ -128,58 +110,49 @@ class DocumentsMaterial:
         """Say that sentences have no pictures."""
         raise MaterialError("sentences have no pictures")
 
-    # What comes out ---------------------------------------------------------------
+    # Exports ----------------------------------------------------------------------
 
     def picks_table(self, picks: Picks) -> Any:
         """Return a row for every sentence of the clusters."""
         import pyarrow as pa
 
-        rows: dict[str, list[Any]] = {
-            name: [] for name in ("cluster", "document", "sentence", "text", "picked")
-        }
+        rows = []
         for group, chosen in picks.items():
-            view = self._views[group]
-            wanted = set(np.asarray(chosen).tolist())
+            view, wanted = self._views[group], set(chosen.tolist())
             for place, sentence in enumerate(view.material.sentences):
-                document = view.cluster.documents[sentence.document]
-                rows["cluster"].append(self.names[group])
-                rows["document"].append(Path(document.id).name)
-                rows["sentence"].append(sentence.position + 1)
-                rows["text"].append(view.texts[place])
-                rows["picked"].append(int(place in wanted))
-        types = [pa.string(), pa.string(), pa.int64(), pa.string(), pa.int8()]
-        return pa.table(
-            [pa.array(v, t) for v, t in zip(rows.values(), types, strict=True)],
-            names=list(rows),
+                document = Path(view.cluster.documents[sentence.document].id).name
+                values = (self.names[group], document, sentence.position + 1)
+                rows.append((*values, view.texts[place], int(place in wanted)))
+        names = ("cluster", "document", "sentence", "text", "picked")
+        types = (pa.string(), pa.string(), pa.int64(), pa.string(), pa.int8())
+        return pa.Table.from_pylist(
+            [dict(zip(names, row, strict=True)) for row in rows],
+            pa.schema(list(zip(names, types, strict=True))),
         )
 
-    def clusters(self, picks: Picks) -> list[Cluster]:
-        """Return clusters with what was picked as their reference summaries.
+    def picks_text(self, name: str, picks: Picks) -> str | None:
+        """Return JSON lines as ``variegate fit-summarizer`` takes them.
 
-        Those from which nothing was picked say nothing about summaries.
+        Clusters have their picks as reference summaries; one without picks says
+        nothing about summaries.
         """
-        found = []
+        if name != "picks.jsonl":
+            return None
+        lines = []
         for group, chosen in picks.items():
             if len(chosen):
                 view = self._views[group]
-                old = view.cluster
-                summary = "\n".join(view.texts[place] for place in chosen)
-                found.append(
-                    Cluster(old.documents, (summary,), old.language, self.names[group])
-                )
-        return found
-
-    def jsonl(self, picks: Picks) -> str:
-        """Return clusters as ``variegate fit-summarizer`` takes them."""
-        lines = []
-        for cluster in self.clusters(picks):
-            texts = [{"id": d.id, "text": d.text} for d in cluster.documents]
-            row: dict[str, Any] = {"id": cluster.id, "documents": texts}
-            row |= {"references": list(cluster.references)}
-            if cluster.language is not None:
-                row["language"] = cluster.language
-            lines.append(json.dumps(row, ensure_ascii=False))
-        return "".join(f"{line}\n" for line in lines)
+                row: dict[str, Any] = {
+                    "id": self.names[group],
+                    "documents": [
+                        {"id": d.id, "text": d.text} for d in view.cluster.documents
+                    ],
+                    "references": ["\n".join(view.texts[place] for place in chosen)],
+                }
+                if view.cluster.language is not None:
+                    row["language"] = view.cluster.language
+                lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+        return "".join(lines)
 
     def _budget(self, picks: Picks) -> Budget:
         """Return room for the longest of the picks."""
@@ -190,32 +163,30 @@ class DocumentsMaterial:
         return Budget(longest + longest // 10, "words")
 
     def learner(self, picks: Picks) -> Callable[[], Summarizer]:
-        """Return what learns a summarizer from picks.
+        """Return a function that learns a summarizer from picks.
 
-        By way of a file, as the command does it: what a page's markup said is not kept.
+        By way of a file, as the command does it: the markup of a page is not kept.
         """
         if not any(map(len, picks.values())):
             raise MaterialError("nothing was picked yet")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "picks.jsonl"
-            path.write_text(self.jsonl(picks), encoding="utf-8")
+            path.write_text(self.picks_text(path.name, picks) or "", encoding="utf-8")
             clusters = read_clusters(path)
         budget = str(self._budget(picks))
         return partial(Summarizer(omega=(0.25, 1.0, 4.0), budget=budget).fit, clusters)
 
-    def command_line(self, picks_file: str, picks: Picks) -> str:
+    def command_line(self, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""
         return (
-            f"variegate fit-summarizer {picks_file} --budget {self._budget(picks)} "
+            f"variegate fit-summarizer picks.jsonl --budget {self._budget(picks)} "
             "--omega 0.25 --omega 1 --omega 4 -o model.json\n"
             f"variegate summarize {shlex.quote(self._source)} --model model.json\n"
         )
 
 
 def document_material(
-    path: Path,
-    prior: Summarizer | None = None,
-    progress: Progress = lambda done, total: None,
+    path: Path, prior: Summarizer | None, progress: Progress
 ) -> DocumentsMaterial:
     """Open documents.
 
@@ -226,21 +197,18 @@ def document_material(
         clusters = read_clusters(path, need_references=False)
         names = [cluster.id or str(n) for n, cluster in enumerate(clusters, 1)]
         return DocumentsMaterial(clusters, names, str(path), prior, progress)
-    if path.is_file():
-        places = [path]
-    else:
+    places = [path]
+    if not path.is_file():
         folders = [f for f in sorted(path.iterdir()) if f.is_dir() and _has_texts(f)]
-        files = [f for f in sorted(path.iterdir()) if _is_text(f)]
-        places = [*folders, *files]
+        places = [*folders, *(f for f in sorted(path.iterdir()) if _is_text(f))]
     if not places:
         raise MaterialError(f"there are no documents in {path}")
     clusters = []
     for place in places:
         documents = read_documents(place)
         clusters.append(Cluster(documents, language=language_of(documents, None)))
-    return DocumentsMaterial(
-        clusters, [place.name for place in places], str(path), prior, progress
-    )
+    names = [place.name for place in places]
+    return DocumentsMaterial(clusters, names, str(path), prior, progress)
 
 
 def _is_text(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Which material DATA is."""
+"""Opening DATA as a table, documents, videos or pictures."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from variegate import persistence
-from variegate.studio.material.base import Material, MaterialError, Progress
+from variegate.application.progress import Progress
+from variegate.studio.material.base import Material, MaterialError
 
 __all__ = ["open_material"]
 
-#: How the name of a table ends; folders may be full of the first two.
 _TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson")
+
+#: Types of model files, by kind of material.
+_MODELS = {
+    "video": "keyframe-picker",
+    "documents": "summarizer",
+    "table": "table-selector",
+    "images": "table-selector",
+}
 
 
 def open_material(
@@ -24,7 +32,7 @@ def open_material(
     model: str | Path | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Material:
-    """Open what a person is to pick from.
+    """Open DATA to pick from.
 
     Parameters
     ----------
@@ -32,7 +40,7 @@ def open_material(
         A table, a video, a folder of videos, documents or pictures, or a file of JSON
         lines with documents.
     columns : mapping, optional
-        Of a table, what columns are for: ``group``, ``item``, ``quality``,
+        Of a table, the roles of columns: ``group``, ``item``, ``quality``,
         ``similarity``, ``categorical``, ``missing``, ``label``; see
         :class:`variegate.tables.TableSelector`.
     page : int, optional
@@ -48,38 +56,36 @@ def open_material(
     kind = _kind_of(path)
     given = {name: value for name, value in (columns or {}).items() if value}
     if given and kind != "table":
-        raise MaterialError(f"{path} is no table: leave out {', '.join(given)}")
-    prior = None if model is None else persistence.load(model)
+        raise MaterialError(f"{path} is not a table: leave out {', '.join(given)}")
+    prior = None if model is None else _load(model, _MODELS[kind])
+    # Each needs packages of its own.
     if kind == "video":
         from variegate.studio.material.videos import video_material
 
-        return video_material(path, _fitting(prior, "keyframe-picker", model), progress)
+        return video_material(path, prior, progress)
     if kind == "documents":
         from variegate.studio.material.documents import document_material
 
-        known = _fitting(prior, "summarizer", model)
-        return document_material(path, known, progress)
-    known = _fitting(prior, "table-selector", model)
+        return document_material(path, prior, progress)
+    from variegate.studio.material.table_sources import image_material, table_material
+
     if kind == "images":
-        from variegate.studio.material.images import PAGE, image_material
-
-        return image_material(path, page or PAGE, known, progress)
-    from variegate.studio.material.table_files import table_material
-
-    return table_material(path, given, page, known, progress)
+        return image_material(path, page, prior, progress)
+    return table_material(path, given, page, prior, progress)
 
 
-def _fitting(prior: Any, kind: str, path: Any) -> Any:
+def _load(path: str | Path, kind: str) -> Any:
     """Return a model if it is one for this sort of data."""
-    if prior is not None and getattr(prior, "_type", None) != kind:
+    model = persistence.load(path)
+    if getattr(model, "_type", None) != kind:
         raise MaterialError(
-            f"{path} holds a {type(prior).__name__}, which is for other data"
+            f"{path} holds a {type(model).__name__}, which is for other data"
         )
-    return prior
+    return model
 
 
 def _kind_of(path: Path) -> str:
-    """Return what a file or a folder is, by the names in it."""
+    """Return the kind of a file or a folder, by the names in it."""
     from variegate.studio.material.documents import DOCUMENT_SUFFIXES
     from variegate.studio.material.pictures import PICTURE_SUFFIXES
     from variegate.video.reading import VIDEO_SUFFIXES

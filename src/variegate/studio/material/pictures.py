@@ -1,8 +1,8 @@
-"""Pictures: what is seen of them at a glance, as numbers, and thumbnails.
+"""Pictures: features of them, and thumbnails.
 
 Numbers about the quality of a picture are those of
 :func:`variegate.video.picture.picture_statistics`, but for the sharpness, which looks
-along rows and columns.  Two vectors say what it is like: its palette (histograms of
+along rows and columns.  Two vectors describe the rest: its palette (histograms of
 hue, saturation and value) and its shapes (which way edges run, in 4 by 4 cells).
 """
 
@@ -24,8 +24,8 @@ from variegate.video.picture import PICTURE_STATISTICS, picture_statistics
 __all__ = [
     "PICTURE_SUFFIXES",
     "Thumbnails",
+    "describe_picture",
     "is_picture",
-    "look_at",
     "picture_names",
     "read_picture",
 ]
@@ -52,7 +52,7 @@ _TINY = 64
 
 
 def picture_names() -> tuple[str, ...]:
-    """Return what the numbers about the quality of a picture are called."""
+    """Return the names of the numbers about the quality of a picture."""
     return tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)
 
 
@@ -80,7 +80,7 @@ def read_picture(path: Path) -> AnyArray:
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB))
 
 
-def look_at(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def describe_picture(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return numbers about the quality, the palette and the shapes of a picture."""
     small = shrunk(image, _LONGEST)
     statistics = picture_statistics(small)
@@ -140,7 +140,7 @@ class Thumbnails:
     def of(
         self, key: Any, width: int, read: Callable[[], AnyArray]
     ) -> tuple[bytes, str]:
-        """Return a picture that is at most so wide, and its MIME type."""
+        """Return a picture with a largest width, and its MIME type."""
         width = int(np.clip(width, 16, _WIDEST))
         with self._lock:
             if (key, width) in self._kept:

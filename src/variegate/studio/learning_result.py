@@ -1,4 +1,4 @@
-"""What the studio has learned from the picks so far."""
+"""Results of learning from the picks so far."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from variegate.tuning.family import OmegaFamily
+from variegate.tuning.path import PathPoint
 
-__all__ = ["CurvePoint", "Kind", "Learned", "PathPoint", "verdict_on"]
+__all__ = ["CurvePoint", "Kind", "LearningResult", "verdict_on"]
 
-#: Groups from which on it is said whether learning pays.
+#: The fewest groups for a verdict.
 _FEWEST_JUDGED = 4
 
 
@@ -24,22 +25,8 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class PathPoint:
-    """What is to be expected at one omega: means over held-out groups."""
-
-    omega: float
-    precision: float
-    recall: float
-    size: float
-    f: float
-
-
-@dataclass(frozen=True)
 class Kind:
-    """A learned kind: its share of all items, and which are typical of it.
-
-    ``typical`` are groups and items; the description names them.
-    """
+    """A learned kind: its share of all items, and groups and items typical of it."""
 
     name: str
     share: float
@@ -48,30 +35,30 @@ class Kind:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """A family of models, and what is known about it.
+class LearningResult:
+    """A family of models, and its scores.
 
     Attributes
     ----------
     n_groups : int
         Groups that were learned from.
     family : OmegaFamily
-        What the knob does, from end to end, and anywhere between: one model, whose odds
-        are multiplied by omega (:func:`variegate.studio.lessons.over_omega`).
+        One model, whose odds are multiplied by omega
+        (:func:`variegate.studio.kernel_candidates.over_omega`).
     decoder : str
-        How a set is chosen: see :meth:`variegate.LEnsemble.decode`.
+        See :meth:`variegate.LEnsemble.decode`.
     weights : tuple of (name, weight)
         Of the quality features, at omega 1, the strongest first.
     kinds : tuple of Kind
         The most common first; empty where the similarity has none.
     curve : tuple of CurvePoint
-        How well held-out groups are chosen from, by groups learned from.
+        Scores on held-out groups, by number of groups learned from.
     path : tuple of PathPoint
-        From small to large omega, on held-out groups.
-    sureness : mapping from group to float
-        Of groups that were not done: how sure the model is of its proposal.
+        Scores on held-out groups, from small to large omega.
+    confidence : mapping from group to float
+        The F-score that the model expects of its own proposals, in groups to be done.
     comparison : str or None
-        What a thorough comparison of similarities came to, in a sentence.
+        The result of the last comparison of similarities, in a sentence.
     """
 
     n_groups: int
@@ -81,26 +68,27 @@ class Learned:
     kinds: tuple[Kind, ...] = ()
     curve: tuple[CurvePoint, ...] = ()
     path: tuple[PathPoint, ...] = ()
-    sureness: Mapping[int, float] = field(default_factory=dict)
+    confidence: Mapping[int, float] = field(default_factory=dict)
     comparison: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the page shows, as plain values."""
+        """Return the fields that the page shows, as plain values."""
+        names = ("omega", "precision", "recall", "size", "f")
         return {
             "n_groups": self.n_groups,
             "curve": [asdict(point) for point in self.curve],
             "verdict": verdict_on(self.curve),
             "weights": [{"name": name, "weight": w} for name, w in self.weights],
             "kinds": [asdict(kind) for kind in self.kinds],
-            "path": [asdict(point) for point in self.path],
+            "path": [{n: getattr(point, n) for n in names} for point in self.path],
             "comparison": self.comparison,
         }
 
 
 def verdict_on(curve: Sequence[CurvePoint]) -> str:
-    """Return in words whether learning pays, by the last point of a curve.
+    """Return a sentence on whether learning pays, by the last point of a curve.
 
-    What two digits do not tell apart is not called better.
+    Scores that are the same in two digits are not called better.
     """
     if not curve or curve[-1].n < _FEWEST_JUDGED:
         return f"Whether learning pays is said from {_FEWEST_JUDGED} groups on."

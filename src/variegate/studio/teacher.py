@@ -1,0 +1,195 @@
+"""The teacher: learning in processes of their own, so that the page never waits.
+
+After each group a model is learned at once, from where the last one stood; then again
+from the start, and judged (:mod:`variegate.studio.learner`).  Kernels are compared in
+another process when 4, 8, 16, 32, ... groups are done, and the best is learned with
+from then on (:mod:`variegate.studio.kernel_candidates`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import IntArray
+from variegate.studio.kernel_candidates import Comparison, is_compared
+from variegate.studio.learner_process import Answer, LearnerProcess, Task
+from variegate.studio.learning_result import Kind, LearningResult
+from variegate.studio.material.base import Material
+
+__all__ = ["Teacher"]
+
+#: By how much the priority of the process that compares is lowered.
+_NICENESS = 10
+
+
+class Teacher:
+    """Learns from picks in processes of its own.
+
+    Parameters
+    ----------
+    material : Material
+    compares : bool, default=True
+        Whether kernels are compared in the background.
+
+    Attributes
+    ----------
+    learned : LearningResult or None
+        The last result.
+    problem : str or None
+        Why learning last failed; None if it did not.
+    """
+
+    def __init__(self, material: Material, compares: bool = True) -> None:
+        self.learned: LearningResult | None = None
+        self.problem: str | None = None
+        self._material = material
+        self._changed = threading.Condition()
+        self._n_changes = 0
+        #: The last task, and the last with a first and with a last result.
+        self._serial = self._first = self._finished = 0
+        self._done: dict[int, IntArray] = {}
+        self._comparison: Comparison | None = None
+        self._compared_at = 0
+        self._is_comparing = False
+        groups = range(len(material.names))
+        opening = (
+            [material.ground_set(group) for group in groups],
+            dict(material.kernels),
+            list(material.feature_names),
+        )
+        self._quick = LearnerProcess(opening, self._take, self._resume)
+        self._thorough: LearnerProcess | None = None
+        if compares and len(material.kernels) > 1:
+            self._thorough = LearnerProcess(
+                opening, self._take_comparison, self._give_up_comparing, _NICENESS
+            )
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether a result is to come for the picks that were taught last."""
+        return self._finished < self._serial
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Change something, and wake those that wait for it."""
+        with self._changed:
+            yield
+            self._n_changes += 1
+            self._changed.notify_all()
+
+    def teach(self, examples: Sequence[tuple[int, Any]]) -> None:
+        """Learn from groups and their picks, in the order in which they were done.
+
+        Returns at once.  Examples that are not learned from yet are dropped.
+        """
+        done = {
+            int(group): np.sort(np.asarray(picks, dtype=np.intp))
+            for group, picks in examples
+        }
+        with self._changing():
+            self._serial += 1
+            self._done = done
+            if not done:
+                self.learned, self._finished = None, self._serial
+            else:
+                self._quick.send(Task(self._serial, done))
+                self._compare_now_and_then()
+
+    def _compare_now_and_then(self) -> None:
+        n = len(self._done)
+        if self._thorough is None or self._is_comparing or n <= self._compared_at:
+            return
+        if any(is_compared(m) for m in range(self._compared_at + 1, n + 1)):
+            self._compared_at, self._is_comparing = n, True
+            self._thorough.send(Task(self._serial, self._done, compares=True))
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until no more results are to come; return whether that is so."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: not self.is_learning and not self._is_comparing, timeout
+            )
+
+    def wait_for_first(self, timeout: float | None = None) -> bool:
+        """Wait until there is a model for the last picks, however rough."""
+        serial = self._serial
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: max(self._first, self._finished) >= serial, timeout
+            )
+
+    def wait_for_change(self, seen: int) -> int:
+        """Wait until there were more than ``seen`` changes, and return their number."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._n_changes > seen)
+            return self._n_changes
+
+    def close(self) -> None:
+        """End the processes."""
+        self._quick.close()
+        if self._thorough is not None:
+            self._thorough.close()
+        with self._changing():
+            pass  # for those that wait for a change
+
+    # Results ----------------------------------------------------------------------
+
+    def _take(self, answer: Answer) -> None:
+        with self._changing():
+            if answer.problem is not None:
+                self.problem = answer.problem
+                self._finished = max(self._finished, answer.serial)
+            elif answer.serial == self._serial:
+                self.problem = None
+                if answer.learned is not None:
+                    kinds = tuple(map(self._with_titles, answer.learned.kinds))
+                    self.learned = replace(answer.learned, kinds=kinds)
+                    self._first = answer.serial
+                if answer.is_last:
+                    self._finished = answer.serial
+
+    def _with_titles(self, kind: Kind) -> Kind:
+        titles = [
+            self._material.items(group)[item].title for group, item in kind.typical
+        ]
+        return replace(kind, description=", ".join(titles))
+
+    def _take_comparison(self, answer: Answer) -> None:
+        """Learn by the best candidate from now on, and at once from all picks.
+
+        Where a comparison failed, learning goes on as before.
+        """
+        with self._changing():
+            self._is_comparing = False
+            if answer.comparison is None:
+                self.problem = f"similarities cannot be compared: {answer.problem}"
+                return
+            self._comparison = answer.comparison
+            self._serial += bool(self._done)
+            self._send_all()
+            self._compare_now_and_then()
+
+    def _resume(self, has_restarted: bool) -> None:
+        """Teach a process that was started again what the last one knew."""
+        with self._changing():
+            if has_restarted:
+                self._send_all()
+            else:
+                self.problem = "the process that learns ended again and again"
+                self._finished = self._serial
+
+    def _send_all(self) -> None:
+        if self._comparison is not None:
+            self._quick.send(self._comparison)
+        if self._done:
+            self._quick.send(Task(self._serial, self._done))
+
+    def _give_up_comparing(self, has_restarted: bool) -> None:
+        with self._changing():
+            self._is_comparing = False
