@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,7 +27,6 @@ from variegate.studio.kernel_candidates import (
     plain_model,
 )
 from variegate.studio.learner import Learner
-from variegate.studio.learner_process import Answer
 from variegate.studio.teacher import Teacher
 
 KERNELS = {"4 kinds": vg.Kinds(4), "Gaussians": vg.MultipleKernel()}
@@ -267,8 +267,7 @@ def test_the_similarity_of_the_rule_wins(made, candidates):
         for one, picks in made[:24]
     ]
     kernels = {"noise": vg.Linear(block="noise"), "kinds": vg.Kinds(4, block="kinds")}
-    candidates = candidates_for(kernels, [ground_set for ground_set, _ in blocks])
-    found = compare(candidates, blocks)
+    found = compare(kernels, [ground_set for ground_set, _ in blocks], blocks)
     assert found.candidate.name == "kinds"
     assert found.sentence.startswith(
         "Of the similarities compared on 24 groups held out in turn, kinds did best"
@@ -307,9 +306,10 @@ def test_another_candidate_is_followed_and_the_same_one_not_begun_again():
     learner = Learner(material.sets, material.kernels, material.feature_names)
     learner.learn({g: material.wanted[g] for g in range(3)})
     model = learner.model
-    learner.follow(Comparison(learner.candidate, 3, "the same"))
+    learner.follow(Comparison(learner.candidate, "the same"))
     assert learner.model is model
-    learner.follow(Comparison(learner.candidates["linear"], 3, "another"))
+    other = candidates_for(material.kernels, material.sets)["linear"]
+    learner.follow(Comparison(other, "another"))
     assert learner.model is None
     learned = learner.learn({g: material.wanted[g] for g in range(3)})
     assert learned.comparison == "another"
@@ -365,13 +365,13 @@ def test_a_teacher_learns_elsewhere(teacher):
 @pytest.mark.faults
 def test_a_process_that_is_killed_is_started_again(teacher):
     material = MadeMaterial(10)
-    pid = teacher._quick.pid
+    pid = teacher._process.pid
     teacher.teach([(g, material.wanted[g]) for g in range(2)])
     os.kill(pid, signal.SIGKILL)
     assert teacher.wait(120)
     assert teacher.learned.n_groups == 2
-    assert teacher._quick.pid != pid
-    last = teacher._quick.pid
+    assert teacher._process.pid != pid
+    last = teacher._process.pid
     teacher.close()
     assert not is_running(last)
 
@@ -392,10 +392,8 @@ def test_what_cannot_be_learned_from_is_said_in_words(teacher):
 def test_a_comparison_that_fails_is_said_and_does_not_end_learning(teacher):
     material = MadeMaterial(10)
     teacher.teach([(g, material.wanted[g]) for g in range(4)])
-    teacher._is_comparing = True
-    teacher._take_comparison(Answer(1, True, problem="ValueError: no"))
-    assert teacher.problem == "similarities cannot be compared: ValueError: no"
-    assert teacher.is_learning
+    teacher._compare(partial(int, "no"))
+    assert teacher.problem.startswith("similarities cannot be compared: ValueError: ")
     assert teacher.wait(120)
     assert teacher.learned.n_groups == 4
 

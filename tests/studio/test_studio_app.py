@@ -296,7 +296,7 @@ def test_a_page_is_told_of_changes_that_another_makes(client, session):
         {"seq": seq + 1, "what": "picks"},
         {"seq": seq + 2, "what": "settings"},
     ]
-    assert not client.app.state.streams._open
+    assert not client.app.state.streams.open
     assert not session.changes._listeners
 
 
@@ -308,7 +308,7 @@ def test_streams_end_with_the_server(client):
         with pytest.raises(asyncio.TimeoutError):
             # All that is left is that no more events come.
             await asyncio.wait_for(stream, 0.3)
-        assert not client.app.state.streams._open
+        assert not client.app.state.streams.open
 
     asyncio.run(run())
 

@@ -27,11 +27,12 @@ from starlette.routing import Route
 from variegate._processes import ProcessCallError, ProcessCalls
 from variegate.studio.changes import EventResponse, Streams
 from variegate.studio.export import EXPORTS, Exporter
-from variegate.studio.learning_result import verdict_on
+from variegate.studio.learning_result import LearningResult
 from variegate.studio.material.base import MaterialError
 from variegate.studio.security import Access, Guard
 from variegate.studio.session import ChangedError, NoSuchError, Session, SessionError
 from variegate.studio.store import StoreError, StoreFullError
+from variegate.tuning.family import OmegaFamily
 
 __all__ = ["studio_app"]
 
@@ -63,15 +64,7 @@ _STATUS = {
     ProcessCallError: 500,
 }
 
-_NOTHING_LEARNED = {
-    "n_groups": 0,
-    "curve": [],
-    "verdict": verdict_on(()),
-    "weights": [],
-    "kinds": [],
-    "path": [],
-    "comparison": None,
-}
+_NOTHING_LEARNED = LearningResult(0, OmegaFamily((), ()))
 
 _Body = Mapping[str, Any]
 _Endpoint = Callable[[Request], Awaitable[Response]]
@@ -168,8 +161,7 @@ class _Api:
     # Answers -------------------------------------------------------------------------
 
     def learned(self, request: Request) -> dict[str, Any]:
-        learned = self.session.learned
-        return _NOTHING_LEARNED if learned is None else learned.to_json()
+        return (self.session.learned or _NOTHING_LEARNED).to_json()
 
     def groups(self, request: Request) -> list[dict[str, Any]]:
         start = _query_integer(request, "from", 0)

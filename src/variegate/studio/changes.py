@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
 from threading import Lock
 from typing import Any
 
@@ -38,7 +37,7 @@ class Changes:
         self._listeners: dict[object, Callable[[_Change], None]] = {}
 
     def start(self, run: int) -> None:
-        """Count from where no earlier run has come to."""
+        """Count from a number that no earlier run has reached."""
         self.seq = run * _OF_A_RUN
 
     def notify(self, what: str) -> None:
@@ -65,85 +64,68 @@ class Changes:
 
 
 class Streams:
-    """Streams of changes, one for each page, which end when the server does."""
+    """The streams of all pages, which end when the server does."""
 
     #: How many pages may listen at once.
     MOST = 64
 
     def __init__(self, changes: Changes) -> None:
-        self._changes = changes
-        self._open: set[_Pending] = set()
-        self._is_ending = False
+        self.changes = changes
+        self.open: set[EventResponse] = set()
+        self.is_ending = False
 
     def end(self) -> None:
         """End all streams; called in their loop."""
-        self._is_ending = True
-        for pending in self._open:
-            pending.news.set()
-
-    @contextmanager
-    def place(self) -> Iterator[_Pending]:
-        """Give a page a place among the listeners; refuse too many."""
-        if len(self._open) >= self.MOST:
-            raise HTTPException(503, "too many pages are open")
-        pending = _Pending()
-        self._open.add(pending)
-        leave = self._changes.listen(pending.from_any_thread)
-        try:
-            yield pending
-        finally:
-            leave()
-            self._open.discard(pending)
-
-    async def stream(self, pending: _Pending) -> AsyncIterator[bytes]:
-        """Yield the latest change, and every one that follows.
-
-        A slow page gets the latest of each kind: it asks for the state anyway.
-        """
-        yield b"retry: 1000\n\n"
-        pending.add({"seq": self._changes.seq, "what": "picks"})
-        while not self._is_ending:
-            try:
-                async with asyncio.timeout(_BEAT):
-                    await pending.news.wait()
-            except TimeoutError:
-                yield b": still here\n\n"
-            for change in pending.take():
-                yield f"data: {json.dumps(change)}\n\n".encode()
+        self.is_ending = True
+        for response in self.open:
+            response.news.set()
 
 
 class EventResponse(StreamingResponse):
-    """A stream that has its place from its first to its last byte."""
+    """The stream of one page: the latest change, and every one that follows.
+
+    A slow page gets the latest of each kind: it asks for the state anyway.  The stream
+    counts as open from its first to its last byte; too many at once are refused.
+    """
 
     def __init__(self, streams: Streams) -> None:
-        super().__init__((), media_type="text/event-stream")
+        super().__init__(self._stream(), media_type="text/event-stream")
+        self.news = asyncio.Event()
         self._streams = streams
+        self._pending: dict[str, _Change] = {}
+        self._loop = asyncio.get_running_loop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the stream."""
-        with self._streams.place() as pending:
-            self.body_iterator = self._streams.stream(pending)
+        streams = self._streams
+        if len(streams.open) >= streams.MOST:
+            raise HTTPException(503, "too many pages are open")
+        streams.open.add(self)
+        leave = streams.changes.listen(self._add_from_any_thread)
+        try:
             await super().__call__(scope, receive, send)
+        finally:
+            leave()
+            streams.open.discard(self)
 
+    async def _stream(self) -> AsyncIterator[bytes]:
+        yield b"retry: 1000\n\n"
+        self._add({"seq": self._streams.changes.seq, "what": "picks"})
+        while not self._streams.is_ending:
+            try:
+                async with asyncio.timeout(_BEAT):
+                    await self.news.wait()
+            except TimeoutError:
+                yield b": still here\n\n"
+            self.news.clear()
+            pending, self._pending = self._pending, {}
+            for change in sorted(pending.values(), key=lambda change: change["seq"]):
+                yield f"data: {json.dumps(change)}\n\n".encode()
 
-class _Pending:
-    """Changes that were not sent to one page yet."""
-
-    def __init__(self) -> None:
-        self.news = asyncio.Event()
-        self._changes: dict[str, _Change] = {}
-        self._loop = asyncio.get_running_loop()
-
-    def from_any_thread(self, change: _Change) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.add, change)
-
-    def add(self, change: _Change) -> None:
-        self._changes[change["what"]] = change
+    def _add(self, change: _Change) -> None:
+        self._pending[change["what"]] = change
         self.news.set()
 
-    def take(self) -> list[_Change]:
-        self.news.clear()
-        taken = sorted(self._changes.values(), key=lambda change: change["seq"])
-        self._changes = {}
-        return taken
+    def _add_from_any_thread(self, change: _Change) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._add, change)

@@ -224,7 +224,6 @@ class Comparison:
     """The best of several candidates, and a sentence about all of them."""
 
     candidate: Candidate
-    n_groups: int
     sentence: str
 
 
@@ -234,34 +233,31 @@ def is_compared(n: int) -> bool:
 
 
 def compare(
-    candidates: Mapping[str, Candidate], examples: Sequence[Example]
+    kernels: Mapping[str, Kernel],
+    ground_sets: Sequence[GroundSet],
+    examples: Sequence[Example],
 ) -> Comparison:
     """Return the candidate that does best on groups held out in turn."""
-    some = list(examples)[-_MOST_COMPARED:]
-    kernels: dict[str, Any] = {
-        name: one.estimator.kernel for name, one in candidates.items()
-    }
-    fixed = tuple(
-        name
-        for name, kernel in kernels.items()
-        if isinstance(kernel, FixedKernel | MultipleKernel)
-    )
+    some = examples[-_MOST_COMPARED:]
+    candidates = candidates_for(kernels, ground_sets)
+    found: dict[str, Any] = {n: c.estimator.kernel for n, c in candidates.items()}
+    fixed = [n for n, k in found.items() if isinstance(k, FixedKernel | MultipleKernel)]
     search = KernelSearch(
         clone(_ESTIMATOR),
-        kernels,
+        found,
         Linear(),
         fixed,
         decoders=("greedy",),
         varies=("penalty", "l2"),
         tries_sizes=False,
     )
-    ground_sets, picks = map(list, zip(*some, strict=True))
+    compared, picks = map(list, zip(*some, strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", AllAlikeWarning)
-        winner = search.run(ground_sets, picks)
+        winner = search.run(compared, picks)
     best = Candidate(winner.standings[0].name, clone(winner.way.model))
-    return Comparison(best, len(some), _sentence(winner, len(some)))
+    return Comparison(best, _sentence(winner, len(some)))
 
 
 def _sentence(winner: Winner, n_groups: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -61,11 +60,6 @@ class Learner:
         name, kernel = next(iter(self.kernels.items()))
         self._begin(candidates_for({name: kernel}, self.ground_sets)[name])
         self.comparison: str | None = None
-
-    @cached_property
-    def candidates(self) -> dict[str, Candidate]:
-        """A candidate for every kernel, all initialized when one is asked for."""
-        return candidates_for(self.kernels, self.ground_sets)
 
     def _begin(self, candidate: Candidate) -> None:
         self.candidate = candidate

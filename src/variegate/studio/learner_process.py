@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from variegate._processes import ChildProcess, connect_to_parent
 from variegate._typing import IntArray
-from variegate.studio.kernel_candidates import Comparison, compare
+from variegate.studio.kernel_candidates import Comparison
 from variegate.studio.learner import Learner
 from variegate.studio.learning_result import LearningResult
 
@@ -29,14 +29,10 @@ _INTERRUPTIONS = 2
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Learn from groups with their picks, in the order in which they were done.
-
-    With ``compares``, kernels are compared on them instead.
-    """
+    """Groups to learn from, with their picks, in the order in which they were done."""
 
     serial: int
     done: dict[int, IntArray]
-    compares: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +42,11 @@ class Answer:
     serial: int
     is_last: bool
     learned: LearningResult | None = None
-    comparison: Comparison | None = None
     problem: str | None = None
 
 
 class LearnerProcess:
-    """A process with a learner; the comparison of another may be sent to it as well.
+    """A process with a learner, which takes tasks and comparisons.
 
     Parameters
     ----------
@@ -62,8 +57,6 @@ class LearnerProcess:
     on_end : callable
         Called when a process has ended by itself, with whether another was started;
         tasks that were not answered are lost.
-    niceness : int
-        By how much its priority is lowered.
     """
 
     def __init__(
@@ -71,12 +64,10 @@ class LearnerProcess:
         opening: tuple[Any, ...],
         on_answer: Callable[[Answer], None],
         on_end: Callable[[bool], None],
-        niceness: int = 0,
     ) -> None:
         self._opening = opening
         self._on_answer = on_answer
         self._on_end = on_end
-        self._niceness = niceness
         self._is_closed = False
         self._n_ended = 0
         self._lock = threading.Lock()
@@ -92,7 +83,7 @@ class LearnerProcess:
         self._outbox.put(message)
 
     def _start(self) -> None:
-        self._process = ChildProcess(__name__, self._niceness)
+        self._process = ChildProcess(__name__)
         self._outbox: queue.Queue[Any] = queue.Queue()
         self._outbox.put(self._opening)
         for work in (self._write, self._read):
@@ -148,24 +139,10 @@ class _Loop:
             message = self._messages.get()
             if isinstance(message, Comparison):
                 learner.follow(message)
-            elif message.compares or not self._has_newer():
+            elif not self._has_newer():
                 self.answer(message, learner)
 
     def answer(self, task: Task, learner: Learner) -> None:
-        try:
-            if task.compares:
-                examples = [(learner.ground_sets[g], p) for g, p in task.done.items()]
-                found = compare(learner.candidates, examples)
-                self._send(Answer(task.serial, True, comparison=found))
-            else:
-                self._learn(task, learner)
-        except _InterruptedError:
-            self._n_interrupted += 1
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            self._send(Answer(task.serial, True, problem=problem))
-
-    def _learn(self, task: Task, learner: Learner) -> None:
         def publish(learned: LearningResult) -> None:
             self._send(Answer(task.serial, False, learned))
 
@@ -173,14 +150,20 @@ class _Loop:
             if self._n_interrupted < _INTERRUPTIONS and self._has_newer():
                 raise _InterruptedError
 
-        learned = learner.learn(task.done, publish, check)
-        self._n_interrupted = 0
-        self._send(Answer(task.serial, True, learned))
+        try:
+            learned = learner.learn(task.done, publish, check)
+        except _InterruptedError:
+            self._n_interrupted += 1
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            self._send(Answer(task.serial, True, problem=problem))
+        else:
+            self._n_interrupted = 0
+            self._send(Answer(task.serial, True, learned))
 
     def _has_newer(self) -> bool:
         with self._messages.mutex:
-            waiting = list(self._messages.queue)
-        return any(isinstance(one, Task) and not one.compares for one in waiting)
+            return any(isinstance(message, Task) for message in self._messages.queue)
 
 
 def main() -> None:

@@ -8,10 +8,10 @@ comes first.  Before anything is learned, groups come in their order.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,38 @@ class _View:
     model: LargeMarginDPP | None
 
 
+class _Cache:
+    """The last values that were made, by key."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._values: OrderedDict[Any, Any] = OrderedDict()
+
+    def get(self, key: Any, make: Callable[[], Any], most: int) -> Any:
+        """Return a value, made without holding the lock if it is not known."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+        value = make()
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > most:
+                self._values.popitem(last=False)
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """The result to propose by, the usual size, and values that depend on them."""
+
+    learned: LearningResult | None = None
+    size: int | None = None
+    choices: _Cache = field(default_factory=_Cache)
+    views: _Cache = field(default_factory=_Cache)
+    orders: _Cache = field(default_factory=_Cache)
+
+
 class Proposer:
     """Chooses in the groups of a material, by the last result of learning.
 
@@ -81,104 +113,66 @@ class Proposer:
 
     def __init__(self, material: Material) -> None:
         self._material = material
-        self._lock = threading.Lock()
-        self._cache: dict[str, OrderedDict[Any, Any]] = {}
-        self.use(None, {})
+        self._state = _State()
 
     def use(self, learned: LearningResult | None, picks: Picks) -> None:
         """Propose by this from now on, or untrained; ``picks`` are of groups done."""
-        with self._lock:
-            self._learned = learned
-            self._size = usual_size(len(chosen) for chosen in picks.values())
-            # Another one, so that what is on its way is not found in it.
-            self._cache = {name: OrderedDict() for name in ("choice", "view", "order")}
+        size = usual_size(len(chosen) for chosen in picks.values())
+        self._state = _State(learned, size)
 
     # Choosing ---------------------------------------------------------------------
 
     def omegas(self) -> tuple[float, float]:
         """Return the smallest and the largest omega."""
-        family, _ = self._family(self._learned)
+        family, _ = self._family(self._state)
         known = OMEGAS if family is None else family.omegas
         return known[0], known[-1]
 
     def choose(self, group: int, omega: float = 1.0) -> IntArray:
         """Choose in a group; an omega out of the range learned is the nearest in it."""
-        learned, size, cache = self._now()
+        state = self._state
+        learned = state.learned
+        ground_set = self._material.ground_set(group)
         step, omega = _rounded(omega)
 
-        def make() -> IntArray:
-            if learned is not None and learned.decoder == "greedy":
-                order = self._order(learned, group, cache)
-                return order.chosen(_within(learned.family, omega))
-            if learned is None and self._material.prior is None:
-                ground_set = self._material.ground_set(group)
-                return _untrained_choice(ground_set, size, omega)
-            return self._view(group, omega).proposal.chosen
-
-        chosen: IntArray = self._cached(
-            cache["choice"], (group, step), make, _CACHED_CHOICES
-        )
-        return chosen
-
-    def _now(
-        self,
-    ) -> tuple[LearningResult | None, int | None, dict[str, OrderedDict[Any, Any]]]:
-        with self._lock:
-            return self._learned, self._size, self._cache
-
-    def _cached(
-        self, cache: OrderedDict[Any, Any], key: Any, make: Callable[[], Any], most: int
-    ) -> Any:
-        """Return a value that is known, or make it without holding the lock."""
-        with self._lock:
-            if key in cache:
-                cache.move_to_end(key)
-                return cache[key]
-        value = make()
-        with self._lock:
-            cache[key] = value
-            while len(cache) > most:
-                cache.popitem(last=False)
-        return value
-
-    def _order(
-        self,
-        learned: LearningResult,
-        group: int,
-        cache: dict[str, OrderedDict[Any, Any]],
-    ) -> GreedyOrder:
-        ground_set = self._material.ground_set(group)
-
-        def make() -> GreedyOrder:
+        def order() -> GreedyOrder:
+            assert learned is not None
             return GreedyOrder(learned.family.at(1.0).ensemble(ground_set))
 
-        most = _room(ground_set, _CACHED_ORDERS)
-        order: GreedyOrder = self._cached(cache["order"], group, make, most)
-        return order
+        def choice() -> Any:
+            if learned is not None and learned.decoder == "greedy":
+                most = _room(ground_set, _CACHED_ORDERS)
+                known = state.orders.get(group, order, most)
+                return known.chosen(_within(learned.family, omega))
+            if learned is None and self._material.prior is None:
+                return _untrained_choice(ground_set, state.size, omega)
+            return self._view(state, group, omega).proposal.chosen
+
+        chosen: IntArray = state.choices.get((group, step), choice, _CACHED_CHOICES)
+        return chosen
 
     def propose(self, group: int, omega: float = 1.0) -> Proposal:
         """Choose in a group, with the probability of every item to be chosen."""
-        return self._view(group, omega).proposal
+        return self._view(self._state, group, omega).proposal
 
-    def _family(self, learned: LearningResult | None) -> tuple[OmegaFamily | None, str]:
+    def _family(self, state: _State) -> tuple[OmegaFamily | None, str]:
         """Return the models to propose by, and their decoder."""
-        if learned is None:
+        if state.learned is None:
             return self._material.prior, "greedy"
-        return learned.family, learned.decoder
+        return state.learned.family, state.learned.decoder
 
-    def _view(self, group: int, omega: float) -> _View:
-        learned, size, cache = self._now()
-        family, decoder = self._family(learned)
+    def _view(self, state: _State, group: int, omega: float) -> _View:
+        family, decoder = self._family(state)
         ground_set = self._material.ground_set(group)
         step, omega = _rounded(omega)
 
         def make() -> _View:
             if family is None:
-                return _untrained(ground_set, size, omega)
+                return _untrained(ground_set, state.size, omega)
             return _by_model(ground_set, family, omega, decoder)
 
         most = _room(ground_set, _CACHED_VIEWS)
-        view: _View = self._cached(cache["view"], (group, step), make, most)
+        view: _View = state.views.get((group, step), make, most)
         return view
 
     def next_group(self, done: Collection[int], order: str = "unsure") -> int | None:
@@ -186,7 +180,7 @@ class Proposer:
         others = [g for g in range(len(self._material.names)) if g not in done]
         if not others:
             return None
-        learned = self._learned
+        learned = self._state.learned
         if order == "unsure" and learned is not None:
             known = {g: f for g, f in learned.confidence.items() if g not in done}
             if known:
@@ -195,7 +189,7 @@ class Proposer:
 
     def omega_for(self, name: str, value: float) -> float:
         """Return the omega at which a "precision" or "recall" is expected."""
-        learned = self._learned
+        learned = self._state.learned
         return 1.0 if learned is None else omega_on_path(learned, name, value)
 
     # Explaining -------------------------------------------------------------------
@@ -204,7 +198,7 @@ class Proposer:
         self, group: int, item: int, chosen: Collection[int], omega: float = 1.0
     ) -> Why:
         """Explain an item beside those that are chosen."""
-        view = self._view(group, omega)
+        view = self._view(self._state, group, omega)
         ground_set = self._material.ground_set(group)
         parts = parts_of(view.model, ground_set, item, self._material.feature_names)
         probability = float(view.proposal.probability[item])
@@ -212,7 +206,8 @@ class Proposer:
 
     def outline(self, group: int) -> Map:
         """Return a map of a group."""
-        return map_of(self._view(group, 1.0).model, self._material.ground_set(group))
+        view = self._view(self._state, group, 1.0)
+        return map_of(view.model, self._material.ground_set(group))
 
 
 def _rounded(omega: float) -> tuple[int, float]:

@@ -28,27 +28,25 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["LOOPBACK", "Access", "Guard", "new_token"]
+__all__ = ["LOOPBACK", "Access", "Guard"]
 
 _logger = logging.getLogger(__name__)
 
 #: Names by which a browser on this machine asks for it.
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-#: A name or an address in brackets, and perhaps a port.
-_HOST = re.compile(r"(?:\[([^\]]*)\]|([^:\[][^:]*))(?::[0-9]+)?")
-
-#: The longest address.
+#: The longest address, the largest body, and the seconds for it to arrive.
 MOST_LETTERS = 2048
-
-#: The largest body, in bytes, and the seconds for it to arrive.
 MOST_BYTES = 65536
 BODY_SECONDS = 10.0
+
+#: A name or an address in brackets, and perhaps a port.
+_HOST = re.compile(r"(?:\[([^\]]*)\]|([^:\[][^:]*))(?::[0-9]+)?")
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; "
@@ -59,12 +57,8 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
+    "cache-control": "no-store",
 }
-
-
-def new_token() -> str:
-    """Return a token that nobody can guess."""
-    return secrets.token_urlsafe(32)
 
 
 class _RefusedError(Exception):
@@ -105,13 +99,13 @@ class Access:
             raise _RefusedError(
                 HTTPStatus.MISDIRECTED_REQUEST, "this is not the machine asked for"
             )
-        origin = headers.get("origin")
-        if origin is not None and origin.lower() != f"http://{hosts[0].lower()}":
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages get nothing here")
+        origin = headers.get("origin", f"http://{hosts[0]}")
         site = headers.get("sec-fetch-site", "none")
         # A link of another page may lead to our page, but gets nothing of it.
         is_link = path == "/" and headers.get("sec-fetch-mode") == "navigate"
-        if site not in ("none", "same-origin") and not is_link:
+        if origin.lower() != f"http://{hosts[0].lower()}" or (
+            site not in ("none", "same-origin") and not is_link
+        ):
             raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages get nothing here")
 
     def _is_ours(self, host: str) -> bool:
@@ -122,7 +116,7 @@ class Access:
         return name in self.hosts or (self.any_address and _is_address(name))
 
     def has_token(self, given: Iterable[str | None]) -> bool:
-        """Whether one of these is the token."""
+        """Return whether one of these is the token."""
         ours = self.token.encode()
         return any(
             secrets.compare_digest(one.encode("utf-8", "replace"), ours)
@@ -157,22 +151,32 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        sender = _Sender(send)
+        has_started = False
+
+        async def send_protected(message: Message) -> None:
+            nonlocal has_started
+            if message["type"] == "http.response.start":
+                has_started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
         try:
             response = self._check(scope)
             if response is None:
-                receive = await _body(scope, receive)
-                await self.app(scope, receive, sender)
+                receive = await _with_body(scope, receive)
+                await self.app(scope, receive, send_protected)
                 return
         except _RefusedError as error:
             response = _refusal(scope, error.status, str(error))
         except Exception:
             _logger.exception("%s %s failed", scope["method"], scope["path"])
-            if sender.has_started:
+            if has_started:
                 raise
             reason = "something went wrong here; the terminal has the details"
             response = _refusal(scope, HTTPStatus.INTERNAL_SERVER_ERROR, reason)
-        await response(scope, receive, sender)
+        await response(scope, receive, send_protected)
 
     def _check(self, scope: Scope) -> Response | None:
         """Refuse strangers; exchange a token in the address for a cookie."""
@@ -199,29 +203,7 @@ class Guard:
         return None
 
 
-class _Sender:
-    """Sends answers, with the headers that protect them."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.has_started = False
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.has_started = True
-            headers = list(message.get("headers", ()))
-            given = {name.lower() for name, _ in headers}
-            ours = {**_HEADERS, "cache-control": "no-store"}
-            headers += [
-                (name.encode(), value.encode())
-                for name, value in ours.items()
-                if name.encode() not in given
-            ]
-            message = {**message, "headers": headers}
-        await self._send(message)
-
-
-async def _body(scope: Scope, receive: Receive) -> Receive:
+async def _with_body(scope: Scope, receive: Receive) -> Receive:
     """Read the body of a request, and return a callable that hands it on."""
     if scope["method"] in ("GET", "HEAD"):
         return receive

@@ -6,11 +6,12 @@ import asyncio
 import ipaddress
 import logging
 import os
+import secrets
 import socket
 import sys
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing
 from threading import Thread
 from types import FrameType
 from typing import Any
@@ -20,7 +21,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from variegate.studio.app import studio_app
-from variegate.studio.security import LOOPBACK, Access, new_token
+from variegate.studio.security import LOOPBACK, Access
 from variegate.studio.session import Session
 
 __all__ = ["Connection", "can_open_browser", "is_loopback", "open_browser", "serve"]
@@ -28,10 +29,9 @@ __all__ = ["Connection", "can_open_browser", "is_loopback", "open_browser", "ser
 #: Connections that may wait to be taken.
 _BACKLOG = 128
 
-#: Seconds that a thread may go on while others wait; ten times less than is usual.
+#: Seconds that a thread may go on while others wait (a tenth of the default), and that
+#: answers on their way have left when the server ends.
 _TURN = 0.0005
-
-#: Seconds that answers on their way have left when the server ends.
 _GRACE = 2
 
 
@@ -58,7 +58,7 @@ def serve(
     on_start : callable
         Called, before the first request, with the address to open.
     """
-    token = token or new_token()
+    token = token or secrets.token_urlsafe(32)
     with closing(_bound(host, port)) as listener:
         port = listener.getsockname()[1]
         is_open = not is_loopback(host)
@@ -67,21 +67,16 @@ def serve(
             names.add(socket.gethostname().lower())
         access = Access(token, names, any_address=is_open)
         server = _Server(studio_app(session, access))
-        # Interrupted before the server is there to hear it, it ends as well.
-        with suppress(KeyboardInterrupt), _taking_turns():
+        before = sys.getswitchinterval()
+        # Threads take turns often: a pick must not wait for an export at work.
+        sys.setswitchinterval(_TURN)
+        try:
             on_start(f"http://{_as_name(host)}:{port}/?token={token}")
             server.run(sockets=[listener])
-
-
-@contextmanager
-def _taking_turns() -> Iterator[None]:
-    """Let threads take turns often: a pick must not wait for an export at work."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_TURN)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
+        except KeyboardInterrupt:
+            pass  # before the server was there to hear it
+        finally:
+            sys.setswitchinterval(before)
 
 
 def is_loopback(host: str) -> bool:

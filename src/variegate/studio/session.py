@@ -7,7 +7,8 @@ thread waits for its results, and proposals are made by those from then on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from threading import RLock, Thread
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate.studio.changes import Changes
-from variegate.studio.history import History, ShownProposal
+from variegate.studio.history import GroupPicks, History, ShownProposal
 from variegate.studio.learning_result import LearningResult
 from variegate.studio.material.base import Material
 from variegate.studio.preferences import Preferences
@@ -58,10 +59,8 @@ class Session:
     def __init__(
         self, material: Material, store: Store, teacher: Teacher, proposer: Proposer
     ) -> None:
-        self.material = material
-        self.store = store
-        self.teacher = teacher
-        self.proposer = proposer
+        self.material, self.store = material, store
+        self.teacher, self.proposer = teacher, proposer
         self.changes = Changes()
         self._lock = RLock()
         self._history = History()
@@ -103,19 +102,19 @@ class Session:
     def state(self) -> dict[str, Any]:
         """Return the state that the page shows, as plain values."""
         self._chosen(self.current)
-        with self._lock:
-            number, history = self.current, self._history
-            group = history.group(number)
-            proposal = self._shown(number)
+        with self._lock, self._looking_at(self.current) as (mine, proposal):
+            history = self._history
             n_done = len(history.done)
+            is_over = n_done == len(self.material.names)
+            all_done = "All groups are done." if is_over else None
             return {
                 "seq": self.changes.seq,
                 "kind": self.material.kind,
                 "nouns": list(self.material.nouns),
                 "n_groups": len(self.material.names),
                 "n_done": n_done,
-                "group": self._summary(number),
-                "picks": sorted(group.on(proposal)),
+                "group": self._summary(self.current),
+                "picks": sorted(mine.on(proposal)),
                 "proposal": proposal,
                 **self._preferences.to_json(),
                 "omega": self.omega,
@@ -124,7 +123,7 @@ class Session:
                 "learning": self.teacher.is_learning,
                 "learned_from": 0 if self.learned is None else self.learned.n_groups,
                 "can_undo": history.last is not None,
-                "message": self._message(n_done),
+                "message": self.teacher.problem or all_done,
             }
 
     @property
@@ -141,12 +140,11 @@ class Session:
     def done_picks(self) -> dict[int, IntArray]:
         """Return the picks of the groups that are done, in the order they were."""
         with self._lock:
-            groups = {
-                number: self._history.group(number) for number in self._history.done
-            }
             return {
-                number: np.array(sorted(group.on(())), dtype=np.intp)
-                for number, group in groups.items()
+                number: np.array(
+                    sorted(self._history.group(number).on(())), dtype=np.intp
+                )
+                for number in self._history.done
             }
 
     def groups(self, start: int, count: int) -> list[dict[str, Any]]:
@@ -167,10 +165,8 @@ class Session:
 
     def picks(self, group: int) -> frozenset[int]:
         """Return the picks of a group as they are now."""
-        self.check(group)
-        self._chosen(group)
-        with self._lock:
-            return self._history.group(group).on(self._shown(group))
+        with self._looking_at(group) as (mine, proposal):
+            return mine.on(proposal)
 
     def check(self, group: int, item: int | None = None) -> None:
         """Refuse the numbers of a group and an item that are not there."""
@@ -190,10 +186,7 @@ class Session:
     def pick(self, group: int, item: int, picked: bool) -> None:
         """Take an item, or take it away, where that is a change."""
         self.check(group, item)
-        self._chosen(group)
-        with self._lock:
-            mine = self._history.group(group)
-            proposal = self._shown(group)
+        with self._looking_at(group) as (mine, proposal):
             if (item in mine.on(proposal)) == picked:
                 return
             body: dict[str, Any] = {"group": group, "item": item, "picked": picked}
@@ -211,11 +204,7 @@ class Session:
         :class:`~variegate.studio.session.ChangedError` is raised and nothing is done.
         A group that is done already, by another page or before, is only left.
         """
-        self.check(group)
-        self._chosen(group)
-        with self._lock:
-            mine = self._history.group(group)
-            proposal = self._shown(group)
+        with self._looking_at(group) as (mine, proposal):
             now = mine.on(proposal)
             if picks is not None and frozenset(picks) != now:
                 raise ChangedError("the picks have changed meanwhile: look again")
@@ -284,6 +273,14 @@ class Session:
 
     # Details -------------------------------------------------------------------------
 
+    @contextmanager
+    def _looking_at(self, group: int) -> Iterator[tuple[GroupPicks, list[int]]]:
+        """Yield the picks and the proposal of a group, holding the lock."""
+        self.check(group)
+        self._chosen(group)  # without the lock: it may take a while in a large group
+        with self._lock:
+            yield self._history.group(group), self._shown(group)
+
     def _record(
         self,
         kind: str,
@@ -306,13 +303,6 @@ class Session:
             "done": self._history.group(number).is_done,
         }
 
-    def _message(self, n_done: int) -> str | None:
-        if self.teacher.problem is not None:
-            return self.teacher.problem
-        if n_done == len(self.material.names):
-            return "All groups are done."
-        return None
-
     def _omega_of(self, preferences: Preferences) -> float:
         if preferences.target is None:
             return preferences.omega
@@ -330,24 +320,16 @@ class Session:
         return self._shown_proposal.update(group, chosen, self.learned is not None)
 
     def _chosen(self, group: int, omega: float | None = None) -> list[int]:
-        """Return the newest proposal.
-
-        Called before the lock is taken, too: it may take a while in a large group.
-        """
+        """Return the newest proposal."""
         chosen = self.proposer.choose(group, self.omega if omega is None else omega)
         return [int(item) for item in chosen]
 
     def _teach(self) -> None:
         """Start learning from the groups that are done."""
         picks = self.done_picks()
-        self._use(self.learned if picks else None, picks)
+        self.learned = self.learned if picks else None
+        self.proposer.use(self.learned, picks)
         self.teacher.teach(list(picks.items()))
-
-    def _use(
-        self, learned: LearningResult | None, picks: Mapping[int, IntArray]
-    ) -> None:
-        self.proposer.use(learned, picks)
-        self.learned = learned
 
     def _watch(self) -> None:
         """Take every result as soon as it is there, and notify of it."""
@@ -361,7 +343,8 @@ class Session:
             learned, is_learning = self.teacher.learned, self.teacher.is_learning
             picks = self.done_picks()
             if picks and learned is not None and learned is not self.learned:
-                self._use(learned, picks)
+                self.learned = learned
+                self.proposer.use(learned, picks)
                 self._was_learning = is_learning
                 self.changes.notify("learned")
             elif is_learning != self._was_learning:

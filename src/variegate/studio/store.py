@@ -88,10 +88,12 @@ class Store:
             raise StoreError(
                 f"picks cannot be kept in {path}: there is no folder {path.parent}"
             )
-        with _in_words(path):
-            # Transactions are begun by hand.
+        with _translated(path):
             connection = sqlite3.connect(
-                path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+                path,
+                timeout=_PATIENCE,
+                isolation_level="IMMEDIATE",
+                check_same_thread=False,
             )
         store = cls(path, connection)
         try:
@@ -102,7 +104,7 @@ class Store:
         return store
 
     def _prepare(self, fingerprint: str, data: str) -> None:
-        with _in_words(self.path):
+        with _translated(self.path):
             # One process, so that no memory need be shared: the lock is kept.
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             if self._is_new():
@@ -150,7 +152,7 @@ class Store:
         nothing of the event is in the file then, and the next one is kept as soon as
         there is room.
         """
-        with self._lock, self._transaction() as connection:
+        with self._lock, _translated(self.path), self._connection as connection:
             cursor = connection.execute(
                 "INSERT INTO events (time, kind, body) "
                 "VALUES (strftime('%Y-%m-%dT%H:%M:%fZ'), ?, ?)",
@@ -162,7 +164,7 @@ class Store:
 
     def events(self) -> list[Event]:
         """Return all events, in order."""
-        with self._lock, _in_words(self.path):
+        with self._lock, _translated(self.path):
             rows = self._connection.execute(
                 "SELECT seq, kind, body FROM events ORDER BY seq"
             ).fetchall()
@@ -170,33 +172,19 @@ class Store:
 
     def settings(self) -> dict[str, Any]:
         """Return all settings by name."""
-        with self._lock, _in_words(self.path):
+        with self._lock, _translated(self.path):
             rows = self._connection.execute("SELECT name, value FROM settings")
             return {name: json.loads(value) for name, value in rows.fetchall()}
 
     def set(self, **settings: Any) -> None:
         """Keep settings, all of them or none."""
-        with self._lock, self._transaction() as connection:
+        with self._lock, _translated(self.path), self._connection as connection:
             _keep(connection, settings)
 
     def close(self) -> None:
         """Close the file; what is in its log goes into it."""
-        with self._lock, _in_words(self.path):
+        with self._lock, _translated(self.path):
             self._connection.close()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        connection = self._connection
-        with _in_words(self.path):
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                # SQLite itself goes back after some errors, such as a full disk.
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
 
 
 def _keep(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> None:
@@ -208,8 +196,8 @@ def _keep(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _in_words(path: Path) -> Iterator[None]:
-    """Say what SQLite complains about as a user would."""
+def _translated(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite as errors with a remedy."""
     try:
         yield
     except sqlite3.Error as error:

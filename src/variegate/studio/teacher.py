@@ -8,24 +8,23 @@ from then on (:mod:`variegate.studio.kernel_candidates`).
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from threading import Condition, Thread
 from typing import Any
 
 import numpy as np
 
+from variegate._processes import ProcessCallError, ProcessCalls
 from variegate._typing import IntArray
-from variegate.studio.kernel_candidates import Comparison, is_compared
+from variegate.studio.kernel_candidates import Comparison, compare, is_compared
 from variegate.studio.learner_process import Answer, LearnerProcess, Task
 from variegate.studio.learning_result import Kind, LearningResult
 from variegate.studio.material.base import Material
 
 __all__ = ["Teacher"]
-
-#: By how much the priority of the process that compares is lowered.
-_NICENESS = 10
 
 
 class Teacher:
@@ -49,26 +48,21 @@ class Teacher:
         self.learned: LearningResult | None = None
         self.problem: str | None = None
         self._material = material
-        self._changed = threading.Condition()
+        self._changed = Condition()
         self._n_changes = 0
-        #: The last task, and the last with a first and with a last result.
-        self._serial = self._first = self._finished = 0
+        #: The last task, and the last that is finished.
+        self._serial = self._finished = 0
         self._done: dict[int, IntArray] = {}
         self._comparison: Comparison | None = None
         self._compared_at = 0
         self._is_comparing = False
         groups = range(len(material.names))
-        opening = (
-            [material.ground_set(group) for group in groups],
-            dict(material.kernels),
-            list(material.feature_names),
-        )
-        self._quick = LearnerProcess(opening, self._take, self._resume)
-        self._thorough: LearnerProcess | None = None
-        if compares and len(material.kernels) > 1:
-            self._thorough = LearnerProcess(
-                opening, self._take_comparison, self._give_up_comparing, _NICENESS
-            )
+        self._ground_sets = [material.ground_set(group) for group in groups]
+        self._kernels = dict(material.kernels)
+        self._compares = compares and len(self._kernels) > 1
+        self._calls = ProcessCalls()
+        opening = (self._ground_sets, self._kernels, list(material.feature_names))
+        self._process = LearnerProcess(opening, self._take, self._resume)
 
     @property
     def is_learning(self) -> bool:
@@ -98,30 +92,43 @@ class Teacher:
             if not done:
                 self.learned, self._finished = None, self._serial
             else:
-                self._quick.send(Task(self._serial, done))
+                self._process.send(Task(self._serial, done))
                 self._compare_now_and_then()
 
     def _compare_now_and_then(self) -> None:
         n = len(self._done)
-        if self._thorough is None or self._is_comparing or n <= self._compared_at:
+        if not self._compares or self._is_comparing:
             return
         if any(is_compared(m) for m in range(self._compared_at + 1, n + 1)):
             self._compared_at, self._is_comparing = n, True
-            self._thorough.send(Task(self._serial, self._done, compares=True))
+            examples = [(self._ground_sets[g], p) for g, p in self._done.items()]
+            call = partial(compare, self._kernels, self._ground_sets, examples)
+            Thread(target=self._compare, args=(call,), daemon=True).start()
+
+    def _compare(self, call: Callable[[], Comparison]) -> None:
+        """Learn by the best candidate from then on, and at once from all picks.
+
+        Where a comparison failed, learning goes on as before.
+        """
+        try:
+            found = self._calls.call(call)
+        except ProcessCallError as error:
+            with self._changing():
+                self._is_comparing = False
+                self.problem = f"similarities cannot be compared: {error}"
+            return
+        with self._changing():
+            self._is_comparing = False
+            self._comparison = found
+            self._serial += bool(self._done)
+            self._send_all()
+            self._compare_now_and_then()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until no more results are to come; return whether that is so."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: not self.is_learning and not self._is_comparing, timeout
-            )
-
-    def wait_for_first(self, timeout: float | None = None) -> bool:
-        """Wait until there is a model for the last picks, however rough."""
-        serial = self._serial
-        with self._changed:
-            return self._changed.wait_for(
-                lambda: max(self._first, self._finished) >= serial, timeout
             )
 
     def wait_for_change(self, seen: int) -> int:
@@ -132,9 +139,8 @@ class Teacher:
 
     def close(self) -> None:
         """End the processes."""
-        self._quick.close()
-        if self._thorough is not None:
-            self._thorough.close()
+        self._process.close()
+        self._calls.close("the studio is ending")
         with self._changing():
             pass  # for those that wait for a change
 
@@ -150,7 +156,6 @@ class Teacher:
                 if answer.learned is not None:
                     kinds = tuple(map(self._with_titles, answer.learned.kinds))
                     self.learned = replace(answer.learned, kinds=kinds)
-                    self._first = answer.serial
                 if answer.is_last:
                     self._finished = answer.serial
 
@@ -159,21 +164,6 @@ class Teacher:
             self._material.items(group)[item].title for group, item in kind.typical
         ]
         return replace(kind, description=", ".join(titles))
-
-    def _take_comparison(self, answer: Answer) -> None:
-        """Learn by the best candidate from now on, and at once from all picks.
-
-        Where a comparison failed, learning goes on as before.
-        """
-        with self._changing():
-            self._is_comparing = False
-            if answer.comparison is None:
-                self.problem = f"similarities cannot be compared: {answer.problem}"
-                return
-            self._comparison = answer.comparison
-            self._serial += bool(self._done)
-            self._send_all()
-            self._compare_now_and_then()
 
     def _resume(self, has_restarted: bool) -> None:
         """Teach a process that was started again what the last one knew."""
@@ -186,10 +176,6 @@ class Teacher:
 
     def _send_all(self) -> None:
         if self._comparison is not None:
-            self._quick.send(self._comparison)
+            self._process.send(self._comparison)
         if self._done:
-            self._quick.send(Task(self._serial, self._done))
-
-    def _give_up_comparing(self, has_restarted: bool) -> None:
-        with self._changing():
-            self._is_comparing = False
+            self._process.send(Task(self._serial, self._done))

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from variegate._typing import IntArray
+from variegate._typing import AnyArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.tuning.family import OmegaFamily
 
 __all__ = ["Item", "Material", "MaterialError", "Picks"]
+
+#: The widest picture.
+_WIDEST = 1024
 
 #: From the number of a group to the sorted items that were chosen from it.
 Picks = Mapping[int, IntArray]
@@ -93,12 +96,23 @@ class Material(ABC):
         """Return the features of a group."""
         return self._ground_sets[group]
 
-    @abstractmethod
     def image(self, group: int, item: int, width: int) -> tuple[bytes, str]:
         """Return a picture of an item, with a largest width, and its MIME type.
 
         Only of files of DATA.  Raises :class:`MaterialError` where there is none.
         """
+        return self._thumbnail(group, item, min(max(width, 16), _WIDEST))
+
+    @cached_property
+    def _thumbnail(self) -> Callable[[int, int, int], tuple[bytes, str]]:
+        from variegate.studio.material.pictures import thumbnail
+
+        return lru_cache(maxsize=512)(
+            lambda group, item, width: thumbnail(self._picture(group, item), width)
+        )
+
+    @abstractmethod
+    def _picture(self, group: int, item: int) -> AnyArray: ...
 
     @abstractmethod
     def picks_table(self, picks: Picks) -> Any:

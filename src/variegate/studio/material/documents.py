@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from variegate._typing import AnyArray
 from variegate.application.progress import Progress
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear, MultipleKernel
@@ -106,8 +107,7 @@ class DocumentsMaterial(Material):
             items.append(Item(str(number), f"{number}", text, fields))
         return items
 
-    def image(self, group: int, item: int, width: int) -> tuple[bytes, str]:
-        """Say that sentences have no pictures."""
+    def _picture(self, group: int, item: int) -> AnyArray:
         raise MaterialError("sentences have no pictures")
 
     # Exports ----------------------------------------------------------------------

@@ -8,11 +8,7 @@ hue, saturation and value) and its shapes (which way edges run, in 4 by 4 cells)
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,11 +19,11 @@ from variegate.video.picture import PICTURE_STATISTICS, picture_statistics
 
 __all__ = [
     "PICTURE_SUFFIXES",
-    "Thumbnails",
     "describe_picture",
     "is_picture",
     "picture_names",
     "read_picture",
+    "thumbnail",
 ]
 
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
@@ -42,10 +38,6 @@ _SMALL = 32
 #: Cells on a side, and directions of edges in each.
 _CELLS = 4
 _DIRECTIONS = 8
-
-#: Thumbnails that are kept, and the widest.
-_KEPT = 512
-_WIDEST = 1024
 
 #: Pictures narrower than this are shown by their pixels.
 _TINY = 64
@@ -130,31 +122,8 @@ def _shapes(image: AnyArray) -> FloatArray:
     return np.asarray(shapes / length if length > 0.0 else shapes, dtype=np.float64)
 
 
-class Thumbnails:
-    """Small pictures, made when they are asked for, and kept for a while."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Any, tuple[bytes, str]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(
-        self, key: Any, width: int, read: Callable[[], AnyArray]
-    ) -> tuple[bytes, str]:
-        """Return a picture with a largest width, and its MIME type."""
-        width = int(np.clip(width, 16, _WIDEST))
-        with self._lock:
-            if (key, width) in self._kept:
-                self._kept.move_to_end((key, width))
-                return self._kept[key, width]
-        made = _encoded(read(), width)
-        with self._lock:
-            self._kept[key, width] = made
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return made
-
-
-def _encoded(image: AnyArray, width: int) -> tuple[bytes, str]:
+def thumbnail(image: AnyArray, width: int) -> tuple[bytes, str]:
+    """Return a picture as a file with a largest width, and its MIME type."""
     import cv2
 
     height, own = image.shape[:2]

@@ -14,11 +14,11 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import pyarrow as pa
 
-from variegate._typing import IntArray
+from variegate._typing import AnyArray, IntArray
 from variegate.application.table_defaults import MEMORY
 from variegate.kernels import Kernel, Mixture
 from variegate.studio.material.base import Item, Material, MaterialError, Picks
-from variegate.studio.material.pictures import Thumbnails, is_picture, read_picture
+from variegate.studio.material.pictures import is_picture, read_picture
 from variegate.tables.columns import Columns, is_list, is_text
 from variegate.tables.derived import derive
 from variegate.tables.encoding import Encoding
@@ -90,7 +90,6 @@ class TableMaterial(Material):
         self.sizes = [len(group) for group in self._groups]
         self._refuse_large_groups()
         self._display = RowDisplay(table, self._columns, folder, hidden)
-        self._thumbnails = Thumbnails()
         self.fingerprint = self._digest()
 
     def _grouped(self, table: Table, prior: TableSelector | None) -> Groups:
@@ -116,13 +115,11 @@ class TableMaterial(Material):
     def _items(self, group: int) -> Sequence[Item]:
         return self._display.items(self._groups[group].rows)
 
-    def image(self, group: int, item: int, width: int) -> tuple[bytes, str]:
-        """Return a picture of a row, with a largest width, and its MIME type."""
-        row = int(self._groups[group].rows[item])
-        path = self._display.picture(row)
+    def _picture(self, group: int, item: int) -> AnyArray:
+        path = self._display.picture(int(self._groups[group].rows[item]))
         if path is None:
             raise MaterialError("there is no picture of this row")
-        return self._thumbnails.of(row, width, partial(read_picture, path))
+        return read_picture(path)
 
     # Exports ----------------------------------------------------------------------
 

@@ -20,7 +20,6 @@ from variegate._typing import AnyArray
 from variegate.application.progress import Progress
 from variegate.kernels import Kinds, Linear, Mixture, MultipleKernel
 from variegate.studio.material.base import Item, Material, MaterialError, Picks
-from variegate.studio.material.pictures import Thumbnails
 from variegate.video import KeyframePicker
 from variegate.video.candidates import ReadVideo, read_candidates
 from variegate.video.colour import shrunk
@@ -100,7 +99,6 @@ class VideoMaterial(Material):
             _Frames(path, [d.time for d in video.view.descriptions])
             for path, video in zip(paths, self._videos, strict=True)
         ]
-        self._thumbnails = Thumbnails()
         digest = hashlib.sha256(repr(self.names).encode())
         for ground_set in self._ground_sets:
             digest.update(ground_set.quality.tobytes())
@@ -134,12 +132,9 @@ class VideoMaterial(Material):
             )
         return items
 
-    def image(self, group: int, item: int, width: int) -> tuple[bytes, str]:
-        """Return a picture of a frame, with a largest width, and its MIME type."""
+    def _picture(self, group: int, item: int) -> AnyArray:
         piece = self._pieces[group]
-        place = piece.places[item]
-        read = partial(self._frames[piece.video].picture, place)
-        return self._thumbnails.of((piece.video, place), width, read)
+        return self._frames[piece.video].picture(piece.places[item])
 
     # Exports ----------------------------------------------------------------------
 
