@@ -28,8 +28,7 @@ import variegate as vg
 from variegate import metrics
 from variegate.studio.choices import untrained_choice, usual_size
 from variegate.studio.kernel_candidates import candidates_for, over_omega
-from variegate.studio.learner import Learner
-from variegate.studio.learning_result import LearningResult
+from variegate.studio.learner import Learner, LearningResult
 from variegate.studio.material.base import Item
 from variegate.studio.material.table_sources import image_material
 from variegate.studio.proposals import Proposer
@@ -183,12 +182,12 @@ def time_all(out, seeds, order):
     groups = [made_group(rng, 50, centres) for _ in range(110)]
     teacher = Teacher(Made([one for one, _ in groups]), compares=False)
     done = [(number, picks) for number, (_, picks) in enumerate(groups)]
-    teacher.teach(done[:99])
+    teacher.teach(dict(done[:99]))
     teacher.wait(120)
     seconds = []
     for n in range(100, 106):
         started = time.perf_counter()
-        teacher.teach(done[:n])
+        teacher.teach(dict(done[:n]))
         seen = 0
         while teacher.learned.n_groups < n:
             seen = teacher.wait_for_change(seen)

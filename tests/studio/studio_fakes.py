@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from variegate.studio.app import studio_app
-from variegate.studio.explanations import Likeness, Map, QualityPart, Why
-from variegate.studio.learning_result import LearningResult
+from variegate.studio.explanations import Map
+from variegate.studio.learner import LearningResult
 from variegate.studio.material.base import Item, MaterialError
 from variegate.studio.proposals import Proposal
 from variegate.studio.security import Access
@@ -61,10 +61,8 @@ class FakeTeacher:
         self.gate = threading.Event()
         self.gate.set()
 
-    def teach(self, examples):
-        self.taught.append(
-            [(group, [int(i) for i in picks]) for group, picks in examples]
-        )
+    def teach(self, picks):
+        self.taught.append([(g, chosen.tolist()) for g, chosen in picks.items()])
         self.is_learning = True
         self.news.set()
 
@@ -118,8 +116,9 @@ class FakeProposer:
 
     def why(self, group, item, chosen, omega=1.0):
         others = [other for other in sorted(chosen) if other != item]
-        like = Likeness(others[0], 0.75) if others else None
-        return Why(0.5, (QualityPart("score", 1.0, 0.25),), like)
+        like = {"n": others[0], "similarity": 0.75} if others else None
+        quality = [{"name": "score", "value": 1.0, "part": 0.25}]
+        return {"probability": 0.5, "quality": quality, "like": like}
 
     def outline(self, group):
         n_items = self.material.sizes[group]

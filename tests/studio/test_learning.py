@@ -339,7 +339,7 @@ def test_a_teacher_learns_elsewhere(teacher):
     material = MadeMaterial(10)
     assert teacher.learned is None
     started = time.perf_counter()
-    teacher.teach([(g, material.wanted[g].tolist()) for g in (4, 2, 7, 1)])
+    teacher.teach({g: material.wanted[g] for g in (4, 2, 7, 1)})
     assert time.perf_counter() - started < 1.0  # it would take seconds to learn
     assert teacher.is_learning
     assert teacher.wait(120)
@@ -354,10 +354,10 @@ def test_a_teacher_learns_elsewhere(teacher):
     assert learned.curve == expected.curve
     # Only the last of several tasks counts, and taking all back leaves nothing.
     for n in range(1, 6):
-        teacher.teach([(g, material.wanted[g]) for g in range(n)])
+        teacher.teach({g: material.wanted[g] for g in range(n)})
     assert teacher.wait(120)
     assert teacher.learned.n_groups == 5
-    teacher.teach([])
+    teacher.teach({})
     assert teacher.learned is None
     assert not teacher.is_learning
 
@@ -366,7 +366,7 @@ def test_a_teacher_learns_elsewhere(teacher):
 def test_a_process_that_is_killed_is_started_again(teacher):
     material = MadeMaterial(10)
     pid = teacher._process.pid
-    teacher.teach([(g, material.wanted[g]) for g in range(2)])
+    teacher.teach({g: material.wanted[g] for g in range(2)})
     os.kill(pid, signal.SIGKILL)
     assert teacher.wait(120)
     assert teacher.learned.n_groups == 2
@@ -379,10 +379,10 @@ def test_a_process_that_is_killed_is_started_again(teacher):
 @pytest.mark.faults
 def test_what_cannot_be_learned_from_is_said_in_words(teacher):
     material = MadeMaterial(10)
-    teacher.teach([(0, [99])])
+    teacher.teach({0: np.array([99])})
     assert teacher.wait(120)
     assert "99" in teacher.problem
-    teacher.teach([(0, material.wanted[0])])
+    teacher.teach({0: material.wanted[0]})
     assert teacher.wait(120)
     assert teacher.problem is None
     assert teacher.learned.n_groups == 1
@@ -391,7 +391,7 @@ def test_what_cannot_be_learned_from_is_said_in_words(teacher):
 @pytest.mark.faults
 def test_a_comparison_that_fails_is_said_and_does_not_end_learning(teacher):
     material = MadeMaterial(10)
-    teacher.teach([(g, material.wanted[g]) for g in range(4)])
+    teacher.teach({g: material.wanted[g] for g in range(4)})
     teacher._compare(partial(int, "no"))
     assert teacher.problem.startswith("similarities cannot be compared: ValueError: ")
     assert teacher.wait(120)
@@ -403,7 +403,7 @@ def test_a_teacher_compares_in_the_background():
     material = MadeMaterial(10)
     teacher = Teacher(material)
     try:
-        teacher.teach([(g, material.wanted[g]) for g in range(8)])
+        teacher.teach({g: material.wanted[g] for g in range(8)})
         assert teacher.wait(170)
         assert "compared on 8 groups" in teacher.learned.comparison
     finally:

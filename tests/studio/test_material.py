@@ -13,7 +13,7 @@ import variegate as vg
 from films import write_film
 from variegate.studio.material.base import MaterialError
 from variegate.studio.material.opening import open_material
-from variegate.studio.material.pictures import describe_picture, picture_names
+from variegate.studio.material.pictures import PICTURE_NAMES, describe_picture
 from variegate.tables import TableSelector, make_table
 
 COLUMNS = {
@@ -256,7 +256,7 @@ def test_thumbnails_are_no_wider_than_asked(tmp_path):
 def test_any_picture_can_be_looked_at(shape):
     image = np.random.default_rng(0).integers(0, 255, (*shape, 3), dtype=np.uint8)
     statistics, palette, shapes = describe_picture(image)
-    assert len(statistics) == len(picture_names())
+    assert len(statistics) == len(PICTURE_NAMES)
     assert np.isfinite(statistics).all()
     assert np.linalg.norm(palette) == pytest.approx(1.0)
     assert np.linalg.norm(shapes) == pytest.approx(0.0 if shape == (1, 1) else 1.0)

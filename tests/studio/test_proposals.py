@@ -16,8 +16,7 @@ from variegate.studio.choices import (
     usual_size,
 )
 from variegate.studio.kernel_candidates import candidates_for, over_omega
-from variegate.studio.learner import expected_f
-from variegate.studio.learning_result import LearningResult
+from variegate.studio.learner import LearningResult, expected_f
 from variegate.studio.proposals import Proposer, omega_on_path
 from variegate.tuning import PathPoint
 
@@ -164,8 +163,9 @@ def test_the_parts_of_the_quality_add_up(proposer, material, family):
     u = family.at(1.0).log_quality(material.sets[7].quality)
     for item in range(12):
         why = proposer.why(7, item, [0, 1])
-        assert sum(p.part for p in why.quality) == pytest.approx(u[item] - u.mean())
-        sizes = [abs(part.part) for part in why.quality]
+        parts = [part["part"] for part in why["quality"]]
+        assert sum(parts) == pytest.approx(u[item] - u.mean())
+        sizes = [abs(part) for part in parts]
         assert sizes == sorted(sizes, reverse=True)
 
 
@@ -174,15 +174,15 @@ def test_an_item_is_like_the_most_similar_chosen_one(proposer, material, family)
     chosen = [1, 4, 9]
     for item in range(12):
         others = [other for other in chosen if other != item]
-        why = proposer.why(7, item, chosen)
-        assert why.like.n == max(others, key=lambda other: S[item, other])
-        assert why.like.similarity == pytest.approx(S[item, why.like.n])
-    assert proposer.why(7, 3, [3]).like is None
+        like = proposer.why(7, item, chosen)["like"]
+        assert like["n"] == max(others, key=lambda other: S[item, other])
+        assert like["similarity"] == pytest.approx(S[item, like["n"]])
+    assert proposer.why(7, 3, [3])["like"] is None
 
 
 def test_the_first_quality_is_what_the_rule_goes_by(proposer, material):
-    best = [proposer.why(7, item, []).quality[0].name for item in material.wanted[7]]
-    assert set(best) == {"good"}
+    parts = [proposer.why(7, item, [])["quality"] for item in material.wanted[7]]
+    assert {best["name"] for best, *_ in parts} == {"good"}
 
 
 def test_a_map_of_kinds_has_the_items_of_a_kind_in_one_column(proposer, material):

@@ -8,7 +8,7 @@ import pytest
 from studio_fakes import Client, open_client, open_session, settle
 
 from variegate.studio.export import EXPORTS, Exporter
-from variegate.studio.learning_result import verdict_on
+from variegate.studio.judging import verdict_on
 
 
 def test_the_state_is_what_the_session_says(client, session):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import webbrowser
 from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -156,7 +160,7 @@ class _Opening:
         self._opens = opens
 
     def __call__(self, address: str) -> None:
-        from variegate.studio.serving import can_open_browser, is_loopback, open_browser
+        from variegate.studio.serving import is_loopback
 
         if not is_loopback(self._host):
             note(
@@ -167,4 +171,12 @@ class _Opening:
         say(address)
         say("Ctrl-C ends the studio", err=True)
         if self._opens and can_open_browser():
-            open_browser(address)
+            # The server is about to answer.
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def can_open_browser() -> bool:
+    """Return whether there is a screen for a browser to open on."""
+    if os.environ.get("BROWSER") or sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

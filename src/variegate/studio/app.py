@@ -27,7 +27,7 @@ from starlette.routing import Route
 from variegate._processes import ProcessCallError, ProcessCalls
 from variegate.studio.changes import EventResponse, Streams
 from variegate.studio.export import EXPORTS, Exporter
-from variegate.studio.learning_result import LearningResult
+from variegate.studio.learner import LearningResult
 from variegate.studio.material.base import MaterialError
 from variegate.studio.security import Access, Guard
 from variegate.studio.session import ChangedError, NoSuchError, Session, SessionError
@@ -47,11 +47,10 @@ _PAGES = {
 #: Kinds of pictures that are shown; others could have scripts in them.
 _PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
-#: Groups that are listed at once, and the widest picture.
+#: Groups that are listed at once, the widest picture, and pictures that are made at a
+#: time: picks must not wait for them.
 _MOST_GROUPS = 1000
 _WIDEST = 2048
-
-#: Pictures that are made at a time: picks must not wait for them.
 _PAINTERS = 2
 
 _STATUS = {
@@ -199,7 +198,7 @@ class _Api:
         omega = _query_omega(request)
         picks = self.session.picks(group)
         omega = self.session.omega if omega is None else omega
-        return _plain(self.session.proposer.why(group, item, picks, omega))
+        return self.session.proposer.why(group, item, picks, omega)
 
     def map(self, request: Request) -> dict[str, Any]:
         return _plain(self.session.proposer.outline(self._group(request)))
@@ -303,21 +302,19 @@ def _integer(body: _Body, name: str) -> int:
 
 
 def _path_integer(request: Request, name: str) -> int:
-    text = request.path_params[name]
-    if not _is_small(text):
-        raise NoSuchError(f"there is no {name} of that number")
-    return int(text)
+    error = NoSuchError(f"there is no {name} of that number")
+    return _number(request.path_params[name], error)
 
 
 def _query_integer(request: Request, name: str, default: int) -> int:
-    text = request.query_params.get(name, str(default))
-    if not _is_small(text):
-        raise SessionError(f"{name} is a whole number")
+    error = SessionError(f"{name} is a whole number")
+    return _number(request.query_params.get(name, str(default)), error)
+
+
+def _number(text: str, error: Exception) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise error
     return int(text)
-
-
-def _is_small(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def _query_omega(request: Request) -> float | None:

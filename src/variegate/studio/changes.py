@@ -14,9 +14,6 @@ from starlette.types import Receive, Scope, Send
 
 __all__ = ["Changes", "EventResponse", "Streams"]
 
-#: A number no run of the studio reaches, so that later runs count on from higher.
-_OF_A_RUN = 10**9
-
 #: Seconds between signs of life.
 _BEAT = 15.0
 
@@ -25,20 +22,12 @@ _Change = dict[str, Any]
 
 
 class Changes:
-    """Numbers changes, and notifies listeners in that order.
-
-    A page that comes back to a later run of the studio finds a higher number than it
-    knew.
-    """
+    """Numbers changes, and notifies listeners in that order."""
 
     def __init__(self) -> None:
         self.seq = 0
         self._lock = Lock()
         self._listeners: dict[object, Callable[[_Change], None]] = {}
-
-    def start(self, run: int) -> None:
-        """Count from a number that no earlier run has reached."""
-        self.seq = run * _OF_A_RUN
 
     def notify(self, what: str) -> None:
         """Count a change, and notify all listeners."""

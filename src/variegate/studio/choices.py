@@ -7,7 +7,7 @@ from threading import Lock
 
 import numpy as np
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import IntArray
 from variegate.baselines import select
 from variegate.baselines.learned import embeddings_of
 from variegate.decoding.residuals import TIE, Residuals
@@ -56,7 +56,9 @@ def untrained_ensemble(ground_set: GroundSet, size: float) -> LEnsemble:
     S = F @ F.T
     # Copies, and rows of zeros, are told apart by a little.
     S[np.diag_indices(len(S))] += _RIDGE
-    values = np.linalg.eigvalsh(S) if F.shape[1] > len(F) else _squares(F)
+    # All but the ridge: the eigenvalues that are not zero, from the smaller matrix.
+    smaller = S if F.shape[1] > len(F) else F.T @ F
+    values = np.maximum(np.linalg.eigvalsh(smaller), 0.0)
     low, high = -20.0, 20.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
@@ -66,11 +68,6 @@ def untrained_ensemble(ground_set: GroundSet, size: float) -> LEnsemble:
         else:
             high = middle
     return LEnsemble.from_quality(S, np.full(len(S), low / 2.0))
-
-
-def _squares(F: FloatArray) -> FloatArray:
-    """Return the eigenvalues of ``F Fᵀ`` that are not zero, from the smaller matrix."""
-    return np.asarray(np.maximum(np.linalg.eigvalsh(F.T @ F), 0.0))
 
 
 class GreedyOrder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,45 +16,10 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.linalg.cosine import unit_rows
 
-__all__ = ["Likeness", "Map", "QualityPart", "Why", "map_of", "most_alike", "parts_of"]
+__all__ = ["Map", "explain", "map_of"]
 
 #: Parts of the quality that are named, at most.
 _MOST_PARTS = 12
-
-
-@dataclass(frozen=True)
-class QualityPart:
-    """What a feature adds to the log-quality of an item, above the group's mean."""
-
-    name: str
-    value: float
-    part: float
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """An item, and the similarity to it, from 0 to 1."""
-
-    n: int
-    similarity: float
-
-
-@dataclass(frozen=True)
-class Why:
-    """Why an item is proposed, or not.
-
-    Attributes
-    ----------
-    probability : float
-    quality : tuple of QualityPart
-        The largest parts first.
-    like : Likeness or None
-        The chosen item that is most similar, of all others.
-    """
-
-    probability: float
-    quality: tuple[QualityPart, ...]
-    like: Likeness | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,33 +37,36 @@ class Map:
     columns: tuple[str, ...] | None = None
 
 
-def parts_of(
-    model: LargeMarginDPP | None,
-    ground_set: GroundSet,
+def explain(
     item: int,
+    chosen: Collection[int],
+    ground_set: GroundSet,
+    ensemble: LEnsemble,
+    model: LargeMarginDPP | None,
     names: Sequence[str],
-) -> tuple[QualityPart, ...]:
-    """Return what features add to the log-quality above the mean of the group."""
-    if model is None:
-        return ()
-    x = ground_set.quality
-    added = model.theta_ * (x[item] - x.mean(axis=0))
-    order = np.argsort(-np.abs(added), kind="stable")[:_MOST_PARTS]
-    return tuple(
-        QualityPart(str(names[j]), float(x[item, j]), float(added[j])) for j in order
-    )
+) -> dict[str, Any]:
+    """Explain an item beside those that are chosen, as plain values.
 
-
-def most_alike(
-    ensemble: LEnsemble, item: int, chosen: Collection[int]
-) -> Likeness | None:
-    """Return the chosen item that is most similar to an item, of all others."""
+    ``quality``: the features that add most to its log-quality above the mean of the
+    group, with their ``name``, ``value`` and ``part``; none without a model.  ``like``:
+    the number ``n`` and the ``similarity`` of the chosen item that is most similar, of
+    all others; or None.
+    """
+    quality = []
+    if model is not None:
+        x = ground_set.quality
+        added = model.theta_ * (x[item] - x.mean(axis=0))
+        for j in np.argsort(-np.abs(added), kind="stable")[:_MOST_PARTS]:
+            value, part = float(x[item, j]), float(added[j])
+            quality.append({"name": str(names[j]), "value": value, "part": part})
+    like = None
     others = np.array(sorted(set(chosen) - {item}), dtype=np.intp)
-    if not len(others):
-        return None
-    S = ensemble.representation.submatrix(np.append(others, item))
-    beside = np.clip(S[-1, :-1], 0.0, 1.0)
-    return Likeness(int(others[np.argmax(beside)]), float(beside.max()))
+    if len(others):
+        S = ensemble.representation.submatrix(np.append(others, item))
+        beside = np.clip(S[-1, :-1], 0.0, 1.0)
+        best = int(np.argmax(beside))
+        like = {"n": int(others[best]), "similarity": float(beside[best])}
+    return {"quality": quality, "like": like}
 
 
 def map_of(model: LargeMarginDPP | None, ground_set: GroundSet) -> Map:

@@ -41,14 +41,7 @@ EXPORTS = {
 
 
 class Exporter:
-    """Makes the files that can be exported.
-
-    Parameters
-    ----------
-    material : Material
-    call : callable
-        Calls a function that takes long; by default in this thread.
-    """
+    """Makes the files of ``EXPORTS``; ``call`` calls functions that take long."""
 
     def __init__(
         self,
@@ -61,15 +54,7 @@ class Exporter:
         self._last: tuple[str, Any] | None = None
 
     def export(self, name: str, picks: Picks) -> bytes:
-        """Return the content of a file.
-
-        Parameters
-        ----------
-        name : str
-            One of ``EXPORTS``.
-        picks : mapping from group to items
-            Of the groups that are done.
-        """
+        """Return the content of a file, from the picks of groups that are done."""
         if name not in EXPORTS:
             raise MaterialError(f"there is no {name}; there are {', '.join(EXPORTS)}")
         if not picks:

@@ -27,22 +27,14 @@ __all__ = ["GroupPicks", "History", "ShownProposal"]
 
 @dataclass(frozen=True)
 class GroupPicks:
-    """The picks of one group.
+    """The picks of one group."""
 
-    Attributes
-    ----------
-    base : frozenset of int or None
-        The proposal under the picks; None while any proposal is.
-    decided : dict from item to bool
-        Items that a person took, or took away, since.
-    is_done : bool
-    is_unchanged : bool
-        Whether it is done, and the proposal was accepted as it stood at first.
-    """
-
+    #: The proposal under the picks; None while any proposal is.
     base: frozenset[int] | None = None
+    #: Items that a person took, or took away, since.
     decided: dict[int, bool] = field(default_factory=dict)
     is_done: bool = False
+    #: Whether it is done, and the proposal was accepted as it stood at first.
     is_unchanged: bool = False
 
     def on(self, proposal: Collection[int]) -> frozenset[int]:

@@ -24,11 +24,10 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.studio.choices import untrained_choice, usual_size
 from variegate.studio.kernel_candidates import OMEGAS, Candidate, Example, over_omega
-from variegate.studio.learning_result import CurvePoint
 from variegate.tuning.folds import Trial
 from variegate.tuning.path import PathPoint
 
-__all__ = ["N_FOLDS", "Check", "Judge", "is_on_curve"]
+__all__ = ["N_FOLDS", "Check", "CurvePoint", "Judge", "is_on_curve", "verdict_on"]
 
 N_FOLDS = 4
 
@@ -51,6 +50,15 @@ def is_on_curve(n: int) -> bool:
     return n >= 2 and (
         n & (n - 1) == 0 or (n % 3 == 0 and (n // 3) & (n // 3 - 1) == 0)
     )
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Mean F-score on held-out groups after ``n`` groups, learned and untrained."""
+
+    n: int
+    f: float
+    untrained_f: float
 
 
 @dataclass(eq=False)
@@ -123,8 +131,6 @@ class Judge:
         del self.points[n]
         self._scores = {key: f for key, f in self._scores.items() if key[0] != n}
 
-    # Scores -----------------------------------------------------------------------
-
     def curve(
         self, done: Mapping[int, Example], check: Check
     ) -> tuple[CurvePoint, ...]:
@@ -147,10 +153,9 @@ class Judge:
         return tuple(curve)
 
     def _score(self, n: int, group: int, example: Example) -> float:
-        ground_set, picks = example
         if (n, group) not in self._scores:
-            chosen = self._choose(self.points[n][self.fold_of[group]], ground_set)
-            self._scores[n, group] = float(metrics.f_score(chosen, picks))
+            chosen = self._choose(self.points[n][self.fold_of[group]], example[0])
+            self._scores[n, group] = float(metrics.f_score(chosen, example[1]))
         return self._scores[n, group]
 
     def path(self, done: Mapping[int, Example], check: Check) -> tuple[PathPoint, ...]:
@@ -191,3 +196,18 @@ def _spread(done: Mapping[int, Example]) -> list[int]:
         return groups
     places = np.linspace(0, len(groups) - 1, most).round().astype(int)
     return [groups[place] for place in places]
+
+
+def verdict_on(curve: Sequence[CurvePoint]) -> str:
+    """Return a sentence on whether learning pays, by the last point of a curve.
+
+    Scores that are the same in two digits are not called better.
+    """
+    if not curve or curve[-1].n < 4:
+        return "Whether learning pays is said from 4 groups on."
+    f, untrained = round(curve[-1].f, 2), round(curve[-1].untrained_f, 2)
+    agree = "agree" if f > untrained else "do not yet agree"
+    return (
+        f"Learned proposals {agree} better with your picks (F {f:.2f}) than untrained "
+        f"ones ({untrained:.2f}), on groups held out in turn."
+    )

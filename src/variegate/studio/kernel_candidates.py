@@ -38,7 +38,7 @@ from variegate.kernels import (
     MultipleKernel,
 )
 from variegate.tuning.family import OmegaFamily, fit_next
-from variegate.tuning.kernel_search import KernelSearch, Winner
+from variegate.tuning.kernel_search import KernelSearch
 
 __all__ = [
     "OMEGAS",
@@ -64,14 +64,10 @@ OMEGAS = (1 / 64, 1.0, 64.0)
 #: fits that start where the last one ended.
 _ESTIMATOR = LargeMarginDPP(lam=4.0, l2=1e-2, decoder="greedy", max_iter=60, tol=1e-2)
 
-#: Iterations of a fit that starts from one with a group less.
+#: Iterations of a fit that starts from one with a group less, the most items that
+#: kernels are initialized on, and the most groups that they are compared on.
 _WARM_ITER = 10
-
-#: Items that kernels are initialized on, at most.
 _MOST_ITEMS = 20_000
-
-#: The fewest groups for a comparison, and the most that it is made on.
-_FEWEST_COMPARED = 4
 _MOST_COMPARED = 150
 
 
@@ -103,15 +99,11 @@ class Candidate:
 
     def is_same(self, other: Candidate) -> bool:
         """Return whether another candidate learns the same."""
-        return _parameters(self) == _parameters(other)
-
-
-def _parameters(candidate: Candidate) -> dict[str, str]:
-    given = candidate.estimator.get_params(deep=False)
-    kernel = candidate.estimator.kernel
-    given["kernel"] = None if kernel is None else kernel.get_params()
-    given["name"] = candidate.name
-    return {name: repr(value) for name, value in given.items()}
+        mine, others = (
+            {name: repr(value) for name, value in one.estimator.get_params().items()}
+            for one in (self, other)
+        )
+        return self.name == other.name and mine == others
 
 
 def candidates_for(
@@ -229,7 +221,7 @@ class Comparison:
 
 def is_compared(n: int) -> bool:
     """Return whether candidates are compared once ``n`` groups are done."""
-    return n >= _FEWEST_COMPARED and n & (n - 1) == 0
+    return n >= 4 and n & (n - 1) == 0
 
 
 def compare(
@@ -256,15 +248,11 @@ def compare(
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", AllAlikeWarning)
         winner = search.run(compared, picks)
-    best = Candidate(winner.standings[0].name, clone(winner.way.model))
-    return Comparison(best, _sentence(winner, len(some)))
-
-
-def _sentence(winner: Winner, n_groups: int) -> str:
     first, *others = winner.standings
     scores = ", ".join(f"{one.name} {one.mean:.2f}" for one in others)
-    return (
-        f"Of the similarities compared on {n_groups} groups held out in turn, "
+    sentence = (
+        f"Of the similarities compared on {len(some)} groups held out in turn, "
         f"{first.name} did best (F {first.mean:.2f}"
         + (f"; {scores})." if scores else ").")
     )
+    return Comparison(Candidate(first.name, clone(winner.way.model)), sentence)

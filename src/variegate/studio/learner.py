@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +13,17 @@ from variegate.application.description.learned import learned_kinds
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
-from variegate.studio.judging import Check, Judge
+from variegate.studio.judging import Check, CurvePoint, Judge, verdict_on
 from variegate.studio.kernel_candidates import (
     Candidate,
     Comparison,
-    Example,
     candidates_for,
     over_omega,
 )
-from variegate.studio.learning_result import Kind, LearningResult
+from variegate.tuning.family import OmegaFamily
+from variegate.tuning.path import PathPoint
 
-__all__ = ["Learner", "expected_f"]
+__all__ = ["Kind", "Learner", "LearningResult", "expected_f"]
 
 #: The first groups to be done, and items of them, whose confidence is computed.
 _MOST_GROUPS = 100
@@ -33,7 +34,53 @@ _KIND_ITEMS = 2000
 _TYPICAL = 3
 _MOST_KINDS = 32
 
-Publish = Callable[[LearningResult], None]
+
+@dataclass(frozen=True)
+class Kind:
+    """A learned kind: its share of all items, and groups and items typical of it."""
+
+    name: str
+    share: float
+    description: str
+    typical: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class LearningResult:
+    """A family of models, and its scores.
+
+    The family is one model, whose odds are multiplied by omega
+    (:func:`variegate.studio.kernel_candidates.over_omega`).
+    """
+
+    #: Groups that were learned from.
+    n_groups: int
+    family: OmegaFamily
+    decoder: str = "greedy"
+    #: Of the quality features, at omega 1, the strongest first.
+    weights: tuple[tuple[str, float], ...] = ()
+    #: The most common first; empty where the similarity has none.
+    kinds: tuple[Kind, ...] = ()
+    #: Scores on held-out groups, by number of groups learned from, and by omega.
+    curve: tuple[CurvePoint, ...] = ()
+    path: tuple[PathPoint, ...] = ()
+    #: The F-score that the model expects of its own proposals, in groups to be done.
+    confidence: Mapping[int, float] = field(default_factory=dict)
+    #: The result of the last comparison of similarities, in a sentence.
+    comparison: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that the page shows, as plain values."""
+        names = ("omega", "precision", "recall", "size", "f")
+        return {
+            "n_groups": self.n_groups,
+            "curve": [asdict(point) for point in self.curve],
+            "verdict": verdict_on(self.curve),
+            "weights": [{"name": name, "weight": w} for name, w in self.weights],
+            "kinds": [asdict(kind) for kind in self.kinds],
+            "path": [{n: getattr(point, n) for n in names} for point in self.path],
+            "comparison": self.comparison,
+        }
 
 
 @dataclass(eq=False)
@@ -42,17 +89,11 @@ class Learner:
 
     First, at once, from where the last model stood; then thoroughly, from the start,
     with curve, path and the confidence in other groups.
-
-    Parameters
-    ----------
-    ground_sets : sequence of GroundSet
-        Of all groups.
-    kernels : mapping from name to Kernel
-        Candidates; the first is learned with until a comparison says otherwise.
-    feature_names : sequence of str
     """
 
+    #: Of all groups.
     ground_sets: Sequence[GroundSet]
+    #: Candidates; the first is learned with until a comparison says otherwise.
     kernels: Mapping[str, Kernel]
     feature_names: Sequence[str]
 
@@ -82,7 +123,7 @@ class Learner:
     def learn(
         self,
         done: Mapping[int, IntArray],
-        publish: Publish = lambda learned: None,
+        publish: Callable[[LearningResult], None] = lambda learned: None,
         check: Check = lambda: None,
         is_judged: bool = True,
     ) -> LearningResult | None:
@@ -108,11 +149,13 @@ class Learner:
         if not is_judged:
             return learned
         self.judge.learn(examples, check)
-        learned = self._judged(learned, examples, check)
-        publish(learned)
-        while self.judge.catch_up(examples, check):
-            learned = self._judged(learned, examples, check)
+        has_more = True
+        while has_more:
+            curve = self.judge.curve(examples, check)
+            path = self.judge.path(examples, check)
+            learned = self.last = replace(learned, curve=curve, path=path)
             publish(learned)
+            has_more = self.judge.catch_up(examples, check)
         return learned
 
     def _result(self, n_groups: int) -> LearningResult:
@@ -132,14 +175,6 @@ class Learner:
             confidence=self.last.confidence if self.last else {},
             comparison=self.comparison,
         )
-        return self.last
-
-    def _judged(
-        self, learned: LearningResult, examples: Mapping[int, Example], check: Check
-    ) -> LearningResult:
-        curve = self.judge.curve(examples, check)
-        path = self.judge.path(examples, check)
-        self.last = replace(learned, curve=curve, path=path)
         return self.last
 
     def _confidence(

@@ -15,8 +15,7 @@ from threadpoolctl import threadpool_limits
 from variegate._processes import ChildProcess, connect_to_parent
 from variegate._typing import IntArray
 from variegate.studio.kernel_candidates import Comparison
-from variegate.studio.learner import Learner
-from variegate.studio.learning_result import LearningResult
+from variegate.studio.learner import Learner, LearningResult
 
 __all__ = ["Answer", "LearnerProcess", "Task", "main"]
 
@@ -48,15 +47,9 @@ class Answer:
 class LearnerProcess:
     """A process with a learner, which takes tasks and comparisons.
 
-    Parameters
-    ----------
-    opening : tuple
-        The arguments of :class:`~variegate.studio.learner.Learner`.
-    on_answer : callable
-        Called, in a thread of its own, with every :class:`Answer`.
-    on_end : callable
-        Called when a process has ended by itself, with whether another was started;
-        tasks that were not answered are lost.
+    ``opening`` are the arguments of :class:`~variegate.studio.learner.Learner`.
+    ``on_answer`` is called in a thread of its own; ``on_end`` when a process has ended
+    by itself, with whether another was started: tasks without an answer are lost.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a person can set: the knob or a target for it, and the order of the groups."""
+"""Preferences: the knob or a target for it, and the order of the groups."""
 
 from __future__ import annotations
 
@@ -15,20 +15,12 @@ ORDERS = ("unsure", "given")
 
 @dataclass(frozen=True)
 class Preferences:
-    """The preferences of a person.
+    """The preferences of a person."""
 
-    Attributes
-    ----------
-    omega : float
-        The cost of a missed item against one too many.
-    target : dict or None
-        ``{"recall": 0.9}`` or ``{"precision": 0.9}``: the omega at which that is
-        expected is taken instead.
-    order : str
-        One of ``ORDERS``.
-    """
-
+    #: The cost of a missed item against one too many.
     omega: float = 1.0
+    #: ``{"recall": 0.9}`` or ``{"precision": 0.9}``: the omega at which that is
+    #: expected is taken instead.
     target: dict[str, float] | None = None
     order: str = ORDERS[0]
 

@@ -26,9 +26,9 @@ from variegate.studio.choices import (
     untrained_ensemble,
     usual_size,
 )
-from variegate.studio.explanations import Map, Why, map_of, most_alike, parts_of
+from variegate.studio.explanations import Map, explain, map_of
 from variegate.studio.kernel_candidates import OMEGAS
-from variegate.studio.learning_result import LearningResult
+from variegate.studio.learner import LearningResult
 from variegate.studio.material.base import Material, Picks
 from variegate.tuning.family import OmegaFamily
 
@@ -47,18 +47,9 @@ _STEPS = 64
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A choice in one group.
+    """Sorted items chosen in one group, and the probability of each to be chosen."""
 
-    Attributes
-    ----------
-    omega : float
-        That which it was made for, within the range that was learned.
-    chosen : array of int
-        Sorted items.
-    probability : array of shape (N,)
-        Of each item to be chosen.
-    """
-
+    #: Within the range that was learned.
     omega: float
     chosen: IntArray
     probability: FloatArray
@@ -168,8 +159,17 @@ class Proposer:
 
         def make() -> _View:
             if family is None:
-                return _untrained(ground_set, state.size, omega)
-            return _by_model(ground_set, family, omega, decoder)
+                chosen = _untrained_choice(ground_set, state.size, omega)
+                ensemble = untrained_ensemble(ground_set, len(chosen))
+                proposal = Proposal(omega, chosen, ensemble.marginals())
+                return _View(ensemble, proposal, None)
+            within = _within(family, omega)
+            model = family.at(within)
+            ensemble = model.ensemble(ground_set)
+            chosen = np.sort(ensemble.decode(decoder, random_state=0).indices)
+            return _View(
+                ensemble, Proposal(within, chosen, ensemble.marginals()), model
+            )
 
         most = _room(ground_set, _CACHED_VIEWS)
         view: _View = state.views.get((group, step), make, most)
@@ -196,13 +196,19 @@ class Proposer:
 
     def why(
         self, group: int, item: int, chosen: Collection[int], omega: float = 1.0
-    ) -> Why:
-        """Explain an item beside those that are chosen."""
+    ) -> dict[str, Any]:
+        """Explain an item beside those that are chosen, as plain values.
+
+        See :func:`~variegate.studio.explanations.explain`; ``probability`` is that of
+        the item to be chosen.
+        """
         view = self._view(self._state, group, omega)
-        ground_set = self._material.ground_set(group)
-        parts = parts_of(view.model, ground_set, item, self._material.feature_names)
-        probability = float(view.proposal.probability[item])
-        return Why(probability, parts, most_alike(view.ensemble, item, chosen))
+        ground_set, names = (
+            self._material.ground_set(group),
+            self._material.feature_names,
+        )
+        found = explain(item, chosen, ground_set, view.ensemble, view.model, names)
+        return {"probability": float(view.proposal.probability[item]), **found}
 
     def outline(self, group: int) -> Map:
         """Return a map of a group."""
@@ -223,22 +229,6 @@ def _within(family: OmegaFamily, omega: float) -> float:
 def _room(ground_set: GroundSet, most: int) -> int:
     """Return how many such groups are cached."""
     return max(1, min(most, int(_CACHED_CELLS / len(ground_set) ** 2)))
-
-
-def _by_model(
-    ground_set: GroundSet, family: OmegaFamily, omega: float, decoder: str
-) -> _View:
-    omega = _within(family, omega)
-    model = family.at(omega)
-    ensemble = model.ensemble(ground_set)
-    chosen = np.sort(ensemble.decode(decoder, random_state=0).indices)
-    return _View(ensemble, Proposal(omega, chosen, ensemble.marginals()), model)
-
-
-def _untrained(ground_set: GroundSet, size: int | None, omega: float) -> _View:
-    chosen = _untrained_choice(ground_set, size, omega)
-    ensemble = untrained_ensemble(ground_set, len(chosen))
-    return _View(ensemble, Proposal(omega, chosen, ensemble.marginals()), None)
 
 
 def _untrained_choice(

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import ipaddress
 import logging
 import re
 import secrets
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -33,7 +33,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["LOOPBACK", "Access", "Guard"]
+__all__ = ["LOOPBACK", "Access", "Guard", "as_address"]
 
 _logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ class Access:
         name = (match[1] or match[2]) if match else None
         if not name:
             return False
-        return name in self.hosts or (self.any_address and _is_address(name))
+        return name in self.hosts or (self.any_address and as_address(name) is not None)
 
     def has_token(self, given: Iterable[str | None]) -> bool:
         """Return whether one of these is the token."""
@@ -125,12 +125,12 @@ class Access:
         )
 
 
-def _is_address(name: str) -> bool:
+def as_address(host: str) -> IPv4Address | IPv6Address | None:
+    """Return an address in numbers, or None for a name."""
     try:
-        ipaddress.ip_address(name)
+        return ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 class Guard:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import os
 import secrets
 import socket
 import sys
-import webbrowser
 from collections.abc import Callable
 from contextlib import closing
-from threading import Thread
 from types import FrameType
 from typing import Any
 
@@ -21,10 +18,10 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from variegate.studio.app import studio_app
-from variegate.studio.security import LOOPBACK, Access
+from variegate.studio.security import LOOPBACK, Access, as_address
 from variegate.studio.session import Session
 
-__all__ = ["Connection", "can_open_browser", "is_loopback", "open_browser", "serve"]
+__all__ = ["Connection", "is_loopback", "serve"]
 
 #: Connections that may wait to be taken.
 _BACKLOG = 128
@@ -81,45 +78,33 @@ def serve(
 
 def is_loopback(host: str) -> bool:
     """Return whether a host can be reached from this machine alone."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    address = as_address(host)
+    return host.lower() == "localhost" if address is None else address.is_loopback
 
 
 def _bound(host: str, port: int) -> socket.socket:
     """Return a socket that listens: early requests wait for the server."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
+        family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            if os.name == "posix":
-                # So that an address can be had again at once; elsewhere it could be
-                # had twice.
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(_BACKLOG)
-        except BaseException:
-            listener.close()
-            raise
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(
+            address, family=family, backlog=_BACKLOG, dualstack_ipv6=both
+        )
     except OSError as error:
-        reason = error.strerror or error
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else error.strerror or error
         raise OSError(
             f"cannot listen on {host}, port {port} ({reason}): name others with "
             "--host and --port"
         ) from error
-    return listener
 
 
 def _as_name(host: str) -> str:
     """Return a host as it stands in an address that this machine can open."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
+    address = as_address(host)
+    if address is None:
         return host
     if address.is_unspecified:
         return "127.0.0.1" if address.version == 4 else "[::1]"
@@ -236,15 +221,3 @@ class Connection(H11Protocol):
         self._stop("request")
         if self.is_idle:
             self.transport.abort()
-
-
-def can_open_browser() -> bool:
-    """Return whether there is a screen for a browser to open on."""
-    if os.environ.get("BROWSER") or sys.platform in ("darwin", "win32"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def open_browser(address: str) -> None:
-    """Open the page in a thread, as the server is about to answer."""
-    Thread(target=webbrowser.open, args=(address,), daemon=True).start()

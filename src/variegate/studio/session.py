@@ -17,7 +17,7 @@ import numpy as np
 from variegate._typing import IntArray
 from variegate.studio.changes import Changes
 from variegate.studio.history import GroupPicks, History, ShownProposal
-from variegate.studio.learning_result import LearningResult
+from variegate.studio.learner import LearningResult
 from variegate.studio.material.base import Material
 from variegate.studio.preferences import Preferences
 from variegate.studio.proposals import Proposal, Proposer
@@ -25,6 +25,9 @@ from variegate.studio.store import Store
 from variegate.studio.teacher import Teacher
 
 __all__ = ["ChangedError", "NoSuchError", "Session", "SessionError"]
+
+#: A number no run reaches: a page that comes back to a later run finds a higher one.
+_CHANGES_OF_A_RUN = 10**9
 
 
 class SessionError(ValueError):
@@ -75,7 +78,7 @@ class Session:
     def start(self, **changes: Any) -> None:
         """Resume from the store, with some preferences changed."""
         known = self.store.settings()
-        self.changes.start(known["runs"])
+        self.changes.seq = known["runs"] * _CHANGES_OF_A_RUN
         kept = {name: known[name] for name in Preferences().to_json() if name in known}
         if kept or changes:
             self._preferences = self._preferences.changed({**kept, **changes})
@@ -263,7 +266,7 @@ class Session:
             if mine.base is not None and not mine.is_done and omega != self.omega:
                 base = self._chosen(self.current, omega)
                 body = {"group": self.current, "base": base}
-                self._record("base", body, new.to_json())
+                self._record("base", body, **new.to_json())
             else:
                 self.store.set(**new.to_json())
             if omega != self.omega:
@@ -281,12 +284,7 @@ class Session:
         with self._lock:
             yield self._history.group(group), self._shown(group)
 
-    def _record(
-        self,
-        kind: str,
-        body: Mapping[str, Any],
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
+    def _record(self, kind: str, body: Mapping[str, Any], **settings: Any) -> None:
         """Keep an event, then add it to the history."""
         self._history.add(self.store.record(kind, body, settings))
 
@@ -329,7 +327,7 @@ class Session:
         picks = self.done_picks()
         self.learned = self.learned if picks else None
         self.proposer.use(self.learned, picks)
-        self.teacher.teach(list(picks.items()))
+        self.teacher.teach(picks)
 
     def _watch(self) -> None:
         """Take every result as soon as it is there, and notify of it."""

@@ -8,21 +8,18 @@ from then on (:mod:`variegate.studio.kernel_candidates`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from threading import Condition, Thread
-from typing import Any
-
-import numpy as np
 
 from variegate._processes import ProcessCallError, ProcessCalls
 from variegate._typing import IntArray
 from variegate.studio.kernel_candidates import Comparison, compare, is_compared
+from variegate.studio.learner import Kind, LearningResult
 from variegate.studio.learner_process import Answer, LearnerProcess, Task
-from variegate.studio.learning_result import Kind, LearningResult
-from variegate.studio.material.base import Material
+from variegate.studio.material.base import Material, Picks
 
 __all__ = ["Teacher"]
 
@@ -36,16 +33,12 @@ class Teacher:
     compares : bool, default=True
         Whether kernels are compared in the background.
 
-    Attributes
-    ----------
-    learned : LearningResult or None
-        The last result.
-    problem : str or None
-        Why learning last failed; None if it did not.
     """
 
     def __init__(self, material: Material, compares: bool = True) -> None:
+        #: The last result.
         self.learned: LearningResult | None = None
+        #: Why learning last failed; None if it did not.
         self.problem: str | None = None
         self._material = material
         self._changed = Condition()
@@ -77,22 +70,18 @@ class Teacher:
             self._n_changes += 1
             self._changed.notify_all()
 
-    def teach(self, examples: Sequence[tuple[int, Any]]) -> None:
-        """Learn from groups and their picks, in the order in which they were done.
+    def teach(self, picks: Picks) -> None:
+        """Learn from the picks of groups, in the order in which they were done.
 
-        Returns at once.  Examples that are not learned from yet are dropped.
+        Returns at once.  Picks that are not learned from yet are dropped.
         """
-        done = {
-            int(group): np.sort(np.asarray(picks, dtype=np.intp))
-            for group, picks in examples
-        }
         with self._changing():
             self._serial += 1
-            self._done = done
-            if not done:
+            self._done = dict(picks)
+            if not picks:
                 self.learned, self._finished = None, self._serial
             else:
-                self._process.send(Task(self._serial, done))
+                self._process.send(Task(self._serial, self._done))
                 self._compare_now_and_then()
 
     def _compare_now_and_then(self) -> None:
@@ -111,14 +100,14 @@ class Teacher:
         Where a comparison failed, learning goes on as before.
         """
         try:
-            found = self._calls.call(call)
+            found, problem = self._calls.call(call), None
         except ProcessCallError as error:
-            with self._changing():
-                self._is_comparing = False
-                self.problem = f"similarities cannot be compared: {error}"
-            return
+            found, problem = None, f"similarities cannot be compared: {error}"
         with self._changing():
             self._is_comparing = False
+            if found is None:
+                self.problem = problem
+                return
             self._comparison = found
             self._serial += bool(self._done)
             self._send_all()
@@ -143,8 +132,6 @@ class Teacher:
         self._calls.close("the studio is ending")
         with self._changing():
             pass  # for those that wait for a change
-
-    # Results ----------------------------------------------------------------------
 
     def _take(self, answer: Answer) -> None:
         with self._changing():

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from variegate._typing import AnyArray, IntArray
 from variegate.ground_set import GroundSet
@@ -28,20 +28,10 @@ class MaterialError(ValueError):
 
 @dataclass(frozen=True)
 class Item:
-    """What is shown of one row, sentence, frame or image.
+    """A row, sentence, frame or image, as it is shown.
 
-    Attributes
-    ----------
-    key : str
-        Its name in exported picks; differs from all others of its group.
-    title : str
-        One line: a name, a time.
-    text : str or None
-        Running text, where there is some.
-    fields : tuple of (name, value)
-        What else is known, as text.
-    has_image : bool
-        Whether :meth:`Material.image` has a picture of it.
+    The ``key`` differs from all others of its group; ``title`` is one line, ``text``
+    running text, and ``fields`` are names and values.
     """
 
     key: str
@@ -56,31 +46,22 @@ class Material(ABC):
 
     All methods may be called from several threads.
 
-    Attributes
-    ----------
-    kind : str
-        "table", "documents", "video" or "images".
-    nouns : pair of str
-        The word for one item, and for several.
-    names, sizes : sequences
-        The name and the number of items of each group, in the order of DATA.
-    fingerprint : str
-        Differs for other DATA, and for other groups or columns of the same.
-    feature_names : sequence of str
-        Of the columns of ``ground_set(group).quality``.
-    kernels : mapping from name to Kernel
-        Candidates for the similarity; the first is the default.
-    prior : OmegaFamily or None
-        Models for these features from before the first pick.
     """
 
+    #: "table", "documents", "video" or "images".
     kind: str
+    #: The word for one item, and for several.
     nouns: tuple[str, str]
+    #: The name and the number of items of each group, in the order of DATA.
     names: Sequence[str]
     sizes: Sequence[int]
+    #: Differs for other DATA, and for other groups or columns of the same.
     fingerprint: str
+    #: Of the columns of ``ground_set(group).quality``.
     feature_names: Sequence[str]
+    #: Candidates for the similarity; the first is the default.
     kernels: Mapping[str, Kernel]
+    #: Models for these features from before the first pick.
     prior: OmegaFamily | None
     _ground_sets: Sequence[GroundSet]
 
@@ -114,9 +95,19 @@ class Material(ABC):
     @abstractmethod
     def _picture(self, group: int, item: int) -> AnyArray: ...
 
-    @abstractmethod
     def picks_table(self, picks: Picks) -> Any:
         """Return picks as an Arrow table: a row for every item of the groups."""
+        import pyarrow as pa
+
+        fields = [pa.field(name, kind) for name, kind in self._fields.items()]
+        columns = list(zip(*self._rows(picks), strict=True))
+        return pa.table(columns, pa.schema(fields))
+
+    #: Names and Arrow types of the columns of ``picks_table``.
+    _fields: ClassVar[Mapping[str, str]]
+
+    def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
+        raise NotImplementedError
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
         """Return a file of picks that has its own format, or None for a table."""

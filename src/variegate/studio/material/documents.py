@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from variegate._typing import AnyArray
 from variegate.application.progress import Progress
@@ -24,12 +24,7 @@ from variegate.text.quality import feature_names
 from variegate.text.readers import read_clusters, read_documents
 from variegate.text.view import ClusterView
 
-__all__ = [
-    "CLUSTER_SUFFIXES",
-    "DOCUMENT_SUFFIXES",
-    "DocumentsMaterial",
-    "document_material",
-]
+__all__ = ["CLUSTER_SUFFIXES", "DOCUMENT_SUFFIXES", "DocumentsMaterial"]
 
 DOCUMENT_SUFFIXES = (".txt", ".md", ".markdown", ".html", ".htm")
 
@@ -43,29 +38,18 @@ _MOST_SENTENCES = 5000
 class DocumentsMaterial(Material):
     """Sentences of clusters of documents.
 
-    Parameters
-    ----------
-    clusters : sequence of Cluster
-    names : sequence of str
-    source : str
-        Where they were read from, for the command line.
-    prior : Summarizer or None
-        A model to propose by before anything is picked.
-    progress : callable
+    Of a folder of folders, each is a cluster; of a folder of files, each file.  A file
+    of JSON lines, as ``variegate fit-summarizer`` reads, has a cluster in each line.
     """
 
     kind = "documents"
     nouns = ("sentence", "sentences")
 
     def __init__(
-        self,
-        clusters: Sequence[Cluster],
-        names: Sequence[str],
-        source: str,
-        prior: Summarizer | None,
-        progress: Progress,
+        self, path: Path, prior: Summarizer | None, progress: Progress
     ) -> None:
-        self.names, self._source = list(names), source
+        self._path = path
+        clusters, self.names = _read(path)
         self.prior = None if prior is None else prior.family_
         embed = None if prior is None else prior.embed
         corpus = None if prior is None else prior.corpus_
@@ -82,8 +66,8 @@ class DocumentsMaterial(Material):
             view = ClusterView.of(cluster, corpus)
             if len(view) > _MOST_SENTENCES:
                 raise MaterialError(
-                    f"{names[done - 1]} has {len(view):,} sentences: divide what has "
-                    f"more than {_MOST_SENTENCES:,}"
+                    f"{self.names[done - 1]} has {len(view):,} sentences: divide "
+                    f"what has more than {_MOST_SENTENCES:,}"
                 )
             self._views.append(view)
             self._ground_sets.append(
@@ -91,7 +75,7 @@ class DocumentsMaterial(Material):
             )
             progress(done, len(clusters))
         self.sizes = [len(view) for view in self._views]
-        texts = [(name, v.texts) for name, v in zip(names, self._views, strict=True)]
+        texts = [(n, v.texts) for n, v in zip(self.names, self._views, strict=True)]
         self.fingerprint = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
     def _items(self, group: int) -> Sequence[Item]:
@@ -110,25 +94,23 @@ class DocumentsMaterial(Material):
     def _picture(self, group: int, item: int) -> AnyArray:
         raise MaterialError("sentences have no pictures")
 
-    # Exports ----------------------------------------------------------------------
+    _fields: ClassVar = {
+        "cluster": "string",
+        "document": "string",
+        "sentence": "int64",
+        "text": "string",
+        "picked": "int8",
+    }
 
-    def picks_table(self, picks: Picks) -> Any:
-        """Return a row for every sentence of the clusters."""
-        import pyarrow as pa
-
+    def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
         rows = []
         for group, chosen in picks.items():
-            view, wanted = self._views[group], set(chosen.tolist())
+            view, name, wanted = self._views[group], self.names[group], set(chosen)
             for place, sentence in enumerate(view.material.sentences):
                 document = Path(view.cluster.documents[sentence.document].id).name
-                values = (self.names[group], document, sentence.position + 1)
-                rows.append((*values, view.texts[place], int(place in wanted)))
-        names = ("cluster", "document", "sentence", "text", "picked")
-        types = (pa.string(), pa.string(), pa.int64(), pa.string(), pa.int8())
-        return pa.Table.from_pylist(
-            [dict(zip(names, row, strict=True)) for row in rows],
-            pa.schema(list(zip(names, types, strict=True))),
-        )
+                number, is_picked = sentence.position + 1, int(place in wanted)
+                rows.append((name, document, number, view.texts[place], is_picked))
+        return rows
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
         """Return JSON lines as ``variegate fit-summarizer`` takes them.
@@ -181,34 +163,24 @@ class DocumentsMaterial(Material):
         return (
             f"variegate fit-summarizer picks.jsonl --budget {self._budget(picks)} "
             "--omega 0.25 --omega 1 --omega 4 -o model.json\n"
-            f"variegate summarize {shlex.quote(self._source)} --model model.json\n"
+            f"variegate summarize {shlex.quote(str(self._path))} --model model.json\n"
         )
 
 
-def document_material(
-    path: Path, prior: Summarizer | None, progress: Progress
-) -> DocumentsMaterial:
-    """Open documents.
-
-    A folder of folders: each is a cluster.  A folder of files: each file is one by
-    itself.  A file of JSON lines, as ``variegate fit-summarizer`` reads: one a line.
-    """
+def _read(path: Path) -> tuple[Sequence[Cluster], list[str]]:
+    """Return clusters and their names."""
     if path.is_file() and path.suffix.lower() in CLUSTER_SUFFIXES:
         clusters = read_clusters(path, need_references=False)
-        names = [cluster.id or str(n) for n, cluster in enumerate(clusters, 1)]
-        return DocumentsMaterial(clusters, names, str(path), prior, progress)
+        return clusters, [one.id or str(n) for n, one in enumerate(clusters, 1)]
     places = [path]
     if not path.is_file():
         folders = [f for f in sorted(path.iterdir()) if f.is_dir() and _has_texts(f)]
         places = [*folders, *(f for f in sorted(path.iterdir()) if _is_text(f))]
     if not places:
         raise MaterialError(f"there are no documents in {path}")
-    clusters = []
-    for place in places:
-        documents = read_documents(place)
-        clusters.append(Cluster(documents, language=language_of(documents, None)))
-    names = [place.name for place in places]
-    return DocumentsMaterial(clusters, names, str(path), prior, progress)
+    found = [read_documents(place) for place in places]
+    clusters = [Cluster(one, language=language_of(one, None)) for one in found]
+    return clusters, [place.name for place in places]
 
 
 def _is_text(path: Path) -> bool:

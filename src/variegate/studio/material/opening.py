@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,8 @@ __all__ = ["open_material"]
 
 _TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson")
 
-#: Types of model files, by kind of material.
-_MODELS = {
-    "video": "keyframe-picker",
-    "documents": "summarizer",
-    "table": "table-selector",
-    "images": "table-selector",
-}
+#: Types of model files; those for tables are "table-selector".
+_MODELS = {"video": "keyframe-picker", "documents": "summarizer"}
 
 
 def open_material(
@@ -57,16 +52,16 @@ def open_material(
     given = {name: value for name, value in (columns or {}).items() if value}
     if given and kind != "table":
         raise MaterialError(f"{path} is not a table: leave out {', '.join(given)}")
-    prior = None if model is None else _load(model, _MODELS[kind])
+    prior = None if model is None else _load(model, _MODELS.get(kind, "table-selector"))
     # Each needs packages of its own.
     if kind == "video":
-        from variegate.studio.material.videos import video_material
+        from variegate.studio.material.videos import VideoMaterial
 
-        return video_material(path, prior, progress)
+        return VideoMaterial(path, prior, progress)
     if kind == "documents":
-        from variegate.studio.material.documents import document_material
+        from variegate.studio.material.documents import DocumentsMaterial
 
-        return document_material(path, prior, progress)
+        return DocumentsMaterial(path, prior, progress)
     from variegate.studio.material.table_sources import image_material, table_material
 
     if kind == "images":
@@ -86,7 +81,7 @@ def _load(path: str | Path, kind: str) -> Any:
 
 def _kind_of(path: Path) -> str:
     """Return the kind of a file or a folder, by the names in it."""
-    from variegate.studio.material.documents import DOCUMENT_SUFFIXES
+    from variegate.studio.material.documents import CLUSTER_SUFFIXES, DOCUMENT_SUFFIXES
     from variegate.studio.material.pictures import PICTURE_SUFFIXES
     from variegate.video.reading import VIDEO_SUFFIXES
 
@@ -96,39 +91,33 @@ def _kind_of(path: Path) -> str:
         "documents": DOCUMENT_SUFFIXES,
         "images": PICTURE_SUFFIXES,
     }
+
+    def by_ending(file: Path) -> str | None:
+        suffix = file.suffix.lower()
+        return next((kind for kind, known in endings.items() if suffix in known), None)
+
     if path.is_file():
-        kind = _by_ending(path, endings)
+        kind = by_ending(path)
         if kind is None or kind == "images":
             known = ", ".join((*_TABLES, *VIDEO_SUFFIXES, *DOCUMENT_SUFFIXES))
             raise MaterialError(
                 f"{path.name} is nothing to pick from: give a folder of pictures, "
                 f"documents or videos, or a file that ends in one of {known}"
             )
-        return "documents" if kind == "table" and _holds_documents(path) else kind
-    counts = dict.fromkeys(endings, 0)
-    for file in path.rglob("*"):
-        kind = None if file.name.startswith(".") else _by_ending(file, endings)
-        if kind is not None and file.is_file():
-            counts[kind] += 1
-    best = max(counts, key=lambda kind: counts[kind])
-    if not counts[best]:
+        is_lines = path.suffix.lower() in CLUSTER_SUFFIXES
+        return "documents" if is_lines and _holds_documents(path) else kind
+    files = [f for f in path.rglob("*") if not f.name.startswith(".") and f.is_file()]
+    kinds = [by_ending(file) for file in files]
+    best = max(endings, key=kinds.count)
+    if best not in kinds:
         raise MaterialError(
             f"there are no tables, videos, documents or pictures in {path}"
         )
     return best
 
 
-def _by_ending(path: Path, endings: Mapping[str, Sequence[str]]) -> str | None:
-    suffix = path.suffix.lower()
-    return next((kind for kind, known in endings.items() if suffix in known), None)
-
-
 def _holds_documents(path: Path) -> bool:
     """Return whether a file of JSON lines holds clusters of documents."""
-    from variegate.studio.material.documents import CLUSTER_SUFFIXES
-
-    if path.suffix.lower() not in CLUSTER_SUFFIXES:
-        return False
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         first = file.readline(10_000_000)
     try:

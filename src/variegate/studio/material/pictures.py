@@ -18,13 +18,16 @@ from variegate.video.colour import colour_layout, shrunk
 from variegate.video.picture import PICTURE_STATISTICS, picture_statistics
 
 __all__ = [
+    "PICTURE_NAMES",
     "PICTURE_SUFFIXES",
     "describe_picture",
     "is_picture",
-    "picture_names",
     "read_picture",
     "thumbnail",
 ]
+
+#: Names of the numbers about the quality of a picture.
+PICTURE_NAMES = tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)
 
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 
@@ -41,11 +44,6 @@ _DIRECTIONS = 8
 
 #: Pictures narrower than this are shown by their pixels.
 _TINY = 64
-
-
-def picture_names() -> tuple[str, ...]:
-    """Return the names of the numbers about the quality of a picture."""
-    return tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)
 
 
 def is_picture(path: Path) -> bool:

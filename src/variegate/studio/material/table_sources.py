@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ import pyarrow.compute as pc
 from variegate.application.progress import Progress
 from variegate.studio.material.base import MaterialError
 from variegate.studio.material.pictures import (
+    PICTURE_NAMES,
     describe_picture,
     is_picture,
-    picture_names,
     read_picture,
 )
 from variegate.studio.material.tables import RowDisplay, TableMaterial, unused_name
@@ -33,13 +34,9 @@ from variegate.tables.table import Table, as_table
 
 __all__ = ["image_material", "table_material"]
 
-#: Rows that are held, and pictures that are described, at most.
-_MOST_ROWS = 1_000_000
-_MOST_PICTURES = 50_000
-
-#: Rows and pictures on a page, where there are no groups.
-_PAGE_ROWS = 50
-_PAGE_PICTURES = 20
+#: Rows and pictures at most, and on a page, where there are no groups.
+_MOST_ROWS, _PAGE_ROWS = 1_000_000, 50
+_MOST_PICTURES, _PAGE_PICTURES = 50_000, 20
 
 
 def table_material(
@@ -68,9 +65,7 @@ def table_material(
     if columns.label is not None:
         if columns.label in table.schema.names:
             table = table.drop_columns([columns.label])
-        names = columns.__dataclass_fields__
-        parts = {name: getattr(columns, name) for name in names}
-        columns = Columns.of(**parts | {"label": None})
+        columns = replace(columns, label=None)
     folder = path.parent if path.is_file() else path
     if prior is None:
         table, columns = _with_features(table, columns, folder, progress)
@@ -161,9 +156,6 @@ def _numbers(table: pa.Table, taken: set[str | None]) -> list[str]:
     return [f.name for f in table.schema if is_number(f.type) and f.name not in taken]
 
 
-# Pictures -----------------------------------------------------------------------------
-
-
 def image_material(
     folder: Path,
     page: int | None = None,
@@ -172,17 +164,8 @@ def image_material(
 ) -> TableMaterial:
     """Open a folder of pictures.
 
-    Folders in it are groups; pictures that are in none come in pages, and so do those
-    of a folder that has more than five pages.
-
-    Parameters
-    ----------
-    folder : Path
-    page : int, optional
-        Pictures on a page, 20 by default.
-    prior : TableSelector, optional
-        A model that was learned from such pictures.
-    progress : callable, optional
+    Folders in it are groups; pictures that are in none come in pages of 20 by default,
+    and so do those of a folder that has more than five pages.
     """
     paths = _pictures_in(folder)
     found = _descriptions(paths, progress)
@@ -200,7 +183,7 @@ def image_material(
         Columns.of(
             group="page",
             item="image",
-            quality=list(picture_names()),
+            quality=list(PICTURE_NAMES),
             similarity=["shapes", "palette"],
         ),
         "picks.parquet",
@@ -208,7 +191,7 @@ def image_material(
         prior,
         "images",
         ("image", "images"),
-        picture_names(),
+        PICTURE_NAMES,
     )
 
 
@@ -273,7 +256,7 @@ def _picture_columns(
 
 def _columns(descriptions: Sequence[Any]) -> dict[str, Any]:
     statistics, palettes, shapes = map(np.array, zip(*descriptions, strict=True))
-    columns: dict[str, Any] = dict(zip(picture_names(), statistics.T, strict=True))
+    columns: dict[str, Any] = dict(zip(PICTURE_NAMES, statistics.T, strict=True))
     for name, vectors in (("shapes", shapes), ("palette", palettes)):
         flat = pa.array(vectors.astype(np.float32).ravel())
         columns[name] = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])

@@ -26,7 +26,7 @@ from variegate.tables.groups import Groups
 from variegate.tables.selector import TableSelector
 from variegate.tables.similarities import kernel_for
 from variegate.tables.survey import learn_encoding, survey
-from variegate.tables.table import MemoryTable, Table
+from variegate.tables.table import MemoryTable
 from variegate.tables.training import MAX_ROWS
 
 __all__ = ["RowDisplay", "TableMaterial"]
@@ -37,31 +37,20 @@ _N_KINDS = (16, 8, 32)
 #: A column of text this long on average is running text.
 _RUNNING = 40
 
-#: The longest value that is shown as a field, and the longest text.
+#: The longest value that is shown as a field, the longest text, and the rows that say
+#: what a column holds.
 _LONGEST = 200
 _LONGEST_TEXT = 20_000
-
-#: Rows that say what a column holds.
 _SAMPLED_ROWS = 200
 
 
 class TableMaterial(Material):
     """Groups of rows of a table in memory.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    columns : Columns
-        The roles of columns, not resolved yet; no label.
-    name : str
-        Of the file, for the command line.
-    folder : Path
-        Where pictures that the table names are; no others are ever read.
-    prior : TableSelector or None
-        A model to propose by before anything is picked; its encoding is used.
-    kind, nouns : as in :class:`~variegate.studio.material.base.Material`
-    hidden : sequence of str
-        Columns that are not shown.
+    ``columns`` are not resolved yet, and have no label; ``name`` is that of the file,
+    for the command line.  Pictures that the table names are in ``folder``; no others
+    are ever read.  The encoding is that of ``prior``, if there is one; columns that are
+    ``hidden`` are not shown.
     """
 
     def __init__(
@@ -81,9 +70,11 @@ class TableMaterial(Material):
         self._columns = wanted.resolve(made.schema)
         self._given = columns
         self.prior = None if prior is None else prior.family_
-        grouped = self._grouped(made, prior)
-        self.kernels = _kernels(grouped.encoding)
-        self.feature_names = grouped.encoding.names
+        found = survey(made, replace(self._columns, label=None, relevance=None))
+        encoding = learn_encoding(made, found) if prior is None else prior.encoding_
+        grouped = Groups(made, found, encoding, memory=MEMORY)
+        self.kernels = _kernels(encoding)
+        self.feature_names = encoding.names
         self._groups = list(grouped)
         self._ground_sets = [group.ground_set for group in self._groups]
         self.names = [str(group.name) for group in self._groups]
@@ -91,11 +82,6 @@ class TableMaterial(Material):
         self._refuse_large_groups()
         self._display = RowDisplay(table, self._columns, folder, hidden)
         self.fingerprint = self._digest()
-
-    def _grouped(self, table: Table, prior: TableSelector | None) -> Groups:
-        found = survey(table, replace(self._columns, label=None, relevance=None))
-        encoding = learn_encoding(table, found) if prior is None else prior.encoding_
-        return Groups(table, found, encoding, memory=MEMORY)
 
     def _refuse_large_groups(self) -> None:
         largest = int(np.argmax(self.sizes))
@@ -120,8 +106,6 @@ class TableMaterial(Material):
         if path is None:
             raise MaterialError("there is no picture of this row")
         return read_picture(path)
-
-    # Exports ----------------------------------------------------------------------
 
     @property
     def label(self) -> str:

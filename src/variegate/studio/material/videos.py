@@ -6,13 +6,14 @@ import csv
 import hashlib
 import io
 import shlex
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Lock, Thread, main_thread
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from variegate.video.reading import VIDEO_SUFFIXES
 from variegate.video.training import TrainingVideo
 from variegate.video.view import VideoView
 
-__all__ = ["VideoMaterial", "video_material"]
+__all__ = ["VideoMaterial"]
 
 #: Candidates that are shown together: a longer video comes in parts.
 _TOGETHER = 40
@@ -53,30 +54,20 @@ class _Piece:
 
 
 class VideoMaterial(Material):
-    """Candidate frames of videos, in parts of at most 40.
+    """Candidate frames of a video or a folder of videos, in parts of at most 40.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-    source : str
-        The folder of the videos, for the command line.
-    prior : KeyframePicker or None
-        A model to propose by before anything is picked.  By default, local patterns
-        are those of the picker that comes with the package, and nothing else is.
-    progress : callable
+    Without a ``prior``, local patterns are those of the picker that comes with the
+    package, and nothing else is.
     """
 
     kind = "video"
     nouns = ("frame", "frames")
 
     def __init__(
-        self,
-        paths: Sequence[Path],
-        source: str,
-        prior: KeyframePicker | None,
-        progress: Progress,
+        self, path: Path, prior: KeyframePicker | None, progress: Progress
     ) -> None:
-        self._paths, self._source = list(paths), source
+        self._folder = path if path.is_dir() else path.parent
+        self._paths = paths = [path] if not path.is_dir() else _videos_in(path)
         self._picker = load_default() if prior is None else prior
         self.prior = None if prior is None else prior.family_
         self._videos: list[ReadVideo] = []
@@ -136,31 +127,17 @@ class VideoMaterial(Material):
         piece = self._pieces[group]
         return self._frames[piece.video].picture(piece.places[item])
 
-    # Exports ----------------------------------------------------------------------
+    _fields: ClassVar = {"video": "string", "time": "float64", "picked": "int8"}
 
-    def _rows(self, picks: Picks) -> list[tuple[str, float, int]]:
-        """Return the video, the time, and whether it was picked, of every candidate."""
+    def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
         rows = []
         for group, chosen in picks.items():
-            piece, wanted = self._pieces[group], set(chosen.tolist())
+            piece, wanted = self._pieces[group], set(chosen)
             name = self._paths[piece.video].name
             for number, place in enumerate(piece.places):
                 time = self._videos[piece.video].view.descriptions[place].time
                 rows.append((name, round(time, 3), int(number in wanted)))
         return rows
-
-    def picks_table(self, picks: Picks) -> Any:
-        """Return a row for every candidate of the parts."""
-        import pyarrow as pa
-
-        videos, times, flags = zip(*self._rows(picks), strict=True)
-        return pa.table(
-            {
-                "video": pa.array(videos, pa.string()),
-                "time": pa.array(times, pa.float64()),
-                "picked": pa.array(flags, pa.int8()),
-            }
-        )
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
         """Return picked times as ``variegate fit-keyframes`` takes them."""
@@ -195,7 +172,7 @@ class VideoMaterial(Material):
         """
         first = shlex.quote(str(self._paths[0]))
         return (
-            f"variegate fit-keyframes {shlex.quote(self._source)} picks.csv "
+            f"variegate fit-keyframes {shlex.quote(str(self._folder))} picks.csv "
             "--omega 0.25 --omega 1 --omega 4 -o model.json\n"
             f"variegate keyframes {first} -o frames --model model.json\n"
         )
@@ -215,58 +192,49 @@ class _Frames:
 
     def __init__(self, path: Path, times: Sequence[float]) -> None:
         self._path, self._times = path, list(times)
-        self._pictures: dict[int, AnyArray] = {}
-        self._ready = threading.Condition()
+        self._pictures: list[Future[AnyArray]] = [Future() for _ in times]
+        self._lock = Lock()
         self._is_started = False
-        self._is_over = False
 
     def picture(self, place: int) -> AnyArray:
         """Return the picture of a candidate, as soon as it is read."""
-        with self._ready:
+        with self._lock:
             if not self._is_started:
                 self._is_started = True
-                threading.Thread(target=self._read, daemon=True).start()
-            end = monotonic() + _WAIT
-            # Interpreters wait for this thread at their end: it must not wait then.
-            while monotonic() < end and threading.main_thread().is_alive():
-                if self._ready.wait_for(
-                    lambda: place in self._pictures or self._is_over, _LOOK
-                ):
-                    break
-            if place not in self._pictures:
-                raise MaterialError(f"a frame of {self._path.name} cannot be read")
-            return self._pictures[place]
+                Thread(target=self._read, daemon=True).start()
+        end = monotonic() + _WAIT
+        # Interpreters wait for this thread at their end: it must not wait then.
+        while monotonic() < end and main_thread().is_alive():
+            try:
+                return self._pictures[place].result(_LOOK)
+            except TimeoutError:
+                continue
+            except CancelledError:
+                break
+        raise MaterialError(f"a frame of {self._path.name} cannot be read")
 
     def _read(self) -> None:
         places = {time: place for place, time in enumerate(self._times)}
         try:
             for time, frame in frames_at(self._path, self._times):
                 small = np.array(shrunk(frame.image, _WIDEST))
-                with self._ready:
-                    self._pictures[places[time]] = small
-                    self._ready.notify_all()
+                self._pictures[places[time]].set_result(small)
         finally:
-            with self._ready:
-                self._is_over = True
-                self._ready.notify_all()
+            for picture in self._pictures:
+                picture.cancel()  # does nothing to those that are there
 
 
-def video_material(
-    path: Path, prior: KeyframePicker | None, progress: Progress
-) -> VideoMaterial:
-    """Open a video, or all videos of a folder."""
-    if not path.is_dir():
-        return VideoMaterial([path], str(path.parent), prior, progress)
-    paths = [
+def _videos_in(folder: Path) -> list[Path]:
+    found = [
         file
-        for file in sorted(path.iterdir())
+        for file in sorted(folder.iterdir())
         if file.suffix.lower() in VIDEO_SUFFIXES
         and file.is_file()
         and not file.name.startswith(".")
     ]
-    if not paths:
-        raise MaterialError(f"there are no videos in {path}")
-    return VideoMaterial(paths, str(path), prior, progress)
+    if not found:
+        raise MaterialError(f"there are no videos in {folder}")
+    return found
 
 
 def _part_of(view: VideoView, places: range) -> VideoView:
