@@ -26,12 +26,13 @@ from sklearn.datasets import load_digits
 
 import variegate as vg
 from variegate import metrics
-from variegate.studio.learning import Teacher
-from variegate.studio.lessons import lessons_for, over_omega
-from variegate.studio.material.images import image_material
+from variegate.studio.choices import untrained_choice, usual_size
+from variegate.studio.kernel_candidates import candidates_for, over_omega
+from variegate.studio.learner import Learner, LearningResult
+from variegate.studio.material.base import Item
+from variegate.studio.material.table_sources import image_material
 from variegate.studio.proposals import Proposer
-from variegate.studio.pupil import Pupil
-from variegate.studio.untrained import untrained_choice, usual_size
+from variegate.studio.teacher import Teacher
 
 N_PAGES, N_SHOWN, PAGE = 80, 40, 20
 REPORTED = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 30)
@@ -85,10 +86,10 @@ def session(seed, order, n_groups=30):
         # Pages that are never picked from; those before may be.
         new = range(N_SHOWN, N_PAGES)
         proposer = Proposer(material)
-        pupil = Pupil(sets, material.kernels, material.feature_names)
+        learner = Learner(sets, material.kernels, material.feature_names)
         done, rows = {}, []
         for seen in range(n_groups + 1):
-            proposer.use(pupil.last if done else None, done)
+            proposer.use(learner.last if done else None, done)
             hidden = set(new)
             page = proposer.next_group({*done, *hidden}, order)
             own = f_of(proposer, material, person, [page])
@@ -105,7 +106,7 @@ def session(seed, order, n_groups=30):
                 print(f"seed {seed}, {seen}: F {on_new:.3f}, {base:.3f}", flush=True)
             done[page] = person.picks(page)
             # Curve and path take the most time, and change no proposal.
-            pupil.learn(done, is_judged=False)
+            learner.learn(done, is_judged=False)
         return rows
 
 
@@ -166,8 +167,6 @@ class Made:
 
     def items(self, group):
         """Return nothing that is shown, but names."""
-        from variegate.studio.material.base import Item
-
         return [Item(str(n), str(n)) for n in range(self.sizes[group])]
 
 
@@ -183,24 +182,25 @@ def time_all(out, seeds, order):
     groups = [made_group(rng, 50, centres) for _ in range(110)]
     teacher = Teacher(Made([one for one, _ in groups]), compares=False)
     done = [(number, picks) for number, (_, picks) in enumerate(groups)]
-    teacher.teach(done[:99])
+    teacher.teach(dict(done[:99]))
     teacher.wait(120)
     seconds = []
     for n in range(100, 106):
         started = time.perf_counter()
-        teacher.teach(done[:n])
-        teacher.wait_for_first(60)
+        teacher.teach(dict(done[:n]))
+        seen = 0
+        while teacher.learned.n_groups < n:
+            seen = teacher.wait_for_change(seen)
         seconds.append(time.perf_counter() - started)
         teacher.wait(120)
     report("learning after a group, 100 groups of 50 rows", seconds)
     teacher.close()
-    lesson = lessons_for({"k": vg.Kinds(16, penalty=1e-2)}, [g for g, _ in groups])["k"]
-    family = over_omega(lesson.fit(groups[:30]))
-    from variegate.studio.learned import Learned
-
+    kernels = {"k": vg.Kinds(16, penalty=1e-2)}
+    candidate = candidates_for(kernels, [g for g, _ in groups])["k"]
+    family = over_omega(candidate.fit(groups[:30]))
     for n_rows in (100, 2000):
         proposer = Proposer(Made([made_group(rng, n_rows, centres)[0]]))
-        proposer.use(Learned(30, family), {})
+        proposer.use(LearningResult(30, family), {})
         proposer.propose(0)
         seconds = []
         for omega in np.geomspace(1 / 30, 30, 8):

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
+import queue
 import subprocess
 import sys
 import threading
 import time
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
-from typing import IO, Any, TypeAlias
+from typing import Any
 
 from joblib import Parallel
+from threadpoolctl import threadpool_limits
 
 __all__ = [
-    "Piped",
-    "end_piped",
+    "ChildProcess",
+    "ProcessCallError",
+    "ProcessCalls",
+    "connect_to_parent",
     "end_with",
     "in_processes",
-    "own_output",
-    "start_piped",
 ]
-
-#: A process that is spoken with by pipes.
-Piped: TypeAlias = "subprocess.Popen[bytes]"
 
 #: Seconds between two looks at whether the parent is still there.
 _PERIOD = 0.5
 
 #: Seconds that a process which was killed has to be gone.
 _GRACE = 1.0
+
+#: By how much the priority of processes for single calls is lowered.
+_NICENESS = 10
 
 
 def in_processes(n_jobs: int | None, **options: Any) -> Any:
@@ -41,43 +46,143 @@ def in_processes(n_jobs: int | None, **options: Any) -> Any:
     return Parallel(n_jobs=n_jobs, initializer=_end_with_parent, **options)
 
 
-def start_piped(module: str, niceness: int = 0) -> Piped:
-    """Start ``main()`` of a module, with its priority lowered.
+class ChildProcess:
+    """A process that exchanges pickles with this one, and ends with it.
 
-    It takes pickles on standard input and sends pickles on standard output, between two
-    processes of one program, and has to end when its standard input does: then it ends
-    with this process.  The module goes by its full name, so that what it sends is of
-    the classes that are known here.
+    It runs ``main()`` of a module, which calls :func:`connect_to_parent`.  The module
+    goes by its full name, so that both sides know the classes that are sent.
     """
-    code = f"import {module} as module; module.main()"
-    if niceness and hasattr(os, "nice"):
-        code = f"import os; os.nice({niceness}); {code}"
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        # What can be imported here can be imported there.
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        # Ctrl-C is for this process, which ends the others in order.
-        start_new_session=True,
-    )
+
+    def __init__(self, module: str, niceness: int = 0) -> None:
+        code = f"import {module} as module; module.main()"
+        if niceness and hasattr(os, "nice"):
+            code = f"import os; os.nice({niceness}); {code}"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # What can be imported here can be imported there.
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            # Ctrl-C is for this process, which ends the others in order.
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    def send(self, message: Any) -> None:
+        """Send a message; OSError or ValueError where the process has ended."""
+        pickle.dump(message, self._stdin)
+        self._stdin.flush()
+
+    def receive(self) -> Any:
+        """Wait for the next message; EOFError where the process has ended."""
+        return pickle.load(self._stdout)
+
+    def end(self) -> None:
+        """End the process at once: it holds nothing that could be lost."""
+        self._process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE)
+
+    def close(self) -> None:
+        """Wait for the end of the process, and close the pipes."""
+        self._process.wait()
+        for stream in (self._stdin, self._stdout):
+            with suppress(OSError):
+                stream.close()
 
 
-def end_piped(process: Piped) -> None:
-    """End a process at once: it holds nothing that could be lost."""
-    process.kill()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_GRACE)
+def connect_to_parent() -> tuple[queue.Queue[Any], Callable[[Any], None]]:
+    """Return the messages from the parent process, and a function that sends it one.
 
-
-def own_output() -> IO[bytes]:
-    """Return standard output, and let what others print go to standard error.
-
-    Whatever a library prints must not be taken for a message.
+    This process ends as soon as the parent closes the pipe or ends itself, in the
+    middle of its work.  Standard output leads to standard error from now on: what a
+    library prints must not be taken for a message.
     """
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return out
+    messages: queue.Queue[Any] = queue.Queue()
+
+    def read() -> None:
+        try:
+            while True:
+                messages.put(pickle.load(sys.stdin.buffer))
+        except EOFError:
+            pass
+        except Exception:
+            traceback.print_exc()
+        os._exit(0)
+
+    def send(message: Any) -> None:
+        with suppress(BrokenPipeError):
+            pickle.dump(message, out)
+            out.flush()
+
+    threading.Thread(target=read, daemon=True).start()
+    return messages, send
+
+
+class ProcessCallError(RuntimeError):
+    """A call in another process failed, for a reason that the message says."""
+
+
+class ProcessCalls:
+    """Calls functions, each in a process of its own with a low priority.
+
+    Functions and the values that they return must be picklable.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[ChildProcess] = set()
+        self._refusal: str | None = None
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Call a function, and return the value that it returns."""
+        with self._lock:
+            if self._refusal is not None:
+                raise ProcessCallError(self._refusal)
+            process = ChildProcess(__name__, _NICENESS)
+            self._running.add(process)
+        try:
+            process.send(function)
+            result, problem = process.receive()
+        except (EOFError, OSError, pickle.UnpicklingError):
+            result, problem = None, "the process that was to do this ended too early"
+        finally:
+            with self._lock:
+                self._running.discard(process)
+            process.end()
+            process.close()
+        if problem is not None:
+            raise ProcessCallError(problem)
+        return result
+
+    def close(self, reason: str) -> None:
+        """End all calls, which fail; later ones are refused for this reason."""
+        with self._lock:
+            self._refusal = reason
+            for process in self._running:
+                process.end()
+
+
+def main() -> None:
+    """Call the function that the parent process sends, and send back the result."""
+    messages, send = connect_to_parent()
+    function = messages.get()
+    answer: tuple[Any, str | None]
+    with threadpool_limits(1):
+        try:
+            answer = function(), None
+        except Exception as error:
+            answer = None, f"{type(error).__name__}: {error}"
+    send(answer)
 
 
 def end_with(parent: int) -> None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from variegate.studio.app import studio_app
-from variegate.studio.learned import Learned, PathPoint
+from variegate.studio.explanations import Map
+from variegate.studio.learner import LearningResult
 from variegate.studio.material.base import Item, MaterialError
-from variegate.studio.parts import Map, Part, Proposal, Why
+from variegate.studio.proposals import Proposal
 from variegate.studio.security import Access
 from variegate.studio.session import Session
 from variegate.studio.store import Store
+from variegate.tuning import PathPoint
 
 TOKEN = "a-token-of-the-tests"
 
@@ -55,24 +57,32 @@ class FakeTeacher:
         self.is_learning = False
         self.problem = None
         self.is_closed = False
+        self.news = threading.Event()
         self.gate = threading.Event()
         self.gate.set()
 
-    def teach(self, examples):
-        self.taught.append(
-            [(group, [int(i) for i in picks]) for group, picks in examples]
-        )
+    def teach(self, picks):
+        self.taught.append([(g, chosen.tolist()) for g, chosen in picks.items()])
         self.is_learning = True
+        self.news.set()
 
-    def wait(self, timeout=None):
-        if self.is_learning and self.gate.wait(timeout):
-            path = tuple(PathPoint(w, 0.5, 0.5, 2.0, 0.5) for w in (0.25, 1.0, 4.0))
-            self.learned = Learned(len(self.taught[-1]), FakeFamily(), path=path)
+    def wait_for_change(self, seen):
+        """Wait for picks; learn from them if the gate is open, or soon is."""
+        self.news.wait()
+        if self.gate.wait(0.05) and not self.is_closed:
+            self.news.clear()
+            path = tuple(
+                PathPoint(w, 0.5, 0.5, 0.5, 2.0, 0.1, 0.1, 0.1, 0.1)
+                for w in (0.25, 1.0, 4.0)
+            )
+            n_groups = len(self.taught[-1])
+            self.learned = LearningResult(n_groups, FakeFamily(), path=path)
             self.is_learning = False
-        return not self.is_learning
+        return seen + 1
 
     def close(self):
         self.is_closed = True
+        self.news.set()
 
 
 class FakeProposer:
@@ -106,8 +116,9 @@ class FakeProposer:
 
     def why(self, group, item, chosen, omega=1.0):
         others = [other for other in sorted(chosen) if other != item]
-        like = others[0] if others else None
-        return Why(0.5, (Part("score", 1.0, 0.25),), like, 0.75)
+        like = {"n": others[0], "similarity": 0.75} if others else None
+        quality = [{"name": "score", "value": 1.0, "part": 0.25}]
+        return {"probability": 0.5, "quality": quality, "like": like}
 
     def outline(self, group):
         n_items = self.material.sizes[group]
@@ -117,7 +128,7 @@ class FakeProposer:
         left = [n for n in range(len(self.material.names)) if n not in done]
         if not left:
             return None
-        # The last one is that of least sureness.
+        # The last one is that of least confidence.
         return left[0] if order == "given" else left[-1]
 
     def omega_for(self, name, value):

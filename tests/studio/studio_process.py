@@ -22,8 +22,7 @@ def serve_forked(path):
     from studio_fakes import TOKEN, FakeMaterial, open_session
 
     from variegate.studio import security
-    from variegate.studio.connections import Connection
-    from variegate.studio.serving import serve
+    from variegate.studio.serving import Connection, serve
 
     # Patience of a test.
     security.BODY_SECONDS = Connection.REQUEST_SECONDS = Connection.ANSWER_SECONDS = 1.0

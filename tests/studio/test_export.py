@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import variegate as vg
 from films import write_film
+from variegate._processes import ProcessCalls
 from variegate.cli.app import app
-from variegate.studio.apart import Apart
 from variegate.studio.export import EXPORTS, Exporter
 from variegate.studio.material.base import MaterialError
 from variegate.studio.material.opening import open_material
@@ -139,8 +139,7 @@ def test_the_report_is_a_page_without_anything_from_outside(material, picks):
 
 @pytest.mark.faults
 def test_a_model_learned_in_another_process_is_the_same(material, picks):
-    apart = Apart()
-    exporter = Exporter(material, apart.call)
+    exporter = Exporter(material, ProcessCalls().call)
     for name in ("model.json", "report.html"):
         here = Exporter(material).export(name, picks)
         assert exporter.export(name, picks) == here

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import variegate as vg
-from variegate.studio.greedy_order import GreedyOrder
+from variegate.studio.choices import GreedyOrder
 
 OMEGAS = st.lists(st.floats(-12.0, 12.0), min_size=1, max_size=8)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from variegate.studio.learned import CurvePoint, verdict_on
+from variegate.studio.judging import CurvePoint, verdict_on
 
 
 @pytest.mark.parametrize(

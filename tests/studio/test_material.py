@@ -13,7 +13,7 @@ import variegate as vg
 from films import write_film
 from variegate.studio.material.base import MaterialError
 from variegate.studio.material.opening import open_material
-from variegate.studio.material.pictures import look_at, picture_names
+from variegate.studio.material.pictures import PICTURE_NAMES, describe_picture
 from variegate.tables import TableSelector, make_table
 
 COLUMNS = {
@@ -255,8 +255,8 @@ def test_thumbnails_are_no_wider_than_asked(tmp_path):
 @pytest.mark.parametrize("shape", [(1, 1), (1, 50), (3, 2), (64, 64), (900, 20)])
 def test_any_picture_can_be_looked_at(shape):
     image = np.random.default_rng(0).integers(0, 255, (*shape, 3), dtype=np.uint8)
-    statistics, palette, shapes = look_at(image)
-    assert len(statistics) == len(picture_names())
+    statistics, palette, shapes = describe_picture(image)
+    assert len(statistics) == len(PICTURE_NAMES)
     assert np.isfinite(statistics).all()
     assert np.linalg.norm(palette) == pytest.approx(1.0)
     assert np.linalg.norm(shapes) == pytest.approx(0.0 if shape == (1, 1) else 1.0)
@@ -265,9 +265,9 @@ def test_any_picture_can_be_looked_at(shape):
 def test_shapes_tell_directions_and_not_light_from_dark():
     stripes = np.zeros((32, 32, 3), dtype=np.uint8)
     stripes[:, ::8] = stripes[:, 1::8] = 255
-    _, _, down = look_at(stripes)
-    _, _, across = look_at(np.ascontiguousarray(stripes.transpose(1, 0, 2)))
-    _, _, inverted = look_at(255 - stripes)
+    _, _, down = describe_picture(stripes)
+    _, _, across = describe_picture(np.ascontiguousarray(stripes.transpose(1, 0, 2)))
+    _, _, inverted = describe_picture(255 - stripes)
     assert down @ inverted > 0.99
     assert down @ across < 0.5
 
@@ -383,7 +383,7 @@ def test_what_is_nothing_to_pick_from_is_refused(tmp_path):
     paint(tmp_path / "one.png")
     with pytest.raises(MaterialError, match=r"one\.png is nothing to pick from"):
         open_material(tmp_path / "one.png")
-    with pytest.raises(MaterialError, match="is no table: leave out group"):
+    with pytest.raises(MaterialError, match="is not a table: leave out group"):
         open_material(tmp_path, columns={"group": "g"})
     os.remove(tmp_path / "one.png")
     (tmp_path / "two.png").write_bytes(b"no picture")

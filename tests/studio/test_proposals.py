@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from made import MadeMaterial
 
 import variegate as vg
-from variegate.studio.learned import Learned, PathPoint
-from variegate.studio.lessons import lessons_for, over_omega
-from variegate.studio.proposals import Proposer, omega_on_path
-from variegate.studio.sureness import expected_f
-from variegate.studio.untrained import (
+from variegate.studio.choices import (
     untrained_choice,
     untrained_ensemble,
     usual_size,
 )
+from variegate.studio.kernel_candidates import candidates_for, over_omega
+from variegate.studio.learner import LearningResult, expected_f
+from variegate.studio.proposals import Proposer, omega_on_path
+from variegate.tuning import PathPoint
 
 
 @pytest.fixture(scope="module")
@@ -28,15 +28,15 @@ def material():
 
 @pytest.fixture(scope="module")
 def family(material):
-    lesson = lessons_for(material.kernels, material.sets)["4 kinds"]
+    candidate = candidates_for(material.kernels, material.sets)["4 kinds"]
     examples = list(zip(material.sets, material.wanted, strict=True))
-    return over_omega(lesson.fit(examples[:6]))
+    return over_omega(candidate.fit(examples[:6]))
 
 
 @pytest.fixture
 def proposer(material, family):
     proposer = Proposer(material)
-    proposer.use(Learned(6, family), {})
+    proposer.use(LearningResult(6, family), {})
     return proposer
 
 
@@ -44,7 +44,7 @@ def subsets(n):
     return [c for size in range(n + 1) for c in combinations(range(n), size)]
 
 
-def test_sureness_is_the_ratio_of_expectations_over_all_subsets(material, family):
+def test_confidence_is_the_ratio_of_expectations_over_all_subsets(material, family):
     ground_set = vg.GroundSet(
         material.sets[7].quality[:8], material.sets[7].similarity[:8]
     )
@@ -163,8 +163,9 @@ def test_the_parts_of_the_quality_add_up(proposer, material, family):
     u = family.at(1.0).log_quality(material.sets[7].quality)
     for item in range(12):
         why = proposer.why(7, item, [0, 1])
-        assert sum(p.part for p in why.quality) == pytest.approx(u[item] - u.mean())
-        sizes = [abs(part.part) for part in why.quality]
+        parts = [part["part"] for part in why["quality"]]
+        assert sum(parts) == pytest.approx(u[item] - u.mean())
+        sizes = [abs(part) for part in parts]
         assert sizes == sorted(sizes, reverse=True)
 
 
@@ -173,15 +174,15 @@ def test_an_item_is_like_the_most_similar_chosen_one(proposer, material, family)
     chosen = [1, 4, 9]
     for item in range(12):
         others = [other for other in chosen if other != item]
-        why = proposer.why(7, item, chosen)
-        assert why.like == max(others, key=lambda other: S[item, other])
-        assert why.similarity == pytest.approx(S[item, why.like])
-    assert proposer.why(7, 3, [3]).like is None
+        like = proposer.why(7, item, chosen)["like"]
+        assert like["n"] == max(others, key=lambda other: S[item, other])
+        assert like["similarity"] == pytest.approx(S[item, like["n"]])
+    assert proposer.why(7, 3, [3])["like"] is None
 
 
 def test_the_first_quality_is_what_the_rule_goes_by(proposer, material):
-    best = [proposer.why(7, item, []).quality[0].name for item in material.wanted[7]]
-    assert set(best) == {"good"}
+    parts = [proposer.why(7, item, [])["quality"] for item in material.wanted[7]]
+    assert {best["name"] for best, *_ in parts} == {"good"}
 
 
 def test_a_map_of_kinds_has_the_items_of_a_kind_in_one_column(proposer, material):
@@ -222,8 +223,8 @@ def test_a_map_of_one_item():
 def test_the_next_group_is_the_least_sure(material, family):
     proposer = Proposer(material)
     assert proposer.next_group({0, 2}) == 1
-    sureness = {3: 0.9, 5: 0.2, 6: 0.2, 7: 0.1}
-    proposer.use(Learned(6, family, sureness=sureness), {})
+    confidence = {3: 0.9, 5: 0.2, 6: 0.2, 7: 0.1}
+    proposer.use(LearningResult(6, family, confidence=confidence), {})
     assert proposer.next_group({7}) == 5  # of equals the first
     assert proposer.next_group({7}, "given") == 0
     assert proposer.next_group({3, 5, 6, 7}) == 0  # others come in their order
@@ -236,7 +237,7 @@ def test_the_next_group_is_the_least_sure(material, family):
 def path(recalls, precisions):
     omegas = 2.0 ** np.arange(len(recalls))
     return tuple(
-        PathPoint(float(o), p, r, 1.0, 0.5)
+        PathPoint(float(o), p, r, 0.5, 1.0, *[0.1] * 4)
         for o, p, r in zip(omegas, precisions, recalls, strict=True)
     )
 
@@ -244,7 +245,7 @@ def path(recalls, precisions):
 @given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=8, unique=True), st.data())
 def test_a_target_is_met_where_the_path_says_so(recalls, data):
     recalls = sorted(recalls)
-    learned = Learned(1, None, path=path(recalls, recalls[::-1]))
+    learned = LearningResult(1, None, path=path(recalls, recalls[::-1]))
     value = data.draw(st.floats(recalls[0], recalls[-1]))
     logs = np.arange(len(recalls))
     for name, scores in (("recall", recalls), ("precision", recalls[::-1])):
@@ -253,11 +254,11 @@ def test_a_target_is_met_where_the_path_says_so(recalls, data):
 
 
 def test_a_target_out_of_reach_is_the_end_of_the_path():
-    learned = Learned(1, None, path=path([0.2, 0.5, 0.6], [0.8, 0.7, 0.4]))
+    learned = LearningResult(1, None, path=path([0.2, 0.5, 0.6], [0.8, 0.7, 0.4]))
     assert omega_on_path(learned, "recall", 0.99) == 4.0
     assert omega_on_path(learned, "recall", 0.1) == 1.0
     assert omega_on_path(learned, "precision", 0.99) == 1.0
     assert omega_on_path(learned, "precision", 0.1) == 4.0
-    assert omega_on_path(Learned(1, None), "recall", 0.5) == 1.0
+    assert omega_on_path(LearningResult(1, None), "recall", 0.5) == 1.0
     with pytest.raises(ValueError, match="a precision or a recall, got 'size'"):
         omega_on_path(learned, "size", 0.5)

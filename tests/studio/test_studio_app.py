@@ -7,10 +7,8 @@ import threading
 import pytest
 from studio_fakes import Client, open_client, open_session, settle
 
-from variegate.studio import export
-from variegate.studio.app import EXPORTS
-from variegate.studio.export import Exporter
-from variegate.studio.learned import verdict_on
+from variegate.studio.export import EXPORTS, Exporter
+from variegate.studio.judging import verdict_on
 
 
 def test_the_state_is_what_the_session_says(client, session):
@@ -117,10 +115,6 @@ def test_pages(client, name):
     assert answer.body
     kind = {"": "text/html", "static/studio.js": "text/javascript"}
     assert answer.headers["content-type"].startswith(kind.get(name, "text/css"))
-
-
-def test_every_export_has_its_kind():
-    assert EXPORTS.keys() == export.EXPORTS.keys()
 
 
 def test_nothing_is_exported_before_a_group_is_done(client):
@@ -302,7 +296,7 @@ def test_a_page_is_told_of_changes_that_another_makes(client, session):
         {"seq": seq + 1, "what": "picks"},
         {"seq": seq + 2, "what": "settings"},
     ]
-    assert not client.app.state.streams._open
+    assert not client.app.state.streams.open
     assert not session.changes._listeners
 
 
@@ -314,7 +308,7 @@ def test_streams_end_with_the_server(client):
         with pytest.raises(asyncio.TimeoutError):
             # All that is left is that no more events come.
             await asyncio.wait_for(stream, 0.3)
-        assert not client.app.state.streams._open
+        assert not client.app.state.streams.open
 
     asyncio.run(run())
 

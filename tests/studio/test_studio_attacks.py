@@ -10,8 +10,8 @@ import pytest
 from studio_fakes import TOKEN, open_client
 from studio_process import Server
 
-from variegate.studio.connections import Connection
 from variegate.studio.security import Access
+from variegate.studio.serving import Connection
 
 pytestmark = [
     pytest.mark.faults,

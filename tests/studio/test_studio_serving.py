@@ -14,8 +14,9 @@ import pyarrow.parquet as parquet
 import pytest
 from studio_process import Server
 
+from variegate.cli.studio import can_open_browser
 from variegate.studio import serving
-from variegate.studio.serving import can_open_browser, is_loopback, serve
+from variegate.studio.serving import is_loopback, serve
 from variegate.tables import make_table
 
 pytestmark = pytest.mark.faults

@@ -72,7 +72,7 @@ def test_proposals_accepted_as_they_stood_are_counted(session):
     assert session.state()["accepted"] == {"unchanged": 1, "of": 2}
 
 
-def test_the_next_group_is_that_of_least_sureness_or_as_given(session):
+def test_the_next_group_is_that_of_least_confidence_or_as_given(session):
     session.set({"order": "unsure"})
     session.done(0)
     assert session.state()["group"]["number"] == 5

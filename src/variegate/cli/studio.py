@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import webbrowser
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -115,11 +119,11 @@ def _session(
     model: Path | None,
     progress: Any,
 ) -> Session:
-    from variegate.studio.learning import Teacher
     from variegate.studio.material.opening import open_material
     from variegate.studio.proposals import Proposer
     from variegate.studio.session import Session
     from variegate.studio.store import Store
+    from variegate.studio.teacher import Teacher
 
     material = open_material(
         data,
@@ -164,7 +168,7 @@ class _Opening:
         self._opens = opens
 
     def __call__(self, address: str) -> None:
-        from variegate.studio.serving import can_open_browser, is_loopback, open_browser
+        from variegate.studio.serving import is_loopback
 
         if not is_loopback(self._host):
             note(
@@ -175,4 +179,12 @@ class _Opening:
         say(address)
         say("Ctrl-C ends the studio", err=True)
         if self._opens and can_open_browser():
-            open_browser(address)
+            # The server is about to answer.
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def can_open_browser() -> bool:
+    """Return whether there is a screen for a browser to open on."""
+    if os.environ.get("BROWSER") or sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

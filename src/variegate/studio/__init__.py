@@ -2,16 +2,16 @@
 
 ``variegate studio DATA`` opens it.  A person picks in one group after the other; every
 pick is kept in a file before the page shows it, a model learns from the groups that are
-done, and its proposals are what the next group starts from.
+done, and the next group starts from its proposals.
 
 ===============  ==================================================================
-``material``     what is shown and learned from: tables, documents, videos, images
-``learning``     a teacher, which learns in a process of its own
-``proposals``    what a model would choose, and why
-``store``        events in a file, :mod:`~variegate.studio.history` what they come to
-``session``      the group at hand, its picks and proposal, and what was learned
-``export``       what is taken along: picks, a model, a report, the commands for it
-``app``          the page and its twin in JSON, behind :mod:`~variegate.studio.security`
+``material``     items to be shown and learned from: tables, documents, videos, images
+``teacher``      learning in processes of its own, :mod:`~variegate.studio.learner` how
+``proposals``    choices of a model, :mod:`~variegate.studio.explanations` the reasons
+``store``        events in a file, :mod:`~variegate.studio.history` the picks after them
+``session``      the current group, its picks and proposal, and the last result
+``export``       picks, a model, a report, and the commands for it
+``app``          the page and its API in JSON, behind :mod:`~variegate.studio.security`
 ``serving``      an address on this machine
 ===============  ==================================================================
 """

@@ -1,4 +1,4 @@
-"""The studio as an ASGI application: a page, and its twin in JSON.
+"""The studio as an ASGI application: a page, and its API in JSON.
 
 It is an object that can be called in process; :mod:`~variegate.studio.serving` puts it
 behind an address.  Nothing that a request says is ever a path: pages and exports are
@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -22,14 +24,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from variegate.studio.apart import Apart, ApartError
-from variegate.studio.export import Exporter
-from variegate.studio.learned import verdict_on
+from variegate._processes import ProcessCallError, ProcessCalls
+from variegate.studio.changes import EventResponse, Streams
+from variegate.studio.export import EXPORTS, Exporter
+from variegate.studio.learner import LearningResult
 from variegate.studio.material.base import MaterialError
 from variegate.studio.security import Access, Guard
 from variegate.studio.session import ChangedError, NoSuchError, Session, SessionError
 from variegate.studio.store import StoreError, StoreFullError
-from variegate.studio.streams import Streams
+from variegate.tuning.family import OmegaFamily
 
 __all__ = ["studio_app"]
 
@@ -41,24 +44,13 @@ _PAGES = {
     "studio.svg": ("studio.svg", "image/svg+xml"),
 }
 
-#: What can be taken along, by name.
-EXPORTS = {
-    "picks.csv": "text/csv",
-    "picks.jsonl": "application/x-ndjson",
-    "picks.parquet": "application/vnd.apache.parquet",
-    "model.json": "application/json",
-    "report.html": "text/html",
-    "command.txt": "text/plain",
-}
-
 #: Kinds of pictures that are shown; others could have scripts in them.
 _PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
-#: Groups that are listed at once, and the widest picture.
+#: Groups that are listed at once, the widest picture, and pictures that are made at a
+#: time: picks must not wait for them.
 _MOST_GROUPS = 1000
 _WIDEST = 2048
-
-#: Pictures that are made at a time: picks must not wait for them.
 _PAINTERS = 2
 
 _STATUS = {
@@ -68,9 +60,12 @@ _STATUS = {
     SessionError: 400,
     StoreFullError: 507,
     StoreError: 500,
-    ApartError: 500,
+    ProcessCallError: 500,
 }
 
+_NOTHING_LEARNED = LearningResult(0, OmegaFamily((), ()))
+
+_Body = Mapping[str, Any]
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -78,20 +73,20 @@ def studio_app(session: Session, access: Access) -> Starlette:
     """Return the application of a session that was started.
 
     ``app.state.streams`` are its streams of events; ``app.state.end()``, called in its
-    loop, ends them and the models that are being learned to be taken along: whatever
-    would keep a server from ending.
+    loop, ends them and the models that are being learned for export: all that would
+    keep a server from ending.
     """
-    pages = _Pages(session)
+    api = _Api(session)
     app = Starlette(
-        routes=pages.routes(),
+        routes=api.routes(),
         middleware=[Middleware(Guard, access)],
         exception_handlers={
             HTTPException: _as_json,
             **dict.fromkeys(_STATUS, _as_json),
         },
     )
-    app.state.streams = pages.streams
-    app.state.end = pages.end
+    app.state.streams = api.streams
+    app.state.end = api.end
     return app
 
 
@@ -102,59 +97,57 @@ async def _as_json(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": " ".join(str(error).split())}, status)
 
 
-class _Pages:
-    """What is answered to which address."""
+class _Api:
+    """The endpoints."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.streams = Streams(session.changes)
         self._painters = CapacityLimiter(_PAINTERS)
         self._exporters = CapacityLimiter(1)
-        self._apart = Apart()
-        self._exporter = Exporter(session.material, self._apart.call)
+        self._calls = ProcessCalls()
+        self._exporter = Exporter(session.material, self._calls.call)
 
     def end(self) -> None:
-        """End streams and exports that are on their way."""
         self.streams.end()
-        self._apart.close()
+        self._calls.close("the studio is ending")
 
     def routes(self) -> list[Route]:
-        """Return all of them."""
         group = "/api/groups/{group}"
+        answers = {
+            "/api/state": lambda request: self.session.state(),
+            "/api/learned": self.learned,
+            "/api/groups": self.groups,
+            group: self.items,
+            f"{group}/choice": self.choice,
+            f"{group}/proposal": self.proposal,
+            f"{group}/why/{{item}}": self.why,
+            f"{group}/map": self.map,
+        }
+        actions: dict[str, Callable[[_Body], None]] = {
+            "pick": self.pick,
+            "done": self.done,
+            "undo": lambda body: self.session.undo(),
+            "go": lambda body: self.session.go(_integer(body, "group")),
+            "settings": self.session.set,
+        }
         return [
             Route("/", _static),
             Route("/static/{name}", _static),
             Route("/image/{group}/{item}", self.image),
             Route("/export/{name}", self.export),
             Route("/api/events", self.events),
-            Route("/api/state", self.answering(self.state)),
-            Route("/api/learned", self.answering(self.learned)),
-            Route("/api/groups", self.answering(self.groups)),
-            Route(group, self.answering(self.items)),
-            Route(f"{group}/choice", self.answering(self.choice)),
-            Route(f"{group}/proposal", self.answering(self.proposal)),
-            Route(f"{group}/why/{{item}}", self.answering(self.why)),
-            Route(f"{group}/map", self.answering(self.map)),
-            Route("/api/pick", self.doing(self.pick), methods=["POST"]),
-            Route("/api/done", self.doing(self.done), methods=["POST"]),
-            Route("/api/undo", self.doing(self.undo), methods=["POST"]),
-            Route("/api/go", self.doing(self.go), methods=["POST"]),
-            Route("/api/settings", self.doing(self.session.set), methods=["POST"]),
+            *(Route(path, _answering(answer)) for path, answer in answers.items()),
+            *(
+                Route(f"/api/{name}", self.acting(act), methods=["POST"])
+                for name, act in actions.items()
+            ),
         ]
 
-    @staticmethod
-    def answering(answer: Callable[[Request], Any]) -> _Endpoint:
-        """Return what answers a question as JSON."""
+    def acting(self, act: Callable[[_Body], None]) -> _Endpoint:
+        """Return an endpoint that does something, and answers with the state then."""
 
-        async def endpoint(request: Request) -> Response:
-            return JSONResponse(await to_thread.run_sync(answer, request))
-
-        return endpoint
-
-    def doing(self, act: Callable[[Mapping[str, Any]], None]) -> _Endpoint:
-        """Return what does something, and answers with the state after it."""
-
-        def act_and_look(body: Mapping[str, Any]) -> dict[str, Any]:
+        def act_and_look(body: _Body) -> dict[str, Any]:
             act(body)
             return self.session.state()
 
@@ -164,14 +157,10 @@ class _Pages:
 
         return endpoint
 
-    # Questions -----------------------------------------------------------------------
-
-    def state(self, request: Request) -> dict[str, Any]:
-        return self.session.state()
+    # Answers -------------------------------------------------------------------------
 
     def learned(self, request: Request) -> dict[str, Any]:
-        learned = self.session.learned
-        return _NOTHING_LEARNED if learned is None else learned.to_json()
+        return (self.session.learned or _NOTHING_LEARNED).to_json()
 
     def groups(self, request: Request) -> list[dict[str, Any]]:
         start = _query_integer(request, "from", 0)
@@ -201,57 +190,38 @@ class _Pages:
 
     def proposal(self, request: Request) -> dict[str, Any]:
         omega = _query_omega(request)
-        proposal = self.session.proposal(self._group(request), omega)
-        return {
-            "omega": proposal.omega,
-            "chosen": [int(item) for item in proposal.chosen],
-            "probability": [round(float(p), 6) for p in proposal.probability],
-        }
+        found = _plain(self.session.proposal(self._group(request), omega))
+        return found | {"probability": [round(p, 6) for p in found["probability"]]}
 
     def why(self, request: Request) -> dict[str, Any]:
-        group, item = self._group(request), _path_integer(request, "item")
-        self.session.check(group, item)
+        group, item = self._item(request)
         omega = _query_omega(request)
-        why = self.session.proposer.why(
-            group,
-            item,
-            self.session.picks(group),
-            self.session.omega if omega is None else omega,
-        )
-        like = {"n": why.like, "similarity": float(why.similarity)}
-        return {
-            "probability": float(why.probability),
-            "quality": [
-                {"name": p.name, "value": float(p.value), "part": float(p.part)}
-                for p in why.quality
-            ],
-            "like": None if why.like is None else like,
-        }
+        picks = self.session.picks(group)
+        omega = self.session.omega if omega is None else omega
+        return self.session.proposer.why(group, item, picks, omega)
 
     def map(self, request: Request) -> dict[str, Any]:
-        outline = self.session.proposer.outline(self._group(request))
-        columns = outline.columns
-        return {
-            "kind": outline.kind,
-            "x": [float(x) for x in outline.x],
-            "y": [float(y) for y in outline.y],
-            "columns": None if columns is None else list(columns),
-        }
+        return _plain(self.session.proposer.outline(self._group(request)))
 
     def _group(self, request: Request) -> int:
         number = _path_integer(request, "group")
         self.session.check(number)
         return number
 
-    # What is done --------------------------------------------------------------------
+    def _item(self, request: Request) -> tuple[int, int]:
+        group, item = self._group(request), _path_integer(request, "item")
+        self.session.check(group, item)
+        return group, item
 
-    def pick(self, body: Mapping[str, Any]) -> None:
+    # Actions -------------------------------------------------------------------------
+
+    def pick(self, body: _Body) -> None:
         picked = body.get("picked")
         if not isinstance(picked, bool):
             raise SessionError("picked is true or false")
         self.session.pick(_integer(body, "group"), _integer(body, "item"), picked)
 
-    def done(self, body: Mapping[str, Any]) -> None:
+    def done(self, body: _Body) -> None:
         picks = body.get("picks")
         if picks is not None and not (
             isinstance(picks, list) and all(type(item) is int for item in picks)
@@ -259,17 +229,10 @@ class _Pages:
             raise SessionError("picks are a list of whole numbers")
         self.session.done(_integer(body, "group"), picks)
 
-    def undo(self, body: Mapping[str, Any]) -> None:
-        self.session.undo()
-
-    def go(self, body: Mapping[str, Any]) -> None:
-        self.session.go(_integer(body, "group"))
-
-    # What is not JSON ----------------------------------------------------------------
+    # Files and events ----------------------------------------------------------------
 
     async def image(self, request: Request) -> Response:
-        group, item = self._group(request), _path_integer(request, "item")
-        self.session.check(group, item)
+        group, item = self._item(request)
         width = min(max(_query_integer(request, "width", 320), 16), _WIDEST)
         paint = partial(self.session.material.image, group, item, width)
         content, kind = await to_thread.run_sync(paint, limiter=self._painters)
@@ -286,24 +249,22 @@ class _Pages:
         content = await to_thread.run_sync(write, limiter=self._exporters)
         headers = {
             "content-disposition": f'attachment; filename="{name}"',
-            # Whoever opens it here all the same gets a page without our rights.
+            # A browser that opens it all the same gives the page none of our rights.
             "content-security-policy": "sandbox; default-src 'none'",
         }
         return Response(content, media_type=EXPORTS[name], headers=headers)
 
     async def events(self, request: Request) -> Response:
-        return self.streams.response()
+        return EventResponse(self.streams)
 
 
-_NOTHING_LEARNED = {
-    "n_groups": 0,
-    "curve": [],
-    "verdict": verdict_on(()),
-    "weights": [],
-    "kinds": [],
-    "path": [],
-    "comparison": None,
-}
+def _answering(answer: Callable[[Request], Any]) -> _Endpoint:
+    """Return an endpoint that answers a question as JSON."""
+
+    async def endpoint(request: Request) -> Response:
+        return JSONResponse(await to_thread.run_sync(answer, request))
+
+    return endpoint
 
 
 async def _static(request: Request) -> Response:
@@ -315,8 +276,15 @@ async def _static(request: Request) -> Response:
     return Response(content, media_type=kind)
 
 
-def _parsed(body: bytes) -> Mapping[str, Any]:
-    """Return the object that a body is, of which an empty one is none."""
+def _plain(one: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, arrays as lists."""
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in asdict(one).items()
+    }
+
+
+def _parsed(body: bytes) -> _Body:
     try:
         parsed = json.loads(body or b"{}")
     except (ValueError, RecursionError):
@@ -326,7 +294,7 @@ def _parsed(body: bytes) -> Mapping[str, Any]:
     return parsed
 
 
-def _integer(body: Mapping[str, Any], name: str) -> int:
+def _integer(body: _Body, name: str) -> int:
     value = body.get(name)
     if type(value) is not int:
         raise SessionError(f"{name} is a whole number")
@@ -334,21 +302,19 @@ def _integer(body: Mapping[str, Any], name: str) -> int:
 
 
 def _path_integer(request: Request, name: str) -> int:
-    text = request.path_params[name]
-    if not _is_small(text):
-        raise NoSuchError(f"there is no {name} of that number")
-    return int(text)
+    error = NoSuchError(f"there is no {name} of that number")
+    return _number(request.path_params[name], error)
 
 
 def _query_integer(request: Request, name: str, default: int) -> int:
-    text = request.query_params.get(name, str(default))
-    if not _is_small(text):
-        raise SessionError(f"{name} is a whole number")
+    error = SessionError(f"{name} is a whole number")
+    return _number(request.query_params.get(name, str(default)), error)
+
+
+def _number(text: str, error: Exception) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise error
     return int(text)
-
-
-def _is_small(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def _query_omega(request: Request) -> float | None:

@@ -1,45 +1,46 @@
-"""Changes, counted, and those who are told of them."""
+"""Changes of a session, and streams of them as server-sent events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
 from threading import Lock
 from typing import Any
 
-__all__ = ["Changes", "Listener"]
+from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-#: Called with ``{"seq": ..., "what": ...}`` after each change; must return at once.
-Listener = Callable[[dict[str, Any]], None]
+__all__ = ["Changes", "EventResponse", "Streams"]
 
-#: A number no run of the studio reaches, so that later runs count on from higher.
-_OF_A_RUN = 10**9
+#: Seconds between signs of life.
+_BEAT = 15.0
+
+#: ``{"seq": ..., "what": ...}``
+_Change = dict[str, Any]
 
 
 class Changes:
-    """Numbers changes, and tells listeners in that order.
-
-    A page that went away and comes back to a later run of the studio finds a higher
-    number than it knew.
-    """
+    """Numbers changes, and notifies listeners in that order."""
 
     def __init__(self) -> None:
         self.seq = 0
         self._lock = Lock()
-        self._listeners: dict[object, Listener] = {}
+        self._listeners: dict[object, Callable[[_Change], None]] = {}
 
-    def start(self, run: int) -> None:
-        """Count from where no earlier run has come to."""
-        self.seq = run * _OF_A_RUN
-
-    def tell(self, what: str) -> None:
-        """Count a change, and tell everybody."""
+    def notify(self, what: str) -> None:
+        """Count a change, and notify all listeners."""
         with self._lock:
             self.seq += 1
             for listener in self._listeners.values():
                 listener({"seq": self.seq, "what": what})
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Tell somebody of each change; what is returned ends that."""
+    def listen(self, listener: Callable[[_Change], None]) -> Callable[[], None]:
+        """Notify a listener of each change; the returned function ends that.
+
+        It must return at once.
+        """
         key = object()
         with self._lock:
             self._listeners[key] = listener
@@ -49,3 +50,71 @@ class Changes:
                 self._listeners.pop(key, None)
 
         return leave
+
+
+class Streams:
+    """The streams of all pages, which end when the server does."""
+
+    #: How many pages may listen at once.
+    MOST = 64
+
+    def __init__(self, changes: Changes) -> None:
+        self.changes = changes
+        self.open: set[EventResponse] = set()
+        self.is_ending = False
+
+    def end(self) -> None:
+        """End all streams; called in their loop."""
+        self.is_ending = True
+        for response in self.open:
+            response.news.set()
+
+
+class EventResponse(StreamingResponse):
+    """The stream of one page: the latest change, and every one that follows.
+
+    A slow page gets the latest of each kind: it asks for the state anyway.  The stream
+    counts as open from its first to its last byte; too many at once are refused.
+    """
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(self._stream(), media_type="text/event-stream")
+        self.news = asyncio.Event()
+        self._streams = streams
+        self._pending: dict[str, _Change] = {}
+        self._loop = asyncio.get_running_loop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the stream."""
+        streams = self._streams
+        if len(streams.open) >= streams.MOST:
+            raise HTTPException(503, "too many pages are open")
+        streams.open.add(self)
+        leave = streams.changes.listen(self._add_from_any_thread)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            leave()
+            streams.open.discard(self)
+
+    async def _stream(self) -> AsyncIterator[bytes]:
+        yield b"retry: 1000\n\n"
+        self._add({"seq": self._streams.changes.seq, "what": "picks"})
+        while not self._streams.is_ending:
+            try:
+                async with asyncio.timeout(_BEAT):
+                    await self.news.wait()
+            except TimeoutError:
+                yield b": still here\n\n"
+            self.news.clear()
+            pending, self._pending = self._pending, {}
+            for change in sorted(pending.values(), key=lambda change: change["seq"]):
+                yield f"data: {json.dumps(change)}\n\n".encode()
+
+    def _add(self, change: _Change) -> None:
+        self._pending[change["what"]] = change
+        self.news.set()
+
+    def _add_from_any_thread(self, change: _Change) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._add, change)

@@ -1,9 +1,9 @@
-"""What leaves the studio: picks, a model, a report, and the commands for the same.
+"""Exports: picks, a model, a report, and the commands that learn the same model.
 
 Picks are those of groups that are done.  The model is learned from them by the usual
 estimator of such data with its own settings, so that the usual commands take it:
 ``variegate select`` for tables and pictures, ``summarize`` for documents, ``keyframes``
-for videos; and what ``command.txt`` says learns the same.
+for videos.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,90 +25,57 @@ from variegate.report.page import render
 from variegate.report.words import count
 from variegate.studio.material.base import Material, MaterialError, Picks
 from variegate.tables.columns import is_list
-from variegate.tables.writing import table_writer
+from variegate.tables.output import write_table
 
 __all__ = ["EXPORTS", "Exporter"]
 
-#: The file of picks that the commands learn from, by kind of material; those of
-#: pictures hold what they look like.
-_LEARNED_FROM = {
-    "table": "picks.parquet",
-    "images": "picks.parquet",
-    "documents": "picks.jsonl",
-    "video": "picks.csv",
+#: Media types, by name.
+EXPORTS = {
+    "picks.csv": "text/csv",
+    "picks.jsonl": "application/x-ndjson",
+    "picks.parquet": "application/vnd.apache.parquet",
+    "model.json": "application/json",
+    "report.html": "text/html",
+    "command.txt": "text/plain",
 }
-
-#: What calls a function that takes long, here or elsewhere.
-Call = Callable[[Callable[[], Any]], Any]
-
-
-def _here(function: Callable[[], Any]) -> Any:
-    return function()
 
 
 class Exporter:
-    """Makes the files that can be taken along.
+    """Makes the files of ``EXPORTS``; ``call`` calls functions that take long."""
 
-    Parameters
-    ----------
-    material : Material
-    call : callable
-        Calls what takes long; by default in this thread.
-    """
-
-    def __init__(self, material: Material, call: Call = _here) -> None:
+    def __init__(
+        self,
+        material: Material,
+        call: Callable[[Callable[[], Any]], Any] = lambda function: function(),
+    ) -> None:
         self._material = material
         self._call = call
         self._lock = threading.Lock()
         self._last: tuple[str, Any] | None = None
 
     def export(self, name: str, picks: Picks) -> bytes:
-        """Return the content of a file.
-
-        Parameters
-        ----------
-        name : str
-            One of ``EXPORTS``.
-        picks : mapping from group to items
-            Of the groups that are done.
-        """
+        """Return the content of a file, from the picks of groups that are done."""
         if name not in EXPORTS:
             raise MaterialError(f"there is no {name}; there are {', '.join(EXPORTS)}")
         if not picks:
             raise MaterialError("no group is done yet: there is nothing to export")
-        return EXPORTS[name](self, picks)
-
-    # Picks ------------------------------------------------------------------------
-
-    def csv(self, picks: Picks) -> bytes:
-        """Return picks, vectors as text."""
-        own = getattr(self._material, "csv", None)
-        if own is not None:
-            return str(own(picks)).encode()
-        return _written(_vectors_as_text(self._material.picks_table(picks)), ".csv")
-
-    def jsonl(self, picks: Picks) -> bytes:
-        """Return picks, a line each."""
-        own = getattr(self._material, "jsonl", None)
-        if own is not None:
-            return str(own(picks)).encode()
-        return _written(self._material.picks_table(picks), ".jsonl")
-
-    def parquet(self, picks: Picks) -> bytes:
-        """Return picks with the types that they had."""
-        return _written(self._material.picks_table(picks), ".parquet")
-
-    # What is learned --------------------------------------------------------------
-
-    def model(self, picks: Picks) -> bytes:
-        """Return a model file."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.json"
-            self._learned(picks).save(path)
-            return path.read_bytes()
+        if name == "model.json":
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / name
+                self._learned(picks).save(path)
+                return path.read_bytes()
+        if name == "report.html":
+            return self._report(picks).encode()
+        if name == "command.txt":
+            return self._material.command_line(picks).encode()
+        text = self._material.picks_text(name, picks)
+        if text is not None:
+            return text.encode()
+        table = self._material.picks_table(picks)
+        return _content(_vectors_as_text(table) if name == "picks.csv" else table, name)
 
     def _learned(self, picks: Picks) -> Any:
-        """Return what is learned from picks, or what was, if these were the last.
+        """Return the model of some picks, or the last one, if it was of the same.
 
         A report is often asked for after its model.
         """
@@ -119,15 +86,13 @@ class Exporter:
                 self._last = key, self._call(learn)
             return self._last[1]
 
-    def report(self, picks: Picks) -> bytes:
+    def _report(self, picks: Picks) -> str:
         """Return a page about the model and its picks."""
         material, model = self._material, self._learned(picks)
         if material.kind in ("table", "images"):
-            made = self._call(
-                partial(_table_report, model, material.picks_table(picks))
-            )
-            return str(made).encode()
-        page = render(
+            page = partial(_table_report, model, material.picks_table(picks))
+            return str(self._call(page))
+        return render(
             "studio",
             "picks.html",
             title="Learned from your own picks",
@@ -140,17 +105,8 @@ class Exporter:
                 _group(material, group, chosen.tolist())
                 for group, chosen in picks.items()
             ],
-            command=self._command_line(picks),
+            command=material.command_line(picks),
         )
-        return page.encode()
-
-    def command(self, picks: Picks) -> bytes:
-        """Return the commands that learn the same."""
-        return self._command_line(picks).encode()
-
-    def _command_line(self, picks: Picks) -> str:
-        kind = self._material.kind
-        return self._material.command_line(_LEARNED_FROM[kind], picks)
 
 
 def _quietly(learn: Callable[[], Any]) -> Any:
@@ -178,12 +134,10 @@ def _vectors_as_text(table: pa.Table) -> pa.Table:
     return table
 
 
-def _written(table: pa.Table, suffix: str) -> bytes:
+def _content(table: pa.Table, name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"picks{suffix}"
-        with table_writer(path, table.schema) as write:
-            for batch in table.to_batches():
-                write(batch)
+        path = Path(folder) / name
+        write_table(table, path)
         return path.read_bytes()
 
 
@@ -194,16 +148,3 @@ def _group(material: Material, group: int, chosen: list[int]) -> dict[str, Any]:
         "note": f"{len(chosen)} of {count(len(items), material.nouns[0])}",
         "texts": [items[item].text or items[item].title for item in chosen],
     }
-
-
-#: What makes each file.
-#:
-#: :meta hide-value:
-EXPORTS: Mapping[str, Callable[[Exporter, Picks], bytes]] = {
-    "picks.csv": Exporter.csv,
-    "picks.parquet": Exporter.parquet,
-    "picks.jsonl": Exporter.jsonl,
-    "model.json": Exporter.model,
-    "report.html": Exporter.report,
-    "command.txt": Exporter.command,
-}

@@ -1,4 +1,4 @@
-"""What was picked: events, one after the other, and what they come to.
+"""The picks of all groups, from events in the order in which they happened.
 
 ====  ==========================================================================
 pick  a person took an item, or took it away: ``group``, ``item``, ``picked``;
@@ -11,48 +11,37 @@ undo  the pick or the end of a group numbered ``undone`` never was; ``base``, wh
 ====  ==========================================================================
 
 Picks of a group are its proposal, but for the items that a person decided on.  While a
-group has neither events nor an end, its picks are what is proposed
-(:mod:`~variegate.studio.at_hand` says when that may still change).
+group has neither events nor an end, its picks are the proposal that is shown.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from variegate.studio.store import Event
 
-__all__ = ["GroupPicks", "History"]
+__all__ = ["GroupPicks", "History", "ShownProposal"]
 
 
 @dataclass(frozen=True)
 class GroupPicks:
-    """What was picked in one group.
+    """The picks of one group."""
 
-    Attributes
-    ----------
-    base : frozenset of int or None
-        The proposal under the picks; None while the picks are whatever is proposed.
-    decided : dict from item to bool
-        What a person took, and what was taken away, since.
-    is_done : bool
-    is_unchanged : bool
-        Whether it is done, and the proposal was accepted as it stood at first.
-    """
-
+    #: The proposal under the picks; None while any proposal is.
     base: frozenset[int] | None = None
+    #: Items that a person took, or took away, since.
     decided: dict[int, bool] = field(default_factory=dict)
     is_done: bool = False
+    #: Whether it is done, and the proposal was accepted as it stood at first.
     is_unchanged: bool = False
 
     def on(self, proposal: Collection[int]) -> frozenset[int]:
-        """Return the picks, where this is proposed now."""
+        """Return the picks on a proposal."""
         base = frozenset(proposal) if self.base is None else self.base
         taken = {item for item, picked in self.decided.items() if picked}
         return (base | taken) - (self.decided.keys() - taken)
-
-
-_NOTHING = GroupPicks()
 
 
 class History:
@@ -63,13 +52,13 @@ class History:
         #: Events that can be undone, the last one first to be.
         self._undoable: list[Event] = []
         self._of_group: dict[int, list[Event]] = {}
-        #: What they come to, for groups in which nothing happened since.
+        #: Picks of groups in which nothing happened since.
         self._folded: dict[int, GroupPicks] = {}
 
     def group(self, number: int) -> GroupPicks:
-        """Return what was picked in a group."""
+        """Return the picks of a group."""
         if number not in self._of_group:
-            return _NOTHING
+            return GroupPicks()
         if number not in self._folded:
             self._folded[number] = _fold(self._of_group[number])
         return self._folded[number]
@@ -99,7 +88,7 @@ class History:
         return sum(self.group(number).is_unchanged for number in self._of_group)
 
     def add(self, event: Event) -> None:
-        """Take in what happened next."""
+        """Add the next event."""
         body = event.body
         if event.kind == "go":
             self.current = body["group"]
@@ -122,7 +111,7 @@ class History:
 
 
 def _fold(events: list[Event]) -> GroupPicks:
-    """Return what the events of one group come to."""
+    """Return the picks of one group after its events."""
     base: frozenset[int] | None = None
     decided: dict[int, bool] = {}
     is_done = is_unchanged = False
@@ -138,3 +127,37 @@ def _fold(events: list[Event]) -> GroupPicks:
                 is_unchanged = base == frozenset(body["proposal"])
             is_done = True
     return GroupPicks(base, decided, is_done, is_unchanged)
+
+
+class ShownProposal:
+    """The proposal of the group that is shown, which does not change under the eyes.
+
+    For :attr:`SECONDS` after a group is first shown, its proposal follows the models:
+    most often that of the group that was done just before.  Then it stays, but for one
+    change: an untrained proposal gives way to the first learned one, however late.
+    """
+
+    SECONDS = 2.0
+
+    def __init__(self) -> None:
+        self._group: int | None = None
+        self._since = 0.0
+        self._chosen: list[int] | None = None
+        self._is_learned = False
+
+    def update(self, group: int, chosen: list[int], is_learned: bool) -> list[int]:
+        """Return the choice to show in a group, where ``chosen`` is the newest."""
+        now = time.monotonic()
+        if group != self._group:
+            self._group, self._since, self._chosen = group, now, None
+        if (
+            self._chosen is None
+            or now - self._since < self.SECONDS
+            or (is_learned and not self._is_learned)
+        ):
+            self._chosen, self._is_learned = chosen, is_learned
+        return self._chosen
+
+    def reset(self) -> None:
+        """Show the newest choice next: the person asked for it."""
+        self._chosen = None

@@ -1,13 +1,12 @@
-"""How well it works on groups that were not learned from.
+"""Scores on groups that were not learned from.
 
-Every group that is done is held out in turn.  When it is first done it is dealt to one
-of four parts, that with the fewest groups so far, and stays there.  Four models are
-learned beside the one that proposes, each without the groups of one part, and a group
-is only ever judged by the model that has not seen it.  So nothing is wasted, and
-nothing is judged by what has learned it.
+Every group that is done is held out in turn.  When it is first done it joins one of
+four folds, that with the fewest groups so far, and stays there.  Four models are
+learned beside the one that proposes, each without the groups of one fold, and a group
+is only ever judged by the model that has not seen it.
 
-The curve has a point for 2, 3, 4, 6, 8, 12, ... groups: what the four models of that
-time choose in all groups that are done now.  As they learn without a quarter of the
+The curve has a point for 2, 3, 4, 6, 8, 12, ... groups: the score of the four models of
+that time in all groups that are done now.  As they learn without a quarter of the
 groups, both curve and path are a little pessimistic.
 """
 
@@ -23,13 +22,14 @@ from variegate import metrics
 from variegate._typing import IntArray
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
-from variegate.studio.learned import CurvePoint, PathPoint
-from variegate.studio.lessons import OMEGAS, Example, Lesson, over_omega
-from variegate.studio.untrained import untrained_choice, usual_size
+from variegate.studio.choices import untrained_choice, usual_size
+from variegate.studio.kernel_candidates import OMEGAS, Candidate, Example, over_omega
+from variegate.tuning.folds import Trial
+from variegate.tuning.path import PathPoint
 
-__all__ = ["N_PARTS", "Check", "Judge", "is_on_curve"]
+__all__ = ["N_FOLDS", "Check", "CurvePoint", "Judge", "is_on_curve", "verdict_on"]
 
-N_PARTS = 4
+N_FOLDS = 4
 
 #: Groups that are judged, and about how many items of them, at most; evenly spread over
 #: those that are done.
@@ -39,8 +39,10 @@ _MOST_ITEMS = 20_000
 #: Omegas of the path.
 _PATH: tuple[float, ...] = tuple(np.geomspace(OMEGAS[0], OMEGAS[-1], 13).tolist())
 
-#: Asked between steps; raises to give up.
+#: Called between steps; raises to give up.
 Check = Callable[[], None]
+
+_Models = dict[int, LargeMarginDPP]
 
 
 def is_on_curve(n: int) -> bool:
@@ -50,88 +52,89 @@ def is_on_curve(n: int) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class CurvePoint:
+    """Mean F-score on held-out groups after ``n`` groups, learned and untrained."""
+
+    n: int
+    f: float
+    untrained_f: float
+
+
 @dataclass(eq=False)
 class Judge:
-    """Models that have not seen a part of the groups, and what they are worth.
+    """Models that have not seen one fold of the groups, and their scores.
 
     ``done`` are groups with their picks, in the order in which they were done.
     """
 
-    lesson: Lesson
-    part_of: dict[int, int] = field(default_factory=dict)
-    models: dict[int, LargeMarginDPP] = field(default_factory=dict)
-    #: The models of each part after so many groups.
-    points: dict[int, dict[int, LargeMarginDPP]] = field(default_factory=dict)
+    candidate: Candidate
+    fold_of: dict[int, int] = field(default_factory=dict)
+    #: By fold; ``points`` are those after some numbers of groups.
+    models: _Models = field(default_factory=dict)
+    points: dict[int, _Models] = field(default_factory=dict)
     #: How many groups were done when a model was learned.
     _seen: dict[int, int] = field(default_factory=dict)
     #: F-scores by number of groups and group.
     _scores: dict[tuple[int, int], float] = field(default_factory=dict)
 
-    def deal(self, groups: Sequence[int]) -> None:
-        """Give every new group its part."""
-        counts = Counter(self.part_of.values())
+    def assign(self, groups: Sequence[int]) -> None:
+        """Put every new group into a fold."""
+        counts = Counter(self.fold_of.values())
         for group in groups:
-            if group not in self.part_of:
-                part = min(range(N_PARTS), key=lambda p: (counts[p], p))
-                self.part_of[group] = part
-                counts[part] += 1
+            if group not in self.fold_of:
+                fold = min(range(N_FOLDS), key=lambda k: (counts[k], k))
+                self.fold_of[group] = fold
+                counts[fold] += 1
 
     def learn(self, done: Mapping[int, Example], check: Check) -> None:
-        """Bring the four models up to date, and give the curve its points.
-
-        That which is farthest behind comes first, should there be no time for all.
-        """
-        self.deal(list(done))
-        for part in sorted(range(N_PARTS), key=lambda p: self._seen.get(p, 0)):
-            others = self._without(part, done)
-            if others:
-                check()
-                self.models[part] = self.lesson.fit(others)
-                self._seen[part] = len(done)
-        for n in [n for n in self.points if n > len(done)]:
-            self._forget(n)
-        if len(done) >= 2:
-            self._keep(len(done))
+        """Bring the four models up to date, and give the curve its points."""
+        self.assign(list(done))
+        # That which is farthest behind first, should there be no time for all.
+        for fold in sorted(range(N_FOLDS), key=lambda k: self._seen.get(k, 0)):
+            if self._fit(fold, done, check, self.models):
+                self._seen[fold] = len(done)
+        n = len(done)
+        # The last point may be at any number, the others are on the curve.
+        for m in list(self.points):
+            if m >= n or not is_on_curve(m):
+                self._forget(m)
+        if n >= 2:
+            self.points[n] = dict(self.models)
 
     def catch_up(self, done: Mapping[int, Example], check: Check) -> bool:
         """Learn a point of the curve that is missing; return whether there was one.
 
-        Points are missing where the studio was started again, or learns otherwise now.
+        Points are missing after a start of the studio, or of another candidate.
         """
         for n in range(2, len(done)):
             if is_on_curve(n) and n not in self.points:
                 first = dict(list(done.items())[:n])
-                models = {}
-                for part in range(N_PARTS):
-                    others = self._without(part, first)
-                    if others:
-                        check()
-                        models[part] = self.lesson.fit(others)
+                models: _Models = {}
+                for fold in range(N_FOLDS):
+                    self._fit(fold, first, check, models)
                 self.points[n] = models
                 return True
         return False
 
-    def _keep(self, n: int) -> None:
-        """Keep the models of now as a point; the last point may be any number."""
-        for other in [m for m in self.points if not is_on_curve(m)]:
-            self._forget(other)
-        self._forget(n)
-        self.points[n] = dict(self.models)
+    def _fit(
+        self, fold: int, done: Mapping[int, Example], check: Check, models: _Models
+    ) -> bool:
+        """Fit a model without one fold, if there are other groups."""
+        others = [example for g, example in done.items() if self.fold_of[g] != fold]
+        if others:
+            check()
+            models[fold] = self.candidate.fit(others)
+        return bool(others)
 
     def _forget(self, n: int) -> None:
-        self.points.pop(n, None)
-        for key in [key for key in self._scores if key[0] == n]:
-            del self._scores[key]
-
-    def _without(self, part: int, done: Mapping[int, Example]) -> list[Example]:
-        return [example for g, example in done.items() if self.part_of[g] != part]
-
-    # What it comes to -------------------------------------------------------------
+        del self.points[n]
+        self._scores = {key: f for key, f in self._scores.items() if key[0] != n}
 
     def curve(
         self, done: Mapping[int, Example], check: Check
     ) -> tuple[CurvePoint, ...]:
-        """Return the mean F-score after so many groups, on all groups done by now."""
+        """Return mean F-scores by number of groups, on all groups done by now."""
         judged = _spread(done)
         sizes = {group: len(picks) for group, (_, picks) in done.items()}
         untrained = {}
@@ -142,52 +145,46 @@ class Judge:
         curve = []
         for n, models in sorted(self.points.items()):
             check()
-            able = [group for group in judged if self.part_of[group] in models]
+            able = [group for group in judged if self.fold_of[group] in models]
             if able:
-                scores = [self._score(n, group, done[group]) for group in able]
-                base = [untrained[group] for group in able]
-                curve.append(
-                    CurvePoint(n, float(np.mean(scores)), float(np.mean(base)))
-                )
+                f = np.mean([self._score(n, group, done[group]) for group in able])
+                base = np.mean([untrained[group] for group in able])
+                curve.append(CurvePoint(n, float(f), float(base)))
         return tuple(curve)
 
     def _score(self, n: int, group: int, example: Example) -> float:
-        ground_set, picks = example
         if (n, group) not in self._scores:
-            model = self.points[n][self.part_of[group]]
-            chosen = self._choose(model, ground_set)
-            self._scores[n, group] = float(metrics.f_score(chosen, picks))
+            chosen = self._choose(self.points[n][self.fold_of[group]], example[0])
+            self._scores[n, group] = float(metrics.f_score(chosen, example[1]))
         return self._scores[n, group]
 
     def path(self, done: Mapping[int, Example], check: Check) -> tuple[PathPoint, ...]:
-        """Return precision, recall, size and F-score by omega, on held-out groups."""
-        able = [g for g in _spread(done) if self.part_of.get(g) in self.models]
+        """Return scores by omega, on held-out groups."""
+        able = [g for g in _spread(done) if self.fold_of.get(g) in self.models]
         if not able:
             return ()
-        families = {part: over_omega(model) for part, model in self.models.items()}
+        families = {fold: over_omega(model) for fold, model in self.models.items()}
         points = []
         for omega in _PATH:
             check()
             rows = []
             for group in able:
                 ground_set, picks = done[group]
-                model = families[self.part_of[group]].at(omega)
+                model = families[self.fold_of[group]].at(omega)
                 rows.append(_scores(self._choose(model, ground_set), picks))
-            precision, recall, size, f = np.mean(rows, axis=0).tolist()
-            points.append(PathPoint(float(omega), precision, recall, size, f))
+            trial = Trial([], [np.array(rows)])
+            means, errors = trial.means(), trial.errors(np.arange(len(able)))
+            points.append(PathPoint(omega, *means.tolist(), *errors.tolist()))
         return tuple(points)
 
     def _choose(self, model: LargeMarginDPP, ground_set: GroundSet) -> IntArray:
-        return model.ensemble(ground_set).decode(self.lesson.decoder).indices
+        return model.ensemble(ground_set).decode(self.candidate.decoder).indices
 
 
 def _scores(chosen: IntArray, picks: IntArray) -> list[float]:
-    return [
-        float(metrics.precision(chosen, picks)),
-        float(metrics.recall(chosen, picks)),
-        float(len(chosen)),
-        float(metrics.f_score(chosen, picks)),
-    ]
+    """Return precision, recall, F-score and size, as a path has them."""
+    scores = [metrics.precision, metrics.recall, metrics.f_score]
+    return [*(float(score(chosen, picks)) for score in scores), float(len(chosen))]
 
 
 def _spread(done: Mapping[int, Example]) -> list[int]:
@@ -199,3 +196,18 @@ def _spread(done: Mapping[int, Example]) -> list[int]:
         return groups
     places = np.linspace(0, len(groups) - 1, most).round().astype(int)
     return [groups[place] for place in places]
+
+
+def verdict_on(curve: Sequence[CurvePoint]) -> str:
+    """Return a sentence on whether learning pays, by the last point of a curve.
+
+    Scores that are the same in two digits are not called better.
+    """
+    if not curve or curve[-1].n < 4:
+        return "Whether learning pays is said from 4 groups on."
+    f, untrained = round(curve[-1].f, 2), round(curve[-1].untrained_f, 2)
+    agree = "agree" if f > untrained else "do not yet agree"
+    return (
+        f"Learned proposals {agree} better with your picks (F {f:.2f}) than untrained "
+        f"ones ({untrained:.2f}), on groups held out in turn."
+    )

@@ -1,54 +1,58 @@
-"""What is proposed in a group, and why: fast enough to follow a slider.
+"""Proposals in a group, fast enough to follow a slider.
 
-The next group is that of which the model is least sure.  Sureness is the F-score that
-it expects of its own proposal (:func:`variegate.studio.sureness.expected_f`), looked at
-in the first hundred groups that are not done, whenever something was learned; of equals
-the first comes first.  Before anything is learned, groups come in their order.
+The next group is that in which the model has the least confidence: the F-score that it
+expects of its own proposal (:func:`variegate.studio.learner.expected_f`), computed for
+the first hundred groups that are not done, after each learning; of equals the first
+comes first.  Before anything is learned, groups come in their order.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.application.model_facts import learned_kinds
-from variegate.baselines.learned import embeddings_of
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
-from variegate.linalg.cosine import unit_rows
-from variegate.studio.greedy_order import GreedyOrder
-from variegate.studio.learned import Learned
-from variegate.studio.lessons import OMEGAS
-from variegate.studio.material.base import Material, Picks
-from variegate.studio.parts import Map, Part, Proposal, Why
-from variegate.studio.untrained import (
+from variegate.studio.choices import (
+    GreedyOrder,
     untrained_choice,
     untrained_ensemble,
     usual_size,
 )
+from variegate.studio.explanations import Map, explain, map_of
+from variegate.studio.kernel_candidates import OMEGAS
+from variegate.studio.learner import LearningResult
+from variegate.studio.material.base import Material, Picks
 from variegate.tuning.family import OmegaFamily
 
-__all__ = ["Proposer", "omega_on_path"]
+__all__ = ["Proposal", "Proposer", "omega_on_path"]
 
-#: What is kept ready, at most: choices, groups at an omega, groups whose order is
-#: known, and the cells of all matrices of either together.
-_KEPT_CHOICES = 256
-_KEPT = 16
-_KEPT_ORDERS = 4
-_KEPT_CELLS = 2e7
+#: Cached at most: choices, groups at an omega, groups whose order is known, and the
+#: cells of all matrices of either together.
+_CACHED_CHOICES = 256
+_CACHED_VIEWS = 16
+_CACHED_ORDERS = 4
+_CACHED_CELLS = 2e7
 
 #: Omegas closer than this share of an octave are one.
 _STEPS = 64
 
-#: Parts of the quality that are named, at most.
-_MOST_PARTS = 12
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Sorted items chosen in one group, and the probability of each to be chosen."""
+
+    #: Within the range that was learned.
+    omega: float
+    chosen: IntArray
+    probability: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,152 +64,162 @@ class _View:
     model: LargeMarginDPP | None
 
 
+class _Cache:
+    """The last values that were made, by key."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._values: OrderedDict[Any, Any] = OrderedDict()
+
+    def get(self, key: Any, make: Callable[[], Any], most: int) -> Any:
+        """Return a value, made without holding the lock if it is not known."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+        value = make()
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > most:
+                self._values.popitem(last=False)
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """The result to propose by, the usual size, and values that depend on them."""
+
+    learned: LearningResult | None = None
+    size: int | None = None
+    choices: _Cache = field(default_factory=_Cache)
+    views: _Cache = field(default_factory=_Cache)
+    orders: _Cache = field(default_factory=_Cache)
+
+
 class Proposer:
-    """Chooses in the groups of a material, by what was learned last.
+    """Chooses in the groups of a material, by the last result of learning.
 
     All methods may be called from several threads.
     """
 
     def __init__(self, material: Material) -> None:
         self._material = material
-        self._lock = threading.Lock()
-        self._views: OrderedDict[tuple[int, int, int], _View] = OrderedDict()
-        self._orders: OrderedDict[tuple[int, int], GreedyOrder] = OrderedDict()
-        self._choices: OrderedDict[tuple[int, int, int], IntArray] = OrderedDict()
-        self._serial = 0
-        self._learned: Learned | None = None
-        self._size: int | None = None
+        self._state = _State()
 
-    def use(self, learned: Learned | None, picks: Picks) -> None:
-        """Propose by this from now on, or untrained; ``picks`` are what was done."""
-        with self._lock:
-            self._learned = learned
-            self._size = usual_size(len(chosen) for chosen in picks.values())
-            self._serial += 1
-            self._views.clear()
-            self._orders.clear()
-            self._choices.clear()
+    def use(self, learned: LearningResult | None, picks: Picks) -> None:
+        """Propose by this from now on, or untrained; ``picks`` are of groups done."""
+        size = usual_size(len(chosen) for chosen in picks.values())
+        self._state = _State(learned, size)
 
     # Choosing ---------------------------------------------------------------------
 
     def omegas(self) -> tuple[float, float]:
         """Return the smallest and the largest omega."""
-        family, _ = self._family()
+        family, _ = self._family(self._state)
         known = OMEGAS if family is None else family.omegas
         return known[0], known[-1]
 
     def choose(self, group: int, omega: float = 1.0) -> IntArray:
-        """Choose in a group; an omega beyond what was learned is the nearest to it."""
-        step = _step(omega)
-        with self._lock:
-            serial, learned, size = self._serial, self._learned, self._size
-            if (serial, group, step) in self._choices:
-                return self._choices[serial, group, step]
-        omega = 2.0 ** (step / _STEPS)
-        if learned is not None and learned.decoder == "greedy":
-            order = self._order(serial, learned, group)
-            chosen = order.chosen(_within(learned.family, omega))
-        elif learned is None and self._material.prior is None:
-            chosen = _untrained_choice(self._material.ground_set(group), size, omega)
-        else:
-            chosen = self._view(group, omega).proposal.chosen
-        with self._lock:
-            _keep(self._choices, (serial, group, step), chosen, _KEPT_CHOICES)
+        """Choose in a group; an omega out of the range learned is the nearest in it."""
+        state = self._state
+        learned = state.learned
+        ground_set = self._material.ground_set(group)
+        step, omega = _rounded(omega)
+
+        def order() -> GreedyOrder:
+            assert learned is not None
+            return GreedyOrder(learned.family.at(1.0).ensemble(ground_set))
+
+        def choice() -> Any:
+            if learned is not None and learned.decoder == "greedy":
+                most = _room(ground_set, _CACHED_ORDERS)
+                known = state.orders.get(group, order, most)
+                return known.chosen(_within(learned.family, omega))
+            if learned is None and self._material.prior is None:
+                return _untrained_choice(ground_set, state.size, omega)
+            return self._view(state, group, omega).proposal.chosen
+
+        chosen: IntArray = state.choices.get((group, step), choice, _CACHED_CHOICES)
         return chosen
 
-    def _order(self, serial: int, learned: Learned, group: int) -> GreedyOrder:
-        """Return the order in which items of a group are taken."""
-        with self._lock:
-            order = self._orders.get((serial, group))
-        if order is None:
-            ground_set = self._material.ground_set(group)
-            order = GreedyOrder(learned.family.at(1.0).ensemble(ground_set))
-            room = _room(ground_set, _KEPT_ORDERS)
-            with self._lock:
-                _keep(self._orders, (serial, group), order, room)
-        return order
-
     def propose(self, group: int, omega: float = 1.0) -> Proposal:
-        """Choose in a group, and say how likely every item is to be chosen."""
-        return self._view(group, omega).proposal
+        """Choose in a group, with the probability of every item to be chosen."""
+        return self._view(self._state, group, omega).proposal
 
-    def _family(self) -> tuple[OmegaFamily | None, str]:
-        """Return the models that are gone by, and how sets are chosen by them."""
-        learned = self._learned
-        if learned is None:
+    def _family(self, state: _State) -> tuple[OmegaFamily | None, str]:
+        """Return the models to propose by, and their decoder."""
+        if state.learned is None:
             return self._material.prior, "greedy"
-        return learned.family, learned.decoder
+        return state.learned.family, state.learned.decoder
 
-    def _view(self, group: int, omega: float) -> _View:
-        step = _step(omega)
-        with self._lock:
-            key = (self._serial, group, step)
-            family, decoder = self._family()
-            size = self._size
-            if key in self._views:
-                self._views.move_to_end(key)
-                return self._views[key]
+    def _view(self, state: _State, group: int, omega: float) -> _View:
+        family, decoder = self._family(state)
         ground_set = self._material.ground_set(group)
-        omega = 2.0 ** (step / _STEPS)
-        if family is None:
-            view = _untrained(ground_set, size, omega)
-        else:
-            view = _by_model(ground_set, family, omega, decoder)
-        with self._lock:
-            _keep(self._views, key, view, _room(ground_set, _KEPT))
+        step, omega = _rounded(omega)
+
+        def make() -> _View:
+            if family is None:
+                chosen = _untrained_choice(ground_set, state.size, omega)
+                ensemble = untrained_ensemble(ground_set, len(chosen))
+                proposal = Proposal(omega, chosen, ensemble.marginals())
+                return _View(ensemble, proposal, None)
+            within = _within(family, omega)
+            model = family.at(within)
+            ensemble = model.ensemble(ground_set)
+            chosen = np.sort(ensemble.decode(decoder, random_state=0).indices)
+            return _View(
+                ensemble, Proposal(within, chosen, ensemble.marginals()), model
+            )
+
+        most = _room(ground_set, _CACHED_VIEWS)
+        view: _View = state.views.get((group, step), make, most)
         return view
 
     def next_group(self, done: Collection[int], order: str = "unsure") -> int | None:
-        """Return the group to show next: that of least sureness, or the next given."""
+        """Return the next group: that of least confidence, or the next given."""
         others = [g for g in range(len(self._material.names)) if g not in done]
         if not others:
             return None
-        learned = self._learned
+        learned = self._state.learned
         if order == "unsure" and learned is not None:
-            known = {g: s for g, s in learned.sureness.items() if g not in done}
+            known = {g: f for g, f in learned.confidence.items() if g not in done}
             if known:
                 return min(known, key=lambda group: (known[group], group))
         return others[0]
 
     def omega_for(self, name: str, value: float) -> float:
-        """Return the omega at which "precision" or "recall" is expected to be so."""
-        return (
-            1.0 if self._learned is None else omega_on_path(self._learned, name, value)
-        )
+        """Return the omega at which a "precision" or "recall" is expected."""
+        learned = self._state.learned
+        return 1.0 if learned is None else omega_on_path(learned, name, value)
 
     # Explaining -------------------------------------------------------------------
 
     def why(
         self, group: int, item: int, chosen: Collection[int], omega: float = 1.0
-    ) -> Why:
-        """Explain an item beside those that are chosen."""
-        view = self._view(group, omega)
-        ground_set = self._material.ground_set(group)
-        others = np.array(sorted(set(chosen) - {item}), dtype=np.intp)
-        like, similarity = None, 0.0
-        if len(others):
-            S = view.ensemble.representation.submatrix(np.append(others, item))
-            beside = np.clip(S[-1, :-1], 0.0, 1.0)
-            like = int(others[np.argmax(beside)])
-            similarity = float(beside.max())
-        parts = _parts(view.model, ground_set, item, self._material.feature_names)
-        probability = float(view.proposal.probability[item])
-        return Why(probability, parts, like, similarity)
+    ) -> dict[str, Any]:
+        """Explain an item beside those that are chosen, as plain values.
+
+        See :func:`~variegate.studio.explanations.explain`; ``probability`` is that of
+        the item to be chosen.
+        """
+        view = self._view(self._state, group, omega)
+        ground_set, names = (
+            self._material.ground_set(group),
+            self._material.feature_names,
+        )
+        found = explain(item, chosen, ground_set, view.ensemble, view.model, names)
+        return {"probability": float(view.proposal.probability[item]), **found}
 
     def outline(self, group: int) -> Map:
         """Return a map of a group."""
-        view = self._view(group, 1.0)
-        ground_set = self._material.ground_set(group)
-        kinds = [] if view.model is None else learned_kinds(view.model)
-        if kinds:
-            weightiest = max(kinds, key=lambda one: one.weight)
-            return _by_kinds(weightiest.kernel.kinds(ground_set, weightiest.parameters))
-        return _components(ground_set)
+        view = self._view(self._state, group, 1.0)
+        return map_of(view.model, self._material.ground_set(group))
 
 
-def _step(omega: float) -> int:
-    """Return the place of an omega among those that are told apart."""
-    return round(_STEPS * float(np.log2(omega)))
+def _rounded(omega: float) -> tuple[int, float]:
+    """Return the number of the nearest omega that is distinguished, and its value."""
+    step = round(_STEPS * float(np.log2(omega)))
+    return step, 2.0 ** (step / _STEPS)
 
 
 def _within(family: OmegaFamily, omega: float) -> float:
@@ -213,85 +227,20 @@ def _within(family: OmegaFamily, omega: float) -> float:
 
 
 def _room(ground_set: GroundSet, most: int) -> int:
-    """Return how many such groups are kept."""
-    return max(1, min(most, int(_KEPT_CELLS / len(ground_set) ** 2)))
-
-
-def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
-    """Keep a value, and those before it that there is room for."""
-    kept[key] = value
-    while len(kept) > most:
-        kept.popitem(last=False)
-
-
-def _by_model(
-    ground_set: GroundSet, family: OmegaFamily, omega: float, decoder: str
-) -> _View:
-    omega = _within(family, omega)
-    model = family.at(omega)
-    ensemble = model.ensemble(ground_set)
-    chosen = np.sort(ensemble.decode(decoder, random_state=0).indices)
-    return _View(ensemble, Proposal(omega, chosen, ensemble.marginals()), model)
-
-
-def _untrained(ground_set: GroundSet, size: int | None, omega: float) -> _View:
-    chosen = _untrained_choice(ground_set, size, omega)
-    ensemble = untrained_ensemble(ground_set, len(chosen))
-    return _View(ensemble, Proposal(omega, chosen, ensemble.marginals()), None)
+    """Return how many such groups are cached."""
+    return max(1, min(most, int(_CACHED_CELLS / len(ground_set) ** 2)))
 
 
 def _untrained_choice(
     ground_set: GroundSet, size: int | None, omega: float
 ) -> IntArray:
-    """Choose where omega is a wish for fewer or more: its fourth root times."""
+    """Choose more or fewer than usual: the fourth root of omega times as many."""
     if size is None:
         size = len(untrained_choice(ground_set))
     return untrained_choice(ground_set, max(1, round(size * omega**0.25)))
 
 
-def _parts(
-    model: LargeMarginDPP | None, ground_set: GroundSet, item: int, names: Any
-) -> tuple[Part, ...]:
-    """Return what features add to the log-quality above the mean of the group."""
-    if model is None:
-        return ()
-    x = ground_set.quality
-    added = model.theta_ * (x[item] - x.mean(axis=0))
-    order = np.argsort(-np.abs(added), kind="stable")[:_MOST_PARTS]
-    return tuple(Part(str(names[j]), float(x[item, j]), float(added[j])) for j in order)
-
-
-def _by_kinds(p: FloatArray) -> Map:
-    """Return a map whose columns are the kinds there are, the most common first."""
-    kind: IntArray = p.argmax(axis=1)
-    present, counts = np.unique(kind, return_counts=True)
-    present = present[np.argsort(-counts, kind="stable")]
-    column = {int(k): place for place, k in enumerate(present)}
-    x = np.array([column[int(k)] for k in kind], dtype=np.float64)
-    names = tuple(f"kind {k + 1}" for k in present)
-    return Map("kinds", x, p.max(axis=1), names)
-
-
-def _components(ground_set: GroundSet) -> Map:
-    """Return a map of the first two principal components, from -1 to 1."""
-    F = unit_rows(embeddings_of(ground_set))
-    F = F - F.mean(axis=0)
-    places = np.zeros((len(F), 2))
-    # From the smaller of the two Gram matrices.
-    if F.shape[1] <= len(F):
-        axes = np.linalg.eigh(F.T @ F)[1][:, ::-1][:, :2]
-        places[:, : axes.shape[1]] = F @ axes
-    else:
-        squares, axes = np.linalg.eigh(F @ F.T)
-        lengths = np.sqrt(np.maximum(squares[::-1][:2], 0.0))
-        places[:, : len(lengths)] = axes[:, ::-1][:, :2] * lengths
-    farthest = np.abs(places).argmax(axis=0)
-    largest = places[farthest, [0, 1]]
-    places = places / np.where(largest == 0.0, 1.0, largest)
-    return Map("components", places[:, 0], places[:, 1])
-
-
-def omega_on_path(learned: Learned, name: str, value: float) -> float:
+def omega_on_path(learned: LearningResult, name: str, value: float) -> float:
     """Return the omega at which precision or recall is expected to be ``value``.
 
     Of those at which it is at least that, the one that gives up least of the other:

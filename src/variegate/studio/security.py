@@ -1,47 +1,52 @@
-"""Who is let in: the person at this machine, and no page of anybody else.
+"""Access control: the person at this machine is let in, and no page of others.
 
 A request is answered only if all of this holds:
 
 - its ``Host`` is a name of this machine, so that a foreign name that was made to lead
   here (DNS rebinding) leads nowhere;
-- it comes from no other page: an ``Origin`` is ours, and so says ``Sec-Fetch-Site``;
+- it comes from our page: its ``Origin`` and ``Sec-Fetch-Site`` say so;
 - it has the token, in the address of the first page and in a cookie from then on;
 - it is as small as what the page itself sends, and is there in time.
 
 Every answer forbids the browser to run or load anything that is not ours, and to be
 shown within another page.
+
+Starlette's ``TrustedHostMiddleware`` knows names only: not the addresses of a machine,
+not two ``Host`` headers in one request, and not that a refusal is to say why.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import ipaddress
 import logging
+import re
 import secrets
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import parse_qs
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["LOOPBACK", "Access", "Guard", "new_token"]
+__all__ = ["LOOPBACK", "Access", "Guard", "as_address"]
 
 _logger = logging.getLogger(__name__)
 
 #: Names by which a browser on this machine asks for it.
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-#: The longest address.
+#: The longest address, the largest body, and the seconds for it to arrive.
 MOST_LETTERS = 2048
-
-#: The largest body, in bytes, and the seconds for it to arrive.
 MOST_BYTES = 65536
 BODY_SECONDS = 10.0
+
+#: A name or an address in brackets, and perhaps a port.
+_HOST = re.compile(r"(?:\[([^\]]*)\]|([^:\[][^:]*))(?::[0-9]+)?")
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; "
@@ -52,25 +57,21 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
+    "cache-control": "no-store",
 }
 
 
-def new_token() -> str:
-    """Return a token that nobody can guess."""
-    return secrets.token_urlsafe(32)
-
-
 class _RefusedError(Exception):
-    """A request that is not answered: a status, and why."""
+    """A request that is refused: a status, and why."""
 
-    def __init__(self, status: HTTPStatus, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, status: HTTPStatus, reason: str) -> None:
+        super().__init__(reason)
         self.status = status
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who may come in.
+    """The token and the hosts that requests must have.
 
     Parameters
     ----------
@@ -98,30 +99,24 @@ class Access:
             raise _RefusedError(
                 HTTPStatus.MISDIRECTED_REQUEST, "this is not the machine asked for"
             )
-        origin = headers.get("origin")
-        if origin is not None and origin.lower() != f"http://{hosts[0].lower()}":
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages get nothing here")
+        origin = headers.get("origin", f"http://{hosts[0]}")
         site = headers.get("sec-fetch-site", "none")
         # A link of another page may lead to our page, but gets nothing of it.
         is_link = path == "/" and headers.get("sec-fetch-mode") == "navigate"
-        if site not in ("none", "same-origin") and not is_link:
+        if origin.lower() != f"http://{hosts[0].lower()}" or (
+            site not in ("none", "same-origin") and not is_link
+        ):
             raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages get nothing here")
 
     def _is_ours(self, host: str) -> bool:
-        name = host.lower()
-        if name.startswith("["):
-            name, bracket, rest = name[1:].partition("]")
-            nothing, colon, port = rest.partition(":")
-            is_whole = bracket == "]" and nothing == ""
-        else:
-            name, colon, port = name.partition(":")
-            is_whole = True
-        if not is_whole or (colon and not (port.isascii() and port.isdigit())):
+        match = _HOST.fullmatch(host.lower())
+        name = (match[1] or match[2]) if match else None
+        if not name:
             return False
-        return name in self.hosts or (self.any_address and _is_address(name))
+        return name in self.hosts or (self.any_address and as_address(name) is not None)
 
     def has_token(self, given: Iterable[str | None]) -> bool:
-        """Whether one of these is the token."""
+        """Return whether one of these is the token."""
         ours = self.token.encode()
         return any(
             secrets.compare_digest(one.encode("utf-8", "replace"), ours)
@@ -130,18 +125,18 @@ class Access:
         )
 
 
-def _is_address(name: str) -> bool:
+def as_address(host: str) -> IPv4Address | IPv6Address | None:
+    """Return an address in numbers, or None for a name."""
     try:
-        ipaddress.ip_address(name)
+        return ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 class Guard:
     """ASGI middleware that lets in what :class:`Access` allows, with its body read.
 
-    Whatever goes wrong behind it is an answer in words, and never ends the server.
+    An error behind it becomes an answer with a message, and never ends the server.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
@@ -156,25 +151,35 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        sender = _Sender(send)
+        has_started = False
+
+        async def send_protected(message: Message) -> None:
+            nonlocal has_started
+            if message["type"] == "http.response.start":
+                has_started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
         try:
-            response = self._entered(scope)
+            response = self._check(scope)
             if response is None:
-                receive = await _body(scope, receive)
-                await self.app(scope, receive, sender)
+                receive = await _with_body(scope, receive)
+                await self.app(scope, receive, send_protected)
                 return
         except _RefusedError as error:
             response = _refusal(scope, error.status, str(error))
         except Exception:
             _logger.exception("%s %s failed", scope["method"], scope["path"])
-            if sender.has_started:
+            if has_started:
                 raise
-            words = "something went wrong here; the terminal has the details"
-            response = _refusal(scope, HTTPStatus.INTERNAL_SERVER_ERROR, words)
-        await response(scope, receive, sender)
+            reason = "something went wrong here; the terminal has the details"
+            response = _refusal(scope, HTTPStatus.INTERNAL_SERVER_ERROR, reason)
+        await response(scope, receive, send_protected)
 
-    def _entered(self, scope: Scope) -> Response | None:
-        """Check who asks; return the way in for those who come with the token."""
+    def _check(self, scope: Scope) -> Response | None:
+        """Refuse strangers; exchange a token in the address for a cookie."""
         headers = Headers(scope=scope)
         self.access.check_origin(headers, scope["path"])
         if len(scope["path"]) + len(scope["query_string"]) > MOST_LETTERS:
@@ -184,7 +189,11 @@ class Guard:
             )
         query = parse_qs(scope["query_string"].decode("latin-1"))
         if scope["path"] == "/" and self.access.has_token(query.get("token", ())):
-            return self._way_in()
+            response = Response(status_code=303, headers={"location": "/"})
+            response.set_cookie(
+                self.access.cookie, self.access.token, httponly=True, samesite="strict"
+            )
+            return response
         cookies = cookie_parser(headers.get("cookie", ""))
         if not self.access.has_token([cookies.get(self.access.cookie)]):
             raise _RefusedError(
@@ -193,45 +202,16 @@ class Guard:
             )
         return None
 
-    def _way_in(self) -> Response:
-        response = Response(status_code=303, headers={"location": "/"})
-        response.set_cookie(
-            self.access.cookie, self.access.token, httponly=True, samesite="strict"
-        )
-        return response
 
-
-class _Sender:
-    """Sends answers, with the headers that protect them."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.has_started = False
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.has_started = True
-            headers = list(message.get("headers", ()))
-            given = {name.lower() for name, _ in headers}
-            ours = {**_HEADERS, "cache-control": "no-store"}
-            headers += [
-                (name.encode(), value.encode())
-                for name, value in ours.items()
-                if name.encode() not in given
-            ]
-            message = {**message, "headers": headers}
-        await self._send(message)
-
-
-async def _body(scope: Scope, receive: Receive) -> Receive:
-    """Read the body of a request, and return what hands it on."""
+async def _with_body(scope: Scope, receive: Receive) -> Receive:
+    """Read the body of a request, and return a callable that hands it on."""
     if scope["method"] in ("GET", "HEAD"):
         return receive
     headers = Headers(scope=scope)
     if scope["method"] != "POST":
         raise _RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "GET and POST are known")
     if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        # Which no form of another page can send.
+        # A type that forms of other pages cannot send.
         raise _RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json")
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit()) or int(length[:20]) > MOST_BYTES:
@@ -270,9 +250,9 @@ def _too_large() -> _RefusedError:
     )
 
 
-def _refusal(scope: Scope, status: HTTPStatus, words: str) -> Response:
-    # What was not read of the request is not waited for.
+def _refusal(scope: Scope, status: HTTPStatus, reason: str) -> Response:
+    # The rest of the request is not waited for.
     headers = {"connection": "close"}
     if scope["path"].startswith("/api/"):
-        return JSONResponse({"error": words}, status, headers)
-    return PlainTextResponse(f"{words}\n", status, headers)
+        return JSONResponse({"error": reason}, status, headers)
+    return PlainTextResponse(f"{reason}\n", status, headers)

@@ -1,36 +1,34 @@
-"""The studio behind an address of this machine, until somebody ends it."""
+"""The studio behind an address of this machine, until it is interrupted."""
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import os
+import secrets
 import socket
 import sys
-import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
-from threading import Thread
+from collections.abc import Callable
+from contextlib import closing
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from variegate.studio.app import studio_app
-from variegate.studio.connections import Connection
-from variegate.studio.security import LOOPBACK, Access, new_token
+from variegate.studio.security import LOOPBACK, Access, as_address
 from variegate.studio.session import Session
 
-__all__ = ["can_open_browser", "is_loopback", "open_browser", "serve"]
+__all__ = ["Connection", "is_loopback", "serve"]
 
 #: Connections that may wait to be taken.
 _BACKLOG = 128
 
-#: Seconds that a thread may go on while others wait; ten times less than is usual.
+#: Seconds that a thread may go on while others wait (a tenth of the default), and that
+#: answers on their way have left when the server ends.
 _TURN = 0.0005
-
-#: Seconds that answers on their way have left when the server ends.
 _GRACE = 2
 
 
@@ -53,11 +51,11 @@ def serve(
     port : int
         0 is one that is free.
     token : str, optional
-        What the address has to have; by default one that nobody can guess.
+        The token of the address; by default one that nobody can guess.
     on_start : callable
         Called, before the first request, with the address to open.
     """
-    token = token or new_token()
+    token = token or secrets.token_urlsafe(32)
     with closing(_bound(host, port)) as listener:
         port = listener.getsockname()[1]
         is_open = not is_loopback(host)
@@ -66,64 +64,47 @@ def serve(
             names.add(socket.gethostname().lower())
         access = Access(token, names, any_address=is_open)
         server = _Server(studio_app(session, access))
-        # Interrupted before the server is there to hear it, it ends as well.
-        with suppress(KeyboardInterrupt), _taking_turns():
+        before = sys.getswitchinterval()
+        # Threads take turns often: a pick must not wait for an export at work.
+        sys.setswitchinterval(_TURN)
+        try:
             on_start(f"http://{_as_name(host)}:{port}/?token={token}")
             server.run(sockets=[listener])
-
-
-@contextmanager
-def _taking_turns() -> Iterator[None]:
-    """Let threads take turns often: a pick must not wait for an export at work."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_TURN)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
+        except KeyboardInterrupt:
+            pass  # before the server was there to hear it
+        finally:
+            sys.setswitchinterval(before)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host can be reached from this machine alone."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    """Return whether a host can be reached from this machine alone."""
+    address = as_address(host)
+    return host.lower() == "localhost" if address is None else address.is_loopback
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket that listens: who comes early waits for the server."""
+    """Return a socket that listens: early requests wait for the server."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
+        family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            if os.name == "posix":
-                # So that an address can be had again at once; elsewhere it could be
-                # had twice.
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(_BACKLOG)
-        except BaseException:
-            listener.close()
-            raise
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(
+            address, family=family, backlog=_BACKLOG, dualstack_ipv6=both
+        )
     except OSError as error:
-        reason = error.strerror or error
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else error.strerror or error
         raise OSError(
             f"cannot listen on {host}, port {port} ({reason}): name others with "
             "--host and --port"
         ) from error
-    return listener
 
 
 def _as_name(host: str) -> str:
     """Return a host as it stands in an address that this machine can open."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
+    address = as_address(host)
+    if address is None:
         return host
     if address.is_unspecified:
         return "127.0.0.1" if address.version == 4 else "[::1]"
@@ -131,11 +112,11 @@ def _as_name(host: str) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, which ends quietly, and ends what the application is at when it does."""
+    """Uvicorn that ends quietly, and ends the work of the application with it."""
 
     def __init__(self, app: Starlette) -> None:
         for name in ("uvicorn.error", "uvicorn.asgi"):
-            # What a user has to know is said elsewhere, in words.
+            # The application itself says all that a user has to know.
             logging.getLogger(name).setLevel(logging.CRITICAL)
         super().__init__(
             uvicorn.Config(
@@ -164,13 +145,79 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def can_open_browser() -> bool:
-    """Whether there is a screen for a browser to open on."""
-    if os.environ.get("BROWSER") or sys.platform in ("darwin", "win32"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+class Connection(H11Protocol):
+    """A connection of HTTP/1.1 that is not waited for forever.
 
+    It is closed where a request is not there in time, where an answer is not taken in
+    time, and, while it is idle, where there are too many others.  uvicorn's own limits
+    would not do: ``limit_concurrency`` refuses the new request and keeps the idle
+    connections, and ``timeout_keep_alive`` begins after an answer only.
+    """
 
-def open_browser(address: str) -> None:
-    """Open the page, when the server is about to answer; nobody waits for it."""
-    Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    #: How many there may be.
+    MOST = 256
+
+    #: Seconds for the head of a request to arrive, and for an answer to be taken.
+    REQUEST_SECONDS = 10.0
+    ANSWER_SECONDS = 30.0
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._since = 0.0
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, in place of one that is idle if there are too many."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self._start("request", self.REQUEST_SECONDS, self._give_up)
+        others = [
+            each
+            for each in self.connections
+            if isinstance(each, Connection) and not each.transport.is_closing()
+        ]
+        if len(others) > self.MOST:
+            idle = [each for each in others if each.is_idle]
+            min(idle, key=lambda each: each._since).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget a connection."""
+        super().connection_lost(exc)
+        for name in list(self._timers):
+            self._stop(name)
+
+    def data_received(self, data: bytes) -> None:
+        """Take data, and wait for the rest of a request if there is one."""
+        super().data_received(data)
+        if self.is_idle:
+            self._start("request", self.REQUEST_SECONDS, self._give_up)
+        else:
+            self._stop("request")
+
+    def pause_writing(self) -> None:
+        """Begin to wait for a client that takes an answer slowly."""
+        super().pause_writing()
+        self._start("answer", self.ANSWER_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """End that wait."""
+        super().resume_writing()
+        self._stop("answer")
+
+    def _start(self, name: str, seconds: float, act: Callable[[], None]) -> None:
+        if name not in self._timers:
+            self._timers[name] = self.loop.call_later(seconds, act)
+
+    def _stop(self, name: str) -> None:
+        if name in self._timers:
+            self._timers.pop(name).cancel()
+
+    def _give_up(self) -> None:
+        self._stop("request")
+        if self.is_idle:
+            self.transport.abort()

@@ -1,37 +1,37 @@
-"""A person at work: the group at hand, its picks and proposal, and what was learned.
+"""A session: the current group, its picks and proposal, and the last learning result.
 
-Every change is in the store before it is true here, and here before anybody is told.
-Nobody waits for learning: the picks that are done go to a teacher, a thread watches
-for what it has learned, and proposals are made by that from then on.
+Every change is in the store before it is true here, and here before listeners are
+notified.  Requests never wait for learning: the picks that are done go to a teacher, a
+thread waits for its results, and proposals are made by those from then on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from threading import Event as Flag
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from threading import RLock, Thread
 from typing import Any
 
 import numpy as np
 
 from variegate._typing import IntArray
-from variegate.studio.at_hand import AtHand
 from variegate.studio.changes import Changes
-from variegate.studio.history import History
-from variegate.studio.learned import Learned
+from variegate.studio.history import GroupPicks, History, ShownProposal
+from variegate.studio.learner import LearningResult
 from variegate.studio.material.base import Material
-from variegate.studio.parts import Proposal, Proposing, Teaching
-from variegate.studio.settings import Settings
+from variegate.studio.preferences import Preferences
+from variegate.studio.proposals import Proposal, Proposer
 from variegate.studio.store import Store
+from variegate.studio.teacher import Teacher
 
 __all__ = ["ChangedError", "NoSuchError", "Session", "SessionError"]
 
-#: Seconds between two looks at what has been learned.
-_PERIOD = 0.05
+#: A number no run reaches: a page that comes back to a later run finds a higher one.
+_CHANGES_OF_A_RUN = 10**9
 
 
 class SessionError(ValueError):
-    """Something that cannot be done, for a reason that the message says."""
+    """A request that cannot be fulfilled, for a reason that the message says."""
 
 
 class NoSuchError(SessionError):
@@ -39,7 +39,7 @@ class NoSuchError(SessionError):
 
 
 class ChangedError(SessionError):
-    """The picks are not what somebody thinks they are."""
+    """The picks are not those that a request expects."""
 
 
 class Session:
@@ -49,43 +49,41 @@ class Session:
     ----------
     material : Material
     store : Store
-    teacher : Teaching
-    proposer : Proposing
+    teacher : Teacher
+    proposer : Proposer
 
     Notes
     -----
-    :meth:`start` goes on where the store ends, :meth:`close` ends the teacher and the
-    store as well.  ``changes`` tells of what happens: "picks" where another group is
-    shown as well, "done", "learning", "learned" and "settings".
+    :meth:`start` resumes from the store, :meth:`close` ends the teacher and the store
+    as well.  ``changes`` notifies of "picks", also where another group is shown,
+    "done", "learning", "learned" and "settings".
     """
 
     def __init__(
-        self, material: Material, store: Store, teacher: Teaching, proposer: Proposing
+        self, material: Material, store: Store, teacher: Teacher, proposer: Proposer
     ) -> None:
-        self.material = material
-        self.store = store
-        self.teacher = teacher
-        self.proposer = proposer
+        self.material, self.store = material, store
+        self.teacher, self.proposer = teacher, proposer
         self.changes = Changes()
         self._lock = RLock()
         self._history = History()
-        self._at_hand = AtHand()
-        self._settings = Settings()
-        self._learned: Learned | None = None
+        self._shown_proposal = ShownProposal()
+        self._preferences = Preferences()
+        #: The last result.
+        self.learned: LearningResult | None = None
         self._was_learning = False
-        self._taught = Flag()
         self._is_closed = False
         self._watcher = Thread(target=self._watch, name="studio-watcher", daemon=True)
 
     def start(self, **changes: Any) -> None:
-        """Go on from what is in the store, with some settings changed."""
+        """Resume from the store, with some preferences changed."""
         known = self.store.settings()
-        self.changes.start(known["runs"])
-        kept = {name: known[name] for name in Settings().to_json() if name in known}
+        self.changes.seq = known["runs"] * _CHANGES_OF_A_RUN
+        kept = {name: known[name] for name in Preferences().to_json() if name in known}
         if kept or changes:
-            self._settings = self._settings.changed({**kept, **changes})
+            self._preferences = self._preferences.changed({**kept, **changes})
         if changes:
-            self.store.set(**self._settings.to_json())
+            self.store.set(**self._preferences.to_json())
         for event in self.store.events():
             self._history.add(event)
         with self._lock:
@@ -97,76 +95,69 @@ class Session:
     def close(self) -> None:
         """End learning, and close the store."""
         self._is_closed = True
-        self._taught.set()
         self.teacher.close()
         if self._watcher.is_alive():
             self._watcher.join(timeout=5.0)
         self.store.close()
 
-    # What is the case ----------------------------------------------------------------
+    # State ---------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return all that is true now, as plain values."""
+        """Return the state that the page shows, as plain values."""
         self._chosen(self.current)
-        with self._lock:
-            number, history = self.current, self._history
-            group = history.group(number)
-            proposal = self._shown(number)
+        with self._lock, self._looking_at(self.current) as (mine, proposal):
+            history = self._history
             n_done = len(history.done)
+            is_over = n_done == len(self.material.names)
+            all_done = "All groups are done." if is_over else None
             return {
                 "seq": self.changes.seq,
                 "kind": self.material.kind,
                 "nouns": list(self.material.nouns),
                 "n_groups": len(self.material.names),
                 "n_done": n_done,
-                "group": self._summary(number),
-                "picks": sorted(group.on(proposal)),
+                "group": self._summary(self.current),
+                "picks": sorted(mine.on(proposal)),
                 "proposal": proposal,
-                **self._settings.to_json(),
+                **self._preferences.to_json(),
                 "omega": self.omega,
                 "omegas": list(self.proposer.omegas()),
                 "accepted": {"unchanged": history.n_unchanged, "of": n_done},
                 "learning": self.teacher.is_learning,
-                "learned_from": 0 if self._learned is None else self._learned.n_groups,
+                "learned_from": 0 if self.learned is None else self.learned.n_groups,
                 "can_undo": history.last is not None,
-                "message": self._message(n_done),
+                "message": self.teacher.problem or all_done,
             }
 
     @property
     def current(self) -> int:
-        """The group at hand."""
+        """The current group."""
         assert self._history.current is not None, "the session was not started"
         return self._history.current
 
     @property
     def omega(self) -> float:
-        """What proposals are made for, that of the target if there is one."""
-        return self._omega_of(self._settings)
-
-    @property
-    def learned(self) -> Learned | None:
-        """What was learned last."""
-        return self._learned
+        """The omega of proposals, that of the target if there is one."""
+        return self._omega_of(self._preferences)
 
     def done_picks(self) -> dict[int, IntArray]:
         """Return the picks of the groups that are done, in the order they were."""
         with self._lock:
-            groups = {
-                number: self._history.group(number) for number in self._history.done
-            }
             return {
-                number: np.array(sorted(group.on(())), dtype=np.intp)
-                for number, group in groups.items()
+                number: np.array(
+                    sorted(self._history.group(number).on(())), dtype=np.intp
+                )
+                for number in self._history.done
             }
 
     def groups(self, start: int, count: int) -> list[dict[str, Any]]:
-        """Return what some groups are called, and whether they are done."""
+        """Return the names and sizes of some groups, and whether they are done."""
         end = min(start + count, len(self.material.names))
         with self._lock:
             return [self._summary(number) for number in range(start, end)]
 
     def choice(self, group: int, omega: float | None = None) -> list[int]:
-        """Choose in a group, without waiting for anything that is being learned."""
+        """Choose in a group, without waiting for learning."""
         self.check(group)
         return self._chosen(group, omega)
 
@@ -177,10 +168,8 @@ class Session:
 
     def picks(self, group: int) -> frozenset[int]:
         """Return the picks of a group as they are now."""
-        self.check(group)
-        self._chosen(group)
-        with self._lock:
-            return self._history.group(group).on(self._shown(group))
+        with self._looking_at(group) as (mine, proposal):
+            return mine.on(proposal)
 
     def check(self, group: int, item: int | None = None) -> None:
         """Refuse the numbers of a group and an item that are not there."""
@@ -195,15 +184,12 @@ class Session:
                 f"has {self.material.sizes[group]}, from 0"
             )
 
-    # What can be done ----------------------------------------------------------------
+    # Actions -------------------------------------------------------------------------
 
     def pick(self, group: int, item: int, picked: bool) -> None:
-        """Take an item, or take it away; what is so already is no change."""
+        """Take an item, or take it away, where that is a change."""
         self.check(group, item)
-        self._chosen(group)
-        with self._lock:
-            mine = self._history.group(group)
-            proposal = self._shown(group)
+        with self._looking_at(group) as (mine, proposal):
             if (item in mine.on(proposal)) == picked:
                 return
             body: dict[str, Any] = {"group": group, "item": item, "picked": picked}
@@ -212,26 +198,23 @@ class Session:
             self._record("pick", body)
             if mine.is_done:
                 self._teach()
-            self.changes.tell("picks")
+            self.changes.notify("picks")
 
     def done(self, group: int, picks: Collection[int] | None = None) -> None:
         """Finish a group, and go on to the next.
 
-        ``picks`` are what a person saw: where they are not the picks any more,
+        ``picks`` are those that a person saw: where they are not the picks any more,
         :class:`~variegate.studio.session.ChangedError` is raised and nothing is done.
         A group that is done already, by another page or before, is only left.
         """
-        self.check(group)
-        self._chosen(group)
-        with self._lock:
-            mine = self._history.group(group)
-            proposal = self._shown(group)
+        with self._looking_at(group) as (mine, proposal):
             now = mine.on(proposal)
             if picks is not None and frozenset(picks) != now:
                 raise ChangedError("the picks have changed meanwhile: look again")
             following = self.current
             if group == self.current:
-                following = _or(self._next(group), group)
+                found = self._next(group)
+                following = group if found is None else found
             if not mine.is_done or mine.decided:
                 ended = {"picks": sorted(now), "proposal": proposal}
                 self._record("done", {"group": group, **ended, "next": following})
@@ -240,7 +223,7 @@ class Session:
                 self._record("go", {"group": following})
             else:
                 return
-            self.changes.tell("done")
+            self.changes.notify("done")
 
     def undo(self) -> None:
         """Take back the last pick or end of a group, and show that group."""
@@ -252,12 +235,12 @@ class Session:
             group = last.body["group"]
             before = self._history.group(group)
             if last.kind == "done" and self._history.n_ends(group) == 1:
-                # What was seen is seen again, not what would be proposed now.
+                # The proposal that was seen is seen again, not a newer one.
                 body["base"] = last.body["proposal"]
             self._record("undo", body)
             if before.is_done:
                 self._teach()
-            self.changes.tell("done" if last.kind == "done" else "picks")
+            self.changes.notify("done" if last.kind == "done" else "picks")
 
     def go(self, group: int) -> None:
         """Show another group."""
@@ -265,15 +248,15 @@ class Session:
         with self._lock:
             if group != self.current:
                 self._record("go", {"group": group})
-                self.changes.tell("picks")
+                self.changes.notify("picks")
 
     def set(self, changes: Mapping[str, Any]) -> None:
         """Change omega, the target or the order; omega chooses in the group anew.
 
-        What a person decided on in that group stays.
+        Items that a person decided on in that group stay as they are.
         """
         try:
-            new = self._settings.changed(changes)
+            new = self._preferences.changed(changes)
         except ValueError as error:
             raise SessionError(str(error)) from None
         omega = self._omega_of(new)
@@ -283,28 +266,31 @@ class Session:
             if mine.base is not None and not mine.is_done and omega != self.omega:
                 base = self._chosen(self.current, omega)
                 body = {"group": self.current, "base": base}
-                self._record("base", body, new.to_json())
+                self._record("base", body, **new.to_json())
             else:
                 self.store.set(**new.to_json())
             if omega != self.omega:
-                self._at_hand.choose_again()
-            self._settings = new
-            self.changes.tell("settings")
+                self._shown_proposal.reset()
+            self._preferences = new
+            self.changes.notify("settings")
 
-    # How -----------------------------------------------------------------------------
+    # Details -------------------------------------------------------------------------
 
-    def _record(
-        self,
-        kind: str,
-        body: Mapping[str, Any],
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Keep an event, then let it be true."""
+    @contextmanager
+    def _looking_at(self, group: int) -> Iterator[tuple[GroupPicks, list[int]]]:
+        """Yield the picks and the proposal of a group, holding the lock."""
+        self.check(group)
+        self._chosen(group)  # without the lock: it may take a while in a large group
+        with self._lock:
+            yield self._history.group(group), self._shown(group)
+
+    def _record(self, kind: str, body: Mapping[str, Any], **settings: Any) -> None:
+        """Keep an event, then add it to the history."""
         self._history.add(self.store.record(kind, body, settings))
 
     def _next(self, *also_done: int) -> int | None:
         return self.proposer.next_group(
-            {*self._history.done, *also_done}, self._settings.order
+            {*self._history.done, *also_done}, self._preferences.order
         )
 
     def _summary(self, number: int) -> dict[str, Any]:
@@ -315,73 +301,50 @@ class Session:
             "done": self._history.group(number).is_done,
         }
 
-    def _message(self, n_done: int) -> str | None:
-        if self.teacher.problem is not None:
-            return self.teacher.problem
-        if n_done == len(self.material.names):
-            return "All groups are done."
-        return None
-
-    def _omega_of(self, settings: Settings) -> float:
-        if settings.target is None:
-            return settings.omega
-        ((name, share),) = settings.target.items()
+    def _omega_of(self, preferences: Preferences) -> float:
+        if preferences.target is None:
+            return preferences.omega
+        ((name, share),) = preferences.target.items()
         return self.proposer.omega_for(name, share)
 
     def _shown(self, group: int) -> list[int]:
-        """Return the proposal that picks stand on, or will; it is made now if need be.
-
-        Called with the lock.
-        """
+        """Return the proposal that picks stand on, or will.  Called with the lock."""
         mine = self._history.group(group)
         if mine.base is not None and not mine.is_done:
             return sorted(mine.base)
         chosen = self._chosen(group)
         if group != self.current or mine.is_done:
             return chosen
-        return self._at_hand.seen(group, chosen, self._learned is not None)
+        return self._shown_proposal.update(group, chosen, self.learned is not None)
 
     def _chosen(self, group: int, omega: float | None = None) -> list[int]:
-        """Return what is proposed now.
-
-        Called before the lock is taken, too: it may take a while in a large group.
-        """
+        """Return the newest proposal."""
         chosen = self.proposer.choose(group, self.omega if omega is None else omega)
         return [int(item) for item in chosen]
 
     def _teach(self) -> None:
-        """Let what is done be learned, in its time."""
+        """Start learning from the groups that are done."""
         picks = self.done_picks()
-        self._use(self._learned if picks else None, picks)
-        self.teacher.teach(list(picks.items()))
-        self._taught.set()
-
-    def _use(self, learned: Learned | None, picks: Mapping[int, IntArray]) -> None:
-        self.proposer.use(learned, picks)
-        self._learned = learned
+        self.learned = self.learned if picks else None
+        self.proposer.use(self.learned, picks)
+        self.teacher.teach(picks)
 
     def _watch(self) -> None:
-        """Take what is learned as soon as it is there, and say so."""
+        """Take every result as soon as it is there, and notify of it."""
+        seen = 0
         while not self._is_closed:
-            self._taught.wait()
-            self._taught.clear()
-            is_over = False
-            while not is_over and not self._is_closed:
-                is_over = self.teacher.wait(_PERIOD)
-                self._look()
+            seen = self.teacher.wait_for_change(seen)
+            self._take_result()
 
-    def _look(self) -> None:
+    def _take_result(self) -> None:
         with self._lock:
             learned, is_learning = self.teacher.learned, self.teacher.is_learning
             picks = self.done_picks()
-            if picks and learned is not None and learned is not self._learned:
-                self._use(learned, picks)
+            if picks and learned is not None and learned is not self.learned:
+                self.learned = learned
+                self.proposer.use(learned, picks)
                 self._was_learning = is_learning
-                self.changes.tell("learned")
+                self.changes.notify("learned")
             elif is_learning != self._was_learning:
                 self._was_learning = is_learning
-                self.changes.tell("learning")
-
-
-def _or(number: int | None, other: int) -> int:
-    return other if number is None else number
+                self.changes.notify("learning")

@@ -1,9 +1,9 @@
-"""Where picks are kept: events in an SQLite file, none of which is ever changed.
+"""Events in an SQLite file, none of which is ever changed.
 
 An event is in the file before :meth:`Store.record` returns, whatever happens to the
 process, the machine or the disk afterwards: the file has a write-ahead log, which is
-synchronized at every commit.  What the picks are now is what the events, one after the
-other, come to (:mod:`~variegate.studio.history`); to undo is an event, too.
+synchronized at every commit.  The picks follow from the events
+(:mod:`~variegate.studio.history`); to undo is an event, too.
 
 One process writes at a time; a second one is refused when it opens the file.
 """
@@ -21,7 +21,7 @@ from typing import Any, Self
 
 __all__ = ["Event", "Store", "StoreError", "StoreFullError"]
 
-#: By which a file of the studio is told from other files of SQLite: "VgSt".
+#: Marks files of the studio among those of SQLite: "VgSt".
 _APPLICATION = 0x56675374
 _VERSION = 1
 
@@ -48,12 +48,12 @@ class StoreError(OSError):
 
 
 class StoreFullError(StoreError):
-    """There is no room for another event; nothing of it was kept."""
+    """An event does not fit on the disk; nothing of it was kept."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened: its number, what it was, and its details."""
+    """An event: its number, kind and details."""
 
     seq: int
     kind: str
@@ -77,22 +77,20 @@ class Store:
 
         Parameters
         ----------
-        path : path
+        path : str or Path
         fingerprint : str
             Of DATA: picks of other data are refused.
         data : str
-            What DATA is called, to be said where it is refused.
+            The name of DATA, for messages.
         """
         path = Path(path)
         if not path.parent.is_dir():
             raise StoreError(
                 f"picks cannot be kept in {path}: there is no folder {path.parent}"
             )
-        with _in_words(path):
-            # Transactions are begun by hand.
-            connection = sqlite3.connect(
-                path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-            )
+        options: Any = {"isolation_level": "IMMEDIATE", "check_same_thread": False}
+        with _translated(path):
+            connection = sqlite3.connect(path, timeout=_PATIENCE, **options)
         store = cls(path, connection)
         try:
             store._prepare(fingerprint, data)
@@ -102,7 +100,7 @@ class Store:
         return store
 
     def _prepare(self, fingerprint: str, data: str) -> None:
-        with _in_words(self.path):
+        with _translated(self.path):
             # One process, so that no memory need be shared: the lock is kept.
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             if self._is_new():
@@ -119,12 +117,15 @@ class Store:
         self.set(fingerprint=fingerprint, data=data, runs=runs)
 
     def _is_new(self) -> bool:
-        """Whether nothing is in the file yet; refuse what is not of the studio."""
-        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = self._connection.execute(
-            "SELECT count(*) FROM sqlite_schema"
-        ).fetchone()
+        """Return whether the file is empty; refuse files that are not of the studio."""
+        application, version, tables = (
+            self._connection.execute(question).fetchone()[0]
+            for question in (
+                "PRAGMA application_id",
+                "PRAGMA user_version",
+                "SELECT count(*) FROM sqlite_schema",
+            )
+        )
         if application == 0 and tables == 0:
             return True
         if application != _APPLICATION:
@@ -150,7 +151,7 @@ class Store:
         nothing of the event is in the file then, and the next one is kept as soon as
         there is room.
         """
-        with self._lock, self._transaction() as connection:
+        with self._transaction() as connection:
             cursor = connection.execute(
                 "INSERT INTO events (time, kind, body) "
                 "VALUES (strftime('%Y-%m-%dT%H:%M:%fZ'), ?, ?)",
@@ -162,41 +163,32 @@ class Store:
 
     def events(self) -> list[Event]:
         """Return all events, in order."""
-        with self._lock, _in_words(self.path):
-            rows = self._connection.execute(
+        with self._transaction() as connection:
+            rows = connection.execute(
                 "SELECT seq, kind, body FROM events ORDER BY seq"
             ).fetchall()
         return [Event(seq, kind, json.loads(body)) for seq, kind, body in rows]
 
     def settings(self) -> dict[str, Any]:
         """Return all settings by name."""
-        with self._lock, _in_words(self.path):
-            rows = self._connection.execute("SELECT name, value FROM settings")
+        with self._transaction() as connection:
+            rows = connection.execute("SELECT name, value FROM settings")
             return {name: json.loads(value) for name, value in rows.fetchall()}
 
     def set(self, **settings: Any) -> None:
         """Keep settings, all of them or none."""
-        with self._lock, self._transaction() as connection:
+        with self._transaction() as connection:
             _keep(connection, settings)
 
     def close(self) -> None:
-        """Close the file; what is in its log goes into it."""
-        with self._lock, _in_words(self.path):
+        """Close the file; its log is written into it."""
+        with self._lock, _translated(self.path):
             self._connection.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        connection = self._connection
-        with _in_words(self.path):
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                # SQLite itself goes back after some errors, such as a full disk.
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with self._lock, _translated(self.path), self._connection as connection:
+            yield connection
 
 
 def _keep(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> None:
@@ -208,27 +200,22 @@ def _keep(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _in_words(path: Path) -> Iterator[None]:
-    """Say what SQLite complains about as a user would."""
+def _translated(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite as errors with a remedy."""
     try:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL:
-            raise StoreFullError(
-                f"the disk of {path} is full, and this was not kept: make room, and "
-                "do it again"
-            ) from error
-        if code == sqlite3.SQLITE_IOERR:
-            raise StoreFullError(
-                f"{path} cannot be written ({error}), and this was not kept: is there "
-                "room on its disk?"
-            ) from error
-        raise StoreError(_REASONS.get(code, _OTHER).format(path, error)) from error
+        is_full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+        reason = _REASONS.get(code, "{} cannot be used ({})").format(path, error)
+        raise (StoreFullError if is_full else StoreError)(reason) from error
 
 
-_OTHER = "{} cannot be used ({})"
 _REASONS = {
+    sqlite3.SQLITE_FULL: "the disk of {} is full, and this was not kept: make room, "
+    "and do it again",
+    sqlite3.SQLITE_IOERR: "{} cannot be written ({}), and this was not kept: is there "
+    "room on its disk?",
     sqlite3.SQLITE_BUSY: "another studio has {} open: end it, or name another file "
     "with --store",
     sqlite3.SQLITE_CANTOPEN: "{} cannot be opened ({}): name another file with --store",

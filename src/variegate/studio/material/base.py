@@ -1,19 +1,24 @@
-"""What the studio shows and learns from, whatever it is made of."""
+"""The material of a session: groups of items to be shown and learned from."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
 
-from variegate._typing import IntArray
+from variegate._typing import AnyArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.tuning.family import OmegaFamily
 
 __all__ = ["Item", "Material", "MaterialError", "Picks"]
 
-#: What was chosen from which groups: the number of a group, and sorted items of it.
+#: The widest picture.
+_WIDEST = 1024
+
+#: From the number of a group to the sorted items that were chosen from it.
 Picks = Mapping[int, IntArray]
 
 
@@ -23,20 +28,10 @@ class MaterialError(ValueError):
 
 @dataclass(frozen=True)
 class Item:
-    """What is shown of one row, sentence, frame or image.
+    """A row, sentence, frame or image, as it is shown.
 
-    Attributes
-    ----------
-    key : str
-        What it is called in exported picks; differs from all others of its group.
-    title : str
-        One line: a name, a time.
-    text : str or None
-        Running text, where there is some.
-    fields : tuple of (name, value)
-        What else is known, as text.
-    has_image : bool
-        Whether :meth:`Material.image` has a picture of it.
+    The ``key`` differs from all others of its group; ``title`` is one line, ``text``
+    running text, and ``fields`` are names and values.
     """
 
     key: str
@@ -46,78 +41,85 @@ class Item:
     has_image: bool = False
 
 
-class Material(Protocol):
-    """Groups of items with features, settled once when DATA is opened.
+class Material(ABC):
+    """Groups of items with features, computed once when DATA is opened.
 
     All methods may be called from several threads.
+
     """
 
-    @property
-    def kind(self) -> str:
-        """What it is: "table", "documents", "video" or "images"."""
-        ...
+    #: "table", "documents", "video" or "images".
+    kind: str
+    #: The word for one item, and for several.
+    nouns: tuple[str, str]
+    #: The name and the number of items of each group, in the order of DATA.
+    names: Sequence[str]
+    sizes: Sequence[int]
+    #: Differs for other DATA, and for other groups or columns of the same.
+    fingerprint: str
+    #: Of the columns of ``ground_set(group).quality``.
+    feature_names: Sequence[str]
+    #: Candidates for the similarity; the first is the default.
+    kernels: Mapping[str, Kernel]
+    #: Models for these features from before the first pick.
+    prior: OmegaFamily | None
+    _ground_sets: Sequence[GroundSet]
 
-    @property
-    def nouns(self) -> tuple[str, str]:
-        """What one item is called, and several."""
-        ...
+    @cached_property
+    def items(self) -> Callable[[int], Sequence[Item]]:
+        """A function that returns the items of a group."""
+        return lru_cache(maxsize=64)(self._items)
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the groups, in the order of DATA."""
-        ...
-
-    @property
-    def sizes(self) -> Sequence[int]:
-        """The number of items of each group."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Differs for other DATA, and for other groups or columns of the same."""
-        ...
-
-    @property
-    def feature_names(self) -> Sequence[str]:
-        """What the columns of ``ground_set(group).quality`` are called."""
-        ...
-
-    @property
-    def kernels(self) -> Mapping[str, Kernel]:
-        """The similarities that may be learned, by name; the first is the default."""
-        ...
-
-    @property
-    def prior(self) -> OmegaFamily | None:
-        """Models for these features from before the first pick, if there are any."""
-        ...
-
-    def items(self, group: int) -> Sequence[Item]:
-        """Return what is shown of a group."""
-        ...
+    @abstractmethod
+    def _items(self, group: int) -> Sequence[Item]: ...
 
     def ground_set(self, group: int) -> GroundSet:
         """Return the features of a group."""
-        ...
+        return self._ground_sets[group]
 
     def image(self, group: int, item: int, width: int) -> tuple[bytes, str]:
-        """Return a picture of an item, at most so wide, and its MIME type.
+        """Return a picture of an item, with a largest width, and its MIME type.
 
         Only of files of DATA.  Raises :class:`MaterialError` where there is none.
         """
-        ...
+        return self._thumbnail(group, item, min(max(width, 16), _WIDEST))
+
+    @cached_property
+    def _thumbnail(self) -> Callable[[int, int, int], tuple[bytes, str]]:
+        from variegate.studio.material.pictures import thumbnail
+
+        return lru_cache(maxsize=512)(
+            lambda group, item, width: thumbnail(self._picture(group, item), width)
+        )
+
+    @abstractmethod
+    def _picture(self, group: int, item: int) -> AnyArray: ...
 
     def picks_table(self, picks: Picks) -> Any:
         """Return picks as an Arrow table: a row for every item of the groups."""
-        ...
+        import pyarrow as pa
 
+        fields = [pa.field(name, kind) for name, kind in self._fields.items()]
+        columns = list(zip(*self._rows(picks), strict=True))
+        return pa.table(columns, pa.schema(fields))
+
+    #: Names and Arrow types of the columns of ``picks_table``.
+    _fields: ClassVar[Mapping[str, str]]
+
+    def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
+        raise NotImplementedError
+
+    def picks_text(self, name: str, picks: Picks) -> str | None:
+        """Return a file of picks that has its own format, or None for a table."""
+        return None
+
+    @abstractmethod
     def learner(self, picks: Picks) -> Callable[[], Any]:
-        """Return what, called, returns the usual estimator, learned from picks.
+        """Return a function that returns the usual estimator, learned from picks.
 
         It can be called in another process.
         """
-        ...
 
-    def command_line(self, picks_file: str, picks: Picks) -> str:
+    @abstractmethod
+    def command_line(self, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""
-        ...

@@ -1,9 +1,9 @@
-"""Which material DATA is."""
+"""Opening DATA as a table, documents, videos or pictures."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ from variegate.studio.material.base import Material, MaterialError
 
 __all__ = ["open_material"]
 
-#: How the name of a table ends; folders may be full of the first two.
 _TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson")
+
+#: Types of model files; those for tables are "table-selector".
+_MODELS = {"video": "keyframe-picker", "documents": "summarizer"}
 
 
 def open_material(
@@ -25,7 +27,7 @@ def open_material(
     model: str | Path | None = None,
     progress: Progress = ignore,
 ) -> Material:
-    """Open what a person is to pick from.
+    """Open DATA to pick from.
 
     Parameters
     ----------
@@ -33,7 +35,7 @@ def open_material(
         A table, a video, a folder of videos, documents or pictures, or a file of JSON
         lines with documents.
     columns : mapping, optional
-        Of a table, what columns are for: ``group``, ``item``, ``quality``,
+        Of a table, the roles of columns: ``group``, ``item``, ``quality``,
         ``similarity``, ``categorical``, ``missing``, ``label``; see
         :class:`variegate.tables.TableSelector`.
     page : int, optional
@@ -49,39 +51,37 @@ def open_material(
     kind = _kind_of(path)
     given = {name: value for name, value in (columns or {}).items() if value}
     if given and kind != "table":
-        raise MaterialError(f"{path} is no table: leave out {', '.join(given)}")
-    prior = None if model is None else model_files.load(model)
+        raise MaterialError(f"{path} is not a table: leave out {', '.join(given)}")
+    prior = None if model is None else _load(model, _MODELS.get(kind, "table-selector"))
+    # Each needs packages of its own.
     if kind == "video":
-        from variegate.studio.material.videos import video_material
+        from variegate.studio.material.videos import VideoMaterial
 
-        return video_material(path, _fitting(prior, "keyframe-picker", model), progress)
+        return VideoMaterial(path, prior, progress)
     if kind == "documents":
-        from variegate.studio.material.documents import document_material
+        from variegate.studio.material.documents import DocumentsMaterial
 
-        known = _fitting(prior, "summarizer", model)
-        return document_material(path, known, progress)
-    known = _fitting(prior, "table-selector", model)
+        return DocumentsMaterial(path, prior, progress)
+    from variegate.studio.material.table_sources import image_material, table_material
+
     if kind == "images":
-        from variegate.studio.material.images import PAGE, image_material
-
-        return image_material(path, page or PAGE, known, progress)
-    from variegate.studio.material.table_files import table_material
-
-    return table_material(path, given, page, known, progress)
+        return image_material(path, page, prior, progress)
+    return table_material(path, given, page, prior, progress)
 
 
-def _fitting(prior: Any, kind: str, path: Any) -> Any:
+def _load(path: str | Path, kind: str) -> Any:
     """Return a model if it is one for this sort of data."""
-    if prior is not None and getattr(prior, "_type", None) != kind:
+    model = model_files.load(path)
+    if getattr(model, "_type", None) != kind:
         raise MaterialError(
-            f"{path} holds a {type(prior).__name__}, which is for other data"
+            f"{path} holds a {type(model).__name__}, which is for other data"
         )
-    return prior
+    return model
 
 
 def _kind_of(path: Path) -> str:
-    """Return what a file or a folder is, by the names in it."""
-    from variegate.studio.material.documents import DOCUMENT_SUFFIXES
+    """Return the kind of a file or a folder, by the names in it."""
+    from variegate.studio.material.documents import CLUSTER_SUFFIXES, DOCUMENT_SUFFIXES
     from variegate.studio.material.pictures import PICTURE_SUFFIXES
     from variegate.video.reading import VIDEO_SUFFIXES
 
@@ -91,39 +91,33 @@ def _kind_of(path: Path) -> str:
         "documents": DOCUMENT_SUFFIXES,
         "images": PICTURE_SUFFIXES,
     }
+
+    def by_ending(file: Path) -> str | None:
+        suffix = file.suffix.lower()
+        return next((kind for kind, known in endings.items() if suffix in known), None)
+
     if path.is_file():
-        kind = _by_ending(path, endings)
+        kind = by_ending(path)
         if kind is None or kind == "images":
             known = ", ".join((*_TABLES, *VIDEO_SUFFIXES, *DOCUMENT_SUFFIXES))
             raise MaterialError(
                 f"{path.name} is nothing to pick from: give a folder of pictures, "
                 f"documents or videos, or a file that ends in one of {known}"
             )
-        return "documents" if kind == "table" and _holds_documents(path) else kind
-    counts = dict.fromkeys(endings, 0)
-    for file in path.rglob("*"):
-        kind = None if file.name.startswith(".") else _by_ending(file, endings)
-        if kind is not None and file.is_file():
-            counts[kind] += 1
-    best = max(counts, key=lambda kind: counts[kind])
-    if not counts[best]:
+        is_lines = path.suffix.lower() in CLUSTER_SUFFIXES
+        return "documents" if is_lines and _holds_documents(path) else kind
+    files = [f for f in path.rglob("*") if not f.name.startswith(".") and f.is_file()]
+    kinds = [by_ending(file) for file in files]
+    best = max(endings, key=kinds.count)
+    if best not in kinds:
         raise MaterialError(
             f"there are no tables, videos, documents or pictures in {path}"
         )
     return best
 
 
-def _by_ending(path: Path, endings: Mapping[str, Sequence[str]]) -> str | None:
-    suffix = path.suffix.lower()
-    return next((kind for kind, known in endings.items() if suffix in known), None)
-
-
 def _holds_documents(path: Path) -> bool:
     """Return whether a file of JSON lines holds clusters of documents."""
-    from variegate.studio.material.documents import CLUSTER_SUFFIXES
-
-    if path.suffix.lower() not in CLUSTER_SUFFIXES:
-        return False
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         first = file.readline(10_000_000)
     try:

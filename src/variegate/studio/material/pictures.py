@@ -1,18 +1,14 @@
-"""Pictures: what is seen of them at a glance, as numbers, and thumbnails.
+"""Pictures: features of them, and thumbnails.
 
 Numbers about the quality of a picture are those of
 :func:`variegate.video.picture.picture_statistics`, but for the sharpness, which looks
-along rows and columns.  Two vectors say what it is like: its palette (histograms of
+along rows and columns.  Two vectors describe the rest: its palette (histograms of
 hue, saturation and value) and its shapes (which way edges run, in 4 by 4 cells).
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,13 +18,16 @@ from variegate.video.colour import colour_layout, shrunk
 from variegate.video.picture import PICTURE_STATISTICS, picture_statistics
 
 __all__ = [
+    "PICTURE_NAMES",
     "PICTURE_SUFFIXES",
-    "Thumbnails",
+    "describe_picture",
     "is_picture",
-    "look_at",
-    "picture_names",
     "read_picture",
+    "thumbnail",
 ]
+
+#: Names of the numbers about the quality of a picture.
+PICTURE_NAMES = tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)
 
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 
@@ -43,17 +42,8 @@ _SMALL = 32
 _CELLS = 4
 _DIRECTIONS = 8
 
-#: Thumbnails that are kept, and the widest.
-_KEPT = 512
-_WIDEST = 1024
-
 #: Pictures narrower than this are shown by their pixels.
 _TINY = 64
-
-
-def picture_names() -> tuple[str, ...]:
-    """Return what the numbers about the quality of a picture are called."""
-    return tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)
 
 
 def is_picture(path: Path) -> bool:
@@ -80,7 +70,7 @@ def read_picture(path: Path) -> AnyArray:
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB))
 
 
-def look_at(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def describe_picture(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return numbers about the quality, the palette and the shapes of a picture."""
     small = shrunk(image, _LONGEST)
     statistics = picture_statistics(small)
@@ -130,31 +120,8 @@ def _shapes(image: AnyArray) -> FloatArray:
     return np.asarray(shapes / length if length > 0.0 else shapes, dtype=np.float64)
 
 
-class Thumbnails:
-    """Small pictures, made when they are asked for, and kept for a while."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Any, tuple[bytes, str]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(
-        self, key: Any, width: int, read: Callable[[], AnyArray]
-    ) -> tuple[bytes, str]:
-        """Return a picture that is at most so wide, and its MIME type."""
-        width = int(np.clip(width, 16, _WIDEST))
-        with self._lock:
-            if (key, width) in self._kept:
-                self._kept.move_to_end((key, width))
-                return self._kept[key, width]
-        made = _encoded(read(), width)
-        with self._lock:
-            self._kept[key, width] = made
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return made
-
-
-def _encoded(image: AnyArray, width: int) -> tuple[bytes, str]:
+def thumbnail(image: AnyArray, width: int) -> tuple[bytes, str]:
+    """Return a picture as a file with a largest width, and its MIME type."""
     import cv2
 
     height, own = image.shape[:2]

@@ -6,55 +6,51 @@ import hashlib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
 
 from variegate._typing import AnyArray, IntArray
 from variegate.application.table_defaults import MEMORY
-from variegate.ground_set import GroundSet
-from variegate.kernels import Kernel, Kinds, Linear, Mixture, MultipleKernel
-from variegate.studio.material.base import Item, MaterialError, Picks
-from variegate.studio.material.cells import Shown
-from variegate.studio.material.pictures import Thumbnails, read_picture
-from variegate.tables.columns import Columns
+from variegate.kernels import Kernel, Mixture
+from variegate.studio.material.base import Item, Material, MaterialError, Picks
+from variegate.studio.material.pictures import is_picture, read_picture
+from variegate.tables.columns import Columns, is_list, is_text
 from variegate.tables.derived import derive
-from variegate.tables.groups import Group, Groups
+from variegate.tables.encoding import Encoding
+from variegate.tables.groups import Groups
 from variegate.tables.selector import TableSelector
+from variegate.tables.selector_parameters import kernel_for
 from variegate.tables.survey import learn_encoding, survey
-from variegate.tables.table import MemoryTable, Table
+from variegate.tables.table import MemoryTable
 from variegate.tables.training import MAX_ROWS
-from variegate.tuning.family import OmegaFamily
 
-__all__ = ["LABEL", "TableMaterial"]
-
-#: The column of exported picks that says what was picked.
-LABEL = "picked"
+__all__ = ["RowDisplay", "TableMaterial"]
 
 #: Numbers of kinds that are learned; the first is the default.
 _N_KINDS = (16, 8, 32)
 
+#: A column of text this long on average is running text.
+_RUNNING = 40
 
-class TableMaterial:
+#: The longest value that is shown as a field, the longest text, and the rows that say
+#: what a column holds.
+_LONGEST = 200
+_LONGEST_TEXT = 20_000
+_SAMPLED_ROWS = 200
+
+
+class TableMaterial(Material):
     """Groups of rows of a table in memory.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    columns : Columns
-        What columns are for, not resolved yet; no label.
-    name : str
-        Of the file, for the command line.
-    folder : Path, optional
-        Where pictures that the table names are; no others are ever read.
-    prior : TableSelector, optional
-        A model to propose by before anything is picked; its encoding is used.
-    kind, nouns : as in :class:`~variegate.studio.material.base.Material`
-    hidden : sequence of str
-        Columns that are not shown.
+    ``columns`` are not resolved yet, and have no label; ``name`` is that of the file,
+    for the command line.  Pictures that the table names are in ``folder``; no others
+    are ever read.  The encoding is that of ``prior``, if there is one; columns that are
+    ``hidden`` are not shown.
     """
 
     def __init__(
@@ -62,8 +58,8 @@ class TableMaterial:
         table: pa.Table,
         columns: Columns,
         name: str,
-        folder: Path | None = None,
-        prior: TableSelector | None = None,
+        folder: Path,
+        prior: TableSelector | None,
         kind: str = "table",
         nouns: tuple[str, str] = ("row", "rows"),
         hidden: Sequence[str] = (),
@@ -73,26 +69,19 @@ class TableMaterial:
         made, wanted = derive(MemoryTable(table), columns)
         self._columns = wanted.resolve(made.schema)
         self._given = columns
-        self._prior = prior
-        groups = self._grouped(made)
-        self._encoding = groups.encoding
-        self._groups = list(groups)
+        self.prior = None if prior is None else prior.family_
+        found = survey(made, replace(self._columns, label=None, relevance=None))
+        encoding = learn_encoding(made, found) if prior is None else prior.encoding_
+        grouped = Groups(made, found, encoding, memory=MEMORY)
+        self.kernels = _kernels(encoding)
+        self.feature_names = encoding.names
+        self._groups = list(grouped)
+        self._ground_sets = [group.ground_set for group in self._groups]
         self.names = [str(group.name) for group in self._groups]
         self.sizes = [len(group) for group in self._groups]
         self._refuse_large_groups()
-        self._shown = Shown(table, self._columns, folder, hidden)
-        self._thumbnails = Thumbnails()
-        self.feature_names = self._encoding.names
+        self._display = RowDisplay(table, self._columns, folder, hidden)
         self.fingerprint = self._digest()
-        self.items = lru_cache(maxsize=64)(self._items)
-
-    def _grouped(self, table: Table) -> Groups:
-        found = survey(table, replace(self._columns, label=None, relevance=None))
-        if self._prior is None:
-            encoding = learn_encoding(table, found)
-        else:
-            encoding = self._prior.encoding_
-        return Groups(table, found, encoding, memory=MEMORY)
 
     def _refuse_large_groups(self) -> None:
         largest = int(np.argmax(self.sizes))
@@ -105,102 +94,47 @@ class TableMaterial:
     def _digest(self) -> str:
         digest = hashlib.sha256(repr((self.kind, self.names, self.sizes)).encode())
         for group in self._groups:
-            digest.update(group.rows.tobytes())
-            digest.update(group.quality.tobytes())
-            for block in group.blocks.values():
-                digest.update(block.tobytes())
+            for array in (group.rows, group.quality, *group.blocks.values()):
+                digest.update(array.tobytes())
         return digest.hexdigest()
 
-    # What is learned from ---------------------------------------------------------
-
-    @property
-    def kernels(self) -> Mapping[str, Kernel]:
-        """Kinds first where rows are vectors, and Gaussians where they are numbers."""
-        kinds = {f"{n} kinds": self._of_blocks(_kinds(n)) for n in _N_KINDS}
-        blocks = list(self._encoding.blocks)
-        others = {
-            "Gaussians": MultipleKernel(blocks=blocks if len(blocks) > 1 else None),
-            "linear": self._of_blocks(lambda block: Linear(block=block)),
-        }
-        return kinds | others if self._has_vectors() else others | kinds
-
-    def _has_vectors(self) -> bool:
-        return any(
-            column.kind == "direction"
-            for block in self._encoding.blocks.values()
-            for column in block
-        )
-
-    def _of_blocks(self, make: Callable[[str | None], Kernel]) -> Kernel:
-        blocks = list(self._encoding.blocks)
-        if len(blocks) < 2:
-            return make(None)
-        return Mixture([make(block) for block in blocks])
-
-    @property
-    def prior(self) -> OmegaFamily | None:
-        """The models that were given, if any were."""
-        return None if self._prior is None else self._prior.family_
-
-    def ground_set(self, group: int) -> GroundSet:
-        """Return the features of a group."""
-        return self._groups[group].ground_set
-
-    # What is shown ----------------------------------------------------------------
-
     def _items(self, group: int) -> Sequence[Item]:
-        return self._shown.items(self._groups[group].rows)
+        return self._display.items(self._groups[group].rows)
 
-    def image(self, group: int, item: int, width: int) -> tuple[bytes, str]:
-        """Return a picture of a row, at most so wide, and its MIME type."""
-        row = int(self._groups[group].rows[item])
-        path = self._shown.picture(row)
+    def _picture(self, group: int, item: int) -> AnyArray:
+        path = self._display.picture(int(self._groups[group].rows[item]))
         if path is None:
             raise MaterialError("there is no picture of this row")
-
-        def read() -> AnyArray:
-            return read_picture(path)
-
-        return self._thumbnails.of(row, width, read)
-
-    # What comes out ---------------------------------------------------------------
+        return read_picture(path)
 
     @property
     def label(self) -> str:
-        """The column of exported picks that says what was picked."""
-        name = LABEL
-        while name in self._table.schema.names:
-            name += "_"
-        return name
+        """The column of exported picks that says which rows were picked."""
+        return unused_name("picked", self._table)
 
     def picks_table(self, picks: Picks) -> pa.Table:
-        """Return all rows of the groups, and a column that says which were picked."""
-        rows, labels = [], []
+        """Return all rows of the groups, with a column that says which were picked."""
+        flags = np.full(self._table.num_rows, -1, dtype=np.int8)
         for group, chosen in picks.items():
-            own: Group = self._groups[group]
-            flags = np.zeros(len(own), dtype=np.int8)
-            flags[chosen] = 1
-            rows.append(own.rows)
-            labels.append(flags)
-        if not rows:
-            return self._table.slice(0, 0).append_column(
-                self.label, pa.array([], pa.int8())
-            )
-        where: IntArray = np.concatenate(rows)
-        order = np.argsort(where, kind="stable")
-        some = self._table.take(pa.array(where[order]))
-        return some.append_column(self.label, pa.array(np.concatenate(labels)[order]))
+            rows = self._groups[group].rows
+            flags[rows] = 0
+            flags[rows[chosen]] = 1
+        done = np.flatnonzero(flags >= 0)
+        some = self._table.take(pa.array(done))
+        return some.append_column(self.label, pa.array(flags[done]))
 
     def learner(self, picks: Picks) -> Callable[[], TableSelector]:
-        """Return what learns a selector from picks, as ``variegate fit`` does."""
-        columns, named = self._columns, self._named()
+        """Return a function that learns a selector from picks, as ``fit`` does."""
         selector = TableSelector(
-            **named, missing=columns.missing, label=self.label, empty_groups="keep"
+            **self._roles(),
+            missing=self._columns.missing,
+            label=self.label,
+            empty_groups="keep",
         )
         return partial(selector.fit, self.picks_table(picks))
 
-    def _named(self) -> dict[str, Any]:
-        """Return which column is what, spelt out, as settings of a selector."""
+    def _roles(self) -> dict[str, Any]:
+        """Return the columns of each role, as settings of a selector."""
         columns, given = self._columns, self._given
         # Vectors of several columns and ages of dates by the names that make them.
         quality = given.quality if columns.vectors or columns.ages else columns.quality
@@ -213,22 +147,141 @@ class TableMaterial:
         }
         return {name: value for name, value in named.items() if value}
 
-    def command_line(self, picks_file: str, picks: Picks) -> str:
+    def command_line(self, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""
         options = [
-            f"--{name} {shlex.quote(value)}"
-            if isinstance(value, str)
-            else f"--{name} {shlex.quote(','.join(value))}"
-            for name, value in self._named().items()
+            f"--{name} "
+            + shlex.quote(value if isinstance(value, str) else ",".join(value))
+            for name, value in self._roles().items()
         ]
         options += [f"--label {self.label}", f"--missing {self._columns.missing}"]
         options += ["--empty-groups keep", "--validation 0", "-o model.json"]
-        learned = " \\\n    ".join([f"variegate fit {picks_file}", *options])
+        learned = " \\\n    ".join(["variegate fit picks.parquet", *options])
         chosen = f"variegate select {shlex.quote(self._name)} --model model.json"
         return f"{learned}\n{chosen} -o chosen.parquet\n"
 
 
-def _kinds(n: int) -> Callable[[str | None], Kernel]:
-    """Return what makes kinds that are held closer to their start than usual."""
-    # The first groups are few, and what is learned from them is gone on from.
-    return lambda block: Kinds(n, penalty=1e-2, block=block)
+def _kernels(encoding: Encoding) -> Mapping[str, Kernel]:
+    """Return candidates: kinds first for vectors, and Gaussians first for numbers."""
+    kinds = {f"{n} kinds": _kinds(n, encoding) for n in _N_KINDS}
+    others = {
+        "Gaussians": kernel_for("multiple", encoding),
+        "linear": kernel_for("linear", encoding),
+    }
+    has_vectors = any(
+        column.kind == "direction"
+        for block in encoding.blocks.values()
+        for column in block
+    )
+    return kinds | others if has_vectors else others | kinds
+
+
+def _kinds(n: int, encoding: Encoding) -> Kernel:
+    kernel = kernel_for("kinds", encoding)
+    for part in kernel.kernels if isinstance(kernel, Mixture) else [kernel]:
+        # Closer to their start than usual: the first groups are few.
+        part.set_params(n_kinds=n, penalty=1e-2)
+    return kernel
+
+
+def unused_name(name: str, table: pa.Table) -> str:
+    """Return a name that is not one of the columns."""
+    while name in table.schema.names:
+        name += "_"
+    return name
+
+
+class RowDisplay:
+    """Which columns of a table are shown as what.
+
+    The picture is a column of text with names of files in ``folder``; the title is the
+    item, or the first short text; the text is the longest; all else are fields, but for
+    vectors and ``hidden`` columns.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        columns: Columns,
+        folder: Path,
+        hidden: Sequence[str] = (),
+    ) -> None:
+        self._table, self._folder = table, folder
+        names = [f.name for f in table.schema if is_text(f.type)]
+        cells = {n: table.column(n).slice(0, _SAMPLED_ROWS).to_pylist() for n in names}
+        lengths = {
+            n: float(np.mean([len(cell or "") for cell in some])) if some else 0.0
+            for n, some in cells.items()
+        }
+        self._picture = next((n for n in names if _names_pictures(cells[n])), None)
+        running = [n for n in names if lengths[n] > _RUNNING and n != self._picture]
+        self._text = max(running, key=lengths.__getitem__, default=None)
+        short = [n for n in names if n not in (self._text, columns.group)]
+        self._title = columns.item or next(iter(short), None)
+        self._item = columns.item
+        others = {self._text, self._picture, columns.group, self._title, *hidden}
+        self._fields = [
+            field.name
+            for field in table.schema
+            if field.name not in others and not is_list(field.type)
+        ]
+
+    def items(self, rows: IntArray) -> Sequence[Item]:
+        """Return some rows as items."""
+        some = self._table.take(pa.array(rows))
+        cells = {name: some.column(name).to_pylist() for name in some.schema.names}
+        return [
+            self._item_of(int(row), {name: cells[name][place] for name in cells})
+            for place, row in enumerate(rows)
+        ]
+
+    def _item_of(self, row: int, cells: dict[str, Any]) -> Item:
+        key = f"{row + 1}" if self._item is None else _as_text(cells[self._item])
+        title = "" if self._title is None else _as_text(cells[self._title])
+        if self._title is not None and self._title == self._picture:
+            title = Path(_as_path(title)).name
+        text = None if self._text is None else cells[self._text]
+        return Item(
+            key,
+            title or f"row {row + 1}",
+            None if text is None else str(text)[:_LONGEST_TEXT],
+            tuple((name, _as_text(cells[name])) for name in self._fields),
+            self._picture is not None and bool(cells[self._picture]),
+        )
+
+    def picture(self, row: int) -> Path | None:
+        """Return the file with the picture of a row, if it is one of the folder."""
+        if self._picture is None:
+            return None
+        cell = self._table.column(self._picture)[row].as_py()
+        return None if not cell else _within(self._folder, _as_path(cell))
+
+
+def _names_pictures(cells: Sequence[str | None]) -> bool:
+    names = [cell for cell in cells if cell]
+    return bool(names) and all(is_picture(Path(_as_path(name))) for name in names)
+
+
+def _within(folder: Path, name: str) -> Path | None:
+    """Return a file of a folder, or None where the name leads out of it."""
+    try:
+        path = (folder / name).resolve()
+        is_inside = path.is_relative_to(folder.resolve()) and path.is_file()
+    except (OSError, ValueError):
+        return None
+    return path if is_inside and is_picture(path) else None
+
+
+def _as_path(cell: str) -> str:
+    """Return the path in a cell, which may be the URL of a local file."""
+    return unquote(urlsplit(cell).path) if cell.startswith("file:") else cell
+
+
+def _as_text(value: Any) -> str:
+    """Return a cell as people read it, in one line that is not too long."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -6,23 +6,21 @@ import csv
 import hashlib
 import io
 import shlex
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
+from threading import Lock, Thread, main_thread
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from variegate._progress import Progress, ignore
+from variegate._progress import Progress
 from variegate._typing import AnyArray
-from variegate.ground_set import GroundSet
-from variegate.kernels import Kernel, Kinds, Linear, Mixture, MultipleKernel
-from variegate.studio.material.base import Item, MaterialError, Picks
-from variegate.studio.material.pictures import Thumbnails
-from variegate.tuning.family import OmegaFamily
+from variegate.kernels import Kinds, Linear, Mixture, MultipleKernel
+from variegate.studio.material.base import Item, Material, MaterialError, Picks
 from variegate.video import KeyframePicker
 from variegate.video.candidates import (
     ReadVideo,
@@ -35,7 +33,7 @@ from variegate.video.picker import load_default
 from variegate.video.picks import frames_at
 from variegate.video.reading import VIDEO_SUFFIXES
 
-__all__ = ["VideoMaterial", "video_material"]
+__all__ = ["VideoMaterial"]
 
 #: Candidates that are shown together: a longer video comes in parts.
 _TOGETHER = 40
@@ -43,10 +41,9 @@ _TOGETHER = 40
 #: The widest picture of a frame that is kept.
 _WIDEST = 480
 
-#: Seconds that somebody waits for the picture of a frame.
+#: Seconds to wait for the picture of a frame, and between two looks at whether the
+#: program goes on.
 _WAIT = 60.0
-
-#: Seconds between two looks at whether anybody waits.
 _LOOK = 0.5
 
 
@@ -59,33 +56,23 @@ class _Piece:
     view: VideoView
 
 
-class VideoMaterial:
-    """Candidate frames of videos, in parts of at most 40.
+class VideoMaterial(Material):
+    """Candidate frames of a video or a folder of videos, in parts of at most 40.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-    source : str
-        The folder of the videos, for the command line.
-    prior : KeyframePicker, optional
-        A model to propose by before anything is picked.  By default, which local
-        patterns there are is taken from the picker that comes with the package, and
-        nothing else.
-    progress : callable, optional
+    Without a ``prior``, local patterns are those of the picker that comes with the
+    package, and nothing else is.
     """
 
     kind = "video"
     nouns = ("frame", "frames")
 
     def __init__(
-        self,
-        paths: Sequence[Path],
-        source: str,
-        prior: KeyframePicker | None = None,
-        progress: Progress = ignore,
+        self, path: Path, prior: KeyframePicker | None, progress: Progress
     ) -> None:
-        self._paths, self._source, self._prior = list(paths), source, prior
+        self._folder = path if path.is_dir() else path.parent
+        self._paths = paths = [path] if not path.is_dir() else _videos_in(path)
         self._picker = load_default() if prior is None else prior
+        self.prior = None if prior is None else prior.family_
         self._videos: list[ReadVideo] = []
         for done, path in enumerate(paths, 1):
             self._videos.append(read_candidates(path, self._picker.every_))
@@ -93,17 +80,23 @@ class VideoMaterial:
         self._pieces, self.names = self._divided()
         self.sizes = [len(piece.places) for piece in self._pieces]
         self.feature_names = [n.replace("_", " ") for n in self._picker.feature_names_]
+        blocks = list(self._picker.blocks)
+        ladder = {block: list(self._picker.bandwidths) for block in blocks}
+        kinds = [Kinds(16, penalty=1e-2, block=block) for block in blocks]
+        self.kernels = {
+            "Gaussians": MultipleKernel(bandwidths=ladder, linear=True, blocks=blocks),
+            "16 kinds": Mixture(kinds),
+            "linear": Mixture([Linear(block=block) for block in blocks]),
+        }
         self._ground_sets = [self._picker.ground_set(p.view) for p in self._pieces]
         self._frames = [
             _Frames(path, [d.time for d in video.view.descriptions])
             for path, video in zip(paths, self._videos, strict=True)
         ]
-        self._thumbnails = Thumbnails()
         digest = hashlib.sha256(repr(self.names).encode())
         for ground_set in self._ground_sets:
             digest.update(ground_set.quality.tobytes())
         self.fingerprint = digest.hexdigest()
-        self.items = lru_cache(maxsize=64)(self._items)
 
     def _divided(self) -> tuple[list[_Piece], list[str]]:
         pieces, names = [], []
@@ -117,27 +110,6 @@ class VideoMaterial:
                 of = f", part {part + 1} of {n_pieces}" * (n_pieces > 1)
                 names.append(f"{self._paths[number].name}{of}")
         return pieces, names
-
-    @property
-    def kernels(self) -> Mapping[str, Kernel]:
-        """Those of :class:`variegate.video.KeyframePicker`, and kinds."""
-        blocks = list(self._picker.blocks)
-        ladder = {block: list(self._picker.bandwidths) for block in blocks}
-        kinds = [Kinds(16, penalty=1e-2, block=block) for block in blocks]
-        return {
-            "Gaussians": MultipleKernel(bandwidths=ladder, linear=True, blocks=blocks),
-            "16 kinds": Mixture(kinds),
-            "linear": Mixture([Linear(block=block) for block in blocks]),
-        }
-
-    @property
-    def prior(self) -> OmegaFamily | None:
-        """The models that were given, if any were."""
-        return None if self._prior is None else self._prior.family_
-
-    def ground_set(self, group: int) -> GroundSet:
-        """Return the features of a part of a video."""
-        return self._ground_sets[group]
 
     def _items(self, group: int) -> Sequence[Item]:
         piece = self._pieces[group]
@@ -154,58 +126,39 @@ class VideoMaterial:
             )
         return items
 
-    def image(self, group: int, item: int, width: int) -> tuple[bytes, str]:
-        """Return a picture of a frame, at most so wide, and its MIME type."""
+    def _picture(self, group: int, item: int) -> AnyArray:
         piece = self._pieces[group]
-        place = piece.places[item]
+        return self._frames[piece.video].picture(piece.places[item])
 
-        def read() -> AnyArray:
-            return self._frames[piece.video].picture(place)
+    _fields: ClassVar = {"video": "string", "time": "float64", "picked": "int8"}
 
-        return self._thumbnails.of((piece.video, place), width, read)
-
-    # What comes out ---------------------------------------------------------------
-
-    def picks_table(self, picks: Picks) -> Any:
-        """Return a row for every candidate of the parts."""
-        import pyarrow as pa
-
-        videos, times, flags = [], [], []
+    def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
+        rows = []
         for group, chosen in picks.items():
-            piece = self._pieces[group]
-            wanted = set(np.asarray(chosen).tolist())
+            piece, wanted = self._pieces[group], set(chosen)
+            name = self._paths[piece.video].name
             for number, place in enumerate(piece.places):
-                video = self._videos[piece.video]
-                videos.append(self._paths[piece.video].name)
-                times.append(round(video.view.descriptions[place].time, 3))
-                flags.append(int(number in wanted))
-        return pa.table(
-            {
-                "video": pa.array(videos, pa.string()),
-                "time": pa.array(times, pa.float64()),
-                "picked": pa.array(flags, pa.int8()),
-            }
-        )
+                time = self._videos[piece.video].view.descriptions[place].time
+                rows.append((name, round(time, 3), int(number in wanted)))
+        return rows
 
-    def csv(self, picks: Picks) -> str:
+    def picks_text(self, name: str, picks: Picks) -> str | None:
         """Return picked times as ``variegate fit-keyframes`` takes them."""
-        table = self.picks_table(picks)
+        if name != "picks.csv":
+            return None
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(["video", "time"])
-        for row in table.to_pylist():
-            if row["picked"]:
-                writer.writerow([row["video"], f"{row['time']:.3f}"])
+        for video, time, is_picked in self._rows(picks):
+            if is_picked:
+                writer.writerow([video, f"{time:.3f}"])
         return lines.getvalue()
 
     def learner(self, picks: Picks) -> Callable[[], KeyframePicker]:
-        """Return what learns a picker from picks, of the parts that are done."""
+        """Return a function that learns a picker from picks, of the parts done."""
         training = [
             TrainingVideo(
-                self._pieces[group].view,
-                [np.asarray(chosen).tolist()],
-                [0],
-                self.names[group],
+                self._pieces[group].view, [chosen.tolist()], [0], self.names[group]
             )
             for group, chosen in picks.items()
             if len(chosen)
@@ -214,7 +167,7 @@ class VideoMaterial:
             raise MaterialError("nothing was picked yet")
         return partial(_learned, training, self._picker.encoder_, self._picker.every_)
 
-    def command_line(self, picks_file: str, picks: Picks) -> str:
+    def command_line(self, picks: Picks) -> str:
         """Return the commands that learn from the same picks.
 
         They learn which local patterns there are from the videos themselves, and take
@@ -222,7 +175,7 @@ class VideoMaterial:
         """
         first = shlex.quote(str(self._paths[0]))
         return (
-            f"variegate fit-keyframes {shlex.quote(self._source)} {picks_file} "
+            f"variegate fit-keyframes {shlex.quote(str(self._folder))} picks.csv "
             "--omega 0.25 --omega 1 --omega 4 -o model.json\n"
             f"variegate keyframes {first} -o frames --model model.json\n"
         )
@@ -242,61 +195,49 @@ class _Frames:
 
     def __init__(self, path: Path, times: Sequence[float]) -> None:
         self._path, self._times = path, list(times)
-        self._pictures: dict[int, AnyArray] = {}
-        self._ready = threading.Condition()
+        self._pictures: list[Future[AnyArray]] = [Future() for _ in times]
+        self._lock = Lock()
         self._is_started = False
-        self._is_over = False
 
     def picture(self, place: int) -> AnyArray:
         """Return the picture of a candidate, as soon as it is read."""
-        with self._ready:
+        with self._lock:
             if not self._is_started:
                 self._is_started = True
-                threading.Thread(target=self._read, daemon=True).start()
-            end = monotonic() + _WAIT
-            # Nobody looks at it any more when the program ends.
-            while monotonic() < end and threading.main_thread().is_alive():
-                if self._ready.wait_for(
-                    lambda: place in self._pictures or self._is_over, _LOOK
-                ):
-                    break
-            if place not in self._pictures:
-                raise MaterialError(f"a frame of {self._path.name} cannot be read")
-            return self._pictures[place]
+                Thread(target=self._read, daemon=True).start()
+        end = monotonic() + _WAIT
+        # Interpreters wait for this thread at their end: it must not wait then.
+        while monotonic() < end and main_thread().is_alive():
+            try:
+                return self._pictures[place].result(_LOOK)
+            except TimeoutError:
+                continue
+            except CancelledError:
+                break
+        raise MaterialError(f"a frame of {self._path.name} cannot be read")
 
     def _read(self) -> None:
         places = {time: place for place, time in enumerate(self._times)}
         try:
             for time, frame in frames_at(self._path, self._times):
                 small = np.array(shrunk(frame.image, _WIDEST))
-                with self._ready:
-                    self._pictures[places[time]] = small
-                    self._ready.notify_all()
+                self._pictures[places[time]].set_result(small)
         finally:
-            with self._ready:
-                self._is_over = True
-                self._ready.notify_all()
+            for picture in self._pictures:
+                picture.cancel()  # does nothing to those that are there
 
 
-def video_material(
-    path: Path,
-    prior: KeyframePicker | None = None,
-    progress: Progress = ignore,
-) -> VideoMaterial:
-    """Open a video, or all videos of a folder."""
-    paths = [path]
-    if path.is_dir():
-        paths = [
-            file
-            for file in sorted(path.iterdir())
-            if file.suffix.lower() in VIDEO_SUFFIXES
-            and file.is_file()
-            and not file.name.startswith(".")
-        ]
-    if not paths:
-        raise MaterialError(f"there are no videos in {path}")
-    source = path if path.is_dir() else path.parent
-    return VideoMaterial(paths, str(source), prior, progress)
+def _videos_in(folder: Path) -> list[Path]:
+    found = [
+        file
+        for file in sorted(folder.iterdir())
+        if file.suffix.lower() in VIDEO_SUFFIXES
+        and file.is_file()
+        and not file.name.startswith(".")
+    ]
+    if not found:
+        raise MaterialError(f"there are no videos in {folder}")
+    return found
 
 
 def _part_of(view: VideoView, places: range) -> VideoView:

@@ -1,4 +1,4 @@
-"""What a person can set: the knob or a target for it, and the order of the groups."""
+"""Preferences: the knob or a target for it, and the order of the groups."""
 
 from __future__ import annotations
 
@@ -7,41 +7,33 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-__all__ = ["ORDERS", "Settings"]
+__all__ = ["ORDERS", "Preferences"]
 
-#: Orders of groups: the one the model is least sure of next, or as in DATA.
+#: Orders of groups: that of least confidence next, or as in DATA.
 ORDERS = ("unsure", "given")
-
-_TARGETS = ("precision", "recall")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The settings of a session.
+class Preferences:
+    """The preferences of a person."""
 
-    Attributes
-    ----------
-    omega : float
-        What a missed item costs against one too many.
-    target : dict or None
-        ``{"recall": 0.9}`` or ``{"precision": 0.9}``: omega is what is expected to
-        come to that, whatever ``omega`` says.
-    order : str
-        One of ``ORDERS``.
-    """
-
+    #: The cost of a missed item against one too many.
     omega: float = 1.0
+    #: ``{"recall": 0.9}`` or ``{"precision": 0.9}``: the omega at which that is
+    #: expected is taken instead.
     target: dict[str, float] | None = None
     order: str = ORDERS[0]
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """Return settings with some changed; to set omega ends a target."""
-        unknown = changes.keys() - {"omega", "target", "order"}
-        if unknown or not changes:
+        """Return preferences with some changed; to set omega ends a target."""
+        if not changes or changes.keys() - {"omega", "target", "order"}:
             raise ValueError("give omega, target or order")
         new = self
         if "omega" in changes:
-            new = replace(new, omega=_omega(changes["omega"]), target=None)
+            omega = changes["omega"]
+            if not _is_number(omega) or not omega > 0.0:
+                raise ValueError("omega is a positive number")
+            new = replace(new, omega=float(omega), target=None)
         if "target" in changes:
             new = replace(new, target=_target(changes["target"]))
         if "order" in changes:
@@ -55,18 +47,13 @@ class Settings:
         return asdict(self)
 
 
-def _omega(value: Any) -> float:
-    if not _is_number(value) or not value > 0.0:
-        raise ValueError("omega is a positive number")
-    return float(value)
-
-
 def _target(value: Any) -> dict[str, float] | None:
     if value is None:
         return None
     if isinstance(value, dict) and len(value) == 1:
         ((name, share),) = value.items()
-        if name in _TARGETS and _is_number(share) and 0.0 < share <= 1.0:
+        is_known = name in ("precision", "recall")
+        if is_known and _is_number(share) and 0.0 < share <= 1.0:
             return {name: float(share)}
     raise ValueError('a target is {"recall": 0.9}, {"precision": 0.9} or null')
 

@@ -3,14 +3,14 @@
 import pytest
 from studio_fakes import open_session, settle
 
-from variegate.studio.at_hand import AtHand
+from variegate.studio.history import ShownProposal
 
 
 @pytest.mark.parametrize(("seconds", "then"), [(0.0, [0, 1, 2]), (60.0, [0, 1, 2, 3])])
 def test_a_proposal_does_not_change_under_the_eyes(
     tmp_path, monkeypatch, seconds, then
 ):
-    monkeypatch.setattr(AtHand, "SECONDS", seconds)
+    monkeypatch.setattr(ShownProposal, "SECONDS", seconds)
     session = open_session(tmp_path / "picks.sqlite", follows=True)
     session.done(0)
     assert settle(session)["proposal"] == [0, 1, 2]
@@ -29,7 +29,7 @@ def test_a_proposal_does_not_change_under_the_eyes(
 def test_an_untrained_proposal_gives_way_to_the_first_that_is_learned(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(AtHand, "SECONDS", 0.0)
+    monkeypatch.setattr(ShownProposal, "SECONDS", 0.0)
     session = open_session(tmp_path / "picks.sqlite", follows=True)
     session.teacher.gate.clear()
     session.done(0)
@@ -40,7 +40,7 @@ def test_an_untrained_proposal_gives_way_to_the_first_that_is_learned(
 
 
 def test_the_knob_chooses_by_what_is_newest(tmp_path, monkeypatch):
-    monkeypatch.setattr(AtHand, "SECONDS", 0.0)
+    monkeypatch.setattr(ShownProposal, "SECONDS", 0.0)
     session = open_session(tmp_path / "picks.sqlite", follows=True)
     session.done(0)
     settle(session)

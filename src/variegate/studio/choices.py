@@ -1,0 +1,116 @@
+"""How items are chosen: before anything is learned, and greedily at every omega."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Lock
+
+import numpy as np
+
+from variegate._typing import IntArray
+from variegate.baselines import select
+from variegate.baselines.learned import embeddings_of
+from variegate.decoding.residuals import TIE, Residuals
+from variegate.ensemble import LEnsemble
+from variegate.ground_set import GroundSet
+from variegate.linalg.cosine import unit_rows
+
+__all__ = ["GreedyOrder", "untrained_choice", "untrained_ensemble", "usual_size"]
+
+#: Items that are proposed while nothing says how many, as a share of a group, and at
+#: most: what :func:`variegate.select` takes.
+_SHARE = 1 / 3
+_MOST = 10
+
+#: Steps of a bisection: enough for six digits.
+_HALVINGS = 40
+
+#: Added to the similarity of each item with itself.
+_RIDGE = 1e-6
+
+
+def usual_size(sizes: Iterable[int]) -> int | None:
+    """Return how many items are picked from a group on average, if any were."""
+    several = list(sizes)
+    return max(1, round(sum(several) / len(several))) if several else None
+
+
+def untrained_choice(ground_set: GroundSet, k: int | None = None) -> IntArray:
+    """Choose by :func:`variegate.select`: the determinantal point process, untrained.
+
+    Without a number, a third of the group, at most ten.
+    """
+    n_items = len(ground_set)
+    if k is None:
+        k = min(_MOST, max(1, round(_SHARE * n_items)))
+    return np.sort(select(embeddings_of(ground_set), k=min(k, n_items)))
+
+
+def untrained_ensemble(ground_set: GroundSet, size: float) -> LEnsemble:
+    """Return the process of the cosine similarity with an expected size.
+
+    All qualities are equal, such that the expected size is right, or as nearly as the
+    rank allows.
+    """
+    F = unit_rows(embeddings_of(ground_set))
+    S = F @ F.T
+    # Copies, and rows of zeros, are told apart by a little.
+    S[np.diag_indices(len(S))] += _RIDGE
+    # All but the ridge: the eigenvalues that are not zero, from the smaller matrix.
+    smaller = S if F.shape[1] > len(F) else F.T @ F
+    values = np.maximum(np.linalg.eigvalsh(smaller), 0.0)
+    low, high = -20.0, 20.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        scaled = np.exp(middle) * values
+        if (scaled / (1.0 + scaled)).sum() < size:
+            low = middle
+        else:
+            high = middle
+    return LEnsemble.from_quality(S, np.full(len(S), low / 2.0))
+
+
+class GreedyOrder:
+    """Items in the order in which greedy decoding takes them, as far as it was asked.
+
+    Where omega multiplies the odds of every item, it adds its logarithm to all gains:
+    which item is best does not change, only where it stops.  So the choice at one omega
+    is the beginning of that at a larger one, and a slider need not choose anew.
+
+    Parameters
+    ----------
+    ensemble : LEnsemble
+        At omega 1.
+    """
+
+    def __init__(self, ensemble: LEnsemble) -> None:
+        self._state = Residuals(ensemble.representation)
+        self._gains: list[float] = []
+        self._is_over = False
+        self._lock = Lock()
+
+    def chosen(self, omega: float) -> IntArray:
+        """Return, sorted, the greedy choice where odds are multiplied by ``omega``.
+
+        That is every item until the first whose gain does not exceed ``-log(omega)``.
+        """
+        least = -float(np.log(omega))
+        with self._lock:
+            while not self._is_over and (not self._gains or self._gains[-1] > least):
+                self._take_next()
+            # Gains only fall, but for rounding.
+            few = (gain <= least for gain in self._gains)
+            count = next((n for n, is_low in enumerate(few) if is_low), None)
+            return np.sort(np.array(self._state.chosen[:count], dtype=np.intp))
+
+    def _take_next(self) -> None:
+        """Take the item of the largest gain, if one is left."""
+        gain = self._state.gain()
+        best = gain.max(initial=-np.inf)
+        if best == -np.inf:
+            self._is_over = True
+            return
+        item = int(np.argmax(gain >= best - TIE))
+        if not self._state.refuses(item):
+            self._state.add(item)
+            self._gains.append(float(gain[item]))

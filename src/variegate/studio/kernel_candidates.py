@@ -1,0 +1,258 @@
+"""Candidate kernels: learning with one of them, and comparing all of them.
+
+One model is learned, for omega 1, and the knob changes it as decisions with costs do:
+where a missed item costs ``omega`` times as much as a wrong one, the odds of all items
+are multiplied by ``omega``, that is, half its logarithm is added to the log-quality.
+The greedy choice then only grows with omega, so that a slider takes nothing away on its
+way up.  A model learned for each omega, as ``variegate fit`` does it, takes several
+times as long, and its choices need not grow with omega.
+
+Kernels start from all groups: a model learns from the groups that are done, at first
+from one or two, but kinds of items and bandwidths are seen in all items.
+
+The comparison is that of :class:`variegate.tuning.kernel_search.KernelSearch`, as
+``variegate fit`` makes it, made when 4, 8, 16, 32, ... groups are done.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from variegate._typing import IntArray
+from variegate.estimator import AllAlikeWarning, LargeMarginDPP
+from variegate.ground_set import GroundSet
+from variegate.kernels import (
+    FixedKernel,
+    Kernel,
+    Kinds,
+    Linear,
+    Mixture,
+    MultipleKernel,
+)
+from variegate.tuning.family import OmegaFamily, fit_next
+from variegate.tuning.kernel_search import KernelSearch
+
+__all__ = [
+    "OMEGAS",
+    "Candidate",
+    "Comparison",
+    "Example",
+    "InitializedKinds",
+    "candidates_for",
+    "compare",
+    "initialized",
+    "is_compared",
+    "over_omega",
+    "plain_model",
+]
+
+#: A group, and the items that were picked from it.
+Example = tuple[GroundSet, IntArray]
+
+#: The ends of the knob, and its middle.
+OMEGAS = (1 / 64, 1.0, 64.0)
+
+#: A penalty that is strong enough for a single group; iterations and a tolerance for
+#: fits that start where the last one ended.
+_ESTIMATOR = LargeMarginDPP(lam=4.0, l2=1e-2, decoder="greedy", max_iter=60, tol=1e-2)
+
+#: Iterations of a fit that starts from one with a group less, the most items that
+#: kernels are initialized on, and the most groups that they are compared on.
+_WARM_ITER = 10
+_MOST_ITEMS = 20_000
+_MOST_COMPARED = 150
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """An estimator with an initialized kernel, by the name of its similarity."""
+
+    name: str
+    estimator: LargeMarginDPP
+
+    @property
+    def decoder(self) -> str:
+        """The name of the decoder."""
+        return str(self.estimator.decoder)
+
+    def fit(
+        self, examples: Sequence[Example], start: LargeMarginDPP | None = None
+    ) -> LargeMarginDPP:
+        """Return a fitted model.
+
+        A few iterations are made from ``start``, which was fitted by this candidate.
+        """
+        ground_sets, picks = map(list, zip(*examples, strict=True))
+        if start is None:
+            model = clone(self.estimator)
+        else:
+            model = copy.copy(start).set_params(max_iter=_WARM_ITER)
+        return fit_next(model, ground_sets, picks, self.estimator.lam, 1.0)
+
+    def is_same(self, other: Candidate) -> bool:
+        """Return whether another candidate learns the same."""
+        mine, others = (
+            {name: repr(value) for name, value in one.estimator.get_params().items()}
+            for one in (self, other)
+        )
+        return self.name == other.name and mine == others
+
+
+def candidates_for(
+    kernels: Mapping[str, Kernel], ground_sets: Sequence[GroundSet]
+) -> dict[str, Candidate]:
+    """Return a candidate for every kernel, initialized on all or many groups."""
+    ends = np.cumsum([len(ground_set) for ground_set in ground_sets])
+    some = ground_sets[: max(1, int((ends <= _MOST_ITEMS).sum()))]
+    return {
+        name: Candidate(
+            name, clone(_ESTIMATOR).set_params(kernel=initialized(kernel, some))
+        )
+        for name, kernel in kernels.items()
+    }
+
+
+def over_omega(model: LargeMarginDPP) -> OmegaFamily:
+    """Return a model at every omega of the knob, fit for model files."""
+    model = plain_model(model)
+    models = []
+    for omega in OMEGAS:
+        other = copy.copy(model)
+        other.set_params(omega=omega)
+        other.intercept_ = model.intercept_ + 0.5 * float(np.log(omega))
+        models.append(other)
+    return OmegaFamily(OMEGAS, tuple(models))
+
+
+# Kernels with a given start -----------------------------------------------------------
+
+
+class InitializedKinds(Kinds):
+    """:class:`variegate.Kinds` that start from given centres; parameters as there.
+
+    Parameters
+    ----------
+    state : dict, optional
+        That of kinds which were fitted, with ``center`` and ``centers``.
+    """
+
+    def __init__(
+        self,
+        n_kinds: int = 16,
+        sharpness: float = 5.0,
+        apart: float = 0.05,
+        penalty: float = 1e-3,
+        block: str | None = None,
+        random_state: int = 0,
+        state: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(n_kinds, sharpness, apart, penalty, block, random_state)
+        self.state = state
+
+    def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+        """Take the given centres, whatever the ground sets."""
+        if self.state is None:
+            return super().fit(ground_sets)
+        self.set_state(self.state)
+        return self
+
+
+def initialized(kernel: Kernel, ground_sets: Sequence[GroundSet]) -> Any:
+    """Return a kernel that starts as if fitted to all of these ground sets."""
+    if isinstance(kernel, Mixture):
+        parts = [initialized(part, ground_sets) for part in kernel.kernels]
+        return clone(kernel).set_params(kernels=parts)
+    if isinstance(kernel, Kinds):
+        state = clone(kernel).fit(ground_sets).get_state()
+        return InitializedKinds(**kernel.get_params(deep=False), state=state)
+    if isinstance(kernel, MultipleKernel) and kernel.bandwidths is None:
+        found = clone(kernel).fit(ground_sets).bandwidths_
+        several: Any = {name: values.tolist() for name, values in found.items()}
+        bandwidths = several[None] if list(several) == [None] else several
+        return clone(kernel).set_params(bandwidths=bandwidths)
+    return kernel
+
+
+def plain_model(model: LargeMarginDPP) -> LargeMarginDPP:
+    """Return a fitted model whose kernel can be written to model files."""
+    fitted = _plain_kernel(model.kernel_)
+    if fitted is not model.kernel_:
+        fitted.set_state(model.kernel_.get_state())
+    parts = {
+        "theta": model.theta_,
+        "intercept": np.array([model.intercept_]),
+        "kernel": model.kernel_parameters_,
+    }
+    copied: LargeMarginDPP = clone(model)
+    copied.set_params(kernel=_plain_kernel(model.kernel))
+    return copied._set_fitted(fitted, parts, model.solver_result_)
+
+
+def _plain_kernel(kernel: Any) -> Any:
+    """Return a kernel with the same parameters, not fitted, of the usual class."""
+    if isinstance(kernel, InitializedKinds):
+        given = kernel.get_params(deep=False)
+        del given["state"]
+        return Kinds(**given)
+    if isinstance(kernel, Mixture):
+        parts = [_plain_kernel(part) for part in kernel.kernels]
+        return clone(kernel).set_params(kernels=parts)
+    return kernel
+
+
+# Comparing ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The best of several candidates, and a sentence about all of them."""
+
+    candidate: Candidate
+    sentence: str
+
+
+def is_compared(n: int) -> bool:
+    """Return whether candidates are compared once ``n`` groups are done."""
+    return n >= 4 and n & (n - 1) == 0
+
+
+def compare(
+    kernels: Mapping[str, Kernel],
+    ground_sets: Sequence[GroundSet],
+    examples: Sequence[Example],
+) -> Comparison:
+    """Return the candidate that does best on groups held out in turn."""
+    some = examples[-_MOST_COMPARED:]
+    candidates = candidates_for(kernels, ground_sets)
+    found: dict[str, Any] = {n: c.estimator.kernel for n, c in candidates.items()}
+    fixed = [n for n, k in found.items() if isinstance(k, FixedKernel | MultipleKernel)]
+    search = KernelSearch(
+        clone(_ESTIMATOR),
+        found,
+        Linear(),
+        fixed,
+        decoders=("greedy",),
+        varies=("penalty", "l2"),
+        tries_sizes=False,
+    )
+    compared, picks = map(list, zip(*some, strict=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", AllAlikeWarning)
+        winner = search.run(compared, picks)
+    first, *others = winner.standings
+    scores = ", ".join(f"{one.name} {one.mean:.2f}" for one in others)
+    sentence = (
+        f"Of the similarities compared on {len(some)} groups held out in turn, "
+        f"{first.name} did best (F {first.mean:.2f}"
+        + (f"; {scores})." if scores else ").")
+    )
+    return Comparison(Candidate(first.name, clone(winner.contender.model)), sentence)

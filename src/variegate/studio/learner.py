@@ -1,0 +1,238 @@
+"""The learner: models from the groups that are done, in the process of its caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import FloatArray, IntArray
+from variegate.application.model_facts import learned_kinds
+from variegate.estimator import LargeMarginDPP
+from variegate.ground_set import GroundSet
+from variegate.kernels import Kernel
+from variegate.studio.judging import Check, CurvePoint, Judge, verdict_on
+from variegate.studio.kernel_candidates import (
+    Candidate,
+    Comparison,
+    candidates_for,
+    over_omega,
+)
+from variegate.tuning.family import OmegaFamily
+from variegate.tuning.path import PathPoint
+
+__all__ = ["Kind", "Learner", "LearningResult", "expected_f"]
+
+#: The first groups to be done, and items of them, whose confidence is computed.
+_MOST_GROUPS = 100
+_MOST_ITEMS = 10_000
+
+#: Items that kinds are described by, typical ones that are named, and kinds, at most.
+_KIND_ITEMS = 2000
+_TYPICAL = 3
+_MOST_KINDS = 32
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A learned kind: its share of all items, and groups and items typical of it."""
+
+    name: str
+    share: float
+    description: str
+    typical: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class LearningResult:
+    """A family of models, and its scores.
+
+    The family is one model, whose odds are multiplied by omega
+    (:func:`variegate.studio.kernel_candidates.over_omega`).
+    """
+
+    #: Groups that were learned from.
+    n_groups: int
+    family: OmegaFamily
+    decoder: str = "greedy"
+    #: Of the quality features, at omega 1, the strongest first.
+    weights: tuple[tuple[str, float], ...] = ()
+    #: The most common first; empty where the similarity has none.
+    kinds: tuple[Kind, ...] = ()
+    #: Scores on held-out groups, by number of groups learned from, and by omega.
+    curve: tuple[CurvePoint, ...] = ()
+    path: tuple[PathPoint, ...] = ()
+    #: The F-score that the model expects of its own proposals, in groups to be done.
+    confidence: Mapping[int, float] = field(default_factory=dict)
+    #: The result of the last comparison of similarities, in a sentence.
+    comparison: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that the page shows, as plain values."""
+        names = ("omega", "precision", "recall", "size", "f")
+        return {
+            "n_groups": self.n_groups,
+            "curve": [asdict(point) for point in self.curve],
+            "verdict": verdict_on(self.curve),
+            "weights": [{"name": name, "weight": w} for name, w in self.weights],
+            "kinds": [asdict(kind) for kind in self.kinds],
+            "path": [{n: getattr(point, n) for n in names} for point in self.path],
+            "comparison": self.comparison,
+        }
+
+
+@dataclass(eq=False)
+class Learner:
+    """Learns from groups that are done, in two steps.
+
+    First, at once, from where the last model stood; then thoroughly, from the start,
+    with curve, path and the confidence in other groups.
+    """
+
+    #: Of all groups.
+    ground_sets: Sequence[GroundSet]
+    #: Candidates; the first is learned with until a comparison says otherwise.
+    kernels: Mapping[str, Kernel]
+    feature_names: Sequence[str]
+
+    def __post_init__(self) -> None:
+        name, kernel = next(iter(self.kernels.items()))
+        self._begin(candidates_for({name: kernel}, self.ground_sets)[name])
+        self.comparison: str | None = None
+
+    def _begin(self, candidate: Candidate) -> None:
+        self.candidate = candidate
+        self.model: LargeMarginDPP | None = None
+        self.judge = Judge(candidate)
+        self.last: LearningResult | None = None
+
+    def follow(self, comparison: Comparison) -> None:
+        """Learn with the best candidate of a comparison from now on."""
+        self.comparison = comparison.sentence
+        if not comparison.candidate.is_same(self.candidate):
+            folds, last = self.judge.fold_of, self.last
+            self._begin(comparison.candidate)
+            self.judge.fold_of, self.last = folds, last
+
+    def warm_up(self) -> None:
+        """Load the code that learning needs, so that the first group does not wait."""
+        self.candidate.fit([(self.ground_sets[0], np.zeros(1, dtype=np.intp))])
+
+    def learn(
+        self,
+        done: Mapping[int, IntArray],
+        publish: Callable[[LearningResult], None] = lambda learned: None,
+        check: Check = lambda: None,
+        is_judged: bool = True,
+    ) -> LearningResult | None:
+        """Learn from groups and their picks, in the order in which they were done.
+
+        ``publish`` is called with every better result on the way; ``check`` is called
+        between steps, and raises to give up.  A result that is not judged has neither
+        curve nor path.
+        """
+        if not done:
+            self._begin(self.candidate)
+            return None
+        examples = {g: (self.ground_sets[g], picks) for g, picks in done.items()}
+        self.model = self.candidate.fit(list(examples.values()), self.model)
+        publish(self._result(len(done)))
+        check()
+        self.model = self.candidate.fit(list(examples.values()))
+        learned = replace(
+            self._result(len(done)), confidence=self._confidence(done, check)
+        )
+        self.last = learned
+        publish(learned)
+        if not is_judged:
+            return learned
+        self.judge.learn(examples, check)
+        has_more = True
+        while has_more:
+            curve = self.judge.curve(examples, check)
+            path = self.judge.path(examples, check)
+            learned = self.last = replace(learned, curve=curve, path=path)
+            publish(learned)
+            has_more = self.judge.catch_up(examples, check)
+        return learned
+
+    def _result(self, n_groups: int) -> LearningResult:
+        """Return the model as it is, with the last scores."""
+        assert self.model is not None
+        family = over_omega(self.model)
+        model = family.at(1.0)
+        weights = zip(self.feature_names, model.theta_.tolist(), strict=True)
+        self.last = LearningResult(
+            n_groups,
+            family,
+            self.candidate.decoder,
+            tuple(sorted(weights, key=lambda pair: -abs(pair[1]))),
+            self._kinds(model),
+            curve=self.last.curve if self.last else (),
+            path=self.last.path if self.last else (),
+            confidence=self.last.confidence if self.last else {},
+            comparison=self.comparison,
+        )
+        return self.last
+
+    def _confidence(
+        self, done: Mapping[int, IntArray], check: Check
+    ) -> dict[int, float]:
+        """Return the expected F-score of proposals in the next groups to be done."""
+        assert self.model is not None
+        others = [g for g in range(len(self.ground_sets)) if g not in done]
+        found: dict[int, float] = {}
+        n_items = 0
+        for group in others[:_MOST_GROUPS]:
+            n_items += len(self.ground_sets[group])
+            if found and n_items > _MOST_ITEMS:
+                break
+            check()
+            ensemble = self.model.ensemble(self.ground_sets[group])
+            chosen = ensemble.decode(self.candidate.decoder).indices
+            found[group] = expected_f(ensemble.marginals(), chosen)
+        return found
+
+    def _kinds(self, model: LargeMarginDPP) -> tuple[Kind, ...]:
+        """Return the kinds of a model, by items of the first groups."""
+        every = learned_kinds(model)
+        if not every:
+            return ()
+        weightiest = max(every, key=lambda kinds: kinds.weight)
+        p, places = [], []
+        for group, ground_set in enumerate(self.ground_sets):
+            p.append(weightiest.kernel.kinds(ground_set, weightiest.parameters))
+            places += [(group, item) for item in range(len(ground_set))]
+            if len(places) >= _KIND_ITEMS:
+                break
+        return _described_kinds(np.concatenate(p), places)
+
+
+def _described_kinds(
+    p: FloatArray, places: Sequence[tuple[int, int]]
+) -> tuple[Kind, ...]:
+    shares = p.mean(axis=0)
+    kinds = []
+    for k in np.argsort(-shares, kind="stable")[:_MOST_KINDS].tolist():
+        best = np.argsort(-p[:, k], kind="stable")[:_TYPICAL]
+        typical = tuple(places[i] for i in best if p[i].argmax() == k)
+        if typical:
+            kinds.append(Kind(f"kind {k + 1}", float(shares[k]), "", typical))
+    return tuple(kinds)
+
+
+def expected_f(probability: FloatArray, chosen: IntArray) -> float:
+    r"""Return about which F-score a model expects of a choice.
+
+    .. math:: \frac{2 \sum_{i \in A} p_i}{|A| + \sum_i p_i}
+
+    with ``p`` the probabilities of items to be wanted: twice the expected number of
+    wanted items in the choice ``A`` over the expected sum of both sizes.  1 where
+    nothing is chosen and nothing wanted.
+    """
+    total = len(chosen) + float(probability.sum())
+    if total <= 0.0:
+        return 1.0
+    return 2.0 * float(probability[chosen].sum()) / total
