@@ -23,7 +23,7 @@ from variegate._typing import AnyArray, FloatArray, IntArray
 from variegate.ground_set import naming
 from variegate.kernels.from_start import as_dense
 from variegate.streaming import Example
-from variegate.torch import autograd
+from variegate.torch import dense, low_rank
 from variegate.torch.targets import LossSettings, Targets
 
 __all__ = [
@@ -140,26 +140,19 @@ class ExampleBatch:
         self, kernel: BatchKernel, log_quality: Tensor, lam: float, hinge: bool = True
     ) -> tuple[Tensor, Tensor]:
         """Return losses (B,) and the reasons of failures (B,), differentiable."""
-        return autograd.loss(
-            kernel.matrix,
-            log_quality,
-            self.targets,
-            LossSettings(lam, hinge, kernel.jitter),
-            is_low_rank=kernel.is_low_rank,
-            ridge=kernel.ridge,
-        )
+        matrix, jitter, is_low_rank, ridge = kernel
+        settings = LossSettings(lam, hinge, jitter)
+        if is_low_rank:
+            return low_rank.loss(matrix, log_quality, self.targets, settings, ridge)
+        return dense.loss(matrix, log_quality, self.targets, settings)
 
     def expected_f(
         self, kernel: BatchKernel, log_quality: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return F-scores (B,) of expected counts, and which kernels are definite."""
-        included, definite = autograd.marginals(
-            kernel.matrix,
-            log_quality,
-            self.targets.mask,
-            kernel.jitter,
-            is_low_rank=kernel.is_low_rank,
-        )
+        form = low_rank if kernel.is_low_rank else dense
+        mask, jitter = self.targets.mask, kernel.jitter
+        included, definite = form.marginals(kernel.matrix, log_quality, mask, jitter)
         wanted = self.targets.indicator
         right = included.masked_fill(~wanted, 0.0).sum(dim=1)
         total = included.sum(dim=1) + wanted.sum(dim=1)

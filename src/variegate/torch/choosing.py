@@ -9,11 +9,11 @@ import torch
 from torch import Generator, Tensor
 
 from variegate._validation import check_count
-from variegate.torch.autograd import without_autocast
 from variegate.torch.eigenvectors import mixture_of, roots_of
 from variegate.torch.greedy import DenseResiduals, FactoredResiduals, Room, choose
 from variegate.torch.inputs import Kernels, LowRank, as_collection
 from variegate.torch.sampling import draw, draw_in_turn
+from variegate.torch.targets import without_autocast
 
 __all__ = ["Subsets", "greedy", "sample"]
 

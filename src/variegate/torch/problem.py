@@ -33,7 +33,6 @@ from variegate.learning.penalty import penalized
 from variegate.linalg.limits import FEWEST_FACTORED, MAX_MATRIX
 from variegate.streaming import Example
 from variegate.torch.batches import ExampleBatch, size_groups
-from variegate.torch.dense import NOT_DEFINITE, ZERO_PROBABILITY
 from variegate.torch.kernel_similarities import (
     KernelOf,
     check_kernel,
@@ -41,6 +40,7 @@ from variegate.torch.kernel_similarities import (
     low_rank_of,
     weighted_sum,
 )
+from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY
 
 __all__ = ["DeviceProblem", "Point"]
 
