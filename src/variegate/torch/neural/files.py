@@ -28,10 +28,9 @@ from variegate.persistence import (
 )
 from variegate.schema import Anything, MapOf, Maybe, Number, Record, Text
 from variegate.torch.neural.networks import ROLES, DPPNetwork, Features, make_network
-from variegate.torch.neural.training import reproducible
 
 if TYPE_CHECKING:
-    from variegate.torch.neural.estimator import NeuralDPP
+    from variegate.torch.neural import NeuralDPP
 
 __all__ = ["TYPE", "decode", "encode"]
 
@@ -90,7 +89,7 @@ def _plain_weights(network: DPPNetwork) -> dict[str, Tensor]:
 
 def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
     """Return the model that a file describes."""
-    from variegate.torch.neural.estimator import NeuralDPP
+    from variegate.torch.neural import NeuralDPP
 
     _SHAPE.check(document)
     section = document["network"]
@@ -102,8 +101,7 @@ def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
     blocks = {str(k): int(n) for k, n in section["similarity_features"].items()}
     features = Features(section["quality_features"], blocks)
     weights = _read(document["weights"])
-    with reproducible(0, torch.device("cpu")):
-        network = make_network(features, given, model.sizes, model.standardize)
+    network = make_network(features, model)
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:

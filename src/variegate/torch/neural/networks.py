@@ -7,19 +7,23 @@ so that no padding goes through a network; a similarity sees ground sets.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from variegate._typing import FloatArray, IntArray
-from variegate.ground_set import GroundSet
+from variegate.ground_set import GroundSet, naming
 from variegate.streaming import Example
 from variegate.torch.batches import ExampleBatch
 from variegate.torch.similarities import KindsSimilarity
+
+if TYPE_CHECKING:
+    from variegate.torch.neural import NeuralDPP
 
 __all__ = [
     "ROLES",
@@ -28,8 +32,9 @@ __all__ = [
     "Items",
     "NetworkInput",
     "Perceptron",
-    "Sizes",
+    "first_network",
     "make_network",
+    "reproducible",
 ]
 
 #: The roles of modules.
@@ -37,14 +42,6 @@ ROLES = ("quality", "encoder", "similarity")
 
 #: Standardized features further out than this are taken to be there.
 _FURTHEST = 5.0
-
-
-class Sizes(NamedTuple):
-    """Sizes of the networks that are made where none are given."""
-
-    n_hidden: int
-    n_embedding: int
-    n_kinds: int
 
 
 class Perceptron(nn.Module):
@@ -113,6 +110,12 @@ class Features:
                 f"it has the similarity features {_in_words(found)}, but the model was "
                 f"fitted with {_in_words(self.blocks)}"
             )
+
+    def check_all(self, examples: Sequence[Example]) -> None:
+        """Refuse examples with other features, by their position."""
+        for example in examples:
+            with naming(example.position):
+                self.check(example.ground_set)
 
     def similarity(self, ground_set: GroundSet) -> FloatArray:
         """Return the similarity features of a ground set side by side, dense."""
@@ -281,33 +284,56 @@ def _fitting(module: nn.Module, numbers: Tensor) -> Tensor:
 # Making them ----------------------------------------------------------------------
 
 
-def make_network(
-    features: Features,
-    given: Mapping[str, nn.Module | None],
-    sizes: Sizes,
-    standardize: bool,
+def first_network(
+    model: NeuralDPP, features: Features, examples: Sequence[Example], seed: int
 ) -> DPPNetwork:
-    """Return a network of copies of the modules that are given, and of default ones.
+    """Return the network to start from, on the CPU or where it was."""
+    if model.warm_start and hasattr(model, "network_"):
+        if model.network_.features != features:
+            raise ValueError(
+                "warm_start=True, but the features are not those of the last fit: "
+                "fit a clone, or set warm_start=False"
+            )
+        return copy.deepcopy(model.network_)
+    network = make_network(features, model, seed)
+    ground_sets = [example.ground_set for example in examples]
+    network.settle(
+        np.concatenate([ground_set.quality for ground_set in ground_sets]),
+        np.concatenate(list(map(features.similarity, ground_sets))),
+        sum(len(example.members) for example in examples) / sum(map(len, ground_sets)),
+    )
+    return network
+
+
+def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetwork:
+    """Return a network of copies of a model's modules, and of default ones.
 
     Without an encoder, a similarity that is given sees the features themselves.
     """
-    modules = {role: _copied(given[role]) for role in ROLES}
-    quality = modules["quality"]
-    if quality is None:
-        made = Perceptron(features.n_quality, sizes.n_hidden, 1)
-        quality = made.start_at_zero()
-    encoder = modules["encoder"]
-    if encoder is None and modules["similarity"] is not None:
-        encoder = nn.Identity()
-    elif encoder is None:
-        encoder = Perceptron(features.n_similarity, sizes.n_hidden, sizes.n_embedding)
-    similarity = modules["similarity"]
-    if similarity is None:
-        n_embedding = _n_embedding(encoder, features.n_similarity)
-        similarity = KindsSimilarity(n_embedding, sizes.n_kinds)
-    network = DPPNetwork(features, quality, encoder, similarity, standardize)
-    _try(network)
+    quality, encoder, similarity = (_copied(getattr(model, role)) for role in ROLES)
+    with reproducible(seed, torch.device("cpu")):
+        if quality is None:
+            quality = Perceptron(features.n_quality, model.n_hidden, 1).start_at_zero()
+        if encoder is None and similarity is not None:
+            encoder = nn.Identity()
+        elif encoder is None:
+            n_inputs = features.n_similarity
+            encoder = Perceptron(n_inputs, model.n_hidden, model.n_embedding)
+        if similarity is None:
+            n_embedding = _n_embedding(encoder, features.n_similarity)
+            similarity = KindsSimilarity(n_embedding, model.n_kinds)
+        standardize = model.standardize
+        network = DPPNetwork(features, quality, encoder, similarity, standardize)
+        _try(network)
     return network
+
+
+@contextmanager
+def reproducible(seed: int, device: torch.device) -> Iterator[None]:
+    """Draw random numbers of PyTorch by a seed; leave its generators as they are."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
 
 
 def _copied(module: nn.Module | None) -> nn.Module | None:

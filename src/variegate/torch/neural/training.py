@@ -8,10 +8,9 @@ machine, with as many threads, it ends with the same weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,6 +21,7 @@ from variegate.ground_set import GroundSetError
 from variegate.solvers import Stop
 from variegate.solvers.checkpoint import CheckpointError
 from variegate.solvers.result import Verdict, stopped_by_callback, wants_to_stop
+from variegate.streaming import Example
 from variegate.torch.batches import (
     BatchKernel,
     ExampleBatch,
@@ -29,9 +29,20 @@ from variegate.torch.batches import (
     shuffled_batches,
 )
 from variegate.torch.neural.checkpoint import Checkpoint, Kept
-from variegate.torch.neural.networks import DPPNetwork, Items, NetworkInput
+from variegate.torch.neural.networks import (
+    DPPNetwork,
+    Items,
+    NetworkInput,
+    reproducible,
+)
 
-__all__ = ["Epoch", "Training", "TrainingPlan", "reproducible"]
+if TYPE_CHECKING:
+    from variegate.torch.neural import NeuralDPP
+
+__all__ = ["Epoch", "Training", "hold_out"]
+
+#: A share to hold out is cut to this many groups.
+_LARGEST_HELD_OUT = 10_000
 
 
 class Epoch(NamedTuple):
@@ -58,17 +69,20 @@ class Epoch(NamedTuple):
     expected_f: float | None
 
 
-@dataclass(frozen=True)
-class TrainingPlan:
-    """The settings of the estimator that training needs."""
-
-    lam: float
-    jitter: float
-    batch_size: int
-    learning_rate: float
-    weight_decay: float
-    max_epochs: int
-    patience: int
+def hold_out(
+    examples: Sequence[Example], fraction: float, seed: int
+) -> tuple[Sequence[Example], Sequence[Example]]:
+    """Return the examples to learn from, and a share of them to judge by."""
+    if len(examples) < 2:
+        raise ValueError(
+            "of one ground set none can be held out: give more, or validation, or "
+            "validation_fraction=0 to learn without knowing when to stop"
+        )
+    share = min(max(1, round(fraction * len(examples))), _LARGEST_HELD_OUT)
+    order = np.random.default_rng([seed]).permutation(len(examples))
+    share = min(share, len(examples) - 1)
+    held_out, rest = np.sort(order[:share]), np.sort(order[share:])
+    return [examples[i] for i in rest], [examples[i] for i in held_out]
 
 
 @dataclass
@@ -94,7 +108,7 @@ class Training:
     network: DPPNetwork
     data: Items
     held_out: Items | None
-    plan: TrainingPlan
+    model: NeuralDPP  # its settings
     seed: int
     checkpoint: Checkpoint | None = None
     place: _Progress = field(default_factory=_Progress)
@@ -102,7 +116,7 @@ class Training:
 
     def __post_init__(self) -> None:
         """Start, or resume from a checkpoint."""
-        self.optimizer = _optimizer(self.network, self.plan)
+        self.optimizer = _optimizer(self.network, self.model)
         self.best = _weights(self.network)
         self._unread: list[tuple[IntArray, Tensor]] = []
         kept = None if self.checkpoint is None else self.checkpoint.read()
@@ -135,19 +149,19 @@ class Training:
         return self.history[self.place.best_epoch]
 
     def _verdict(self) -> Verdict | None:
-        plan, place = self.plan, self.place
-        if self.held_out is not None and place.n_worse >= plan.patience:
+        model, place = self.model, self.place
+        if self.held_out is not None and place.n_worse >= model.patience:
             return Verdict(
                 Stop.EARLY,
                 f"stopped early: the objective on held-out groups has not fallen for "
-                f"patience={plan.patience} passes; the weights of pass "
+                f"patience={model.patience} passes; the weights of pass "
                 f"{place.best_epoch} are kept",
                 self._remedy(),
             )
-        if place.epoch >= plan.max_epochs:
+        if place.epoch >= model.max_epochs:
             return Verdict(
                 Stop.DATA_USED,
-                f"went through the groups max_epochs={plan.max_epochs} times, in "
+                f"went through the groups max_epochs={model.max_epochs} times, in "
                 f"{place.n_steps} steps",
                 self._remedy(),
             )
@@ -159,16 +173,16 @@ class Training:
             return ""
         return (
             "Learning did not beat its start on held-out groups, and the network is as "
-            f"it was then: lower learning_rate (now {self.plan.learning_rate:g}), give "
-            "more groups or a smaller network, or learn with LargeMarginDPP, which "
-            "has fewer numbers to learn"
+            f"it was then: lower learning_rate (now {self.model.learning_rate:g}), "
+            "give more groups or a smaller network, or learn with LargeMarginDPP, "
+            "which has fewer numbers to learn"
         )
 
     def _pass(self, callback: Callable[[Epoch], object] | None) -> Verdict | None:
         """Go through the groups once, from the present place on."""
-        place, plan = self.place, self.plan
+        place = self.place
         batches = shuffled_batches(
-            self.data.sizes, plan.batch_size, self.seed, place.epoch
+            self.data.sizes, self.model.batch_size, self.seed, place.epoch
         )
         self.network.train()
         while place.batch < len(batches):
@@ -201,11 +215,11 @@ class Training:
     def _process(self, given: NetworkInput) -> tuple[ExampleBatch, BatchKernel, Tensor]:
         """Return a batch, its kernels and its log-qualities."""
         u, S = self.network(given)
-        return given.batch, BatchKernel(S, self.plan.jitter), u
+        return given.batch, BatchKernel(S, self.model.jitter), u
 
     def _losses(self, batch: ExampleBatch, kernel: BatchKernel, u: Tensor) -> Tensor:
         """Return the loss (B,) of every group."""
-        return batch.losses(kernel, u, self.plan.lam)[0]
+        return batch.losses(kernel, u, self.model.lam)[0]
 
     def _read_losses(self) -> None:
         """Sum the losses of the latest steps; refuse those that are not finite."""
@@ -218,8 +232,8 @@ class Training:
                     self.data.examples[wrong].position,
                     "its loss is no longer a number: the network has gone astray, or "
                     "what is wanted has probability zero. Lower learning_rate (now "
-                    f"{self.plan.learning_rate:g}) or raise jitter (now "
-                    f"{self.plan.jitter:g})",
+                    f"{self.model.learning_rate:g}) or raise jitter (now "
+                    f"{self.model.jitter:g})",
                 )
             self.place.total += float(values.sum())
 
@@ -249,7 +263,7 @@ class Training:
         """Return the mean loss and the expected F-score of some groups."""
         self.network.eval()
         total = score = 0.0
-        for numbers in batches_by_size(items.sizes, self.plan.batch_size):
+        for numbers in batches_by_size(items.sizes, self.model.batch_size):
             batch, kernel, u = self._process(items.batch(numbers))
             total += float(self._losses(batch, kernel, u).sum())
             score += float(batch.expected_f(kernel, u)[0].sum())
@@ -289,15 +303,7 @@ def _seed_of(seed: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
 
 
-@contextmanager
-def reproducible(seed: int, device: torch.device) -> Iterator[None]:
-    """Draw random numbers of PyTorch by a seed; leave its generators as they are."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
-
-
-def _optimizer(network: DPPNetwork, plan: TrainingPlan) -> torch.optim.Optimizer:
+def _optimizer(network: DPPNetwork, model: NeuralDPP) -> torch.optim.Optimizer:
     """Return AdamW; weights that are not matrices (offsets, scales) do not decay."""
     learned = [p for p in network.parameters() if p.requires_grad]
     return torch.optim.AdamW(
@@ -305,8 +311,8 @@ def _optimizer(network: DPPNetwork, plan: TrainingPlan) -> torch.optim.Optimizer
             {"params": [p for p in learned if p.ndim > 1]},
             {"params": [p for p in learned if p.ndim <= 1], "weight_decay": 0.0},
         ],
-        lr=plan.learning_rate,
-        weight_decay=plan.weight_decay,
+        lr=model.learning_rate,
+        weight_decay=model.weight_decay,
     )
 
 
