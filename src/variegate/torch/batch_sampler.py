@@ -26,8 +26,7 @@ _STREAMS = 16
 #: Items whose distances give the bandwidth, and how many times their median it is.
 #: Random batches of 16 handwritten digits have 8.1 kinds of 10; these have 9.0 with
 #: half a median, 8.9 with one, 8.8 with one and a half.
-_MEDIAN_ITEMS = 1000
-_MEDIANS = 0.5
+_MEDIAN_ITEMS, _MEDIANS = 1000, 0.5
 
 #: Ridge on the similarity of a pool, for items that are equal to be drawn too.
 _JITTER = 1e-6
@@ -104,8 +103,8 @@ class DPPBatchSampler:
         check_count("pool", pool)
         check_count("num_replicas", num_replicas)
         check_flag("drop_last", drop_last)
-        _check_number_from_zero("seed", seed)
-        _check_number_from_zero("rank", rank)
+        _check_from_zero("seed", seed)
+        _check_from_zero("rank", rank)
         if rank >= num_replicas:
             raise ValueError(f"rank must be below num_replicas={num_replicas}: {rank}")
         if bandwidth is not None:
@@ -146,7 +145,7 @@ class DPPBatchSampler:
         Without it one epoch follows another.  An epoch whose state was loaded resumes
         where it was.
         """
-        _check_number_from_zero("epoch", epoch)
+        _check_from_zero("epoch", epoch)
         if epoch != self.epoch:
             self.epoch, self._position, self._start = int(epoch), 0, 0
 
@@ -180,7 +179,7 @@ class DPPBatchSampler:
                     f"this one has {value!r}"
                 )
         for name in ("epoch", "position"):
-            _check_number_from_zero(name, state.get(name))
+            _check_from_zero(name, state.get(name))
         if state["position"] > len(self):
             raise ValueError(
                 f"the state is at batch {state['position']} of {len(self)} an epoch"
@@ -190,10 +189,8 @@ class DPPBatchSampler:
 
     def _settings(self) -> dict[str, Any]:
         names = ("batch_size", "pool", "drop_last", "seed", "num_replicas", "bandwidth")
-        return {
-            "n_items": len(self.embeddings),
-            **{name: getattr(self, name) for name in names},
-        }
+        own = {name: getattr(self, name) for name in names}
+        return {"n_items": len(self.embeddings), **own}
 
     def _batches(self, start: int) -> Iterator[list[int]]:
         """Draw the batches of this epoch from number ``start`` on."""
@@ -221,18 +218,15 @@ class DPPBatchSampler:
     ) -> Iterator[Tensor]:
         """Draw from the streams between some batches of the shuffle."""
         cuts = sorted(pairwise(edges), key=lambda cut: cut[0] - cut[1])
-        longest = cuts[0][1] - cuts[0][0]
+        lengths = [b - a for a, b in cuts]
         # What a shorter stream lacks is taken from its neighbours, and never used.
-        numbers = torch.tensor([a for a, _ in cuts])[:, None] + torch.arange(longest)
+        numbers = torch.tensor([a for a, _ in cuts])[:, None] + torch.arange(lengths[0])
         streams = batches[numbers.clamp(max=len(batches) - 1)]
         seed = self._seed_of(1 + self.rank, number)
+        stream = Generator(device=self.device).manual_seed(seed)
+        bandwidth = self._settled_bandwidth()
         yield from draw_batches(
-            streams,
-            [b - a for a, b in cuts],
-            self._rows,
-            self.pool,
-            self._settled_bandwidth(),
-            Generator(device=self.device).manual_seed(seed),
+            streams, lengths, self._rows, self.pool, bandwidth, stream
         )
 
     def _seed_of(self, *what: int) -> int:
@@ -268,10 +262,10 @@ def _check_embeddings(embeddings: Any) -> None:
             "embeddings must be an array, a memory map or a tensor, got "
             f"{type(embeddings).__name__}"
         )
-    if isinstance(embeddings, Tensor):
-        real = embeddings.is_floating_point()
-    else:
-        real = embeddings.dtype.kind in "fiu"
+    is_tensor = isinstance(embeddings, Tensor)
+    real = (
+        embeddings.is_floating_point() if is_tensor else embeddings.dtype.kind in "fiu"
+    )
     if embeddings.ndim != 2 or not real:
         raise ValueError(
             "embeddings must hold real numbers, one row an item; got shape "
@@ -279,7 +273,7 @@ def _check_embeddings(embeddings: Any) -> None:
         )
 
 
-def _check_number_from_zero(name: str, value: Any) -> None:
+def _check_from_zero(name: str, value: Any) -> None:
     is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not is_whole or value < 0:
         raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
