@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -122,7 +123,6 @@ class DPPBatchSampler:
         self.epoch = 0
         self._position = 0
         self._start = 0
-        self._median: float | None = None
         if len(self) == 0:
             raise ValueError(
                 f"{len(embeddings)} items for {num_replicas} processes make no batch "
@@ -224,7 +224,7 @@ class DPPBatchSampler:
         streams = batches[numbers.clamp(max=len(batches) - 1)]
         seed = self._seed_of(1 + self.rank, number)
         stream = Generator(device=self.device).manual_seed(seed)
-        bandwidth = self._settled_bandwidth()
+        bandwidth = float(self.bandwidth or self._default_bandwidth)
         yield from draw_batches(
             streams, lengths, self._rows, self.pool, bandwidth, stream
         )
@@ -233,14 +233,13 @@ class DPPBatchSampler:
         sequence = np.random.SeedSequence([self.seed, self.epoch, *what])
         return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
-    def _settled_bandwidth(self) -> float:
-        if self.bandwidth is not None:
-            return float(self.bandwidth)
-        if self._median is None:
-            draw = Generator().manual_seed(0)
-            some = torch.randperm(len(self.embeddings), generator=draw)[:_MEDIAN_ITEMS]
-            self._median = median_distance(self._rows(some))
-        return _MEDIANS * self._median
+    @cached_property
+    def _default_bandwidth(self) -> float:
+        draw = Generator().manual_seed(0)
+        some = torch.randperm(len(self.embeddings), generator=draw)[:_MEDIAN_ITEMS]
+        distances = torch.nn.functional.pdist(self._rows(some))
+        distances = distances[distances > 0]  # of items that differ
+        return _MEDIANS * float(distances.median()) if len(distances) else _MEDIANS
 
     def _rows(self, items: Tensor) -> Tensor:
         """Return the vectors of items, in double precision on the device."""
@@ -262,10 +261,10 @@ def _check_embeddings(embeddings: Any) -> None:
             "embeddings must be an array, a memory map or a tensor, got "
             f"{type(embeddings).__name__}"
         )
-    is_tensor = isinstance(embeddings, Tensor)
-    real = (
-        embeddings.is_floating_point() if is_tensor else embeddings.dtype.kind in "fiu"
-    )
+    if isinstance(embeddings, Tensor):
+        real = embeddings.is_floating_point()
+    else:
+        real = embeddings.dtype.kind in "fiu"
     if embeddings.ndim != 2 or not real:
         raise ValueError(
             "embeddings must hold real numbers, one row an item; got shape "
@@ -280,23 +279,6 @@ def _check_from_zero(name: str, value: Any) -> None:
 
 
 # Batches of streams, several streams at a time ------------------------------------
-
-
-def _similarity(X: Tensor, bandwidth: float) -> Tensor:
-    """Return ``exp(-‖x_i - x_j‖² / σ²)`` of rows (B, P, D), with a small ridge."""
-    X = X / bandwidth
-    squares = X.square().sum(dim=2)
-    distances = torch.baddbmm(squares[:, :, None] + squares[:, None], X, X.mT, alpha=-2)
-    S = distances.clamp_(min=0.0).neg_().exp_()
-    torch.diagonal(S, dim1=1, dim2=2).fill_(1.0 + _JITTER)
-    return S
-
-
-def median_distance(X: Tensor) -> float:
-    """Return the median distance of rows (n, D) that differ, one if none do."""
-    distances = torch.nn.functional.pdist(X)
-    distances = distances[distances > 0]
-    return float(distances.median()) if len(distances) else 1.0
 
 
 def draw_batches(
@@ -341,7 +323,11 @@ def _draw_places(
     X: Tensor, held: Tensor, batch_size: int, bandwidth: float, generator: Generator
 ) -> Tensor:
     """Draw from every pool (J, P, D), of which some places are held; on the CPU."""
-    S = _similarity(X, bandwidth)
+    X = X / bandwidth
+    squares = X.square().sum(dim=2)
+    distances = torch.baddbmm(squares[:, :, None] + squares[:, None], X, X.mT, alpha=-2)
+    S = distances.clamp_(min=0.0).neg_().exp_()
+    torch.diagonal(S, dim1=1, dim2=2).fill_(1.0 + _JITTER)
     S = torch.where(held[:, :, None] & held[:, None, :], S, 0.0)
     leading = torch.linalg.eigh(S).eigenvectors[:, :, -batch_size:].mT
     leading = leading * held[:, None, :]

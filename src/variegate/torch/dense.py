@@ -60,18 +60,6 @@ from variegate.torch.targets import (
     judged,
 )
 
-__all__ = [
-    "DOUBTFUL",
-    "TargetInverse",
-    "factor",
-    "is_fused",
-    "loss",
-    "loss_terms",
-    "marginals",
-    "plain_loss_terms",
-    "raise_diagonal",
-]
-
 #: The share of its diagonal below which a squared pivot is in doubt: about the root of
 #: rounding.  Results that depend on a lesser one are refused.
 DOUBTFUL = {torch.float64: DOUBTFUL_PIVOT, torch.float32: 2e-4}
@@ -87,20 +75,22 @@ def loss(
 
     ``X`` (B, N, N), symmetric, is ``S`` if there is a log-quality (B, N), else ``L``.
     """
+    form = plain_loss_terms
+    if is_fused(X):
+        from variegate.torch.fused import loss_terms as form
 
     def evaluate(gradient: bool) -> Evaluation:
-        terms = loss_terms(X, log_quality, targets, settings, gradient=gradient)
-        value, G, slope, failed = terms
-        return Evaluation(value, failed, (G, slope), _scaled)
+        terms = form(X, log_quality, targets, settings, gradient=gradient)
+        saved = (terms.similarity_gradient, terms.quality_gradient)
+        return Evaluation(terms.value, terms.failed, saved, pull_back)
+
+    def pull_back(
+        by_set: Tensor, G: Tensor, slope: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        scaled = None if slope is None else slope * by_set[:, None]
+        return G * by_set[:, None, None], scaled
 
     return closed_form(evaluate, X, log_quality)
-
-
-def _scaled(
-    by_set: Tensor, G: Tensor, slope: Tensor | None
-) -> tuple[Tensor | None, ...]:
-    scaled = None if slope is None else slope * by_set[:, None]
-    return G * by_set[:, None, None], scaled
 
 
 def marginals(
@@ -125,21 +115,6 @@ def marginals(
         return Evaluation(included, resolvent.definite, found, pull_back)
 
     return closed_form(evaluate, X, log_quality)
-
-
-def loss_terms(
-    X: Tensor,
-    log_quality: Tensor | None,
-    targets: Targets,
-    settings: LossSettings,
-    *,
-    gradient: bool,
-) -> LossTerms:
-    """Return the losses of a batch and their gradients, by the fastest form."""
-    evaluate = plain_loss_terms
-    if is_fused(X):
-        from variegate.torch.fused import loss_terms as evaluate
-    return evaluate(X, log_quality, targets, settings, gradient=gradient)
 
 
 def is_fused(X: Tensor) -> bool:

@@ -26,8 +26,6 @@ from torch.nn.functional import pad
 from variegate.torch.dense import DOUBTFUL, raise_diagonal
 from variegate.torch.targets import SMALLEST_ERROR, LossSettings, LossTerms, Targets
 
-__all__ = ["evaluate_sets", "loss_terms"]
-
 #: Most registers of a thread, by the rows of a program: with fewer, more programs work
 #: at a time.
 _REGISTERS = {16: 80}
@@ -45,7 +43,7 @@ def loss_terms(
     *,
     gradient: bool,
 ) -> LossTerms:
-    """Return losses and gradients as :func:`variegate.torch.dense.loss_terms` does."""
+    """Return losses and gradients as ``dense.plain_loss_terms`` does."""
     n_items = X.shape[1]
     if targets.mask is not None and n_items % _STEP:
         X, log_quality, targets = _widened(X, log_quality, targets, targets.mask)

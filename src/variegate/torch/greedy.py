@@ -21,8 +21,6 @@ from torch import Tensor
 
 from variegate.linalg.tolerances import RANK_TOLERANCE
 
-__all__ = ["DenseResiduals", "FactoredResiduals", "Residuals", "Room", "choose"]
-
 #: A residual up to this is rounding: the item lies in the span of those taken.
 TOLERANCE = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-5}
 
@@ -99,7 +97,9 @@ class Residuals(ABC):
         column = self._column(item, torch.where(active[:, None], pivot, 1.0), active)
         # What is in the span already keeps out of the way, rounding and all.
         column = torch.where(usable, column, 0.0)
-        self._keep(column)
+        if self._columns.shape[1]:
+            self._columns = _with_room(self._columns, self.count)
+            self._columns[:, self.count] = column
         self.residual.addcmul_(column, column, value=-1.0)
         left = torch.where(active[:, None], 0.0, pivot)
         self.residual.scatter_(1, item[:, None], left)
@@ -119,11 +119,6 @@ class Residuals(ABC):
     def columns(self) -> Tensor:
         """The columns of the factor of ``S``, in rows: (B, count, N)."""
         return self._columns[:, : self.count]
-
-    def _keep(self, column: Tensor) -> None:
-        if self._columns.shape[1]:
-            self._columns = _with_room(self._columns, self.count)
-            self._columns[:, self.count] = column
 
     @abstractmethod
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:

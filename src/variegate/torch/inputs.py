@@ -13,8 +13,6 @@ from torch import Tensor
 from variegate._typing import IntArray
 from variegate.torch.targets import Targets
 
-__all__ = ["Collection", "Kernels", "LowRank", "as_collection"]
-
 
 @dataclass(frozen=True)
 class LowRank:
@@ -125,7 +123,7 @@ def as_collection(
     matrix: Any = kernel.features if isinstance(kernel, LowRank) else kernel
     _check_real("kernel", matrix, ", or LowRank")
     per_item = {"log_quality": log_quality, "mask": mask, **costs}
-    for title, given in per_item.items():
+    for title, given in {**per_item, name: subsets}.items():
         if given is not None and not isinstance(given, Tensor):
             raise ValueError(f"{title} must be a tensor, got {type(given).__name__}")
     if mask is not None and mask.dtype != torch.bool:
@@ -247,10 +245,8 @@ def _check_real(title: str, values: Any, others: str = "") -> None:
         )
 
 
-def _check_subsets(name: str, subsets: Any) -> None:
+def _check_subsets(name: str, subsets: Tensor) -> None:
     """Refuse subsets that are neither boolean nor item numbers."""
-    if not isinstance(subsets, Tensor):
-        raise ValueError(f"{name} must be a tensor, got {type(subsets).__name__}")
     if subsets.is_floating_point() or subsets.is_complex():
         raise ValueError(
             f"{name} must be boolean, or item numbers padded with -1; got "

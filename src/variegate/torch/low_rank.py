@@ -43,8 +43,6 @@ from variegate.torch.targets import (
     judged,
 )
 
-__all__ = ["DualResolvent", "loss", "marginals"]
-
 #: Numbers of features that are worked on at a time.
 _ENTRIES_CPU, _ENTRIES_GPU = 2**18, 2**26
 

@@ -33,18 +33,9 @@ def log_prob(
 ) -> Tensor:
     """Return the log-probability of one subset of each set.
 
-    Parameters
-    ----------
-    kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; a set without a result is NaN.
-    subsets : boolean tensor of shape (B, N), or item numbers (B, k)
-        Rows of item numbers are padded with -1.
-
-    Returns
-    -------
-    tensor of shape (B,)
-        ``log det L_y - log det(L + I)``; minus infinity, with a gradient of zero,
-        where ``L_y`` is singular.
+    ``log det L_y - log det(L + I)``, (B,); minus infinity, with a gradient of zero,
+    where ``L_y`` is singular.  The arguments are those of :func:`large_margin_loss`,
+    ``subsets`` in place of its ``targets``; a set without a result is NaN.
 
     Examples
     --------
@@ -67,16 +58,9 @@ def log_normalizer(
     jitter: float = 0.0,
     check: bool | None = None,
 ) -> Tensor:
-    """Return ``log det(L + I)`` of each set.
+    """Return ``log det(L + I)`` of each set (B,).
 
-    Parameters
-    ----------
-    kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; a set without a result is NaN.
-
-    Returns
-    -------
-    tensor of shape (B,)
+    The arguments are those of :func:`large_margin_loss`; a set without a result is NaN.
 
     Examples
     --------
@@ -105,15 +89,8 @@ def marginals(
 ) -> Tensor:
     """Return ``K_ii``, the probability of each item to be chosen.
 
-    Parameters
-    ----------
-    kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; a set without a result is NaN.
-
-    Returns
-    -------
-    tensor of shape (B, N), or (total,) with offsets
-        0 at padding.
+    As (B, N), 0 at padding, or (total,) with offsets.  The arguments are those of
+    :func:`large_margin_loss`; a set without a result is NaN.
 
     Examples
     --------
@@ -135,16 +112,9 @@ def expected_size(
     jitter: float = 0.0,
     check: bool | None = None,
 ) -> Tensor:
-    """Return the expected number of chosen items of each set, ``Σ_i K_ii``.
+    """Return the expected number of chosen items of each set (B,), ``Σ_i K_ii``.
 
-    Parameters
-    ----------
-    kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; a set without a result is NaN.
-
-    Returns
-    -------
-    tensor of shape (B,)
+    The arguments are those of :func:`large_margin_loss`; a set without a result is NaN.
 
     Examples
     --------

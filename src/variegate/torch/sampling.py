@@ -41,8 +41,6 @@ from torch.nn.functional import normalize, pad
 
 from variegate.torch.greedy import Residuals, choose
 
-__all__ = ["draw", "draw_in_turn", "mixture_of", "roots_of", "sample_elementary"]
-
 #: A pivot of ``L`` below this adds less than rounding to any probability.
 _NO_PART = math.log(1e-20)
 
@@ -290,12 +288,6 @@ class _Samples:
         return _Samples(*(getattr(self, name)[which] for name in self.__dict__))
 
 
-def block_size(n_items: int, k: int, device: torch.device) -> int:
-    """Return how many samples of ``k`` of ``n_items`` items are drawn at a time."""
-    entries = _BLOCK_ENTRIES[device.type]
-    return max(1, entries // max(n_items, _MOST_PROPOSALS * k, k * k, 1))
-
-
 def sample_elementary(
     vectors: Tensor, kept: Tensor, generator: Generator | None
 ) -> Tensor:
@@ -317,9 +309,10 @@ def sample_elementary(
     cumulative = torch.bmm(kept.to(vectors.dtype), vectors.square()).cumsum(dim=2)
     cumulative = cumulative.flatten(0, 1)
     # Samples of about the same size go together.
+    entries = _BLOCK_ENTRIES[vectors.device.type]
     order = sizes.argsort(descending=True)
     while len(order) and (k := int(sizes[order[0]])):
-        which = order[: block_size(n_items, k, vectors.device)]
+        which = order[: max(1, entries // max(n_items, _MOST_PROPOSALS * k, k * k))]
         block = _Samples.begin(which, rows[:, :k], cumulative, sizes)
         for done in _draw(block, padded, generator):
             items[done.number, :k] = done.items[:, :k]

@@ -17,17 +17,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = [
-    "gaussians",
-    "kind_roots",
-    "kinds",
-    "linear",
-    "metric",
-    "multiple",
-    "squared_distances",
-    "unit_rows",
-]
-
 #: Differences are taken feature by feature up to this many features, as in
 #: :mod:`variegate.kernels.gaussian`.
 DIRECT_FEATURES = 256

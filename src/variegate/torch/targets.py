@@ -11,20 +11,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = [
-    "NOT_DEFINITE",
-    "SMALLEST_ERROR",
-    "WRONG_TARGET",
-    "ZERO_PROBABILITY",
-    "Evaluation",
-    "LossSettings",
-    "LossTerms",
-    "Targets",
-    "closed_form",
-    "judged",
-    "without_autocast",
-]
-
 #: Reasons of a failure: the subset has probability zero, ``L + I`` has no Cholesky
 #: factor, or the subset names an item twice or one that is not there.
 ZERO_PROBABILITY, NOT_DEFINITE, WRONG_TARGET = 1, 2, 3

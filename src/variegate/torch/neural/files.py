@@ -27,7 +27,7 @@ from variegate.persistence import (
     register,
 )
 from variegate.schema import Anything, MapOf, Maybe, Number, Record, Text
-from variegate.torch.neural.networks import ROLES, DPPNetwork, Features, make_network
+from variegate.torch.neural.networks import ROLES, Features, make_network
 
 if TYPE_CHECKING:
     from variegate.torch.neural import NeuralDPP
@@ -62,28 +62,21 @@ def encode(model: NeuralDPP) -> dict[str, Any]:
     """Return a fitted model as plain values."""
     model._check_parameters()
     network = model.network_
+    weights = {  # copies, as a file cannot hold two names of one tensor
+        name: weight.to("cpu", copy=True).contiguous()
+        for name, weight in network.state_dict().items()
+    }
+    modules = ((role, getattr(model, role)) for role in ROLES)
     return {
         "type": TYPE,
         "settings": encode_settings(model, _NOT_STORED),
         "network": {
             "quality_features": network.features.n_quality,
             "similarity_features": dict(network.features.blocks),
-            "modules": {role: _name(getattr(model, role)) for role in ROLES},
+            "modules": {role: m and type(m).__name__ for role, m in modules},
         },
-        "weights": b64encode(save(_plain_weights(network))).decode("ascii"),
+        "weights": b64encode(save(weights)).decode("ascii"),
         "training": encode_ending(model.solver_result_),
-    }
-
-
-def _name(module: nn.Module | None) -> str | None:
-    return None if module is None else type(module).__name__
-
-
-def _plain_weights(network: DPPNetwork) -> dict[str, Tensor]:
-    """Return all weights, copied: a file cannot hold two names of one tensor."""
-    return {
-        name: weight.to("cpu", copy=True).contiguous()
-        for name, weight in network.state_dict().items()
     }
 
 
@@ -95,13 +88,11 @@ def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
     section = document["network"]
     given = _given(section["modules"], own.modules)
     settings = decode_settings(document, NeuralDPP(), _NOT_STORED)
-    model = NeuralDPP(**settings)
-    model.set_params(**given)
+    model = NeuralDPP(**settings, **given)
     model._check_parameters()
     blocks = {str(k): int(n) for k, n in section["similarity_features"].items()}
-    features = Features(section["quality_features"], blocks)
     weights = _read(document["weights"])
-    network = make_network(features, model)
+    network = make_network(Features(section["quality_features"], blocks), model)
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:

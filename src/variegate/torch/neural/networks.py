@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,24 +19,13 @@ from torch import Tensor, nn
 
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, naming
+from variegate.kernels.from_start import as_dense
 from variegate.streaming import Example
 from variegate.torch.batches import ExampleBatch
 from variegate.torch.similarities import KindsSimilarity
 
 if TYPE_CHECKING:
     from variegate.torch.neural import NeuralDPP
-
-__all__ = [
-    "ROLES",
-    "DPPNetwork",
-    "Features",
-    "Items",
-    "NetworkInput",
-    "Perceptron",
-    "first_network",
-    "make_network",
-    "reproducible",
-]
 
 #: The roles of modules.
 ROLES = ("quality", "encoder", "similarity")
@@ -122,14 +112,19 @@ class Features:
         blocks = list(ground_set.blocks.values())
         if len(blocks) > 1:
             blocks = [ground_set.blocks[name] for name in self.blocks]
-        dense = [b if isinstance(b, np.ndarray) else b.toarray() for b in blocks]
-        return np.asarray(np.concatenate(dense, axis=1), dtype=np.float64)
+        dense = np.concatenate([as_dense(block) for block in blocks], axis=1)
+        return np.asarray(dense, dtype=np.float64)
+
+    def joined(self, examples: Sequence[Example]) -> tuple[FloatArray, FloatArray]:
+        """Return quality and similarity features, all items below each other."""
+        ground_sets = [example.ground_set for example in examples]
+        similarity = list(map(self.similarity, ground_sets))
+        quality = np.concatenate([ground_set.quality for ground_set in ground_sets])
+        return quality, np.concatenate(similarity)
 
 
 def _in_words(blocks: Mapping[str, int]) -> str:
-    return ", ".join(
-        f"{name!r} of {n}" if name else f"{n}" for name, n in blocks.items()
-    )
+    return ", ".join(f"{k!r} of {n}" if k else f"{n}" for k, n in blocks.items())
 
 
 class _Scale(nn.Module):
@@ -158,17 +153,10 @@ class _Scale(nn.Module):
 class DPPNetwork(nn.Module):
     """Log-qualities and similarities of ground sets.
 
-    The modules for quality and encoding work in the precision of their weights; what
-    comes out is made double, as determinants of near copies need it.
-
-    Parameters
-    ----------
-    features : Features
-    quality : module from (n, d) to (n,) or (n, 1)
-    encoder : module from (n, p) to (n, D)
-    similarity : module from (B, N, D) to (B, N, N)
-    standardize : bool
-        Whether features are scaled to mean 0 and standard deviation 1.
+    Modules from quality features (n, d) to (n,) or (n, 1), from similarity features (n,
+    p) to embeddings (n, D), and from embeddings (B, N, D) to similarities (B, N, N).
+    The first two work in the precision of their weights; their results are made double,
+    as determinants of near copies need it.
     """
 
     def __init__(
@@ -198,8 +186,6 @@ class DPPNetwork(nn.Module):
         with torch.no_grad():
             self.intercept.fill_(0.5 * float(np.log(share / (1.0 - share))))
 
-    # From features to inputs ------------------------------------------------------
-
     def quality_input(self, X: FloatArray) -> Tensor:
         """Return quality features as the network takes them, on its device."""
         return self._input(X, self.quality, self.quality_scale)
@@ -208,12 +194,10 @@ class DPPNetwork(nn.Module):
         """Return similarity features as the network takes them, on its device."""
         return self._input(X, self.encoder, self.similarity_scale)
 
+    @torch.no_grad()
     def _input(self, X: FloatArray, module: nn.Module, scale: _Scale | None) -> Tensor:
         numbers = torch.tensor(X, device=self.intercept.device)
-        with torch.no_grad():
-            return _fitting(module, numbers if scale is None else scale(numbers))
-
-    # From inputs to a process -----------------------------------------------------
+        return _fitting(module, numbers if scale is None else scale(numbers))
 
     def log_quality(self, items: Tensor) -> Tensor:
         """Return ``u`` (n,) of items (n, d)."""
@@ -227,7 +211,7 @@ class DPPNetwork(nn.Module):
 
 
 class NetworkInput(NamedTuple):
-    """A batch of ground sets, and the features (n, d), (n, p) of all their items."""
+    """The features (n, d), (n, p) of all items of a batch of ground sets."""
 
     quality: Tensor
     similarity: Tensor
@@ -241,23 +225,22 @@ class Items:
     quality: Tensor
     similarity: Tensor
     examples: Sequence[Example]
-    sizes: IntArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Find where the items of each ground set are."""
-        self.sizes = np.array([len(example.ground_set) for example in self.examples])
-        self._starts = np.cumsum(self.sizes) - self.sizes
+    sizes: IntArray
 
     @classmethod
     def of(cls, examples: Sequence[Example], network: DPPNetwork) -> Items:
         """Put the features of examples below each other."""
-        ground_sets = [example.ground_set for example in examples]
-        similarity = list(map(network.features.similarity, ground_sets))
+        quality, similarity = network.features.joined(examples)
         return cls(
-            network.quality_input(np.concatenate([gs.quality for gs in ground_sets])),
-            network.encoder_input(np.concatenate(similarity)),
+            network.quality_input(quality),
+            network.encoder_input(similarity),
             examples,
+            np.array([len(example.ground_set) for example in examples]),
         )
+
+    @cached_property
+    def _ends(self) -> IntArray:
+        return np.cumsum(self.sizes)
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -265,8 +248,9 @@ class Items:
     def batch(self, numbers: IntArray) -> NetworkInput:
         """Return the ground sets with these numbers."""
         device = self.quality.device
-        ranges = zip(self._starts[numbers], self.sizes[numbers], strict=True)
-        rows = np.concatenate([np.arange(start, start + n) for start, n in ranges])
+        ends = self._ends[numbers]
+        ranges = map(np.arange, ends - self.sizes[numbers], ends)
+        rows = np.concatenate(list(ranges))
         taken = torch.from_numpy(rows).to(device, non_blocking=True)
         return NetworkInput(
             self.quality.index_select(0, taken),
@@ -296,12 +280,9 @@ def first_network(
             )
         return copy.deepcopy(model.network_)
     network = make_network(features, model, seed)
-    ground_sets = [example.ground_set for example in examples]
-    network.settle(
-        np.concatenate([ground_set.quality for ground_set in ground_sets]),
-        np.concatenate(list(map(features.similarity, ground_sets))),
-        sum(len(example.members) for example in examples) / sum(map(len, ground_sets)),
-    )
+    quality, similarity = features.joined(examples)
+    n_wanted = sum(len(example.members) for example in examples)
+    network.settle(quality, similarity, n_wanted / len(quality))
     return network
 
 
@@ -310,7 +291,9 @@ def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetw
 
     Without an encoder, a similarity that is given sees the features themselves.
     """
-    quality, encoder, similarity = (_copied(getattr(model, role)) for role in ROLES)
+    # Copies on the CPU, where networks are tried, wherever the modules are.
+    given = (copy.deepcopy(getattr(model, role)) for role in ROLES)
+    quality, encoder, similarity = (m if m is None else m.cpu() for m in given)
     with reproducible(seed, torch.device("cpu")):
         if quality is None:
             quality = Perceptron(features.n_quality, model.n_hidden, 1).start_at_zero()
@@ -334,11 +317,6 @@ def reproducible(seed: int, device: torch.device) -> Iterator[None]:
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
-
-
-def _copied(module: nn.Module | None) -> nn.Module | None:
-    """Return a copy on the CPU, where networks are tried, wherever the module is."""
-    return None if module is None else copy.deepcopy(module).cpu()
 
 
 @torch.no_grad()

@@ -8,6 +8,7 @@ machine, with as many threads, it ends with the same weights.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,8 +39,6 @@ from variegate.torch.neural.networks import (
 
 if TYPE_CHECKING:
     from variegate.torch.neural import NeuralDPP
-
-__all__ = ["Epoch", "Training", "hold_out"]
 
 #: A share to hold out is cut to this many groups.
 _LARGEST_HELD_OUT = 10_000
@@ -130,10 +129,9 @@ class Training:
         with reproducible(self.seed, self.data.quality.device):
             if self.held_out is not None and not self.history:
                 self._report(callback, training=None)
-            while (verdict := self._verdict()) is None:
-                verdict = self._pass(callback)
-                if verdict is not None:
-                    break
+            verdict = self._verdict()
+            while verdict is None:
+                verdict = self._pass(callback) or self._verdict()
         if self.held_out is not None:
             self.network.load_state_dict(self.best)
         self.network.eval()
@@ -151,32 +149,28 @@ class Training:
     def _verdict(self) -> Verdict | None:
         model, place = self.model, self.place
         if self.held_out is not None and place.n_worse >= model.patience:
-            return Verdict(
-                Stop.EARLY,
+            stop = Stop.EARLY
+            status = (
                 f"stopped early: the objective on held-out groups has not fallen for "
                 f"patience={model.patience} passes; the weights of pass "
-                f"{place.best_epoch} are kept",
-                self._remedy(),
+                f"{place.best_epoch} are kept"
             )
-        if place.epoch >= model.max_epochs:
-            return Verdict(
-                Stop.DATA_USED,
+        elif place.epoch >= model.max_epochs:
+            stop = Stop.DATA_USED
+            status = (
                 f"went through the groups max_epochs={model.max_epochs} times, in "
-                f"{place.n_steps} steps",
-                self._remedy(),
+                f"{place.n_steps} steps"
             )
-        return None
-
-    def _remedy(self) -> str:
-        """Return a remedy where learning did not beat its start."""
-        if self.held_out is None or self.place.best_epoch > 0:
-            return ""
-        return (
+        else:
+            return None
+        remedy = (
             "Learning did not beat its start on held-out groups, and the network is as "
-            f"it was then: lower learning_rate (now {self.model.learning_rate:g}), "
-            "give more groups or a smaller network, or learn with LargeMarginDPP, "
-            "which has fewer numbers to learn"
+            f"it was then: lower learning_rate (now {model.learning_rate:g}), give "
+            "more groups or a smaller network, or learn with LargeMarginDPP, which "
+            "has fewer numbers to learn"
         )
+        has_won = self.held_out is None or place.best_epoch > 0
+        return Verdict(stop, status, "" if has_won else remedy)
 
     def _pass(self, callback: Callable[[Epoch], object] | None) -> Verdict | None:
         """Go through the groups once, from the present place on."""
@@ -191,19 +185,18 @@ class Training:
             place.batch += 1
             place.n_steps += 1
             place.n_seen += len(numbers)
-            if self.checkpoint is not None and self.checkpoint.is_due():
-                self._save()
+            self._save_if_due()
         self._read_losses()
         training = place.total / len(self.data)
         place.epoch += 1
         place.batch, place.total = 0, 0.0
         is_over = self._report(callback, training)
-        if self.checkpoint is not None and self.checkpoint.is_due():
-            self._save()
+        self._save_if_due()
         return stopped_by_callback() if is_over else None
 
     def _step(self, numbers: IntArray) -> None:
-        torch.manual_seed(_seed_of(self.seed, self.place.n_steps))
+        seeds = np.random.SeedSequence([self.seed, self.place.n_steps])
+        torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
         losses = self._losses(*self._process(self.data.batch(numbers)))
         self.optimizer.zero_grad(set_to_none=True)
         losses.mean().backward()
@@ -276,7 +269,12 @@ class Training:
     def _restore(self, kept: Kept) -> None:
         try:
             self.network.load_state_dict(kept.part("network"))
-            _load_optimizer(self.optimizer, kept.part("optimizer"))
+            state: dict[int, dict[str, Any]] = defaultdict(dict)
+            for key, value in kept.part("optimizer").items():
+                number, name = key.split(".")
+                state[int(number)][name] = value
+            optimizer = self.optimizer.state_dict() | {"state": dict(state)}
+            self.optimizer.load_state_dict(optimizer)
             self.best = kept.part("best")
             self.place = _Progress(**kept.state["place"])
             self.history = [Epoch(*one) for one in kept.state["history"]]
@@ -285,22 +283,21 @@ class Training:
                 f"the checkpoint does not fit the network, or is damaged: {error}"
             ) from None
 
-    def _save(self) -> None:
-        assert self.checkpoint is not None
+    def _save_if_due(self) -> None:
+        if self.checkpoint is None or not self.checkpoint.is_due():
+            return
         self._read_losses()
+        state = self.optimizer.state_dict()["state"]
+        optimizer = {
+            f"{number}.{name}": value
+            for number, values in state.items()
+            for name, value in values.items()
+        }
+        network = self.network.state_dict()
         self.checkpoint.write(
-            {
-                "network": self.network.state_dict(),
-                "optimizer": _optimizer_tensors(self.optimizer),
-                "best": self.best,
-            },
+            {"network": network, "optimizer": optimizer, "best": self.best},
             {"place": asdict(self.place), "history": [list(e) for e in self.history]},
         )
-
-
-def _seed_of(seed: int, number: int) -> int:
-    """Return the seed of one step."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
 
 
 def _optimizer(network: DPPNetwork, model: NeuralDPP) -> torch.optim.Optimizer:
@@ -318,22 +315,3 @@ def _optimizer(network: DPPNetwork, model: NeuralDPP) -> torch.optim.Optimizer:
 
 def _weights(network: DPPNetwork) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in network.state_dict().items()}
-
-
-def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return the state of an optimizer for each weight, by number and name."""
-    return {
-        f"{number}.{name}": value
-        for number, values in optimizer.state_dict()["state"].items()
-        for name, value in values.items()
-    }
-
-
-def _load_optimizer(
-    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]
-) -> None:
-    state: dict[int, dict[str, Any]] = {}
-    for key, value in tensors.items():
-        number, name = key.split(".")
-        state.setdefault(int(number), {})[name] = value
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
