@@ -35,10 +35,8 @@ class BatchKernel(NamedTuple):
     """The kernels of a batch."""
 
     matrix: Tensor  # similarities (B, N, N), or features (B, N, D)
-    jitter: float  # ridge relative to the diagonal
+    jitter: float | Tensor  # ridge relative to the diagonal
     is_low_rank: bool = False  # whether the matrix holds features
-    # the jitter where it is learned
-    ridge: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +117,10 @@ class ExampleBatch:
         self, kernel: BatchKernel, log_quality: Tensor, lam: float, hinge: bool = True
     ) -> tuple[Tensor, Tensor]:
         """Return losses (B,) and the reasons of failures (B,), differentiable."""
-        matrix, jitter, is_low_rank, ridge = kernel
-        settings = LossSettings(lam, hinge, jitter)
-        if is_low_rank:
-            return low_rank.loss(matrix, log_quality, self.targets, settings, ridge)
-        return dense.loss(matrix, log_quality, self.targets, settings)
+        form = low_rank if kernel.is_low_rank else dense
+        settings = LossSettings(lam, hinge, kernel.jitter)
+        value, failed = form.loss(kernel.matrix, log_quality, self.targets, settings)
+        return value, failed
 
     def expected_f(
         self, kernel: BatchKernel, log_quality: Tensor

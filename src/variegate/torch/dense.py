@@ -136,11 +136,11 @@ def plain_loss_terms(
     gradient: bool,
 ) -> LossTerms:
     """Return the losses of a batch and their gradients, by calls of PyTorch alone."""
-    lam, hinge, jitter, tolerance = settings
+    lam, hinge, jitter = settings.lam, settings.hinge, float(settings.jitter)
     members = targets.members
     sets = torch.arange(len(X), device=X.device)[:, None, None]
     X_y = X[sets, members[:, :, None], members[:, None, :]]
-    target = TargetInverse.of(X_y, targets, jitter, tolerance)
+    target = TargetInverse.of(X_y, targets, settings)
     resolvent = Resolvent.of(X, log_quality, targets.mask, jitter)
     failed = targets.failures(target.definite, resolvent.definite)
     value = resolvent.log_det - target.log_det
@@ -178,18 +178,16 @@ class TargetInverse(NamedTuple):
     definite: Tensor  # boolean (B,)
 
     @classmethod
-    def of(
-        cls, X_y: Tensor, targets: Targets, jitter: float, tolerance: float | None
-    ) -> TargetInverse:
+    def of(cls, X_y: Tensor, targets: Targets, settings: LossSettings) -> TargetInverse:
         """Factor and invert the matrices ``X_y`` (B, k, k) of ``targets.members``."""
-        raise_diagonal(X_y, jitter)
+        raise_diagonal(X_y, settings.jitter)
         both = targets.present[:, :, None] & targets.present[:, None, :]
         # Padding becomes an identity block, which changes no determinant.
         eye = torch.eye(X_y.shape[1], dtype=X_y.dtype, device=X_y.device)
         X_y = torch.where(both, X_y, eye)
-        if tolerance is None:
-            tolerance = DOUBTFUL[X_y.dtype]
-        log_det, definite = factor(X_y, tolerance)
+        tolerance = settings.tolerance
+        doubtful = DOUBTFUL[X_y.dtype] if tolerance is None else tolerance
+        log_det, definite = factor(X_y, doubtful)
         invert(X_y, torch.empty_like(X_y))
         return cls(log_det, X_y.masked_fill_(~both, 0.0), definite)
 
@@ -281,9 +279,9 @@ def _clear_padding(M: Tensor, mask: Tensor | None) -> None:
         M.masked_fill_(~mask[:, :, None], 0.0).masked_fill_(~mask[:, None, :], 0.0)
 
 
-def raise_diagonal(X: Tensor, jitter: float) -> None:
+def raise_diagonal(X: Tensor, jitter: float | Tensor) -> None:
     """Raise the diagonal by the share ``jitter``, in place; gradients likewise."""
-    if jitter:
+    if isinstance(jitter, Tensor) or jitter:
         X.diagonal(dim1=-2, dim2=-1).mul_(1.0 + jitter)
 
 

@@ -84,8 +84,8 @@ def _evaluate(
     settings: LossSettings,
     gradient: bool,
 ) -> LossTerms:
-    lam, hinge, jitter, tolerance = settings
-    doubtful = DOUBTFUL[X.dtype]
+    lam, hinge, _, tolerance = settings
+    jitter, doubtful = float(settings.jitter), DOUBTFUL[X.dtype]
     n_sets, n_items = X.shape[:2]
     width = max(16, 1 << (n_items - 1).bit_length())  # rows that a program holds
     has_product = gradient and lam > 0.0

@@ -36,8 +36,8 @@ from variegate.streaming import Example
 from variegate.torch import similarity_functions as similarities
 from variegate.torch.batches import BatchKernel, ExampleBatch
 
-#: From parameters, on the device and on the CPU, to the kernel of a batch.
-KernelOf = Callable[[Tensor, FloatArray], BatchKernel]
+#: From parameters on the device to the kernel of a batch.
+KernelOf = Callable[[Tensor], BatchKernel]
 
 #: From parameters on the device to the similarities (B, N, N) of a batch.
 SimilarityOf = Callable[[Tensor], Tensor]
@@ -94,7 +94,7 @@ def kernel_of(
     """
     if low_rank is None:
         similarity = _similarity(kernel, batch)
-        return lambda parameters, _: BatchKernel(similarity(parameters), jitter)
+        return lambda parameters: BatchKernel(similarity(parameters), jitter)
     if isinstance(low_rank, int):
         assert isinstance(kernel, Kinds)
         return _LearnedKinds(kernel, batch).low_rank(jitter)
@@ -242,7 +242,6 @@ class _LearnedKinds:
 
     def __init__(self, kernel: Kinds, batch: ExampleBatch) -> None:
         start = kernel.weights(np.zeros(kernel.domain.size))
-        self.kernel = kernel
         self.weight, self.bias = (_sent(part, batch) for part in start)
         center = _sent(kernel.center_, batch)
         items = _checked(batch, kernel.block, len(center))
@@ -269,17 +268,11 @@ class _LearnedKinds:
         is ``(ε + jitter) / (1 - ε)`` times the diagonal of ``(1 - ε) φ φᵀ``.
         """
 
-        def kernel(added: Tensor, added_here: FloatArray) -> BatchKernel:
+        def kernel(added: Tensor) -> BatchKernel:
             weight, bias, apart = self._at(added)
             roots = similarities.kind_roots(self.items, weight, bias)
-            # Known on the CPU, so that nothing waits for the device.
-            here = self.kernel.share_apart(added_here)
-            return BatchKernel(
-                (1.0 - apart).sqrt() * roots,
-                (here + jitter) / (1.0 - here),
-                is_low_rank=True,
-                ridge=(apart + jitter) / (1.0 - apart),
-            )
+            features = (1.0 - apart).sqrt() * roots
+            return BatchKernel(features, (apart + jitter) / (1.0 - apart), True)
 
         return kernel
 
@@ -310,7 +303,7 @@ def _factored(
         if len(impossible):
             raise impossible_item(example.position, impossible[0])
 
-    def kernel(weights: Tensor, _: FloatArray) -> BatchKernel:
+    def kernel(weights: Tensor) -> BatchKernel:
         F = columns
         if learned:
             least = weights.detach().clamp(min=_SMALLEST_WEIGHT)

@@ -54,27 +54,16 @@ _LONGEST_ROW = {torch.float64: 1e12, torch.float32: 1e4}
 
 
 def loss(
-    F: Tensor,
-    log_quality: Tensor | None,
-    targets: Targets,
-    settings: LossSettings,
-    ridge: Tensor | None = None,
+    F: Tensor, log_quality: Tensor | None, targets: Targets, settings: LossSettings
 ) -> tuple[Tensor, Tensor]:
-    """Return losses (B,) and the reasons of failures (B,), differentiable.
-
-    ``F`` are features (B, N, D); ``ridge`` is ``settings.jitter`` where it is learned.
-    """
-    members, lam = targets.members, settings.lam
+    """Return losses (B,) of features (B, N, D), and the reasons of failures (B,)."""
+    members, lam, jitter = targets.members, settings.lam, settings.jitter
 
     def evaluate(_: bool) -> Evaluation:
         features = _without_padding(F, targets.mask)
-        resolvent = DualResolvent.of(
-            features, log_quality, targets.mask, settings.jitter
-        )
+        resolvent = DualResolvent.of(features, log_quality, targets.mask, jitter)
         F_y = _rows(features, members)
-        target = TargetInverse.of(
-            F_y @ F_y.mT, targets, settings.jitter, settings.tolerance
-        )
+        target = TargetInverse.of(F_y @ F_y.mT, targets, settings)
         value = resolvent.log_det - target.log_det
         if log_quality is not None:
             value = value - 2.0 * targets.wanted_sum(log_quality)
@@ -101,11 +90,12 @@ def loss(
 
         return Evaluation(value, failed, (F,), pull_back)
 
+    ridge = jitter if isinstance(jitter, Tensor) else None
     return closed_form(evaluate, F, log_quality, ridge)
 
 
 def marginals(
-    F: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
+    F: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float | Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
 
@@ -143,7 +133,7 @@ def _rows(F: Tensor, members: Tensor) -> Tensor:
 class DualResolvent:
     """The matrices and numbers that the module docstring names."""
 
-    jitter: float  # ``ε``
+    jitter: float | Tensor  # ``ε``
     share: Tensor  # (B, N)
     kept: Tensor  # (B, N)
     squared: Tensor  # (B, N): ``s``
@@ -157,7 +147,11 @@ class DualResolvent:
 
     @classmethod
     def of(
-        cls, F: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
+        cls,
+        F: Tensor,
+        log_quality: Tensor | None,
+        mask: Tensor | None,
+        jitter: float | Tensor,
     ) -> DualResolvent:
         """Factor ``I + Γ``; no log-quality is all zeros."""
         squared = torch.linalg.vector_norm(F, dim=-1) ** 2
@@ -219,7 +213,7 @@ class DualResolvent:
             slope = slope + (W * included * excluded - others)
             diagonal = diagonal + W * self.kept * (1.0 - 2.0 * h) + g
         diagonal = self.share * diagonal - minus_diagonal
-        if self.jitter:
+        if isinstance(self.jitter, Tensor) or self.jitter:
             in_F.addcmul_(F, (2.0 * self.jitter * scale * diagonal)[..., None])
         flat = scale == 0.0
         in_ridge = (scale * diagonal * self.squared).masked_fill_(flat, 0.0).sum()

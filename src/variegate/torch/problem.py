@@ -50,7 +50,6 @@ class Point(NamedTuple):
     theta: Tensor
     intercept: Tensor
     kernel: Tensor
-    kernel_here: FloatArray  # the kernel's parameters on the CPU
 
     @classmethod
     def of(
@@ -59,7 +58,7 @@ class Point(NamedTuple):
         """Bring a point of a space to a device, in one piece."""
         sent = torch.from_numpy(np.array(flat)).to(device).requires_grad_(learned)
         parts = {name: sent[part] for name, part in space.slices.items()}
-        return cls(sent, **parts, kernel_here=space.unpack(flat)["kernel"])
+        return cls(sent, **parts)
 
 
 class Stack:
@@ -80,7 +79,7 @@ class Stack:
 
     def process(self, at: Point) -> tuple[BatchKernel, Tensor]:
         """Return the kernels and log-qualities of the ground sets."""
-        return self.kernel(at.kernel, at.kernel_here), self.log_quality(at)
+        return self.kernel(at.kernel), self.log_quality(at)
 
 
 class DeviceProblem:

@@ -24,7 +24,8 @@ class LossSettings(NamedTuple):
 
     lam: float  # ``λ``
     hinge: bool  # whether a loss below zero counts as zero
-    jitter: float = 0.0  # ridge on the kernel, relative to its diagonal
+    # ridge on the kernel, relative to its diagonal; a tensor where it is learned
+    jitter: float | Tensor = 0.0
     # A subset has probability zero where a squared pivot is at most this share of the
     # diagonal; by default, where the pivot is in doubt.
     tolerance: float | None = None

@@ -106,11 +106,11 @@ def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
 
 def _given(
     names: Mapping[str, str | None], modules: Mapping[str, Any]
-) -> dict[str, nn.Module | None]:
+) -> dict[str, Any]:
     """Return the modules that a file names, as they were given back."""
     if unknown := sorted(set(modules) - {role for role in ROLES if names[role]}):
         raise ModelFileError(f"this model has no {unknown[0]} of your own")
-    given: dict[str, nn.Module | None] = {}
+    given = {}
     for role in ROLES:
         name, module = names[role], modules.get(role)
         if name and not isinstance(module, nn.Module):
