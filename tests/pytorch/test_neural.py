@@ -44,10 +44,10 @@ def as_items(model, ground_sets, subsets, **costs):
 @torch.no_grad()
 def test_a_padded_batch_is_what_each_set_is_alone(fitted, data):
     items = as_items(fitted, *data)
-    together = fitted.network_(items.batch(np.arange(len(items))))
+    together = fitted.network_(*items.batch(np.arange(len(items))))
     assert len(set(items.sizes)) > 3
     for number, n in enumerate(items.sizes):
-        alone = fitted.network_(items.batch(np.array([number])))
+        alone = fitted.network_(*items.batch(np.array([number])))
         for found, expected in zip(together, alone, strict=True):
             here = found[number][tuple(slice(n) for _ in range(found.ndim - 1))]
             torch.testing.assert_close(here, expected[0], rtol=1e-6, atol=1e-6)
@@ -69,7 +69,7 @@ def test_losses_are_those_of_numpy(fitted, data, with_costs):
     items = as_items(model, ground_sets, subsets, **costs)
     training = Training(fitted.network_, items, None, model, 0)
     with torch.no_grad():
-        process = training._process(items.batch(np.arange(len(items))))
+        process = training._process(items, np.arange(len(items)))
         found = training._losses(*process).cpu().numpy()
     for number, (ground_set, subset) in enumerate(
         zip(ground_sets, subsets, strict=True)
@@ -84,7 +84,7 @@ def test_losses_are_those_of_numpy(fitted, data, with_costs):
 def test_expected_f_is_that_of_the_marginals(fitted, data):
     items = as_items(fitted, *data)
     training = Training(fitted.network_, items, None, fitted, 0)
-    batch, *process = training._process(items.batch(np.arange(len(items))))
+    batch, *process = training._process(items, np.arange(len(items)))
     found, definite = batch.expected_f(*process)
     assert definite.all()
     found = found.cpu().numpy()

@@ -112,17 +112,11 @@ class DPPBatchSampler:
             check_number("bandwidth", bandwidth, positive=True)
         own = embeddings.device if isinstance(embeddings, Tensor) else "cpu"
         self.embeddings = embeddings
-        self.batch_size = int(batch_size)
-        self.pool = int(pool)
-        self.bandwidth = bandwidth
-        self.drop_last = drop_last
-        self.seed = int(seed)
-        self.num_replicas = int(num_replicas)
-        self.rank = int(rank)
+        self.batch_size, self.pool = int(batch_size), int(pool)
+        self.bandwidth, self.drop_last, self.seed = bandwidth, drop_last, int(seed)
+        self.num_replicas, self.rank = int(num_replicas), int(rank)
         self.device = torch.device(own if device is None else device)
-        self.epoch = 0
-        self._position = 0
-        self._start = 0
+        self.epoch = self._position = self._start = 0
         if len(self) == 0:
             raise ValueError(
                 f"{len(embeddings)} items for {num_replicas} processes make no batch "

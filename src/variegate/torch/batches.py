@@ -111,8 +111,6 @@ class ExampleBatch:
             out[: len(matrix), : len(matrix)] = matrix
         return _sent(together, self.device)
 
-    # Losses and marginals ---------------------------------------------------------
-
     def losses(
         self, kernel: BatchKernel, log_quality: Tensor, lam: float, hinge: bool = True
     ) -> tuple[Tensor, Tensor]:

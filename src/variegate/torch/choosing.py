@@ -111,7 +111,7 @@ def greedy(
     _check_k(k, kernels.n_items)
     included = _included(include, kernels)
     room = _room(kernels, k, budget, included)
-    most = min(_largest_rank(kernels), kernels.n_items if k is None else k)
+    most = min(kernels.largest_rank, kernels.n_items if k is None else k)
     above = 0.0 if k is None else -torch.inf
     with without_autocast(kernels.device.type):
         n_columns = None if k is None else most + included.shape[1]
@@ -179,7 +179,7 @@ def sample(
     if kernels.n_sets == 0:
         empty = torch.zeros((0, n, 0), dtype=torch.long, device=kernels.device)
         return _subsets(empty, collection)
-    most = _largest_rank(kernels)
+    most = kernels.largest_rank
     residuals = _residuals(kernels, torch.float64, most, keep_columns=True)
     Q, rank = roots_of(residuals, most, k)
     _refuse(~residuals.is_sound(), _UNSOUND)
@@ -187,7 +187,7 @@ def sample(
         _refuse(rank < k, f"no subset of {k} items has positive probability", rank)
     in_turn = kernels.n_items <= _ITEMS_IN_TURN and n <= _SAMPLES_IN_TURN
     if k is None and in_turn and kernels.n_sets > 1:
-        subsets = _as_items(draw_in_turn(torch.bmm(Q.mT, Q), n, stream))
+        subsets = draw_in_turn(torch.bmm(Q.mT, Q), n, stream)
     else:
         subsets = draw(mixture_of(Q), n, k, stream)
     return _subsets(subsets, collection)
@@ -206,11 +206,6 @@ _UNSOUND = (
 _IMPOSSIBLE = (
     "the included items are not all there, are named twice, or have probability zero"
 )
-
-
-def _largest_rank(kernels: Kernels) -> int:
-    """Return the most items that can have a positive probability together."""
-    return int(min(kernels.kernel.shape[1:]))
 
 
 def _residuals(
@@ -295,15 +290,6 @@ def _room(
     if k is not None:
         _refuse(~room.affords(), f"no {k} items fit its budget")
     return room
-
-
-def _as_items(chosen: Tensor) -> Tensor:
-    """Return the items of boolean subsets (B, n, N), padded with -1."""
-    n_items = chosen.shape[2]
-    largest = int(chosen.sum(dim=2).max()) if chosen.numel() else 0
-    numbers = torch.arange(n_items, device=chosen.device)
-    items = torch.where(chosen, numbers, n_items).sort(dim=2).values[:, :, :largest]
-    return torch.where(items == n_items, -1, items)
 
 
 def _stream(generator: Generator | int | None, device: torch.device) -> Any:

@@ -63,6 +63,11 @@ class Kernels:
         return int(self.kernel.shape[1])
 
     @property
+    def largest_rank(self) -> int:
+        """The most items that can have a positive probability together."""
+        return int(min(self.kernel.shape[1:]))
+
+    @property
     def device(self) -> torch.device:
         """The device of all tensors."""
         return self.kernel.device

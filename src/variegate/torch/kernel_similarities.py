@@ -314,9 +314,6 @@ def _factored(
     return kernel
 
 
-# Mixtures -------------------------------------------------------------------------
-
-
 def _mixture(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
     parts = kernel._parts()
     fixed = [parts[place] for place in kernel._fixed()]

@@ -19,14 +19,7 @@ from variegate.torch.targets import (
     LossSettings,
 )
 
-__all__ = [
-    "LargeMarginLoss",
-    "Losses",
-    "is_checked",
-    "large_margin_loss",
-    "losses_of",
-    "raise_problem",
-]
+__all__ = ["LargeMarginLoss", "large_margin_loss"]
 
 REDUCTIONS = ("none", "sum", "mean")
 
@@ -193,12 +186,8 @@ class LargeMarginLoss(nn.Module):
         super().__init__()
         _check_settings(LossSettings(lam, hinge, jitter), omega)
         check_choice("reduction", reduction, REDUCTIONS)
-        self.lam = lam
-        self.omega = omega
-        self.hinge = hinge
-        self.jitter = jitter
-        self.reduction = reduction
-        self.checks = check
+        self.lam, self.omega, self.hinge = lam, omega, hinge
+        self.jitter, self.reduction, self.checks = jitter, reduction, check
         self._calls = 0
         # The number of a call, its flags on their way from a GPU, and their arrival.
         self._late: deque[tuple[int, Tensor, Any]] = deque()
@@ -235,13 +224,7 @@ class LargeMarginLoss(nn.Module):
         return found.reduced(self.reduction)
 
     def check(self) -> None:
-        """Wait for all losses so far, and refuse sets that had none.
-
-        Raises
-        ------
-        ValueError
-            That names the call, the set and what is wrong with it.
-        """
+        """Wait for all losses so far; raise an error that names a set without one."""
         self._raise_arrived(wait=True)
 
     def _send(self, failed: Tensor) -> None:

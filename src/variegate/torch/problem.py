@@ -1,9 +1,7 @@
-"""Learning as one function of one vector, computed by PyTorch on a device.
+"""The objective of learning as one function of one vector, computed on a device.
 
-:class:`DeviceProblem` is to solvers what a
-:class:`~variegate.learning.problem.TrainingProblem` is.  Everything is brought to the
-device once; an evaluation takes parameters over and brings one value and one gradient
-back, and nothing waits in between.
+Everything is brought to the device once; an evaluation takes parameters over and brings
+one value and one gradient back, and nothing waits in between.
 """
 
 from __future__ import annotations
@@ -72,29 +70,17 @@ class Stack:
         rows = np.concatenate([each.ground_set.quality for each in batch.examples])
         self.quality = batch.features([rows - center]).flatten(0, 1).T.contiguous()
 
-    def log_quality(self, at: Point) -> Tensor:
-        """Return ``u`` (B, N)."""
-        u = weighted_sum(at.theta, self.quality) + at.intercept.sum()
-        return u.view(self.batch.shape)
-
     def process(self, at: Point) -> tuple[BatchKernel, Tensor]:
-        """Return the kernels and log-qualities of the ground sets."""
-        return self.kernel(at.kernel), self.log_quality(at)
+        """Return the kernels and the log-qualities (B, N) of the ground sets."""
+        u = weighted_sum(at.theta, self.quality) + at.intercept.sum()
+        return self.kernel(at.kernel), u.view(self.batch.shape)
 
 
 class DeviceProblem:
     """The objective of a :class:`~variegate.learning.problem.TrainingProblem`.
 
-    Parameters
-    ----------
-    examples : sequence of Example
-    kernel : Kernel
-        One that has a form for a device: see
-        :func:`~variegate.torch.kernel_similarities.check_kernel`.
-    loss : LargeMarginLoss
-    device : str
-        A device of PyTorch.
-    fit_intercept, l2, jitter, center, scale : as for TrainingProblem
+    With its parameters, ``device``, a name of PyTorch, and a kernel that
+    :func:`~variegate.torch.kernel_similarities.check_kernel` accepts.
     """
 
     def __init__(

@@ -229,11 +229,20 @@ def choose_eigenvectors(
 
 
 def draw_in_turn(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
-    """Draw subsets (B, n_samples, N), boolean, by marginal kernels ``K`` (B, N, N)."""
+    """Draw subsets as :func:`draw` does, by marginal kernels ``K`` (B, N, N)."""
     entries = _COINS[K.device.type]
     at_once = max(1, entries // max(n_samples * K.shape[1] ** 2, 1))
     parts = [_eliminate(part, n_samples, generator) for part in K.split(at_once)]
-    return torch.cat(parts)
+    chosen = torch.cat(parts)
+    numbers = torch.arange(chosen.shape[2], device=K.device)
+    items = _ascending(torch.where(chosen, numbers, -1), chosen.shape[2])
+    return items[:, :, : int(chosen.sum(dim=2).max()) if chosen.numel() else 0]
+
+
+def _ascending(items: Tensor, n_items: int) -> Tensor:
+    """Sort item numbers along the last axis, -1 after the last."""
+    items = torch.where(items < 0, n_items, items).sort(dim=-1).values
+    return torch.where(items == n_items, -1, items)
 
 
 def _eliminate(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
@@ -317,9 +326,7 @@ def sample_elementary(
         for done in _draw(block, padded, generator):
             items[done.number, :k] = done.items[:, :k]
         order = order[len(which) :]
-    items = torch.where(items < 0, n_items, items).sort(dim=1).values
-    items = torch.where(items == n_items, -1, items)
-    return items.view(n_sets, n_samples, largest)
+    return _ascending(items, n_items).view(n_sets, n_samples, largest)
 
 
 def _rows_kept(kept: Tensor, largest: int) -> Tensor:

@@ -137,8 +137,7 @@ class GaussianSimilarity(_Similarity):
         check_flag("linear", linear)
         check_flag("anchored", anchored)
         self.bandwidths = [float(bandwidth) for bandwidth in bandwidths]
-        self.linear = linear
-        self.anchored = anchored
+        self.linear, self.anchored = linear, anchored
         n_weights = len(self.bandwidths) + linear
         if not n_weights:
             raise ValueError("give at least one bandwidth, or linear=True")
@@ -151,12 +150,11 @@ class GaussianSimilarity(_Similarity):
         parameters: Any = None,
         encoder: nn.Module | None = None,
     ) -> Self:
-        """Return the similarity of a kernel that is fitted, at some parameters.
+        """Return the similarity of a fitted kernel, in double precision.
 
         Of a :class:`variegate.Gaussian`, or of a :class:`variegate.MultipleKernel` with
-        the weights ``parameters`` (``kernel_parameters_`` of a model; equal ones if
-        they are not given), in double precision.  One that approximates, or reads
-        several blocks of features, has no such module.
+        the weights ``parameters`` (``kernel_parameters_`` of a model; by default equal
+        ones), if it does not approximate and reads one block of features.
         """
         _check_kernel(kernel, MultipleKernel, Gaussian)
         if kernel.approximation is not None:
@@ -304,8 +302,7 @@ class MetricSimilarity(_Similarity):
     ) -> Self:
         """Return the similarity of a fitted :class:`variegate.Metric`.
 
-        At ``parameters`` (``kernel_parameters_`` of a model; by default those that it
-        starts from), in double precision.
+        In double precision, at ``parameters`` as for :class:`KindsSimilarity`.
         """
         _check_kernel(kernel, Metric)
         weight = kernel.weights(_parameters_of(kernel, parameters).numpy())

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -203,19 +203,16 @@ class DPPNetwork(nn.Module):
         """Return ``u`` (n,) of items (n, d)."""
         return self.quality(items).double().reshape(len(items)) + self.intercept
 
-    def forward(self, given: NetworkInput) -> tuple[Tensor, Tensor]:
-        """Return log-qualities (B, N) and similarities (B, N, N) of ground sets."""
-        u = self.log_quality(given.quality)
-        embedding = self.encoder(given.similarity).double()
-        return given.batch.padded(u), self.similarity(given.batch.padded(embedding))
+    def forward(
+        self, quality: Tensor, similarity: Tensor, batch: ExampleBatch
+    ) -> tuple[Tensor, Tensor]:
+        """Return log-qualities (B, N) and similarities (B, N, N) of a batch.
 
-
-class NetworkInput(NamedTuple):
-    """The features (n, d), (n, p) of all items of a batch of ground sets."""
-
-    quality: Tensor
-    similarity: Tensor
-    batch: ExampleBatch
+        Of the features (n, d), (n, p) of all its items.
+        """
+        u = self.log_quality(quality)
+        embedding = self.encoder(similarity).double()
+        return batch.padded(u), self.similarity(batch.padded(embedding))
 
 
 @dataclass(eq=False)
@@ -245,14 +242,14 @@ class Items:
     def __len__(self) -> int:
         return len(self.examples)
 
-    def batch(self, numbers: IntArray) -> NetworkInput:
-        """Return the ground sets with these numbers."""
+    def batch(self, numbers: IntArray) -> tuple[Tensor, Tensor, ExampleBatch]:
+        """Return the input of the network for the ground sets with these numbers."""
         device = self.quality.device
         ends = self._ends[numbers]
         ranges = map(np.arange, ends - self.sizes[numbers], ends)
         rows = np.concatenate(list(ranges))
         taken = torch.from_numpy(rows).to(device, non_blocking=True)
-        return NetworkInput(
+        return (
             self.quality.index_select(0, taken),
             self.similarity.index_select(0, taken),
             ExampleBatch.of([self.examples[number] for number in numbers], device),
@@ -263,9 +260,6 @@ def _fitting(module: nn.Module, numbers: Tensor) -> Tensor:
     """Return numbers in the precision of a module's weights, single if it has none."""
     kinds = (p.dtype for p in module.parameters() if p.is_floating_point())
     return numbers.to(next(kinds, torch.float32))
-
-
-# Making them ----------------------------------------------------------------------
 
 
 def first_network(

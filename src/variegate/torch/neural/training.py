@@ -30,12 +30,7 @@ from variegate.torch.batches import (
     shuffled_batches,
 )
 from variegate.torch.neural.checkpoint import Checkpoint, Kept
-from variegate.torch.neural.networks import (
-    DPPNetwork,
-    Items,
-    NetworkInput,
-    reproducible,
-)
+from variegate.torch.neural.networks import DPPNetwork, Items, reproducible
 
 if TYPE_CHECKING:
     from variegate.torch.neural import NeuralDPP
@@ -197,7 +192,7 @@ class Training:
     def _step(self, numbers: IntArray) -> None:
         seeds = np.random.SeedSequence([self.seed, self.place.n_steps])
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
-        losses = self._losses(*self._process(self.data.batch(numbers)))
+        losses = self._losses(*self._process(self.data, numbers))
         self.optimizer.zero_grad(set_to_none=True)
         losses.mean().backward()
         self._unread.append((numbers, losses.detach()))
@@ -205,10 +200,13 @@ class Training:
             self._read_losses()
         self.optimizer.step()
 
-    def _process(self, given: NetworkInput) -> tuple[ExampleBatch, BatchKernel, Tensor]:
+    def _process(
+        self, items: Items, numbers: IntArray
+    ) -> tuple[ExampleBatch, BatchKernel, Tensor]:
         """Return a batch, its kernels and its log-qualities."""
-        u, S = self.network(given)
-        return given.batch, BatchKernel(S, self.model.jitter), u
+        *features, batch = items.batch(numbers)
+        u, S = self.network(*features, batch)
+        return batch, BatchKernel(S, self.model.jitter), u
 
     def _losses(self, batch: ExampleBatch, kernel: BatchKernel, u: Tensor) -> Tensor:
         """Return the loss (B,) of every group."""
@@ -257,7 +255,7 @@ class Training:
         self.network.eval()
         total = score = 0.0
         for numbers in batches_by_size(items.sizes, self.model.batch_size):
-            batch, kernel, u = self._process(items.batch(numbers))
+            batch, kernel, u = self._process(items, numbers)
             total += float(self._losses(batch, kernel, u).sum())
             score += float(batch.expected_f(kernel, u)[0].sum())
         # A network that is no good is not the best; NaN would be neither.
