@@ -125,15 +125,14 @@ def parts(problem, point):
 
 def pieces(stack, at):
     """Return the work of an evaluation: three pieces, and all of it with gradient."""
-    kernel, u = stack.kernel(at.kernel, at.kernel_here), stack.log_quality(at)
-    loss = LargeMarginLoss(1.0)
+    kernel, u = stack.process(at)
 
     def gradient():
-        stack.losses(loss, at)[0].sum().backward()
+        stack.batch.losses(*stack.process(at), 1.0)[0].sum().backward()
 
     return {
         "qualities": partial(weighted_sum, at.theta, stack.quality),
-        "similarity": partial(stack.kernel, at.kernel, at.kernel_here),
+        "similarity": partial(stack.kernel, at.kernel),
         "loss": partial(stack.batch.losses, kernel, u, 1.0),
         "gradient": gradient,
     }

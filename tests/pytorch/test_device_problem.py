@@ -182,7 +182,8 @@ def test_evaluations_do_not_wait_for_the_device(device):
         at = Point.of(point, there.space, device, learned=True)
         with nothing_waits(device):
             for stack in there._stacks:
-                stack.losses(there.loss, at)[0].sum().backward()
+                losses, _ = stack.batch.losses(*stack.process(at), there.loss.lam)
+                losses.sum().backward()
 
 
 # What is wrong with ground sets ---------------------------------------------------
@@ -285,7 +286,7 @@ def test_a_device_with_too_little_memory_is_said(device, monkeypatch):
     def too_much(*args, **kwargs):
         raise torch.OutOfMemoryError("tried to allocate 100 GiB")
 
-    monkeypatch.setattr("variegate.torch.autograd.loss_terms", too_much)
+    monkeypatch.setattr("variegate.torch.dense.plain_loss_terms", too_much)
     _, there = both(examples_of([5], eight), vg.Linear(), device)
     with pytest.raises(MemoryError, match=f"memory of '{device}' is not enough.*batch"):
         there.value_and_gradient(a_point(there))

@@ -19,7 +19,7 @@ import variegate.torch as vt
 from variegate.streaming import ListedExamples
 from variegate.torch.batches import batches_by_size, shuffled_batches
 from variegate.torch.neural.networks import Items
-from variegate.torch.neural.training import Training, TrainingPlan
+from variegate.torch.neural.training import Training
 from variegate.tuning import OmegaFamily
 
 
@@ -44,10 +44,10 @@ def as_items(model, ground_sets, subsets, **costs):
 @torch.no_grad()
 def test_a_padded_batch_is_what_each_set_is_alone(fitted, data):
     items = as_items(fitted, *data)
-    together = fitted.network_(items.batch(np.arange(len(items))))
+    together = fitted.network_(*items.batch(np.arange(len(items))))
     assert len(set(items.sizes)) > 3
     for number, n in enumerate(items.sizes):
-        alone = fitted.network_(items.batch(np.array([number])))
+        alone = fitted.network_(*items.batch(np.array([number])))
         for found, expected in zip(together, alone, strict=True):
             here = found[number][tuple(slice(n) for _ in range(found.ndim - 1))]
             torch.testing.assert_close(here, expected[0], rtol=1e-6, atol=1e-6)
@@ -67,10 +67,9 @@ def test_losses_are_those_of_numpy(fitted, data, with_costs):
     model = clone(fitted).set_params(lam=2.0, omega=0.5)
     model.network_ = fitted.network_
     items = as_items(model, ground_sets, subsets, **costs)
-    plan = TrainingPlan(2.0, 1e-6, 16, 0.1, 0.0, 1, 1)
-    training = Training(fitted.network_, items, None, plan, 0)
+    training = Training(fitted.network_, items, None, model, 0)
     with torch.no_grad():
-        process = training._process(items.batch(np.arange(len(items))))
+        process = training._process(items, np.arange(len(items)))
         found = training._losses(*process).cpu().numpy()
     for number, (ground_set, subset) in enumerate(
         zip(ground_sets, subsets, strict=True)
@@ -84,9 +83,8 @@ def test_losses_are_those_of_numpy(fitted, data, with_costs):
 @torch.no_grad()
 def test_expected_f_is_that_of_the_marginals(fitted, data):
     items = as_items(fitted, *data)
-    plan = TrainingPlan(1.0, 1e-6, 16, 0.1, 0.0, 1, 1)
-    training = Training(fitted.network_, items, None, plan, 0)
-    batch, *process = training._process(items.batch(np.arange(len(items))))
+    training = Training(fitted.network_, items, None, fitted, 0)
+    batch, *process = training._process(items, np.arange(len(items)))
     found, definite = batch.expected_f(*process)
     assert definite.all()
     found = found.cpu().numpy()
@@ -100,8 +98,7 @@ def test_a_network_that_makes_no_numbers_is_not_the_best(fitted, data):
     network = copy.deepcopy(fitted.network_)
     network.intercept.detach().fill_(torch.nan)
     items = as_items(fitted, *data)
-    plan = TrainingPlan(1.0, 1e-6, 16, 0.1, 0.0, 1, 1)
-    objective, _ = Training(network, items, None, plan, 0)._judged(items)
+    objective, _ = Training(network, items, None, fitted, 0)._judged(items)
     assert objective == np.inf
 
 
@@ -183,8 +180,7 @@ def test_the_best_weights_on_given_groups_are_kept_and_learning_stops(data, devi
     assert len(objectives) == best + 3 + 1
     assert f"the weights of pass {best} are kept" in model.solver_result_.status
     items = as_items(model, *validation)
-    plan = TrainingPlan(1.0, 1e-6, 16, 0.1, 0.0, 1, 1)
-    judged, _ = Training(model.network_, items, None, plan, 0)._judged(items)
+    judged, _ = Training(model.network_, items, None, model, 0)._judged(items)
     assert judged == pytest.approx(objectives[best], rel=1e-6)
 
 

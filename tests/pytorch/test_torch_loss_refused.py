@@ -8,7 +8,6 @@ import torch
 from torch_cases import leaves
 
 import variegate.torch as vt
-from variegate.torch import loss as module
 
 BAD = [
     ({"kernel": "no"}, "kernel must be a tensor of real numbers, or LowRank; got str"),
@@ -166,12 +165,12 @@ def test_flags_that_arrive_late():
     loss(*call)
     arrival = Arrival()
     flags = torch.tensor([0, 0, 1], dtype=torch.uint8)
-    loss._late.append(module._Late(1, flags, arrival))
+    loss._late.append((1, flags, arrival))
     loss(*call)
     arrival.is_here = True
     with pytest.raises(ValueError, match="call 1, set 2: its subset has probability"):
         loss(*call)
-    loss._late.append(module._Late(3, flags, Arrival()))
+    loss._late.append((3, flags, Arrival()))
     assert not copy.deepcopy(loss)._late
     with pytest.raises(ValueError, match="call 3, set 2"):
         loss.check()

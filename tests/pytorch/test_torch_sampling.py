@@ -13,8 +13,8 @@ import variegate as vg
 import variegate.torch as vt
 from laws import KERNELS, P_VALUE, SIZE, exact_probabilities, factor, p_value
 from variegate.torch import sampling
-from variegate.torch.eigenvectors import mixture_of, roots_of
 from variegate.torch.greedy import DenseResiduals, FactoredResiduals
+from variegate.torch.sampling import mixture_of, roots_of
 
 torch.set_num_threads(1)
 
@@ -34,8 +34,8 @@ def as_array(subsets, n_items=SIZE):
 def blocks(request, monkeypatch):
     """Temporaries of different sizes."""
     for name in ("_BLOCK_ENTRIES", "_COINS"):
-        monkeypatch.setitem(getattr(sampling, name), "cuda", request.param)
-        monkeypatch.setattr(sampling, f"{name}_ELSEWHERE", request.param)
+        for device in ("cpu", "cuda"):
+            monkeypatch.setitem(getattr(sampling, name), device, request.param)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)

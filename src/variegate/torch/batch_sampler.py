@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -26,8 +27,7 @@ _STREAMS = 16
 #: Items whose distances give the bandwidth, and how many times their median it is.
 #: Random batches of 16 handwritten digits have 8.1 kinds of 10; these have 9.0 with
 #: half a median, 8.9 with one, 8.8 with one and a half.
-_MEDIAN_ITEMS = 1000
-_MEDIANS = 0.5
+_MEDIAN_ITEMS, _MEDIANS = 1000, 0.5
 
 #: Ridge on the similarity of a pool, for items that are equal to be drawn too.
 _JITTER = 1e-6
@@ -104,26 +104,19 @@ class DPPBatchSampler:
         check_count("pool", pool)
         check_count("num_replicas", num_replicas)
         check_flag("drop_last", drop_last)
-        _check_number_from_zero("seed", seed)
-        _check_number_from_zero("rank", rank)
+        _check_from_zero("seed", seed)
+        _check_from_zero("rank", rank)
         if rank >= num_replicas:
             raise ValueError(f"rank must be below num_replicas={num_replicas}: {rank}")
         if bandwidth is not None:
             check_number("bandwidth", bandwidth, positive=True)
         own = embeddings.device if isinstance(embeddings, Tensor) else "cpu"
         self.embeddings = embeddings
-        self.batch_size = int(batch_size)
-        self.pool = int(pool)
-        self.bandwidth = bandwidth
-        self.drop_last = drop_last
-        self.seed = int(seed)
-        self.num_replicas = int(num_replicas)
-        self.rank = int(rank)
+        self.batch_size, self.pool = int(batch_size), int(pool)
+        self.bandwidth, self.drop_last, self.seed = bandwidth, drop_last, int(seed)
+        self.num_replicas, self.rank = int(num_replicas), int(rank)
         self.device = torch.device(own if device is None else device)
-        self.epoch = 0
-        self._position = 0
-        self._start = 0
-        self._median: float | None = None
+        self.epoch = self._position = self._start = 0
         if len(self) == 0:
             raise ValueError(
                 f"{len(embeddings)} items for {num_replicas} processes make no batch "
@@ -146,7 +139,7 @@ class DPPBatchSampler:
         Without it one epoch follows another.  An epoch whose state was loaded resumes
         where it was.
         """
-        _check_number_from_zero("epoch", epoch)
+        _check_from_zero("epoch", epoch)
         if epoch != self.epoch:
             self.epoch, self._position, self._start = int(epoch), 0, 0
 
@@ -180,7 +173,7 @@ class DPPBatchSampler:
                     f"this one has {value!r}"
                 )
         for name in ("epoch", "position"):
-            _check_number_from_zero(name, state.get(name))
+            _check_from_zero(name, state.get(name))
         if state["position"] > len(self):
             raise ValueError(
                 f"the state is at batch {state['position']} of {len(self)} an epoch"
@@ -190,10 +183,8 @@ class DPPBatchSampler:
 
     def _settings(self) -> dict[str, Any]:
         names = ("batch_size", "pool", "drop_last", "seed", "num_replicas", "bandwidth")
-        return {
-            "n_items": len(self.embeddings),
-            **{name: getattr(self, name) for name in names},
-        }
+        own = {name: getattr(self, name) for name in names}
+        return {"n_items": len(self.embeddings), **own}
 
     def _batches(self, start: int) -> Iterator[list[int]]:
         """Draw the batches of this epoch from number ``start`` on."""
@@ -221,32 +212,28 @@ class DPPBatchSampler:
     ) -> Iterator[Tensor]:
         """Draw from the streams between some batches of the shuffle."""
         cuts = sorted(pairwise(edges), key=lambda cut: cut[0] - cut[1])
-        longest = cuts[0][1] - cuts[0][0]
+        lengths = [b - a for a, b in cuts]
         # What a shorter stream lacks is taken from its neighbours, and never used.
-        numbers = torch.tensor([a for a, _ in cuts])[:, None] + torch.arange(longest)
+        numbers = torch.tensor([a for a, _ in cuts])[:, None] + torch.arange(lengths[0])
         streams = batches[numbers.clamp(max=len(batches) - 1)]
         seed = self._seed_of(1 + self.rank, number)
+        stream = Generator(device=self.device).manual_seed(seed)
+        bandwidth = float(self.bandwidth or self._default_bandwidth)
         yield from draw_batches(
-            streams,
-            [b - a for a, b in cuts],
-            self._rows,
-            self.pool,
-            self._settled_bandwidth(),
-            Generator(device=self.device).manual_seed(seed),
+            streams, lengths, self._rows, self.pool, bandwidth, stream
         )
 
     def _seed_of(self, *what: int) -> int:
         sequence = np.random.SeedSequence([self.seed, self.epoch, *what])
         return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
-    def _settled_bandwidth(self) -> float:
-        if self.bandwidth is not None:
-            return float(self.bandwidth)
-        if self._median is None:
-            draw = Generator().manual_seed(0)
-            some = torch.randperm(len(self.embeddings), generator=draw)[:_MEDIAN_ITEMS]
-            self._median = median_distance(self._rows(some))
-        return _MEDIANS * self._median
+    @cached_property
+    def _default_bandwidth(self) -> float:
+        draw = Generator().manual_seed(0)
+        some = torch.randperm(len(self.embeddings), generator=draw)[:_MEDIAN_ITEMS]
+        distances = torch.nn.functional.pdist(self._rows(some))
+        distances = distances[distances > 0]  # of items that differ
+        return _MEDIANS * float(distances.median()) if len(distances) else _MEDIANS
 
     def _rows(self, items: Tensor) -> Tensor:
         """Return the vectors of items, in double precision on the device."""
@@ -279,30 +266,13 @@ def _check_embeddings(embeddings: Any) -> None:
         )
 
 
-def _check_number_from_zero(name: str, value: Any) -> None:
+def _check_from_zero(name: str, value: Any) -> None:
     is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not is_whole or value < 0:
         raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
 
 
 # Batches of streams, several streams at a time ------------------------------------
-
-
-def _similarity(X: Tensor, bandwidth: float) -> Tensor:
-    """Return ``exp(-‖x_i - x_j‖² / σ²)`` of rows (B, P, D), with a small ridge."""
-    X = X / bandwidth
-    squares = X.square().sum(dim=2)
-    distances = torch.baddbmm(squares[:, :, None] + squares[:, None], X, X.mT, alpha=-2)
-    S = distances.clamp_(min=0.0).neg_().exp_()
-    torch.diagonal(S, dim1=1, dim2=2).fill_(1.0 + _JITTER)
-    return S
-
-
-def median_distance(X: Tensor) -> float:
-    """Return the median distance of rows (n, D) that differ, one if none do."""
-    distances = torch.nn.functional.pdist(X)
-    distances = distances[distances > 0]
-    return float(distances.median()) if len(distances) else 1.0
 
 
 def draw_batches(
@@ -347,7 +317,11 @@ def _draw_places(
     X: Tensor, held: Tensor, batch_size: int, bandwidth: float, generator: Generator
 ) -> Tensor:
     """Draw from every pool (J, P, D), of which some places are held; on the CPU."""
-    S = _similarity(X, bandwidth)
+    X = X / bandwidth
+    squares = X.square().sum(dim=2)
+    distances = torch.baddbmm(squares[:, :, None] + squares[:, None], X, X.mT, alpha=-2)
+    S = distances.clamp_(min=0.0).neg_().exp_()
+    torch.diagonal(S, dim1=1, dim2=2).fill_(1.0 + _JITTER)
     S = torch.where(held[:, :, None] & held[:, None, :], S, 0.0)
     leading = torch.linalg.eigh(S).eigenvectors[:, :, -batch_size:].mT
     leading = leading * held[:, None, :]

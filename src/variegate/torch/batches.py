@@ -1,11 +1,7 @@
 """Examples in batches on a device: ground sets side by side, with wanted subsets.
 
-The objective of :class:`variegate.LargeMarginDPP` on a device and the training of
-:class:`variegate.torch.NeuralDPP` both stand on :class:`ExampleBatch`: they make
-log-qualities and kernels of its items, each in its own way; the batch has the losses.
-
-Only the arrays are gathered ground set by ground set: a million small ones are put
-together in seconds.
+:class:`variegate.LargeMarginDPP` on a device and :class:`variegate.torch.NeuralDPP`
+make log-qualities and kernels of an :class:`ExampleBatch`, which has the losses.
 """
 
 from __future__ import annotations
@@ -23,24 +19,12 @@ from variegate._typing import AnyArray, FloatArray, IntArray
 from variegate.ground_set import naming
 from variegate.kernels.features import as_dense
 from variegate.streaming import Example
-from variegate.torch import autograd
+from variegate.torch import dense, low_rank
 from variegate.torch.targets import LossSettings, Targets
-
-__all__ = [
-    "BatchKernel",
-    "ExampleBatch",
-    "batches_by_size",
-    "shuffled_batches",
-    "size_groups",
-]
 
 #: Entries of the similarities of a batch.  On a GPU enough to keep it busy, with half a
 #: gigabyte a matrix that is held meanwhile; on a CPU a batch stays in cache.
 _ENTRIES = {"cpu": 2**18, "cuda": 2**26}
-
-#: Sizes are padded to multiples of 4 up to 64 items, of 16 up to 256, then of 64.
-_STEPS = ((64, 4), (256, 16))
-_LAST_STEP = 64
 
 #: Batches whose ground sets are sorted by size together, so that a batch holds sets of
 #: about one size, and other sets in every pass.
@@ -51,10 +35,8 @@ class BatchKernel(NamedTuple):
     """The kernels of a batch."""
 
     matrix: Tensor  # similarities (B, N, N), or features (B, N, D)
-    jitter: float  # ridge relative to the diagonal
+    jitter: float | Tensor  # ridge relative to the diagonal
     is_low_rank: bool = False  # whether the matrix holds features
-    # the jitter where it is learned
-    ridge: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,21 +55,16 @@ class ExampleBatch:
         """Put examples together."""
         device = torch.device(device)
         sizes = np.array([len(example.ground_set) for example in examples])
-        n_items = int(sizes.max())
-        mask = np.arange(n_items) < sizes[:, None]
+        mask = np.arange(sizes.max()) < sizes[:, None]
         counts = np.array([len(example.members) for example in examples])
         numbers = np.full((len(examples), int(counts.max())), -1)
         present = np.arange(numbers.shape[1]) < counts[:, None]
         numbers[present] = np.concatenate([example.members for example in examples])
-        positive, negative = (
-            _costs([getattr(example, name) for example in examples], mask)
-            for name in ("false_positive", "false_negative")
-        )
         targets = Targets(
             _sent(numbers, device),
-            n_items,
-            false_positive=_sent(positive, device),
-            false_negative=_sent(negative, device),
+            mask.shape[1],
+            _sent(_costs([each.false_positive for each in examples], mask), device),
+            _sent(_costs([each.false_negative for each in examples], mask), device),
             mask=None if mask.all() else _sent(mask, device),
         )
         return cls(examples, sizes, device, targets)
@@ -100,10 +77,10 @@ class ExampleBatch:
     @cached_property
     def _places(self) -> Tensor:
         """The row of each item among those of all ground sets, (B N,)."""
-        n_items = self.targets.n_items
-        item = np.where(np.arange(n_items) < self.sizes[:, None], np.arange(n_items), 0)
+        item = np.arange(self.targets.n_items)
         first = np.cumsum(self.sizes) - self.sizes
-        return _sent((first[:, None] + item).reshape(-1), self.device)
+        places = first[:, None] + np.where(item < self.sizes[:, None], item, 0)
+        return _sent(places.reshape(-1), self.device)
 
     def padded(self, rows: Tensor) -> Tensor:
         """Return rows (n, ...) of the items of all ground sets as (B, N, ...).
@@ -134,32 +111,22 @@ class ExampleBatch:
             out[: len(matrix), : len(matrix)] = matrix
         return _sent(together, self.device)
 
-    # Losses and marginals ---------------------------------------------------------
-
     def losses(
         self, kernel: BatchKernel, log_quality: Tensor, lam: float, hinge: bool = True
     ) -> tuple[Tensor, Tensor]:
         """Return losses (B,) and the reasons of failures (B,), differentiable."""
-        return autograd.loss(
-            kernel.matrix,
-            log_quality,
-            self.targets,
-            LossSettings(lam, hinge, kernel.jitter),
-            is_low_rank=kernel.is_low_rank,
-            ridge=kernel.ridge,
-        )
+        form = low_rank if kernel.is_low_rank else dense
+        settings = LossSettings(lam, hinge, kernel.jitter)
+        value, failed = form.loss(kernel.matrix, log_quality, self.targets, settings)
+        return value, failed
 
     def expected_f(
         self, kernel: BatchKernel, log_quality: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return F-scores (B,) of expected counts, and which kernels are definite."""
-        included, definite = autograd.marginals(
-            kernel.matrix,
-            log_quality,
-            self.targets.mask,
-            kernel.jitter,
-            is_low_rank=kernel.is_low_rank,
-        )
+        form = low_rank if kernel.is_low_rank else dense
+        mask, jitter = self.targets.mask, kernel.jitter
+        included, definite = form.marginals(kernel.matrix, log_quality, mask, jitter)
         wanted = self.targets.indicator
         right = included.masked_fill(~wanted, 0.0).sum(dim=1)
         total = included.sum(dim=1) + wanted.sum(dim=1)
@@ -172,14 +139,12 @@ def _costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:
         return np.array(costs, dtype=np.float64)[:, None]
     padded = np.zeros(mask.shape)
     sizes = mask.sum(axis=1)
-    rows = [np.broadcast_to(c, n) for c, n in zip(costs, sizes, strict=True)]
-    padded[mask] = np.concatenate(rows)
+    padded[mask] = np.concatenate(list(map(np.broadcast_to, costs, sizes)))
     return padded
 
 
 def _sent(array: AnyArray, device: torch.device) -> Tensor:
-    sent = torch.from_numpy(np.ascontiguousarray(array))
-    return sent.to(device, non_blocking=True)
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
 
 
 # Which ground sets go together ----------------------------------------------------
@@ -193,9 +158,8 @@ def size_groups(
     The kernel of each has ``n_columns``, or as many as there are items.
     """
     sizes = sizes[places]
-    step = np.full(len(sizes), _LAST_STEP)
-    for largest, width in reversed(_STEPS):
-        step[sizes <= largest] = width
+    # Multiples of 4 up to 64 items, of 16 up to 256, then of 64.
+    step = np.where(sizes <= 64, 4, np.where(sizes <= 256, 16, 64))
     size_class = -(-sizes // step) * step
     order = np.argsort(size_class, kind="stable")
     starts = np.flatnonzero(np.diff(size_class[order])) + 1

@@ -9,11 +9,16 @@ import torch
 from torch import Generator, Tensor
 
 from variegate._validation import check_count
-from variegate.torch.autograd import without_autocast
-from variegate.torch.eigenvectors import mixture_of, roots_of
-from variegate.torch.greedy import DenseResiduals, FactoredResiduals, Room, choose
-from variegate.torch.inputs import Kernels, LowRank, as_collection
-from variegate.torch.sampling import draw, draw_in_turn
+from variegate.torch.greedy import (
+    DenseResiduals,
+    FactoredResiduals,
+    Residuals,
+    Room,
+    choose,
+)
+from variegate.torch.inputs import Collection, Kernels, LowRank, as_collection
+from variegate.torch.sampling import draw, draw_in_turn, mixture_of, roots_of
+from variegate.torch.targets import without_autocast
 
 __all__ = ["Subsets", "greedy", "sample"]
 
@@ -44,10 +49,6 @@ class Subsets(NamedTuple):
         chosen.scatter_(-1, torch.where(self.items < 0, n_items, self.items), True)
         return chosen[..., :n_items]
 
-    def _as_given(self, is_single: bool) -> Subsets:
-        """Return them without a batch axis, if one set was given without it."""
-        return Subsets(self.items[0], self.sizes[0]) if is_single else self
-
 
 @torch.no_grad()
 def greedy(
@@ -69,16 +70,13 @@ def greedy(
 
     Parameters
     ----------
-    kernel : tensor of shape (B, N, N) or (N, N), or LowRank
-        Symmetric, positive semidefinite: similarities if there are log-qualities, else
-        ``L``.  Features stand for ``F Fᵀ``, which is not formed.  One kernel serves a
-        batch of log-qualities or masks.
+    kernel, log_quality :
+        As in :func:`large_margin_loss`.  One kernel serves a batch of log-qualities or
+        masks.
     k : int, optional
         Choose ``k`` items.  Fewer are chosen where a set has no more, or the rank is
         used up, or nothing else fits the budget.  Without ``k`` a set ends when no item
         raises the probability.
-    log_quality : tensor of shape (B, N) or (N,), optional
-        ``u`` in ``L = diag(exp u) S diag(exp u)``.
     mask : boolean tensor of shape (B, N) or (N,), optional
         True where there is an item that may be chosen.
     budget : float or tensor of shape (B,), optional
@@ -113,7 +111,7 @@ def greedy(
     _check_k(k, kernels.n_items)
     included = _included(include, kernels)
     room = _room(kernels, k, budget, included)
-    most = min(_largest_rank(kernels), kernels.n_items if k is None else k)
+    most = min(kernels.largest_rank, kernels.n_items if k is None else k)
     above = 0.0 if k is None else -torch.inf
     with without_autocast(kernels.device.type):
         n_columns = None if k is None else most + included.shape[1]
@@ -121,12 +119,12 @@ def greedy(
         _refuse(~residuals.take_all(included), _IMPOSSIBLE)
         items, _ = choose(residuals, most, above=above, room=room, open_ended=k is None)
     _refuse(~residuals.is_sound(), _UNSOUND)
-    sizes = (items >= 0).sum(dim=1)
     if k is None:
-        items = items[:, : int(sizes.max())] if len(sizes) else items
+        largest = int((items >= 0).sum(dim=1).max()) if len(items) else 0
+        items = items[:, :largest]
     else:
         items = torch.nn.functional.pad(items, (0, k - items.shape[1]), value=-1)
-    return Subsets(items, sizes)._as_given(collection.is_single)
+    return _subsets(items, collection)
 
 
 @torch.no_grad()
@@ -143,15 +141,13 @@ def sample(
 
     Parameters
     ----------
-    kernel : tensor of shape (B, N, N) or (N, N), or LowRank
+    kernel, log_quality, mask :
         As for :func:`greedy`.
     n : int, default=1
         How many subsets of each set.
     k : int, optional
         Draw subsets of exactly ``k`` items, with the probabilities that they have given
         their number (a k-DPP).
-    log_quality, mask
-        As for :func:`greedy`.
     generator : torch.Generator or int, optional
         A generator of the kernel's device, or a seed for one.  The same seed draws the
         same subsets on the same device and version of PyTorch.
@@ -182,8 +178,8 @@ def sample(
     stream = _stream(generator, kernels.device)
     if kernels.n_sets == 0:
         empty = torch.zeros((0, n, 0), dtype=torch.long, device=kernels.device)
-        return Subsets(empty, empty.sum(dim=2))
-    most = _largest_rank(kernels)
+        return _subsets(empty, collection)
+    most = kernels.largest_rank
     residuals = _residuals(kernels, torch.float64, most, keep_columns=True)
     Q, rank = roots_of(residuals, most, k)
     _refuse(~residuals.is_sound(), _UNSOUND)
@@ -191,35 +187,30 @@ def sample(
         _refuse(rank < k, f"no subset of {k} items has positive probability", rank)
     in_turn = kernels.n_items <= _ITEMS_IN_TURN and n <= _SAMPLES_IN_TURN
     if k is None and in_turn and kernels.n_sets > 1:
-        subsets = _as_items(draw_in_turn(torch.bmm(Q.mT, Q), n, stream))
+        subsets = draw_in_turn(torch.bmm(Q.mT, Q), n, stream)
     else:
         subsets = draw(mixture_of(Q), n, k, stream)
-    found = Subsets(subsets, (subsets >= 0).sum(dim=2))
-    return found._as_given(collection.is_single)
+    return _subsets(subsets, collection)
+
+
+def _subsets(items: Tensor, collection: Collection) -> Subsets:
+    """Return subsets, without a batch axis if one set was given without it."""
+    items = items[0] if collection.is_single else items
+    return Subsets(items, (items >= 0).sum(dim=-1))
 
 
 _UNSOUND = (
     "its kernel or log-qualities are not finite, or the kernel is not positive "
     "semidefinite"
 )
-
-
 _IMPOSSIBLE = (
     "the included items are not all there, are named twice, or have probability zero"
 )
 
 
-def _largest_rank(kernels: Kernels) -> int:
-    """Return the most items that can have a positive probability together."""
-    return int(min(kernels.kernel.shape[1:]))
-
-
 def _residuals(
-    kernels: Kernels,
-    dtype: torch.dtype,
-    n_columns: int | None,
-    keep_columns: bool = False,
-) -> Any:
+    kernels: Kernels, dtype: torch.dtype, n_columns: int | None, **options: bool
+) -> Residuals:
     numbers = kernels.kernel[:1] if kernels.is_shared else kernels.kernel
     u, mask = kernels.log_quality, kernels.mask
     if mask is None:  # which says how many sets there are
@@ -227,7 +218,7 @@ def _residuals(
         mask = torch.ones((), dtype=torch.bool, device=kernels.device).expand(shape)
     given = (numbers.to(dtype), None if u is None else u.to(dtype), mask, n_columns)
     if kernels.is_low_rank:
-        return FactoredResiduals(*given, keep_columns=keep_columns)
+        return FactoredResiduals(*given, **options)
     return DenseResiduals(*given)
 
 
@@ -277,7 +268,7 @@ def _room(
         if costs is not None:
             raise ValueError("costs were given without a budget")
         return None
-    n_sets, shape = kernels.n_sets, (kernels.n_sets, kernels.n_items)
+    n_sets = kernels.n_sets
     if isinstance(budget, bool) or not isinstance(budget, Real | Tensor):
         raise ValueError(f"budget must be a number or a tensor, got {budget!r}")
     limits = torch.as_tensor(budget, dtype=torch.float64, device=kernels.device)
@@ -288,27 +279,17 @@ def _room(
         )
     limits = limits.expand(n_sets)
     _refuse(~(torch.isfinite(limits) & (limits > 0)), "its budget must be above zero")
-    present = torch.ones(shape, dtype=torch.bool, device=kernels.device)
+    present = ~Subsets(included, included).indicator(kernels.n_items)
     if kernels.mask is not None:
-        present = present & kernels.mask
-    present &= ~Subsets(included, included).indicator(kernels.n_items)
+        present &= kernels.mask
     if costs is None:
-        costs = torch.ones(shape, dtype=torch.float64, device=kernels.device)
+        costs = torch.ones_like(present, dtype=torch.float64)
     positive = torch.isfinite(costs) & (costs > 0)
     _refuse((present & ~positive).any(dim=1), "its costs must be positive and finite")
     room = Room(costs, limits, present, k)
     if k is not None:
         _refuse(~room.affords(), f"no {k} items fit its budget")
     return room
-
-
-def _as_items(chosen: Tensor) -> Tensor:
-    """Return the items of boolean subsets (B, n, N), padded with -1."""
-    n_items = chosen.shape[2]
-    largest = int(chosen.sum(dim=2).max()) if chosen.numel() else 0
-    numbers = torch.arange(n_items, device=chosen.device)
-    items = torch.where(chosen, numbers, n_items).sort(dim=2).values[:, :, :largest]
-    return torch.where(items == n_items, -1, items)
 
 
 def _stream(generator: Generator | int | None, device: torch.device) -> Any:

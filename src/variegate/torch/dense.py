@@ -1,7 +1,31 @@
-r"""The large-margin loss of a batch of kernels and its gradient, in closed form.
+r"""The large-margin loss and the marginals of a batch of kernels, in closed form.
 
-The loss is that of :mod:`variegate.learning.objective`, with ``X``, ``r``, ``c`` and
-``M`` of :mod:`variegate.torch.resolvent`:
+Both ways to give a kernel have one form: with ``X`` the matrix given and two numbers an
+item,
+
+.. math:: L + I = C^{-1} M C^{-1}, \qquad M = R X R + C^2,
+
+- ``X = S`` with log-quality ``u``: ``r = min(e^u, 1)``, ``c = min(e^{-u}, 1)``;
+- ``X = L``: ``r = c = min(L_ii^{-1/2}, 1)``, and 1 where ``L_ii = 0``,
+
+so that no entry of ``M`` is large.  Then
+
+.. math::
+
+    \log\det(L + I) = \log\det M - 2 \sum_i \log c_i, \qquad
+    1 - K_{ii} = c_i^2 [M^{-1}]_{ii}, \qquad
+    K_{ii} = \sum_j [R X R]_{ij} [M^{-1}]_{ij},
+
+and for a diagonal matrix ``W``,
+
+.. math::
+
+    \frac{\partial \log\det(L + I)}{\partial X} = R M^{-1} R, \qquad
+    \frac{\partial \sum_i W_i K_{ii}}{\partial X} = R M^{-1} C W C M^{-1} R, \qquad
+    \frac{\partial \sum_i W_i K_{ii}}{\partial u_k} = 2 \Bigl( W_k K_{kk} (1 - K_{kk})
+        - \sum_{i \ne k} W_i K_{ik}^2 \Bigr).
+
+The loss is that of :mod:`variegate.learning.objective`:
 
 .. math::
 
@@ -10,92 +34,96 @@ The loss is that of :mod:`variegate.learning.objective`, with ``X``, ``r``, ``c`
 
 Of the wanted items only their own ``k x k`` matrix is factored.  Beside ``X`` there are
 three ``N x N`` buffers, the gradient included, and nothing waits for a GPU but
-:attr:`Targets.members` of boolean targets.
+:attr:`Targets.members` of boolean targets.  Padding has ``r = 0`` and ``c = 1``; what
+stands there, NaN included, is never used.  A ridge of ``jitter`` times its own diagonal
+may be added to ``X``.
 """
 
 from __future__ import annotations
 
+import importlib.util
+from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from variegate.torch import fused
-from variegate.torch.resolvent import (
-    Resolvent,
-    doubtful_pivot,
-    factor,
-    full_precision,
-    invert,
-    raise_diagonal,
+from variegate.linalg.limits import DOUBTFUL_PIVOT, FUSED_ITEMS
+from variegate.torch.targets import (
+    Evaluation,
+    LossSettings,
+    LossTerms,
+    Targets,
+    closed_form,
+    judged,
 )
-from variegate.torch.targets import LossSettings, Targets
 
-__all__ = [
-    "NOT_DEFINITE",
-    "WRONG_TARGET",
-    "ZERO_PROBABILITY",
-    "LossTerms",
-    "Target",
-    "expected_error",
-    "failures",
-    "inverse_of_present",
-    "judged",
-    "loss_terms",
-    "plain_loss_terms",
-    "smallest_error",
-    "wanted_sum",
-]
+#: The share of its diagonal below which a squared pivot is in doubt: about the root of
+#: rounding.  Results that depend on a lesser one are refused.
+DOUBTFUL = {torch.float64: DOUBTFUL_PIVOT, torch.float32: 2e-4}
 
-#: Reasons of a failure: the subset has probability zero, ``M`` has no Cholesky factor,
-#: or the subset names an item twice or one that is not there.
-ZERO_PROBABILITY, NOT_DEFINITE, WRONG_TARGET = 1, 2, 3
+#: Triangular matrices of up to this many rows are solved, not halved.
+_SOLVED = 64
 
 
-def smallest_error(dtype: torch.dtype) -> float:
-    """Return the least expected error, whose logarithm is finite."""
-    return 1e-280 if dtype == torch.float64 else 1e-36
+def loss(
+    X: Tensor, log_quality: Tensor | None, targets: Targets, settings: LossSettings
+) -> tuple[Tensor, Tensor]:
+    """Return losses (B,) and the reasons of failures (B,), differentiable.
 
-
-class LossTerms(NamedTuple):
-    """The losses of a batch and their derivatives.
-
-    A set that failed has a loss of infinity (its subset has probability zero) or NaN
-    (its kernel cannot be factored, its subset is not valid), and gradients of zero.
+    ``X`` (B, N, N), symmetric, is ``S`` if there is a log-quality (B, N), else ``L``.
     """
+    form = plain_loss_terms
+    if is_fused(X):
+        from variegate.torch.fused import loss_terms as form
 
-    value: Tensor  # (B,)
-    # (B, N, N): ``∂f/∂X``; None where it was not asked for
-    similarity_gradient: Tensor | None
-    # (B, N): ``∂f/∂u``; None where it was not asked for, or there is no ``u``
-    quality_gradient: Tensor | None
-    # uint8 (B,): 0, ``ZERO_PROBABILITY``, ``NOT_DEFINITE`` or ``WRONG_TARGET``
-    failed: Tensor
+    def evaluate(gradient: bool) -> Evaluation:
+        terms = form(X, log_quality, targets, settings, gradient=gradient)
+        saved = (terms.similarity_gradient, terms.quality_gradient)
+        return Evaluation(terms.value, terms.failed, saved, pull_back)
+
+    def pull_back(
+        by_set: Tensor, G: Tensor, slope: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        scaled = None if slope is None else slope * by_set[:, None]
+        return G * by_set[:, None, None], scaled
+
+    return closed_form(evaluate, X, log_quality)
 
 
-def loss_terms(
-    X: Tensor,
-    log_quality: Tensor | None,
-    targets: Targets,
-    settings: LossSettings,
-    *,
-    gradient: bool,
-) -> LossTerms:
-    """Return the losses of a batch and their gradients.
+def marginals(
+    X: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
+) -> tuple[Tensor, Tensor]:
+    """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
 
-    Parameters
-    ----------
-    X : (B, N, N)
-        ``S`` if there is a log-quality, else ``L``; symmetric.
-    log_quality : (B, N) or None
-    targets : Targets
-    settings : LossSettings
-    gradient : bool
-        Whether to compute gradients.
-    """
-    evaluate = fused.loss_terms if fused.is_for(X) else plain_loss_terms
-    with full_precision(X):
-        return evaluate(X, log_quality, targets, settings, gradient=gradient)
+    def evaluate(_: bool) -> Evaluation:
+        resolvent = Resolvent.of(X, log_quality, mask, jitter)
+        found = resolvent.invert()
+        failed = ~resolvent.definite[:, None]
+
+        def pull_back(W: Tensor, *found: Tensor) -> tuple[Tensor | None, ...]:
+            W = W.masked_fill(failed, 0.0)
+            slope = 2.0 * resolvent.quality_gradient(W, *found)
+            G = resolvent.gradient(W, of_log_det=False)
+            raise_diagonal(G, jitter)
+            G.masked_fill_(failed[:, :, None], 0.0)
+            return G, slope.masked_fill_(failed, 0.0)
+
+        included = found[0].masked_fill(failed, torch.nan)
+        return Evaluation(included, resolvent.definite, found, pull_back)
+
+    return closed_form(evaluate, X, log_quality)
+
+
+def is_fused(X: Tensor) -> bool:
+    """Return whether these sets are small, and on a device with Triton."""
+    return len(X) > 0 and 0 < X.shape[-1] <= FUSED_ITEMS and _has_triton(X.device.type)
+
+
+@cache
+def _has_triton(device_type: str) -> bool:
+    return device_type == "cuda" and importlib.util.find_spec("triton") is not None
 
 
 def plain_loss_terms(
@@ -106,19 +134,22 @@ def plain_loss_terms(
     *,
     gradient: bool,
 ) -> LossTerms:
-    """Return the same as :func:`loss_terms`, by calls of PyTorch alone."""
-    lam, hinge, jitter, tolerance = settings
-    target = Target.of(X, targets, jitter, tolerance)
+    """Return the losses of a batch and their gradients, by calls of PyTorch alone."""
+    lam, hinge, jitter = settings.lam, settings.hinge, float(settings.jitter)
+    members = targets.members
+    sets = torch.arange(len(X), device=X.device)[:, None, None]
+    X_y = X[sets, members[:, :, None], members[:, None, :]]
+    target = TargetInverse.of(X_y, targets, settings)
     resolvent = Resolvent.of(X, log_quality, targets.mask, jitter)
-    failed = failures(targets, target.definite, resolvent.definite)
+    failed = targets.failures(target.definite, resolvent.definite)
     value = resolvent.log_det - target.log_det
     if log_quality is not None:
-        value = value - 2.0 * wanted_sum(log_quality, targets)
+        value = value - 2.0 * targets.wanted_sum(log_quality)
     if lam == 0.0 and not gradient:
         value, _, failed = judged(value, failed, hinge, X.dtype)
         return LossTerms(value, None, None, failed)
     included, excluded = resolvent.invert()
-    error = expected_error(targets, included, excluded)
+    error = targets.expected_error(included, excluded)
     value = value + lam * torch.log(error)
     value, active, failed = judged(value, failed, hinge, X.dtype)
     if not gradient:
@@ -131,90 +162,184 @@ def plain_loss_terms(
             slope = slope + resolvent.quality_gradient(W, included, excluded)
         slope = (2.0 * slope).masked_fill_(~active[:, None], 0.0)
     G = resolvent.gradient(W, of_log_det=True)
-    target.subtract_inverse(G)
+    place = (sets * X.shape[1] + members[:, :, None]) * X.shape[1] + members[:, None, :]
+    G.view(-1).scatter_add_(0, place.view(-1), -target.inverse.reshape(-1))
     raise_diagonal(G, jitter)
     G.masked_fill_(~active[:, None, None], 0.0)
     return LossTerms(value, G, slope, failed)
 
 
-def failures(targets: Targets, target_definite: Tensor, definite: Tensor) -> Tensor:
-    """Return the reason why each set fails, 0 if it does not."""
-    failed = (~definite).to(torch.uint8) * NOT_DEFINITE
-    failed.masked_fill_(~target_definite, ZERO_PROBABILITY)
-    return failed.masked_fill_(targets.wrong, WRONG_TARGET)
-
-
-def wanted_sum(log_quality: Tensor, targets: Targets) -> Tensor:
-    """Return the sum of the log-qualities of the wanted items, in double precision."""
-    wanted = log_quality.masked_fill(~targets.indicator, 0.0)
-    return wanted.sum(dim=-1, dtype=torch.float64)
-
-
-def expected_error(targets: Targets, included: Tensor, excluded: Tensor) -> Tensor:
-    """Return ``m`` in double precision, large enough for a logarithm."""
-    error = targets.error_cost * torch.where(targets.indicator, excluded, included)
-    total = error.sum(dim=-1, dtype=torch.float64)
-    return total.clamp(min=smallest_error(included.dtype))
-
-
-def judged(
-    value: Tensor, failed: Tensor, hinge: bool, dtype: torch.dtype
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the losses, which sets have a gradient, and reasons of failures.
-
-    A loss that is not finite for another reason, as log-qualities that are not, counts
-    as failed.
-    """
-    failed = failed.masked_fill(torch.isposinf(value) & (failed == 0), ZERO_PROBABILITY)
-    failed = failed.masked_fill_(~torch.isfinite(value) & (failed == 0), NOT_DEFINITE)
-    active = failed == 0
-    if hinge:
-        active = active & (value > 0.0)
-        value = value.clamp(min=0.0)
-    value = value.masked_fill(failed == ZERO_PROBABILITY, torch.inf)
-    value = value.masked_fill_(failed >= NOT_DEFINITE, torch.nan)
-    return value.to(dtype), active, failed
-
-
-class Target(NamedTuple):
+class TargetInverse(NamedTuple):
     """``log det X_y`` and ``X_y⁻¹`` of the wanted items."""
 
     log_det: Tensor  # double (B,)
     inverse: Tensor  # (B, k, k): zero at padding
-    members: Tensor  # (B, k)
     definite: Tensor  # boolean (B,)
 
     @classmethod
+    def of(cls, X_y: Tensor, targets: Targets, settings: LossSettings) -> TargetInverse:
+        """Factor and invert the matrices ``X_y`` (B, k, k) of ``targets.members``."""
+        raise_diagonal(X_y, settings.jitter)
+        both = targets.present[:, :, None] & targets.present[:, None, :]
+        # Padding becomes an identity block, which changes no determinant.
+        eye = torch.eye(X_y.shape[1], dtype=X_y.dtype, device=X_y.device)
+        X_y = torch.where(both, X_y, eye)
+        tolerance = settings.tolerance
+        doubtful = DOUBTFUL[X_y.dtype] if tolerance is None else tolerance
+        log_det, definite = factor(X_y, doubtful)
+        invert(X_y, torch.empty_like(X_y))
+        return cls(log_det, X_y.masked_fill_(~both, 0.0), definite)
+
+
+@dataclass(eq=False)
+class Resolvent:
+    """The matrices that the module docstring names, in two buffers beside ``X``."""
+
+    X: Tensor  # (B, N, N)
+    mask: Tensor | None  # boolean (B, N) or None
+    # (B, N): numbers of each item
+    r: Tensor
+    c: Tensor
+    ridge: Tensor | None  # ``jitter`` times the diagonal of ``X``
+    log_det: Tensor  # double (B,): ``log det(L + I)``
+    definite: Tensor  # boolean (B,): whether the factorisation can be trusted
+    M: Tensor  # contiguous (B, N, N): its factor, then its inverse
+
+    @classmethod
     def of(
-        cls, X: Tensor, targets: Targets, jitter: float, tolerance: float | None
-    ) -> Target:
-        """Factor and invert the matrices of the wanted items."""
-        members = targets.members
-        sets = torch.arange(len(X), device=X.device)[:, None, None]
-        X_y = X[sets, members[:, :, None], members[:, None, :]]
-        raise_diagonal(X_y, jitter)
-        return cls(*inverse_of_present(X_y, targets, tolerance))
+        cls, X: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
+    ) -> Resolvent:
+        """Factor ``M``."""
+        diagonal = X.diagonal(dim1=-2, dim2=-1)
+        if mask is not None:
+            diagonal = diagonal.masked_fill(~mask, 0.0)
+        if log_quality is None:
+            above = 0.5 * torch.log(diagonal.clamp(min=1.0))
+            r = c = torch.exp(-above)
+        else:
+            if mask is not None:
+                log_quality = log_quality.masked_fill(~mask, 0.0)
+            above = log_quality.clamp(min=0.0)
+            r, c = torch.exp(log_quality.clamp(max=0.0)), torch.exp(-above)
+        if mask is not None:
+            r = r.masked_fill(~mask, 0.0)
+        ridge = jitter * diagonal if jitter else None
+        M = torch.empty(X.shape, dtype=X.dtype, device=X.device)
+        torch.mul(X, r[:, :, None], out=M)
+        M.mul_(r[:, None, :])
+        _clear_padding(M, mask)
+        own = M.diagonal(dim1=-2, dim2=-1)
+        own += c**2
+        if ridge is not None:
+            own += r**2 * ridge
+        log_det, definite = factor(M, DOUBTFUL[X.dtype])
+        log_det = log_det + 2.0 * above.sum(dim=-1, dtype=torch.float64)
+        definite = definite & (diagonal >= 0.0).all(dim=-1)
+        return cls(X, mask, r, c, ridge, log_det, definite, M)
 
-    def subtract_inverse(self, G: Tensor) -> None:
-        """Subtract ``⟨X_y⁻¹⟩`` in place from a contiguous ``G`` (B, N, N)."""
-        n_sets, n_items = G.shape[:2]
-        row = self.members[:, :, None] * n_items
-        start = torch.arange(n_sets, device=G.device)[:, None, None] * n_items**2
-        place = start + row + self.members[:, None, :]
-        G.view(-1).scatter_add_(0, place.view(-1), -self.inverse.reshape(-1))
+    def invert(self) -> tuple[Tensor, Tensor]:
+        """Invert ``M``; return ``K_ii`` and ``1 - K_ii``, neither by cancellation."""
+        self.spare = torch.empty_like(self.M)
+        invert(self.M, self.spare)
+        r, diagonal = self.r, self.M.diagonal(dim1=-2, dim2=-1)
+        torch.mul(self.X, self.M, out=self.spare)
+        _clear_padding(self.spare, self.mask)
+        included = r * (self.spare @ r[:, :, None]).squeeze(-1)
+        if self.ridge is not None:
+            included = included + r**2 * self.ridge * diagonal
+        return included.clamp(0.0, 1.0), (self.c**2 * diagonal).clamp(0.0, 1.0)
+
+    def gradient(self, W: Tensor | None, *, of_log_det: bool) -> Tensor:
+        """Return the gradient of ``Σ_i W_i K_ii``, and ``log det(L + I)``, in ``X``.
+
+        But for the ridge.  A new tensor, or ``M``, which is lost in either case.
+        """
+        G = self.M
+        if W is not None:
+            torch.mul(self.M, (self.c**2 * W)[:, None, :], out=self.spare)
+            if of_log_det:
+                G = torch.baddbmm(self.M, self.spare, self.M)
+            else:
+                G = torch.bmm(self.spare, self.M)
+        return G.mul_(self.r[:, :, None]).mul_(self.r[:, None, :])
+
+    def quality_gradient(self, W: Tensor, included: Tensor, excluded: Tensor) -> Tensor:
+        """Return half the gradient of ``Σ_i W_i K_ii`` in ``u``."""
+        c_squared = self.c**2
+        torch.mul(self.M, self.M, out=self.spare)
+        self.spare.diagonal(dim1=-2, dim2=-1).zero_()
+        others = (self.spare @ (c_squared * W)[:, :, None]).squeeze(-1)
+        return W * included * excluded - c_squared * others
 
 
-def inverse_of_present(
-    X_y: Tensor, targets: Targets, tolerance: float | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the fields of :class:`Target`, for matrices of ``targets.members``."""
-    present = targets.present
-    both = present[:, :, None] & present[:, None, :]
-    # Padding becomes an identity block, which changes no determinant.
-    eye = torch.eye(present.shape[1], dtype=X_y.dtype, device=X_y.device)
-    X_y = torch.where(both, X_y, eye)
-    if tolerance is None:
-        tolerance = doubtful_pivot(X_y.dtype)
-    log_det, definite = factor(X_y, tolerance)
-    invert(X_y, torch.empty_like(X_y))
-    return log_det, X_y.masked_fill_(~both, 0.0), targets.members, definite
+def _clear_padding(M: Tensor, mask: Tensor | None) -> None:
+    # Not by multiplication: NaN times zero is NaN.
+    if mask is not None:
+        M.masked_fill_(~mask[:, :, None], 0.0).masked_fill_(~mask[:, None, :], 0.0)
+
+
+def raise_diagonal(X: Tensor, jitter: float | Tensor) -> None:
+    """Raise the diagonal by the share ``jitter``, in place; gradients likewise."""
+    if isinstance(jitter, Tensor) or jitter:
+        X.diagonal(dim1=-2, dim2=-1).mul_(1.0 + jitter)
+
+
+# Cholesky factors and inverses, in place, without waiting for a GPU ---------------
+
+
+def factor(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
+    """Put Cholesky factors into ``M``; return ``log det M`` and whether it is definite.
+
+    The transpose of ``M``, contiguous (B, N, N), holds the factor, lower: so it lies in
+    memory as LAPACK wants it.  Logarithms are summed in double precision.  A matrix is
+    not definite where a squared pivot is at most ``tolerance`` times the diagonal.
+    """
+    smallest = tolerance * M.diagonal(dim1=-2, dim2=-1)
+    info = torch.empty(M.shape[:-2], dtype=torch.int32, device=M.device)
+    turned = M.mT
+    torch.linalg.cholesky_ex(turned, out=(turned, info))
+    pivots = M.diagonal(dim1=-2, dim2=-1)
+    definite = (info == 0) & (pivots**2 > smallest).all(dim=-1)
+    # The inverse of a matrix that is not definite is computed, and not used.
+    pivots.masked_fill_(~(pivots > 0.0), 1.0)
+    return 2.0 * torch.log(pivots).sum(dim=-1, dtype=torch.float64), definite
+
+
+def invert(M: Tensor, spare: Tensor) -> None:
+    """Turn the result of :func:`factor` into the inverse, in its place.
+
+    On a GPU by a product of triangular inverses: ``cholesky_inverse`` would wait there
+    to see whether it failed.  ``spare`` has the shape of ``M`` and is overwritten.
+    """
+    if M.numel() == 0:
+        return
+    if M.device.type == "cpu":
+        turned = M.mT
+        torch.cholesky_inverse(turned, out=turned)
+    else:
+        invert_by_product(M, spare)
+
+
+def invert_by_product(M: Tensor, spare: Tensor) -> None:
+    """Do the work of :func:`invert` by products, on any device."""
+    spare.zero_().diagonal(dim1=-2, dim2=-1).fill_(1.0)
+    _invert_triangles(M.mT, spare.mT)
+    torch.bmm(spare, spare.mT, out=M)  # M⁻¹ = U Uᵀ with U upper
+
+
+def _invert_triangles(lower: Tensor, out: Tensor) -> None:
+    """Turn the identity ``out`` into the inverse of lower triangular matrices.
+
+    By halves, so that all but the smallest are products: of 16 matrices of 1000 rows,
+    one call of ``solve_triangular`` takes longer, or is waited for.
+    """
+    size = lower.shape[-1]
+    if size <= _SOLVED:
+        torch.linalg.solve_triangular(lower, out, upper=False, out=out)
+        return
+    half = size // 2 if size <= 2 * _SOLVED else -(-size // (2 * _SOLVED)) * _SOLVED
+    first, second = slice(None, half), slice(half, None)
+    for part in (first, second):
+        _invert_triangles(lower[:, part, part], out[:, part, part])
+    below = torch.bmm(lower[:, second, first], out[:, first, first])
+    out[:, second, first].baddbmm_(out[:, second, second], below, beta=0.0, alpha=-1.0)

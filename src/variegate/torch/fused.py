@@ -1,47 +1,38 @@
-"""The loss of small sets on a GPU: a set in one program of a kernel in Triton."""
+"""The loss of small sets on a GPU and its gradient, a set a program, in Triton.
+
+A program holds the matrix of its set in registers and inverts it in place by the method
+of Gauss and Jordan.  Formulas are those of :mod:`variegate.torch.dense`.
+
+The number of items is known to the compiler, so that addresses take no registers (at 50
+items, 2.8 ms instead of 7): there is one kernel for each, compiled when it is first met
+and kept on disk by Triton.
+"""
+
+# Triton's functions have the types of its compiler, not of Python.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import replace
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import Any
 
 import torch
+import triton
+import triton.language as tl
 from torch import Tensor
 from torch.nn.functional import pad
 
-from variegate.linalg.limits import FUSED_ITEMS
-from variegate.torch.resolvent import doubtful_pivot, raise_diagonal
-
-if TYPE_CHECKING:
-    from variegate.torch.dense import LossTerms
-    from variegate.torch.targets import LossSettings, Targets
-
-__all__ = ["is_for", "loss_terms"]
+from variegate.torch.dense import DOUBTFUL, raise_diagonal
+from variegate.torch.targets import SMALLEST_ERROR, LossSettings, LossTerms, Targets
 
 #: Most registers of a thread, by the rows of a program: with fewer, more programs work
 #: at a time.
 _REGISTERS = {16: 80}
 
-#: There is a kernel for each number of items, compiled in seconds when it is first met.
-#: Sets of different sizes are padded to multiples of this, so that few are met.
+#: Sets of different sizes are padded to multiples of this, so that few kernels are
+#: compiled.
 _STEP = 8
-
-
-def is_for(X: Tensor) -> bool:
-    """Return whether these sets are small, and on a device with Triton."""
-    return 0 < X.shape[-1] <= FUSED_ITEMS and is_possible(X)
-
-
-def is_possible(X: Tensor) -> bool:
-    """Return whether there are sets, on a device that kernels are compiled for."""
-    return X.device.type == "cuda" and len(X) > 0 and _has_triton()
-
-
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
 
 
 def loss_terms(
@@ -52,7 +43,7 @@ def loss_terms(
     *,
     gradient: bool,
 ) -> LossTerms:
-    """Return losses and gradients as :func:`variegate.torch.dense.loss_terms` does."""
+    """Return losses and gradients as ``dense.plain_loss_terms`` does."""
     n_items = X.shape[1]
     if targets.mask is not None and n_items % _STEP:
         X, log_quality, targets = _widened(X, log_quality, targets, targets.mask)
@@ -93,11 +84,8 @@ def _evaluate(
     settings: LossSettings,
     gradient: bool,
 ) -> LossTerms:
-    from variegate.torch.dense import LossTerms, smallest_error
-    from variegate.torch.fused_kernel import evaluate_sets
-
-    lam, hinge, jitter, tolerance = settings
-    doubtful = doubtful_pivot(X.dtype)
+    lam, hinge, _, tolerance = settings
+    jitter, doubtful = float(settings.jitter), DOUBTFUL[X.dtype]
     n_sets, n_items = X.shape[:2]
     width = max(16, 1 << (n_items - 1).bit_length())  # rows that a program holds
     has_product = gradient and lam > 0.0
@@ -105,16 +93,15 @@ def _evaluate(
     G = torch.empty_like(X) if gradient else None
     left, right = (torch.empty_like(X) if has_product else X for _ in "LR")
     slope = None if log_quality is None else torch.empty_like(X[:, 0])
-    positive, negative = targets.false_positive, targets.false_negative
     with torch.cuda.device_of(X):
         evaluate_sets[(n_sets,)](
             X,
             X if log_quality is None else log_quality.contiguous(),
             _as_bytes(targets.subsets),
-            _costs(positive, X),
-            _costs(negative, X),
+            _costs(targets.false_positive, X),
+            _costs(targets.false_negative, X),
             X if targets.mask is None else _as_bytes(targets.mask),
-            _on_device(lam, jitter, _number(positive), _number(negative), X.device),
+            _on_device(lam, 1.0 + jitter, X.device),
             value,
             failed,
             X if slope is None else slope,
@@ -125,15 +112,13 @@ def _evaluate(
             N=n_items,
             HAS_QUALITY=log_quality is not None,
             BY_NUMBER=targets.subsets.dtype != torch.bool,
-            HAS_POSITIVE=isinstance(positive, Tensor),
-            HAS_NEGATIVE=isinstance(negative, Tensor),
             HAS_MASK=targets.mask is not None,
             HINGE=hinge,
             MARGIN=lam > 0.0,
             GRADIENT=gradient,
             TOLERANCE=doubtful,
             TARGET_TOLERANCE=doubtful if tolerance is None else tolerance,
-            SMALLEST_ERROR=smallest_error(X.dtype),
+            SMALLEST_ERROR=SMALLEST_ERROR[X.dtype],
             SIZE=width,
             num_warps=max(width // 32, 1),  # a thread a column
             maxnreg=_REGISTERS.get(width),
@@ -153,22 +138,258 @@ def _as_bytes(given: Tensor) -> Tensor:
 
 
 def _costs(given: Tensor | float, X: Tensor) -> Tensor:
-    """Return costs (B, N), or any tensor where they are in the settings."""
+    """Return costs (B, N)."""
     if not isinstance(given, Tensor):
-        return X
+        return X.new_full(X.shape[:2], given)
     return given.to(X.dtype).expand(X.shape[:2]).contiguous()
 
 
-def _number(given: Tensor | float) -> float:
-    return 0.0 if isinstance(given, Tensor) else float(given)
-
-
 @lru_cache(maxsize=256)
-def _on_device(
-    lam: float, jitter: float, positive: float, negative: float, device: torch.device
-) -> Tensor:
+def _on_device(lam: float, raised: float, device: torch.device) -> Tensor:
     """Return numbers on the device, in all their digits: Triton would cut them."""
-    given = torch.empty(4, dtype=torch.float64, device=device)
-    for place, number in enumerate((lam, 1.0 + jitter, positive, negative)):
+    given = torch.empty(2, dtype=torch.float64, device=device)
+    for place, number in enumerate((lam, raised)):
         given[place].fill_(number)  # unlike a copy, this is not waited for
     return given
+
+
+@triton.jit
+def _sweep(A, pivots, is_done, j, row, item):
+    """Take the step of Gauss and Jordan at pivot ``j`` of a matrix that was symmetric.
+
+    With pivot ``d``, that is ``A_ik - (A_ij / d) A_jk`` for all, and ``1 - 1/d`` in
+    place of ``A_jj / d`` and ``1 + d`` in place of ``A_jj`` make the same formula right
+    for the row, the column and the place of the pivot.  With a unit diagonal pivots
+    are at most one, so nothing cancels.  Columns are rows, but for the sign of those
+    that are done.
+    """
+    # Registers have no addresses: a row is the sum of all with the others masked.
+    along = tl.sum(tl.where(row == j, A, 0.0), axis=0)
+    pivot = tl.sum(tl.where(item == j, along, 0.0), axis=0)
+    over = 1.0 / pivot
+    down = tl.where(is_done != 0, -along, along) * over
+    down = tl.where(item == j, 1.0 - over, down)
+    along = tl.where(item == j, 1.0 + pivot, along)
+    pivots = tl.where(item == j, pivot, pivots)
+    is_done = tl.where(item == j, 1, is_done)
+    return A - down[:, None] * along[None, :], pivots, is_done
+
+
+@triton.jit
+def _log(x):
+    """Return logarithms in double precision, 0 of numbers that are not positive."""
+    x = x.to(tl.float64)
+    return tl.log(tl.where(x > 0.0, x, 1.0))
+
+
+@triton.jit
+def _all(holds):
+    return tl.min(holds.to(tl.int32), axis=0) == 1
+
+
+@triton.jit
+def _scales(u, x, raised, is_item, HAS_QUALITY: tl.constexpr):
+    """Return ``r``, ``c``, ``-log c``, the diagonal of ``M`` and one over its root."""
+    if HAS_QUALITY:
+        # Not by maximum and minimum, which lose what is not a number.
+        above = tl.where(u < 0.0, 0.0, u)
+        r = tl.exp(tl.where(u > 0.0, 0.0, u))
+        c = tl.exp(-above)
+    else:
+        above = 0.5 * tl.log(tl.maximum(x / raised, 1.0))
+        c = tl.exp(-above)
+        r = c
+    r = tl.where(is_item, r, 0.0)
+    own = r * r * x + c * c
+    return r, c, above, own, 1.0 / tl.sqrt(tl.where(own > 0.0, own, 1.0))
+
+
+@triton.jit
+def _judged(loss, reason, HINGE: tl.constexpr):
+    """Return the loss, the reason of a failure, and whether there is a gradient."""
+    reason = tl.where((reason == 0) & (loss == float("inf")), 1, reason)
+    is_finite = (loss > float("-inf")) & (loss < float("inf"))
+    reason = tl.where((reason == 0) & (is_finite == 0), 2, reason)
+    is_active = reason == 0
+    if HINGE:
+        is_active = is_active & (loss > 0.0)
+        loss = tl.maximum(loss, 0.0)
+    loss = tl.where(reason == 1, float("inf"), loss)
+    return tl.where(reason >= 2, float("nan"), loss), reason, is_active
+
+
+@triton.jit
+def evaluate_sets(
+    X,
+    log_quality,
+    subsets,
+    false_positive,
+    false_negative,
+    mask,
+    settings,
+    value,
+    failed,
+    slope,
+    of_target,
+    left,
+    right,
+    n_numbers,
+    N: tl.constexpr,
+    HAS_QUALITY: tl.constexpr,
+    BY_NUMBER: tl.constexpr,
+    HAS_MASK: tl.constexpr,
+    HINGE: tl.constexpr,
+    MARGIN: tl.constexpr,
+    GRADIENT: tl.constexpr,
+    TOLERANCE: tl.constexpr,
+    TARGET_TOLERANCE: tl.constexpr,
+    SMALLEST_ERROR: tl.constexpr,
+    SIZE: tl.constexpr,
+):
+    """Fill ``value`` and ``failed`` (B,), and the matrices of the gradient.
+
+    Parameters
+    ----------
+    X : (B, N, N)
+        ``S`` if there is a log-quality, else ``L``.
+    log_quality, false_positive, false_negative : (B, N)
+    subsets : integer (B, k), or uint8 (B, N) if not ``BY_NUMBER``
+    mask : uint8 (B, N)
+    settings : double (2,)
+        ``λ``, and one plus the jitter.
+    slope : (B, N)
+        The gradient in the log-quality.
+    of_target : (B, N, N)
+        The gradient in ``X``; with a ``MARGIN``, but for the jitter, the product of
+        ``left`` and ``right`` is to be added to it.
+    left, right : (B, N, N)
+    """
+    dtype = X.dtype.element_ty
+    set_ = tl.program_id(0).to(tl.int64)
+    places = set_ * N
+    X += places * N
+    of_target += places * N
+    left += places * N
+    right += places * N
+    lam = tl.load(settings)
+    raised = tl.load(settings + 1).to(dtype)
+    item = tl.arange(0, SIZE)
+    row, column = item[:, None], item[None, :]
+    is_inside = item < N
+    is_item = is_inside
+    is_filled = (row < N) & (column < N)
+    is_cell = is_filled
+    if HAS_MASK:
+        is_item = is_item & (tl.load(mask + places + item, mask=is_item, other=0) != 0)
+        is_cell = is_item[:, None] & is_item[None, :]
+    is_diagonal = row == column
+    cells = row * N + column
+
+    # Which items are wanted, and what errors cost.
+    is_wrong = set_ < 0
+    if BY_NUMBER:
+        times = tl.zeros([SIZE], dtype=tl.int32)
+        for place in range(n_numbers):
+            number = tl.load(subsets + set_ * n_numbers + place).to(tl.int64)
+            is_wrong = is_wrong | (number < -1) | (number >= N)
+            times += (item == number).to(tl.int32)
+        is_wrong = is_wrong | (tl.max(times, axis=0) > 1)
+        wanted = times > 0
+    else:
+        wanted = tl.load(subsets + places + item, mask=is_inside, other=0) != 0
+    is_wrong = is_wrong | (_all(is_item | (wanted == 0)) == 0)
+    wanted = wanted & is_item
+    positive = tl.load(false_positive + places + item, mask=is_item, other=0.0)
+    negative = tl.load(false_negative + places + item, mask=is_item, other=0.0)
+    costs = tl.where(is_item, tl.where(wanted, negative, positive), 0.0)
+
+    # The wanted items: log det and inverse of X_y, an identity around it.
+    x = raised * tl.load(X + item * (N + 1), mask=is_item, other=0.0)
+    own = tl.where(wanted, x, 1.0)
+    is_possible = _all(own > 0.0)
+    scale = 1.0 / tl.sqrt(tl.where(own > 0.0, own, 1.0))
+    is_target = wanted[:, None] & wanted[None, :]
+    A = tl.load(X + cells, mask=is_target, other=0.0)
+    A = tl.where(is_diagonal, 1.0, A * (scale[:, None] * scale[None, :]))
+    pivots = tl.full([SIZE], 1.0, dtype=dtype)
+    is_done = tl.zeros([SIZE], dtype=tl.int32)
+    if BY_NUMBER:
+        for place in range(n_numbers):
+            j = tl.load(subsets + set_ * n_numbers + place).to(tl.int32)
+            if (j >= 0) & (j < N):
+                A, pivots, is_done = _sweep(A, pivots, is_done, j, row, item)
+    else:
+        for j in range(N):
+            if tl.load(subsets + places + j) != 0:
+                A, pivots, is_done = _sweep(A, pivots, is_done, j, row, item)
+    is_possible = is_possible & _all(pivots > TARGET_TOLERANCE)
+    log_det_target = tl.sum(_log(own) + _log(pivots), axis=0)
+    if GRADIENT:
+        A *= scale[:, None] * scale[None, :]
+        tl.store(of_target + cells, tl.where(is_target, -A, 0.0), mask=is_filled)
+
+    # All items: M = R X R + C², scaled to a unit diagonal; its log det and its inverse.
+    u = x
+    log_det = lam * 0.0
+    if HAS_QUALITY:
+        u = tl.load(log_quality + places + item, mask=is_item, other=0.0)
+        log_det = -2.0 * tl.sum(tl.where(wanted, u, 0.0).to(tl.float64), axis=0)
+    r, c, above, own, scale = _scales(u, x, raised, is_item, HAS_QUALITY)
+    A = tl.load(X + cells, mask=is_cell, other=0.0)
+    A = tl.where(is_diagonal, 1.0, A * ((scale * r)[:, None] * (scale * r)[None, :]))
+    pivots = tl.full([SIZE], 1.0, dtype=dtype)
+    is_done = tl.zeros([SIZE], dtype=tl.int32)
+    for j in range(N):
+        A, pivots, is_done = _sweep(A, pivots, is_done, j, row, item)
+    V = A * (scale[:, None] * scale[None, :])
+    is_definite = _all(x >= 0.0) & _all(pivots > TOLERANCE)
+    log_terms = _log(own) + _log(pivots) + 2.0 * above.to(tl.float64)
+    log_det += tl.sum(log_terms, axis=0)
+
+    # Marginals, the expected error, and the loss.
+    loss = log_det - log_det_target
+    factor = lam * 0.0
+    if MARGIN or GRADIENT:
+        excluded = c * c * tl.sum(tl.where(is_diagonal, V, 0.0), axis=0)
+        excluded = tl.minimum(tl.maximum(excluded, 0.0), 1.0)
+        A = tl.load(X + cells, mask=is_cell, other=0.0)
+        A = tl.where(is_diagonal, raised * A, A)
+        included = r * tl.sum(r[:, None] * A * V, axis=0)
+        included = tl.minimum(tl.maximum(included, 0.0), 1.0)
+    if MARGIN:
+        error = costs * tl.where(wanted, excluded, included)
+        error = tl.sum(error.to(tl.float64), axis=0)
+        error = tl.where(error < SMALLEST_ERROR, SMALLEST_ERROR, error)
+        loss += lam * tl.log(error)
+        factor = lam / error
+    reason = tl.where(is_possible, tl.where(is_definite, 0, 2), 1)
+    reason = tl.where(is_wrong, 3, reason)
+    loss, reason, is_active = _judged(loss, reason, HINGE)
+    tl.store(value + set_, loss.to(dtype))
+    tl.store(failed + set_, reason.to(tl.uint8))
+
+    if GRADIENT:
+        signs = tl.where(wanted, -costs, costs) * factor.to(dtype)
+        d = c * c * signs
+        if HAS_QUALITY:
+            turn = tl.where(wanted, -excluded, included)
+            if MARGIN:
+                squares = tl.where(is_diagonal, 0.0, V * V) * d[:, None]
+                squares = tl.sum(squares, axis=0)
+                turn += signs * included * excluded - c * c * squares
+            turn = tl.where(is_active, 2.0 * turn, 0.0)
+            tl.store(slope + places + item, turn, mask=is_inside)
+        if MARGIN:
+            # R (V + V D V) R = R (I + V D) · V R.
+            G = V * d[None, :] + tl.where(is_diagonal, 1.0, 0.0).to(dtype)
+            G = tl.where(is_active, r[:, None] * G, 0.0)
+            V = tl.where(is_active, V * r[None, :], 0.0)
+            tl.store(left + cells, G, mask=is_filled)
+            tl.store(right + cells, V, mask=is_filled)
+            if is_active == 0:
+                tl.store(of_target + cells, V * 0.0, mask=is_filled)
+        else:
+            G = V * (r[:, None] * r[None, :])
+            G += tl.load(of_target + cells, mask=is_filled, other=0.0)
+            G = tl.where(is_diagonal, raised * G, G)
+            tl.store(of_target + cells, tl.where(is_active, G, 0.0), mask=is_filled)

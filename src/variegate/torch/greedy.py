@@ -15,21 +15,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from variegate.linalg.limits import RANK_TOLERANCE
-
-__all__ = [
-    "DenseResiduals",
-    "FactoredResiduals",
-    "Picks",
-    "Residuals",
-    "Room",
-    "choose",
-]
 
 #: A residual up to this is rounding: the item lies in the span of those taken.
 TOLERANCE = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-5}
@@ -53,28 +43,18 @@ _BUDGET_ROUNDING = 1e-9
 class Residuals(ABC):
     """Residuals of ``B`` sets of ``N`` items.
 
-    Parameters
-    ----------
-    squared_lengths : tensor of shape (B, N)
-        The diagonal before it was scaled to one.
-    log_quality : tensor of shape (B, N), optional
-    mask : boolean tensor of shape (B, N), optional
-        Which items there are.
-    n_columns : int, optional
-        The most items that will be taken, for memory to be set aside.
-
-    Attributes
-    ----------
-    residual : tensor of shape (B, N)
-        Zero where there is no item, or it was taken.
-    twice_log_scale : tensor of shape (B, N)
-        ``2 u``, the logarithm of the diagonal of ``L``.
+    ``squared_lengths`` (B, N) are the diagonal before it was scaled to one, and memory
+    is set aside for ``n_columns`` items that will be taken.
     """
 
     _columns: Tensor
 
     def __init__(
-        self, squared_lengths: Tensor, log_quality: Tensor | None, mask: Tensor | None
+        self,
+        squared_lengths: Tensor,
+        log_quality: Tensor | None,
+        mask: Tensor | None,
+        n_columns: int | None,
     ) -> None:
         present = squared_lengths > 0
         sound = torch.isfinite(squared_lengths) & (squared_lengths >= 0)
@@ -88,12 +68,15 @@ class Residuals(ABC):
             present = present.expand(shape)
         safe = torch.where(present, squared_lengths, 1.0)
         self._over_length = torch.where(present, safe.rsqrt(), 0.0)
+        #: (B, N): ``2 u``, the logarithm of the diagonal of ``L``
         self.twice_log_scale = safe.log()
         if log_quality is not None:
             self.twice_log_scale += 2.0 * torch.where(present, log_quality, 0.0)
+        #: (B, N): zero where there is not an item, or it was taken
         self.residual = present.to(safe.dtype, copy=True)
         self.tolerance = TOLERANCE[self.residual.dtype]
         self._sets = torch.arange(len(self.residual), device=self.residual.device)
+        self._capacity = FIRST_COLUMNS if n_columns is None else max(n_columns, 1)
         self.count = 0
 
     def is_sound(self) -> Tensor:
@@ -108,29 +91,22 @@ class Residuals(ABC):
         return gain.masked_fill_(~(self.residual > self.tolerance), -torch.inf)
 
     def take(self, item: Tensor, active: Tensor) -> None:
-        """Take one item of each set that is active, and update the others.
-
-        Parameters
-        ----------
-        item : tensor of shape (B,)
-        active : boolean tensor of shape (B,)
-        """
+        """Take one item (B,) of each set that is active (B,), and update the others."""
         usable = (self.residual > self.tolerance) & active[:, None]
         pivot = self.residual.gather(1, item[:, None])
         column = self._column(item, torch.where(active[:, None], pivot, 1.0), active)
         # What is in the span already keeps out of the way, rounding and all.
         column = torch.where(usable, column, 0.0)
-        self._keep(column)
+        if self._columns.shape[1]:
+            self._columns = _with_room(self._columns, self.count)
+            self._columns[:, self.count] = column
         self.residual.addcmul_(column, column, value=-1.0)
         left = torch.where(active[:, None], 0.0, pivot)
         self.residual.scatter_(1, item[:, None], left)
         self.count += 1
 
     def take_all(self, items: Tensor) -> Tensor:
-        """Take items (B, m), padded with -1; return the sets in which all are possible.
-
-        Those are the sets whose items are there and have a positive probability.
-        """
+        """Take items (B, m), padded with -1; return the sets where that is possible."""
         possible = self.residual.new_ones(len(items), dtype=torch.bool)
         for item in items.unbind(dim=1):
             wanted, place = item >= 0, item.clamp(min=0)
@@ -143,11 +119,6 @@ class Residuals(ABC):
     def columns(self) -> Tensor:
         """The columns of the factor of ``S``, in rows: (B, count, N)."""
         return self._columns[:, : self.count]
-
-    def _keep(self, column: Tensor) -> None:
-        if self._columns.shape[1]:
-            self._columns = _with_room(self._columns, self.count)
-            self._columns[:, self.count] = column
 
     @abstractmethod
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
@@ -173,20 +144,20 @@ class DenseResiduals(Residuals):
         mask: Tensor | None,
         n_columns: int | None = None,
     ) -> None:
-        super().__init__(torch.diagonal(matrix, dim1=1, dim2=2), log_quality, mask)
+        diagonal = torch.diagonal(matrix, dim1=1, dim2=2)
+        super().__init__(diagonal, log_quality, mask, n_columns)
         n_sets, n_items = self.residual.shape
         self._matrix = matrix.expand(n_sets, n_items, n_items)
-        capacity = FIRST_COLUMNS if n_columns is None else max(n_columns, 1)
-        self._columns = self.residual.new_empty(n_sets, capacity, n_items)
+        self._columns = self.residual.new_empty(n_sets, self._capacity, n_items)
 
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         own = self._over_length.gather(1, item[:, None])
         column = self._matrix[self._sets, item] * self._over_length * own
         if self.count:
             weights = self.columns[self._sets, :, item]
-            column = torch.baddbmm(
-                column.unsqueeze(1), weights.unsqueeze(1), self.columns, alpha=-1.0
-            ).squeeze(1)
+            column = column.unsqueeze(1)
+            column = column.baddbmm(weights.unsqueeze(1), self.columns, alpha=-1.0)
+            column = column.squeeze(1)
         return column * pivot.rsqrt()
 
 
@@ -204,15 +175,13 @@ class FactoredResiduals(Residuals):
         n_columns: int | None = None,
         keep_columns: bool = False,
     ) -> None:
-        lengths = torch.linalg.vector_norm(features, dim=2)
-        super().__init__(lengths.square(), log_quality, mask)
+        squared = torch.linalg.vector_norm(features, dim=2).square()
+        super().__init__(squared, log_quality, mask, n_columns)
         n_sets, n_items = self.residual.shape
         self._features = features
-        capacity = FIRST_COLUMNS if n_columns is None else max(n_columns, 1)
+        capacity, n_columns = self._capacity, self._capacity if keep_columns else 0
         self._directions = features.new_empty(n_sets, capacity, features.shape[2])
-        self._columns = features.new_empty(
-            n_sets, capacity if keep_columns else 0, n_items
-        )
+        self._columns = features.new_empty(n_sets, n_columns, n_items)
 
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
         shared = len(self._features) == 1
@@ -231,13 +200,6 @@ class FactoredResiduals(Residuals):
         else:
             along = torch.bmm(self._features, new.unsqueeze(2)).squeeze(2)
         return along * self._over_length
-
-
-class Picks(NamedTuple):
-    """The items taken, in their order."""
-
-    items: Tensor  # (B, rounds): item numbers, -1 after the last
-    gains: Tensor  # (B, rounds): rise in log-probability, -inf after the last
 
 
 class Room:
@@ -301,25 +263,15 @@ def choose(
     above: float = -math.inf,
     room: Room | None = None,
     open_ended: bool = False,
-) -> Picks:
-    """Take items from every set, the best first.
+) -> tuple[Tensor, Tensor]:
+    """Take up to ``rounds`` items from every set, the best first.
 
-    Parameters
-    ----------
-    residuals : Residuals, advanced
-    rounds : int
-        The most items of a set.
-    above : float
-        A set ends where no gain exceeds this: 0 where the probability must rise.
-    room : Room, optional
-        The budgets, advanced.
-    open_ended : bool
-        Whether sets may end long before ``rounds``.  Then it is asked, now and then,
-        whether all have, which waits for the device; otherwise nothing does.
+    A set ends where no gain exceeds ``above``: 0 where the probability must rise.  Sets
+    that are ``open_ended`` may end long before ``rounds``: then it is asked, now and
+    then, whether all have, which waits for the device; otherwise nothing does.
 
-    Returns
-    -------
-    Picks
+    Returns item numbers (B, rounds), -1 after the last, and their rises in
+    log-probability, -inf after the last.
     """
     n_sets = len(residuals.residual)
     tie = _TIE[residuals.residual.dtype]
@@ -343,5 +295,5 @@ def choose(
         gains.append(torch.where(active, own, -torch.inf))
     if not items:
         empty = residuals.residual.new_empty(n_sets, 0)
-        return Picks(empty.long(), empty)
-    return Picks(torch.stack(items, dim=1), torch.stack(gains, dim=1))
+        return empty.long(), empty
+    return torch.stack(items, dim=1), torch.stack(gains, dim=1)

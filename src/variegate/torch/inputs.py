@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from variegate.torch.ragged import Layout
+from variegate._typing import IntArray
 from variegate.torch.targets import Targets
-
-__all__ = ["Collection", "Kernels", "LowRank", "as_collection"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,11 @@ class Kernels:
         return int(self.kernel.shape[1])
 
     @property
+    def largest_rank(self) -> int:
+        """The most items that can have a positive probability together."""
+        return int(min(self.kernel.shape[1:]))
+
+    @property
     def device(self) -> torch.device:
         """The device of all tensors."""
         return self.kernel.device
@@ -75,10 +79,10 @@ class Kernels:
         return Targets(
             self.subsets,
             self.n_items,
-            false_positive=1.0 if positive is None else positive,
-            false_negative=omega if negative is None else negative,
-            mask=self.mask,
-            dtype=self.kernel.dtype,
+            1.0 if positive is None else positive,
+            omega if negative is None else negative,
+            self.mask,
+            self.kernel.dtype,
         )
 
 
@@ -124,7 +128,7 @@ def as_collection(
     matrix: Any = kernel.features if isinstance(kernel, LowRank) else kernel
     _check_real("kernel", matrix, ", or LowRank")
     per_item = {"log_quality": log_quality, "mask": mask, **costs}
-    for title, given in per_item.items():
+    for title, given in {**per_item, name: subsets}.items():
         if given is not None and not isinstance(given, Tensor):
             raise ValueError(f"{title} must be a tensor, got {type(given).__name__}")
     if mask is not None and mask.dtype != torch.bool:
@@ -138,10 +142,12 @@ def as_collection(
             raise ValueError(
                 f"{title} is on {given.device}, but the kernel on {matrix.device}"
             )
-    matrix = matrix.to(_precision(matrix, log_quality))
+    is_double = matrix.dtype == torch.float64
     if log_quality is not None:
         _check_real("log_quality", log_quality)
-        log_quality = log_quality.to(matrix.dtype)
+        is_double = is_double or log_quality.dtype == torch.float64
+        log_quality = log_quality.to(torch.float64 if is_double else torch.float32)
+    matrix = matrix.to(torch.float64 if is_double else torch.float32)
     given_all = Kernels(matrix, is_low_rank, log_quality, mask, subsets, **costs)
     if offsets is not None:
         return _ragged(given_all, offsets, name)
@@ -195,8 +201,10 @@ def _ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Colle
     if given.mask is not None:
         raise ValueError("with offsets there is no padding, and no mask")
     layout = Layout.of(offsets, given.device)
+    n_sets, n_items = len(layout.sizes), int(layout.sizes.sum())
     kernel, subsets = given.kernel, given.subsets
-    n_axes, n_rows = (2, layout.n_items) if given.is_low_rank else (1, layout.n_pairs)
+    n_pairs = int((layout.sizes**2).sum())
+    n_axes, n_rows = (2, n_items) if given.is_low_rank else (1, n_pairs)
     if kernel.ndim != n_axes or len(kernel) != n_rows:
         expected = f"({n_rows}, D)" if given.is_low_rank else f"({n_rows},)"
         raise ValueError(
@@ -210,16 +218,14 @@ def _ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Colle
                 f"with offsets, item numbers in {name} need one row for each set"
             )
         flat["subsets"] = subsets
-    elif subsets is not None and len(subsets) != layout.n_sets:
-        raise ValueError(
-            f"{name} has {len(subsets)} rows, but there are {layout.n_sets} sets"
-        )
+    elif subsets is not None and len(subsets) != n_sets:
+        raise ValueError(f"{name} has {len(subsets)} rows, but there are {n_sets} sets")
     for title, values in flat.items():
-        if values is not None and values.shape != (layout.n_items,):
+        if values is not None and values.shape != (n_items,):
             title = name if title == "subsets" else title
             raise ValueError(
                 f"with these offsets {title} has shape {tuple(values.shape)}, expected "
-                f"({layout.n_items},)"
+                f"({n_items},)"
             )
     batches = []
     for group in layout.groups:
@@ -244,18 +250,8 @@ def _check_real(title: str, values: Any, others: str = "") -> None:
         )
 
 
-def _precision(kernel: Tensor, log_quality: Tensor | None) -> torch.dtype:
-    """Return the precision of the computation: never half."""
-    dtype = kernel.dtype
-    if log_quality is not None:
-        dtype = torch.promote_types(dtype, log_quality.dtype)
-    return torch.float64 if dtype == torch.float64 else torch.float32
-
-
-def _check_subsets(name: str, subsets: Any) -> None:
+def _check_subsets(name: str, subsets: Tensor) -> None:
     """Refuse subsets that are neither boolean nor item numbers."""
-    if not isinstance(subsets, Tensor):
-        raise ValueError(f"{name} must be a tensor, got {type(subsets).__name__}")
     if subsets.is_floating_point() or subsets.is_complex():
         raise ValueError(
             f"{name} must be boolean, or item numbers padded with -1; got "
@@ -265,3 +261,114 @@ def _check_subsets(name: str, subsets: Any) -> None:
         raise ValueError(
             f"{name} has shape {tuple(subsets.shape)}, expected one row of items a set"
         )
+
+
+# Sets one after the other ---------------------------------------------------------
+
+
+class SizeGroup(NamedTuple):
+    """Sets of like sizes."""
+
+    width: int  # items of the largest
+    positions: Tensor  # (b,): their places among all sets
+    # (b,): where the items of each begin, and the entries of its matrix
+    starts: Tensor
+    pair_starts: Tensor
+    sizes: Tensor  # (b,)
+    mask: Tensor | None  # boolean (b, width): true at items; None without padding
+
+    def items(self, values: Tensor) -> Tensor:
+        """Return values (total, ...) of items as (b, width, ...)."""
+        item = torch.arange(self.width, device=values.device)
+        return _taken(values, self.starts[:, None] + item)
+
+    def pairs(self, values: Tensor) -> Tensor:
+        """Return entries (total,) of matrices as (b, width, width)."""
+        item = torch.arange(self.width, device=values.device)
+        entry = item[:, None] * self.sizes[:, None, None] + item
+        return _taken(values, self.pair_starts[:, None, None] + entry)
+
+
+def _taken(values: Tensor, index: Tensor) -> Tensor:
+    """Take rows; for padding, the rows that come next, so that none is taken often."""
+    rows = values.index_select(0, index.reshape(-1).clamp_(max=len(values) - 1))
+    return rows.view(*index.shape, *values.shape[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Groups of like sizes of sets that lie one after the other.
+
+    Sets are padded to the largest of their group: at most an eighth of a row is
+    padding, or seven items.
+    """
+
+    sizes: IntArray  # (B,)
+    groups: list[SizeGroup]
+    order: IntArray  # (B,): the set at each place, groups one after the other
+    device: torch.device
+
+    @classmethod
+    def of(cls, offsets: Sequence[int] | Tensor, device: torch.device) -> Layout:
+        """Group the sets between ``offsets`` (B + 1)."""
+        ends = _checked_offsets(offsets)
+        sizes = np.diff(ends)
+        pair_ends = np.concatenate([[0], np.cumsum(sizes**2)])
+        # Multiples of an eighth of the size, or of eight.
+        exponents = np.frexp(sizes.astype(np.float64))[1]
+        steps = np.maximum(8, 2 ** (np.maximum(exponents, 4) - 4))
+        classes = -(-sizes // steps) * steps
+        order = np.argsort(classes, kind="stable")
+        made = cls(sizes, [], order, device)
+        cuts = np.flatnonzero(np.diff(classes[order])) + 1
+        for places in np.split(order, cuts) if len(order) else ():
+            own, width = sizes[places], int(sizes[places].max())
+            numbers = (places, ends[places], pair_ends[places], own)
+            place, start, pair_start, size = map(made._sent, numbers)
+            mask = None
+            if (own < width).any():
+                mask = torch.arange(width, device=device) < size[:, None]
+            group = SizeGroup(width, place, start, pair_start, size, mask)
+            made.groups.append(group)
+        return made
+
+    def per_set(self, values: list[Tensor]) -> Tensor:
+        """Put values of the sets, a tensor (b,) for each group, in their order."""
+        if not values:
+            return torch.zeros(0, device=self.device)
+        return torch.cat(values).index_select(0, self._sent(np.argsort(self.order)))
+
+    def per_item(self, values: list[Tensor]) -> Tensor:
+        """Put values of items, (b, width) for each group, one after the other."""
+        if not values:
+            return torch.zeros(0, device=self.device)
+        widths = np.concatenate([[part.shape[1]] * len(part) for part in values])
+        starts = np.empty_like(self.order)
+        starts[self.order] = np.cumsum(widths) - widths
+        firsts = np.cumsum(self.sizes) - self.sizes
+        place = np.arange(self.sizes.sum()) + np.repeat(starts - firsts, self.sizes)
+        flat = torch.cat([part.reshape(-1) for part in values])
+        return flat.index_select(0, self._sent(place))
+
+    def _sent(self, numbers: IntArray) -> Tensor:
+        return torch.from_numpy(numbers).to(self.device, non_blocking=True)
+
+
+def _checked_offsets(offsets: Any) -> IntArray:
+    """Return offsets as numbers on the host."""
+    if isinstance(offsets, Tensor):
+        if offsets.device.type != "cpu":
+            raise ValueError(
+                "offsets must be a list or a tensor on the CPU: the sizes of the sets "
+                "decide what is computed, and a tensor on a GPU must be waited for"
+            )
+        offsets = offsets.numpy()
+    ends = np.asarray(offsets)
+    if ends.ndim != 1 or len(ends) == 0 or ends.dtype.kind not in "iu":
+        raise ValueError(
+            "offsets must be whole numbers: where each set begins, and the last ends"
+        )
+    ends = ends.astype(np.int64)
+    if ends[0] != 0 or (np.diff(ends) < 0).any():
+        raise ValueError("offsets must begin with 0 and never decrease")
+    return ends

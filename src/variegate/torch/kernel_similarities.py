@@ -2,8 +2,7 @@
 
 Where a kernel is linear in its parameters, its base similarities are computed once and
 held; the others are computed from features at every evaluation.  Large ground sets of
-low rank are held by their features, and no N x N matrix is made of them.  Gradients are
-PyTorch's.
+low rank are held by their features.  Gradients are PyTorch's.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import torch
 from torch import Tensor
 
 from variegate._typing import FloatArray
-from variegate.ground_set import GroundSetError, naming
+from variegate.ground_set import GroundSet, GroundSetError, naming
 from variegate.kernels import (
     Gaussian,
     Kernel,
@@ -37,10 +36,8 @@ from variegate.streaming import Example
 from variegate.torch import similarity_functions as similarities
 from variegate.torch.batches import BatchKernel, ExampleBatch
 
-__all__ = ["KernelOf", "check_kernel", "kernel_of", "low_rank_of", "weighted_sum"]
-
-#: From parameters, on the device and on the CPU, to the kernel of a batch.
-KernelOf = Callable[[Tensor, FloatArray], BatchKernel]
+#: From parameters on the device to the kernel of a batch.
+KernelOf = Callable[[Tensor], BatchKernel]
 
 #: From parameters on the device to the similarities (B, N, N) of a batch.
 SimilarityOf = Callable[[Tensor], Tensor]
@@ -93,18 +90,11 @@ def kernel_of(
 ) -> KernelOf:
     """Prepare the kernel of a batch, for its parameters.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        One that ``check_kernel`` accepts.
-    batch : ExampleBatch
-    low_rank : result of ``low_rank_of``
-        Factors of each ground set, all with the same columns.
-    jitter : float
+    ``low_rank`` are the results of :func:`low_rank_of`, all with the same columns.
     """
     if low_rank is None:
         similarity = _similarity(kernel, batch)
-        return lambda parameters, _: BatchKernel(similarity(parameters), jitter)
+        return lambda parameters: BatchKernel(similarity(parameters), jitter)
     if isinstance(low_rank, int):
         assert isinstance(kernel, Kinds)
         return _LearnedKinds(kernel, batch).low_rank(jitter)
@@ -122,7 +112,10 @@ def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
     if isinstance(kernel, Kinds):
         return _LearnedKinds(kernel, batch).similarity
     assert isinstance(kernel, Metric)
-    return _metric(kernel, batch)
+    start = _sent(kernel._settled(), batch)
+    items = _checked(batch, kernel.block, start.shape[1])
+    items = items - items.mean(dim=1, keepdim=True)  # distances keep their digits
+    return lambda added: similarities.metric(items, start + added.view_as(start))
 
 
 # Fixed similarities, and sums of them ---------------------------------------------
@@ -169,10 +162,8 @@ def _weighted(
     matrices: Iterator[Tensor], n_matrices: int, batch: ExampleBatch
 ) -> SimilarityOf:
     """Return the sum of fixed similarities with learned weights."""
-    n_sets, n_items = batch.shape
-    S = torch.empty(
-        (n_matrices, n_sets, n_items, n_items), dtype=torch.float64, device=batch.device
-    )
+    shape = (n_matrices, *batch.shape, batch.shape[1])
+    S = torch.empty(shape, dtype=torch.float64, device=batch.device)
     for matrix, out in zip(matrices, S, strict=True):
         out.copy_(matrix)
     _check_finite(S, batch)
@@ -196,41 +187,42 @@ def _check_finite(S: Tensor, batch: ExampleBatch) -> None:
 def _base_matrices(kernel: WeightedSum, batch: ExampleBatch) -> Iterator[Tensor]:
     """Yield the similarities that a kernel sums, in the order of their weights."""
     if type(kernel) is MultipleKernel and kernel.approximation is None:
-        features = [_plain(batch, block) for block in kernel._settled()]
-        if all(items is not None for items in features):
-            yield from _ladders(kernel, features)
+        ladders = kernel._settled()
+        features = [_plain(batch, block) for block in ladders]
+        plain = [items for items in features if items is not None]
+        if len(plain) == len(ladders):
+            for items, ladder in zip(plain, ladders.values(), strict=True):
+                yield from similarities.gaussians(
+                    items, ladder.tolist(), kernel.anchored
+                )
+            yield from map(similarities.linear, plain if kernel.linear else ())
             return
-    each = []
-    for example in batch.examples:
-        with naming(example.position):
-            each.append(kernel.matrices(example.ground_set))
+    each = _by_set(kernel.matrices, batch)
     for place in range(kernel.n_weights):
         yield batch.matrices([matrices[place] for matrices in each])
 
 
-def _ladders(kernel: MultipleKernel, features: list[Tensor | None]) -> Iterator[Tensor]:
-    """Yield Gaussians, block by block, then the linear parts."""
-    for items, bandwidths in zip(features, kernel._settled().values(), strict=True):
-        yield from similarities.gaussians(items, bandwidths.tolist(), kernel.anchored)
-    for items in features if kernel.linear else ():
-        yield similarities.linear(items)
+def _by_set(function: Callable[[GroundSet], Any], batch: ExampleBatch) -> list[Any]:
+    """Return the results for every ground set, which errors name."""
+    found = []
+    for example in batch.examples:
+        with naming(example.position):
+            found.append(function(example.ground_set))
+    return found
 
 
 def _fixed_matrix(kernel: FixedKernel, batch: ExampleBatch) -> Tensor:
     """Return a fixed similarity, made on the device if it is one of the library's."""
-    is_exact = type(kernel) is Gaussian and kernel.approximation is None
-    items = None
-    if isinstance(kernel, Linear | Gaussian) and (is_exact or type(kernel) is Linear):
+    is_gaussian = type(kernel) is Gaussian and kernel.approximation is None
+    if type(kernel) is Linear or is_gaussian:
+        assert isinstance(kernel, Linear | Gaussian)
         items = _plain(batch, kernel.block)
-    if items is not None and isinstance(kernel, Linear):
-        return similarities.linear(items, kernel.normalize)
-    if items is not None and isinstance(kernel, Gaussian):
-        return next(similarities.gaussians(items, [kernel.bandwidth], kernel.anchored))
-    prepared = []
-    for example in batch.examples:
-        with naming(example.position):
-            prepared.append(kernel.prepare(example.ground_set))
-    return batch.matrices(prepared)
+        if items is not None and isinstance(kernel, Linear):
+            return similarities.linear(items, kernel.normalize)
+        if items is not None and isinstance(kernel, Gaussian):
+            bandwidths = [kernel.bandwidth]
+            return next(similarities.gaussians(items, bandwidths, kernel.anchored))
+    return batch.matrices(_by_set(kernel.prepare, batch))
 
 
 def _plain(batch: ExampleBatch, block: str | None) -> Tensor | None:
@@ -250,7 +242,6 @@ class _LearnedKinds:
 
     def __init__(self, kernel: Kinds, batch: ExampleBatch) -> None:
         start = kernel.weights(np.zeros(kernel.domain.size))
-        self.kernel = kernel
         self.weight, self.bias = (_sent(part, batch) for part in start)
         center = _sent(kernel.center_, batch)
         items = _checked(batch, kernel.block, len(center))
@@ -277,26 +268,13 @@ class _LearnedKinds:
         is ``(ε + jitter) / (1 - ε)`` times the diagonal of ``(1 - ε) φ φᵀ``.
         """
 
-        def kernel(added: Tensor, added_here: FloatArray) -> BatchKernel:
+        def kernel(added: Tensor) -> BatchKernel:
             weight, bias, apart = self._at(added)
             roots = similarities.kind_roots(self.items, weight, bias)
-            # Known on the CPU, so that nothing waits for the device.
-            here = self.kernel.share_apart(added_here)
-            return BatchKernel(
-                (1.0 - apart).sqrt() * roots,
-                (here + jitter) / (1.0 - here),
-                is_low_rank=True,
-                ridge=(apart + jitter) / (1.0 - apart),
-            )
+            features = (1.0 - apart).sqrt() * roots
+            return BatchKernel(features, (apart + jitter) / (1.0 - apart), True)
 
         return kernel
-
-
-def _metric(kernel: Metric, batch: ExampleBatch) -> SimilarityOf:
-    start = _sent(kernel._settled(), batch)
-    items = _checked(batch, kernel.block, start.shape[1])
-    items = items - items.mean(dim=1, keepdim=True)  # distances keep their digits
-    return lambda added: similarities.metric(items, start + added.view_as(start))
 
 
 def _checked(batch: ExampleBatch, block: str | None, n_features: int) -> Tensor:
@@ -325,7 +303,7 @@ def _factored(
         if len(impossible):
             raise impossible_item(example.position, impossible[0])
 
-    def kernel(weights: Tensor, _: FloatArray) -> BatchKernel:
+    def kernel(weights: Tensor) -> BatchKernel:
         F = columns
         if learned:
             least = weights.detach().clamp(min=_SMALLEST_WEIGHT)
@@ -336,9 +314,6 @@ def _factored(
     return kernel
 
 
-# Mixtures -------------------------------------------------------------------------
-
-
 def _mixture(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
     parts = kernel._parts()
     fixed = [parts[place] for place in kernel._fixed()]
@@ -347,10 +322,8 @@ def _mixture(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
         place: _similarity(part, batch) for place, part in kernel._learned().items()
     }
     sizes = [parts[place].domain.size for place in learned]
-    of_fixed = None
-    if fixed:
-        matrices = (_fixed_matrix(part, batch) for part in fixed)
-        of_fixed = _weighted(matrices, len(fixed), batch)
+    matrices = (_fixed_matrix(part, batch) for part in fixed)
+    of_fixed = _weighted(matrices, len(fixed), batch) if fixed else None
 
     def similarity(parameters: Tensor) -> Tensor:
         weights, *own = parameters.split([len(parts), *sizes])

@@ -10,19 +10,16 @@ import torch
 from torch import Tensor, nn
 
 from variegate._validation import check_choice, check_flag, check_number
-from variegate.torch import autograd
-from variegate.torch.dense import NOT_DEFINITE, WRONG_TARGET, ZERO_PROBABILITY
+from variegate.torch import dense, low_rank
 from variegate.torch.inputs import Collection, LowRank, as_collection
-from variegate.torch.targets import LossSettings
+from variegate.torch.targets import (
+    NOT_DEFINITE,
+    WRONG_TARGET,
+    ZERO_PROBABILITY,
+    LossSettings,
+)
 
-__all__ = [
-    "LargeMarginLoss",
-    "Losses",
-    "is_checked",
-    "large_margin_loss",
-    "losses_of",
-    "raise_problem",
-]
+__all__ = ["LargeMarginLoss", "large_margin_loss"]
 
 REDUCTIONS = ("none", "sum", "mean")
 
@@ -151,14 +148,6 @@ def large_margin_loss(
     return found.reduced(reduction)
 
 
-class _Late(NamedTuple):
-    """Flags on their way from a GPU."""
-
-    call: int
-    flags: Tensor
-    arrived: Any
-
-
 class LargeMarginLoss(nn.Module):
     """The large-margin loss of a batch of kernels.
 
@@ -168,16 +157,8 @@ class LargeMarginLoss(nn.Module):
 
     Parameters
     ----------
-    lam : float, default=1.0
-        Weight ``λ`` of the margin term; 0 is the negative log-likelihood.
-    omega : float, default=1.0
-        Cost of missing an item relative to choosing a wrong one.
-    hinge : bool, default=True
-        Whether a loss below zero counts as zero.
-    jitter : float, default=0.0
-        Ridge on the kernel, relative to its diagonal.
-    reduction : {"mean", "sum", "none"}
-        Over the sets.
+    lam, omega, hinge, jitter, reduction :
+        As in :func:`large_margin_loss`.
     check : bool, optional
         True raises at once, False never.  By default at once on the CPU, and at a
         later call on a GPU.
@@ -205,14 +186,11 @@ class LargeMarginLoss(nn.Module):
         super().__init__()
         _check_settings(LossSettings(lam, hinge, jitter), omega)
         check_choice("reduction", reduction, REDUCTIONS)
-        self.lam = lam
-        self.omega = omega
-        self.hinge = hinge
-        self.jitter = jitter
-        self.reduction = reduction
-        self.checks = check
+        self.lam, self.omega, self.hinge = lam, omega, hinge
+        self.jitter, self.reduction, self.checks = jitter, reduction, check
         self._calls = 0
-        self._late: deque[_Late] = deque()
+        # The number of a call, its flags on their way from a GPU, and their arrival.
+        self._late: deque[tuple[int, Tensor, Any]] = deque()
 
     def forward(
         self,
@@ -246,13 +224,7 @@ class LargeMarginLoss(nn.Module):
         return found.reduced(self.reduction)
 
     def check(self) -> None:
-        """Wait for all losses so far, and refuse sets that had none.
-
-        Raises
-        ------
-        ValueError
-            That names the call, the set and what is wrong with it.
-        """
+        """Wait for all losses so far; raise an error that names a set without one."""
         self._raise_arrived(wait=True)
 
     def _send(self, failed: Tensor) -> None:
@@ -260,17 +232,17 @@ class LargeMarginLoss(nn.Module):
         flags.copy_(failed, non_blocking=True)
         arrived = torch.cuda.Event()
         arrived.record(torch.cuda.current_stream(failed.device))
-        self._late.append(_Late(self._calls, flags, arrived))
+        self._late.append((self._calls, flags, arrived))
 
     def _raise_arrived(self, *, wait: bool) -> None:
         while self._late:
-            late = self._late[0]
+            call, flags, arrived = self._late[0]
             if wait:
-                late.arrived.synchronize()
-            elif not late.arrived.query():
+                arrived.synchronize()
+            elif not arrived.query():
                 return
             self._late.popleft()
-            raise_problem(late.flags, f"call {late.call}, ")
+            raise_problem(flags, f"call {call}, ")
 
     def __getstate__(self) -> dict[str, Any]:
         # Flags on their way stay with the original when the module is copied.
@@ -278,10 +250,8 @@ class LargeMarginLoss(nn.Module):
 
     def extra_repr(self) -> str:
         """Return the settings."""
-        return (
-            f"lam={self.lam}, omega={self.omega}, hinge={self.hinge}, "
-            f"jitter={self.jitter}, reduction={self.reduction!r}"
-        )
+        names = ("lam", "omega", "hinge", "jitter", "reduction")
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
 
 
 class Losses(NamedTuple):
@@ -305,39 +275,27 @@ def _losses(
     omega: float,
     kernel: Tensor | LowRank,
     targets: Tensor,
-    *,
-    log_quality: Tensor | None,
-    mask: Tensor | None,
-    offsets: Sequence[int] | Tensor | None,
-    **costs: Tensor | None,
+    **given: Any,
 ) -> Losses:
     """Return the losses of all sets; see :func:`large_margin_loss`."""
     _check_settings(settings, omega)
-    checked: dict[str, Any] = {
-        name: _checked_costs(name, given) for name, given in costs.items()
-    }
-    collection = as_collection(kernel, log_quality, mask, offsets, targets, **checked)
-    return losses_of(collection, settings, omega)
+    for name in ("false_positive", "false_negative"):
+        given[name] = _checked_costs(name, given[name])
+    return losses_of(as_collection(kernel, subsets=targets, **given), settings, omega)
 
 
 def losses_of(
     collection: Collection, settings: LossSettings, omega: float = 1.0
 ) -> Losses:
     """Return the losses of all sets of a collection with subsets."""
-    parts = [
-        autograd.loss(
-            each.kernel,
-            each.log_quality,
-            each.targets(omega),
-            settings,
-            is_low_rank=each.is_low_rank,
-        )
-        for each in collection.batches
-    ]
+    values, failed = [], []
+    for each in collection.batches:
+        form = low_rank if each.is_low_rank else dense
+        found = form.loss(each.kernel, each.log_quality, each.targets(omega), settings)
+        values.append(found[0])
+        failed.append(found[1])
     return Losses(
-        collection.per_set([value for value, _ in parts]),
-        collection.per_set([failed for _, failed in parts]),
-        collection.is_single,
+        collection.per_set(values), collection.per_set(failed), collection.is_single
     )
 
 
@@ -348,15 +306,14 @@ def _check_settings(settings: LossSettings, omega: float) -> None:
     check_number("jitter", settings.jitter)
 
 
-def _checked_costs(name: str, costs: Tensor | None) -> Tensor | None:
+def _checked_costs(name: str, costs: Any) -> Any:
     """Refuse negative and infinite costs, where that needs no waiting."""
-    if isinstance(costs, Tensor):
-        if costs.device.type == "cpu" and not (
-            (torch.isfinite(costs) & (costs >= 0)).all()
-        ):
-            raise ValueError(f"{name} must be finite and not negative")
-        return costs.detach()
-    return costs
+    if not isinstance(costs, Tensor):
+        return costs
+    is_fine = torch.isfinite(costs) & (costs >= 0)
+    if costs.device.type == "cpu" and not is_fine.all():
+        raise ValueError(f"{name} must be finite and not negative")
+    return costs.detach()
 
 
 def is_checked(check: bool | None, found: Tensor) -> bool:

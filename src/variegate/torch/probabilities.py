@@ -9,14 +9,16 @@ import torch
 from torch import Tensor
 
 from variegate._validation import check_number
-from variegate.torch import autograd
-from variegate.torch.dense import NOT_DEFINITE, ZERO_PROBABILITY
+from variegate.linalg.limits import RANK_TOLERANCE
+from variegate.torch import dense, low_rank
 from variegate.torch.inputs import Collection, LowRank, as_collection
 from variegate.torch.loss import is_checked, losses_of, raise_problem
-from variegate.torch.resolvent import rank_tolerance
-from variegate.torch.targets import LossSettings
+from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY, LossSettings
 
 __all__ = ["expected_size", "log_normalizer", "log_prob", "marginals"]
+
+#: The share of its diagonal below which a squared pivot is rounding.
+_ROUNDING = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-6}
 
 
 def log_prob(
@@ -31,18 +33,9 @@ def log_prob(
 ) -> Tensor:
     """Return the log-probability of one subset of each set.
 
-    Parameters
-    ----------
-    kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; a set without a result is NaN.
-    subsets : boolean tensor of shape (B, N), or item numbers (B, k)
-        Rows of item numbers are padded with -1.
-
-    Returns
-    -------
-    tensor of shape (B,)
-        ``log det L_y - log det(L + I)``; minus infinity, with a gradient of zero,
-        where ``L_y`` is singular.
+    ``log det L_y - log det(L + I)``, (B,); minus infinity, with a gradient of zero,
+    where ``L_y`` is singular.  The arguments are those of :func:`large_margin_loss`,
+    ``subsets`` in place of its ``targets``; a set without a result is NaN.
 
     Examples
     --------
@@ -65,16 +58,9 @@ def log_normalizer(
     jitter: float = 0.0,
     check: bool | None = None,
 ) -> Tensor:
-    """Return ``log det(L + I)`` of each set.
+    """Return ``log det(L + I)`` of each set (B,).
 
-    Parameters
-    ----------
-    kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; a set without a result is NaN.
-
-    Returns
-    -------
-    tensor of shape (B,)
+    The arguments are those of :func:`large_margin_loss`; a set without a result is NaN.
 
     Examples
     --------
@@ -103,15 +89,8 @@ def marginals(
 ) -> Tensor:
     """Return ``K_ii``, the probability of each item to be chosen.
 
-    Parameters
-    ----------
-    kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; a set without a result is NaN.
-
-    Returns
-    -------
-    tensor of shape (B, N), or (total,) with offsets
-        0 at padding.
+    As (B, N), 0 at padding, or (total,) with offsets.  The arguments are those of
+    :func:`large_margin_loss`; a set without a result is NaN.
 
     Examples
     --------
@@ -133,16 +112,9 @@ def expected_size(
     jitter: float = 0.0,
     check: bool | None = None,
 ) -> Tensor:
-    """Return the expected number of chosen items of each set, ``Σ_i K_ii``.
+    """Return the expected number of chosen items of each set (B,), ``Σ_i K_ii``.
 
-    Parameters
-    ----------
-    kernel, log_quality, mask, offsets, jitter, check :
-        As in :func:`large_margin_loss`; a set without a result is NaN.
-
-    Returns
-    -------
-    tensor of shape (B,)
+    The arguments are those of :func:`large_margin_loss`; a set without a result is NaN.
 
     Examples
     --------
@@ -153,18 +125,15 @@ def expected_size(
     """
     collection = as_collection(kernel, log_quality, mask, offsets)
     parts = _marginals(collection, jitter, check)
-    sizes = [included.sum(dim=-1) for included in parts]
-    total = collection.per_set(sizes)
+    total = collection.per_set([included.sum(dim=-1) for included in parts])
     return total[0] if collection.is_single else total
 
 
 def _negative(collection: Collection, jitter: float, check: bool | None) -> Tensor:
     """Return the negative log-probabilities of the subsets."""
     check_number("jitter", jitter)
-    dtype = collection.dtype
-    found = losses_of(
-        collection, LossSettings(0.0, False, jitter, rank_tolerance(dtype))
-    )
+    tolerance = _ROUNDING[collection.dtype]
+    found = losses_of(collection, LossSettings(0.0, False, jitter, tolerance))
     if is_checked(check, found.failed):
         raise_problem(found.failed.masked_fill(found.failed == ZERO_PROBABILITY, 0))
     return found.reduced("none")
@@ -174,17 +143,13 @@ def _marginals(
     collection: Collection, jitter: float, check: bool | None
 ) -> list[Tensor]:
     check_number("jitter", jitter)
-    parts = [
-        autograd.marginals(
-            each.kernel,
-            each.log_quality,
-            each.mask,
-            jitter,
-            is_low_rank=each.is_low_rank,
-        )
-        for each in collection.batches
-    ]
-    definite = collection.per_set([found for _, found in parts])
-    if is_checked(check, definite):
-        raise_problem(torch.where(definite.bool(), 0, NOT_DEFINITE))
-    return [included for included, _ in parts]
+    parts, definite = [], []
+    for each in collection.batches:
+        form = low_rank if each.is_low_rank else dense
+        found = form.marginals(each.kernel, each.log_quality, each.mask, jitter)
+        parts.append(found[0])
+        definite.append(found[1])
+    failed = ~collection.per_set(definite).bool()
+    if is_checked(check, failed):
+        raise_problem(failed * NOT_DEFINITE)
+    return parts

@@ -1,9 +1,7 @@
-"""Learning as one function of one vector, computed by PyTorch on a device.
+"""The objective of learning as one function of one vector, computed on a device.
 
-:class:`DeviceProblem` is to solvers what a
-:class:`~variegate.learning.problem.TrainingProblem` is.  Everything is brought to the
-device once; an evaluation takes parameters over and brings one value and one gradient
-back, and nothing waits in between.
+Everything is brought to the device once; an evaluation takes parameters over and brings
+one value and one gradient back, and nothing waits in between.
 """
 
 from __future__ import annotations
@@ -31,8 +29,7 @@ from variegate.learning.quality import (
 )
 from variegate.linalg.limits import FEWEST_FACTORED, MAX_MATRIX
 from variegate.streaming import Example
-from variegate.torch.batches import ExampleBatch, size_groups
-from variegate.torch.dense import NOT_DEFINITE, ZERO_PROBABILITY
+from variegate.torch.batches import BatchKernel, ExampleBatch, size_groups
 from variegate.torch.kernel_similarities import (
     KernelOf,
     check_kernel,
@@ -40,8 +37,7 @@ from variegate.torch.kernel_similarities import (
     low_rank_of,
     weighted_sum,
 )
-
-__all__ = ["DeviceProblem", "Point"]
+from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY
 
 
 class Point(NamedTuple):
@@ -51,7 +47,6 @@ class Point(NamedTuple):
     theta: Tensor
     intercept: Tensor
     kernel: Tensor
-    kernel_here: FloatArray  # the kernel's parameters on the CPU
 
     @classmethod
     def of(
@@ -60,7 +55,7 @@ class Point(NamedTuple):
         """Bring a point of a space to a device, in one piece."""
         sent = torch.from_numpy(np.array(flat)).to(device).requires_grad_(learned)
         parts = {name: sent[part] for name, part in space.slices.items()}
-        return cls(sent, **parts, kernel_here=space.unpack(flat)["kernel"])
+        return cls(sent, **parts)
 
 
 class Stack:
@@ -74,36 +69,17 @@ class Stack:
         rows = np.concatenate([each.ground_set.quality for each in batch.examples])
         self.quality = batch.features([rows - center]).flatten(0, 1).T.contiguous()
 
-    def log_quality(self, at: Point) -> Tensor:
-        """Return ``u`` (B, N)."""
+    def process(self, at: Point) -> tuple[BatchKernel, Tensor]:
+        """Return the kernels and the log-qualities (B, N) of the ground sets."""
         u = weighted_sum(at.theta, self.quality) + at.intercept.sum()
-        return u.view(self.batch.shape)
-
-    def losses(self, loss: LargeMarginLoss, at: Point) -> tuple[Tensor, Tensor]:
-        """Return losses (B,) and the reasons of failures (B,)."""
-        kernel = self.kernel(at.kernel, at.kernel_here)
-        return self.batch.losses(kernel, self.log_quality(at), loss.lam, loss.hinge)
-
-    def expected_f(self, at: Point) -> tuple[Tensor, Tensor]:
-        """Return expected F-scores (B,) and the reasons of failures (B,)."""
-        kernel = self.kernel(at.kernel, at.kernel_here)
-        score, definite = self.batch.expected_f(kernel, self.log_quality(at))
-        return score, (~definite).to(torch.uint8) * NOT_DEFINITE
+        return self.kernel(at.kernel), u.view(self.batch.shape)
 
 
 class DeviceProblem:
     """The objective of a :class:`~variegate.learning.problem.TrainingProblem`.
 
-    Parameters
-    ----------
-    examples : sequence of Example
-    kernel : Kernel
-        One that has a form for a device: see
-        :func:`~variegate.torch.kernel_similarities.check_kernel`.
-    loss : LargeMarginLoss
-    device : str
-        A device of PyTorch.
-    fit_intercept, l2, jitter, center, scale : as for TrainingProblem
+    With its parameters, ``device``, a name of PyTorch, and a kernel that
+    :func:`~variegate.torch.kernel_similarities.check_kernel` accepts.
     """
 
     def __init__(
@@ -133,18 +109,12 @@ class DeviceProblem:
         )
         self.scale = feature_scale(ground_sets, self.center) if scale is None else scale
         self.space = parameter_space(self.scale, fit_intercept, kernel)
+        self._stacks: list[Stack] = []
         with _named_memory_errors(device):
-            self._stacks = [
-                self._stack([examples[place] for place in places], low_rank)
-                for places, low_rank in _together(examples, kernel, device)
-            ]
-
-    def _stack(
-        self, examples: list[Example], low_rank: Sequence[Factors] | int | None
-    ) -> Stack:
-        batch = ExampleBatch.of(examples, self.device)
-        kernel = kernel_of(self.kernel, batch, low_rank, self.jitter)
-        return Stack(batch, kernel, self.center)
+            for places, low_rank in _together(examples, kernel, device):
+                batch = ExampleBatch.of([examples[i] for i in places], device)
+                similarity = kernel_of(kernel, batch, low_rank, jitter)
+                self._stacks.append(Stack(batch, similarity, self.center))
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
@@ -153,7 +123,9 @@ class DeviceProblem:
         failures = []
         with _named_memory_errors(self.device):
             for stack in self._stacks:
-                value, failed = stack.losses(self.loss, at)
+                value, failed = stack.batch.losses(
+                    *stack.process(at), self.loss.lam, self.loss.hinge
+                )
                 total = value.sum()
                 total.backward()
                 n_failed = (failed > 0).sum(dtype=torch.float64)
@@ -169,12 +141,11 @@ class DeviceProblem:
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores, as ``TrainingProblem`` does."""
         at = Point.of(flat, self.space, self.device)
-        found = [stack.expected_f(at) for stack in self._stacks]
-        failures = [failed for _, failed in found]
+        found = [stack.batch.expected_f(*stack.process(at)) for stack in self._stacks]
+        failures = [~definite * NOT_DEFINITE for _, definite in found]
         if any(bool(failed.any()) for failed in failures):
             raise self._infeasible(failures)
-        scores = torch.stack([score.sum() for score, _ in found])
-        return float(scores.sum()) / self.n_sets
+        return float(sum(score.sum() for score, _ in found)) / self.n_sets
 
     def _infeasible(self, failures: Sequence[Tensor]) -> InfeasibleError:
         """Return the error for the first of the ground sets that failed."""
@@ -216,7 +187,14 @@ def _together(
             low_rank[place] = found
     dense = np.ones(len(sizes), dtype=bool)
     dense[list(low_rank)] = False
-    _refuse_large(examples, sizes * dense)
+    largest = int((sizes * dense).argmax())
+    if dense[largest] and (n := sizes[largest]) > MAX_MATRIX:
+        raise GroundSetError(
+            examples[largest].position,
+            f"its similarity would be a matrix of {n:,} x {n:,} on the device, which "
+            f"is too large (above {MAX_MATRIX:,}): take a kernel of low rank (Linear "
+            "of few features, Kinds, or an approximation), or leave device out",
+        )
     for places in size_groups(sizes, np.flatnonzero(dense), device):
         yield places, None
     by_columns: dict[tuple[int, ...] | int, list[int]] = defaultdict(list)
@@ -229,16 +207,3 @@ def _together(
             forms = [low_rank[place] for place in places.tolist()]
             factors = [form for form in forms if isinstance(form, Factors)]
             yield places, factors or n_columns
-
-
-def _refuse_large(examples: Sequence[Example], sizes: IntArray) -> None:
-    """Refuse matrices that are too large; ground sets of low rank have size zero."""
-    if sizes.max(initial=0) > MAX_MATRIX:
-        place = int(sizes.argmax())
-        raise GroundSetError(
-            examples[place].position,
-            f"its similarity would be a matrix of {sizes[place]:,} x "
-            f"{sizes[place]:,} on the device, which is too large (above "
-            f"{MAX_MATRIX:,}): take a kernel of low rank (Linear of few features, "
-            "Kinds, or an approximation), or leave device out",
-        )

@@ -1,12 +1,13 @@
-"""Similarities as modules: what the library's kernels learn, with gradients of PyTorch.
+"""Similarities as modules: the library's learned kernels, with gradients of PyTorch.
 
 Each maps the features of items, (..., N, d), to their similarity (..., N, N), is that
 of a kernel of the library to rounding (``from_kernel``), and takes any module as an
-encoder in front, through which gradients go on.
+encoder in front.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from math import log, sqrt
 from typing import Any, Self
@@ -16,7 +17,13 @@ from torch import Tensor, nn
 
 from variegate._validation import check_count, check_flag, check_number
 from variegate.kernels import Gaussian, Kernel, Kinds, Linear, Metric, MultipleKernel
-from variegate.torch import similarity_functions as similarities
+from variegate.torch.similarity_functions import (
+    kinds,
+    linear,
+    metric,
+    multiple,
+    unit_rows,
+)
 
 __all__ = [
     "GaussianSimilarity",
@@ -35,8 +42,20 @@ class _Similarity(nn.Module):
             raise ValueError(f"encoder must be a module or None, got {encoder!r}")
         self.encoder = encoder
 
-    def _encoded(self, features: Tensor) -> Tensor:
-        return features if self.encoder is None else self.encoder(features)
+    def forward(self, features: Tensor) -> Tensor:
+        """Return the similarity (..., N, N) of items (..., N, d)."""
+        return self._of(features if self.encoder is None else self.encoder(features))
+
+    @abstractmethod
+    def _of(self, items: Tensor) -> Tensor:
+        """Return the similarity of encoded items."""
+
+    def _with(self, **values: Any) -> Self:
+        """Fill parameters and buffers, in double precision."""
+        self.double()
+        for name, value in values.items():
+            getattr(self, name).data.copy_(torch.as_tensor(value, dtype=torch.float64))
+        return self
 
 
 class LinearSimilarity(_Similarity):
@@ -47,7 +66,7 @@ class LinearSimilarity(_Similarity):
     normalize : bool, default=False
         Scale items to unit length first: the cosine similarity.  Zeros stay.
     encoder : module, optional
-        What makes the items' features of those that are given.
+        Applied to the features first.
 
     Examples
     --------
@@ -71,9 +90,8 @@ class LinearSimilarity(_Similarity):
         _check_kernel(kernel, Linear)
         return cls(kernel.normalize, encoder)
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Return the similarity (..., N, N) of items (..., N, d)."""
-        return similarities.linear(self._encoded(features), self.normalize)
+    def _of(self, items: Tensor) -> Tensor:
+        return linear(items, self.normalize)
 
 
 class GaussianSimilarity(_Similarity):
@@ -94,7 +112,7 @@ class GaussianSimilarity(_Similarity):
     anchored : bool, default=False
         Whether Gaussians are seen from the origin: see :class:`variegate.Gaussian`.
     encoder : module, optional
-        What makes the items' features of those that are given.
+        Applied to the features first.
 
     Examples
     --------
@@ -119,8 +137,7 @@ class GaussianSimilarity(_Similarity):
         check_flag("linear", linear)
         check_flag("anchored", anchored)
         self.bandwidths = [float(bandwidth) for bandwidth in bandwidths]
-        self.linear = linear
-        self.anchored = anchored
+        self.linear, self.anchored = linear, anchored
         n_weights = len(self.bandwidths) + linear
         if not n_weights:
             raise ValueError("give at least one bandwidth, or linear=True")
@@ -133,12 +150,11 @@ class GaussianSimilarity(_Similarity):
         parameters: Any = None,
         encoder: nn.Module | None = None,
     ) -> Self:
-        """Return the similarity of a kernel that is fitted, at some parameters.
+        """Return the similarity of a fitted kernel, in double precision.
 
         Of a :class:`variegate.Gaussian`, or of a :class:`variegate.MultipleKernel` with
-        the weights ``parameters`` (``kernel_parameters_`` of a model; equal ones if
-        they are not given), in double precision.  One that approximates, or reads
-        several blocks of features, has no such module.
+        the weights ``parameters`` (``kernel_parameters_`` of a model; by default equal
+        ones), if it does not approximate and reads one block of features.
         """
         _check_kernel(kernel, MultipleKernel, Gaussian)
         if kernel.approximation is not None:
@@ -148,9 +164,7 @@ class GaussianSimilarity(_Similarity):
             )
         if isinstance(kernel, Gaussian):
             kernel.check()
-            made = cls([kernel.bandwidth], False, kernel.anchored, encoder)
-            made.double()
-            return made
+            return cls([kernel.bandwidth], False, kernel.anchored, encoder)._with()
         settled = kernel._settled()
         if len(settled) != 1:
             raise ValueError(
@@ -158,10 +172,7 @@ class GaussianSimilarity(_Similarity):
             )
         (bandwidths,) = settled.values()
         made = cls(bandwidths.tolist(), bool(kernel.linear), kernel.anchored, encoder)
-        given = _parameters_of(kernel, parameters)
-        with torch.no_grad():
-            made.double().roots.copy_(given.sqrt())
-        return made
+        return made._with(roots=_parameters_of(kernel, parameters).sqrt())
 
     @property
     def weights(self) -> Tensor:
@@ -169,15 +180,9 @@ class GaussianSimilarity(_Similarity):
         squares = self.roots * self.roots
         return squares / squares.sum()
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Return the similarity (..., N, N) of items (..., N, d)."""
-        return similarities.multiple(
-            self._encoded(features),
-            self.weights,
-            self.bandwidths,
-            linear=self.linear,
-            anchored=self.anchored,
-        )
+    def _of(self, items: Tensor) -> Tensor:
+        how = {"linear": self.linear, "anchored": self.anchored}
+        return multiple(items, self.weights, self.bandwidths, **how)
 
 
 class KindsSimilarity(_Similarity):
@@ -201,7 +206,7 @@ class KindsSimilarity(_Similarity):
     apart : float, default=0.05
         ``ε`` at the start, between 0 and 1.
     encoder : module, optional
-        What makes the items' features of those that are given.
+        Applied to the features first.
 
     Examples
     --------
@@ -227,7 +232,7 @@ class KindsSimilarity(_Similarity):
         check_number("apart", apart, positive=True)
         if apart >= 1.0:
             raise ValueError(f"apart must be below 1, got {apart!r}")
-        centers = similarities.unit_rows(torch.randn(n_kinds, n_features))
+        centers = unit_rows(torch.randn(n_kinds, n_features))
         self.register_buffer("center", torch.zeros(n_features))
         self.weight = nn.Parameter(2.0 * sharpness * centers)
         self.bias = nn.Parameter(torch.full((n_kinds,), -float(sharpness)))
@@ -237,10 +242,10 @@ class KindsSimilarity(_Similarity):
     def from_kernel(
         cls, kernel: Kinds, parameters: Any = None, encoder: nn.Module | None = None
     ) -> Self:
-        """Return the similarity of a :class:`variegate.Kinds` that is fitted.
+        """Return the similarity of a fitted :class:`variegate.Kinds`.
 
-        At ``parameters`` (``kernel_parameters_`` of a model), or as it starts if they
-        are not given; in double precision.
+        At ``parameters`` (``kernel_parameters_`` of a model; by default those that it
+        starts from), in double precision.
         """
         _check_kernel(kernel, Kinds)
         given = _parameters_of(kernel, parameters).numpy()
@@ -248,20 +253,13 @@ class KindsSimilarity(_Similarity):
         made = cls(
             weight.shape[1], len(weight), kernel.sharpness, kernel.apart, encoder
         )
-        made.double()
         odds = log(kernel.apart / (1.0 - kernel.apart)) + float(given[-1])
-        with torch.no_grad():
-            made.center.copy_(torch.from_numpy(kernel.center_))
-            made.weight.copy_(torch.from_numpy(weight))
-            made.bias.copy_(torch.from_numpy(bias))
-            made.log_odds.fill_(odds)
-        return made
+        center = torch.from_numpy(kernel.center_)
+        return made._with(center=center, weight=weight, bias=bias, log_odds=odds)
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Return the similarity (..., N, N) of items (..., N, d)."""
-        items = similarities.unit_rows(self._encoded(features) - self.center)
-        apart = torch.sigmoid(self.log_odds)
-        return similarities.kinds(items, self.weight, self.bias, apart)
+    def _of(self, items: Tensor) -> Tensor:
+        items = unit_rows(items - self.center)
+        return kinds(items, self.weight, self.bias, torch.sigmoid(self.log_odds))
 
 
 class MetricSimilarity(_Similarity):
@@ -278,7 +276,7 @@ class MetricSimilarity(_Similarity):
     rank : int, default=16
         The number of directions.
     encoder : module, optional
-        What makes the items' features of those that are given.
+        Applied to the features first.
 
     Examples
     --------
@@ -302,22 +300,16 @@ class MetricSimilarity(_Similarity):
     def from_kernel(
         cls, kernel: Metric, parameters: Any = None, encoder: nn.Module | None = None
     ) -> Self:
-        """Return the similarity of a :class:`variegate.Metric` that is fitted.
+        """Return the similarity of a fitted :class:`variegate.Metric`.
 
-        At ``parameters`` (``kernel_parameters_`` of a model), or as it starts if they
-        are not given; in double precision.
+        In double precision, at ``parameters`` as for :class:`KindsSimilarity`.
         """
         _check_kernel(kernel, Metric)
         weight = kernel.weights(_parameters_of(kernel, parameters).numpy())
-        made = cls(weight.shape[1], len(weight), encoder)
-        made.double()
-        with torch.no_grad():
-            made.weight.copy_(torch.from_numpy(weight))
-        return made
+        return cls(weight.shape[1], len(weight), encoder)._with(weight=weight)
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Return the similarity (..., N, N) of items (..., N, d)."""
-        return similarities.metric(self._encoded(features), self.weight)
+    def _of(self, items: Tensor) -> Tensor:
+        return metric(items, self.weight)
 
 
 def _check_kernel(kernel: Any, *expected: type[Kernel]) -> None:

@@ -17,27 +17,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = [
-    "gaussians",
-    "kind_roots",
-    "kinds",
-    "linear",
-    "metric",
-    "multiple",
-    "squared_distances",
-    "unit_rows",
-]
-
 #: Differences are taken feature by feature up to this many features, as in
 #: :mod:`variegate.kernels.gaussian`.
 DIRECT_FEATURES = 256
 
 
 def linear(features: Tensor, normalize: bool = False) -> Tensor:
-    """Return the inner products of items, or of items scaled to unit length.
-
-    Items of zeros stay.
-    """
+    """Return the inner products of items, or of items scaled to unit length."""
     features = unit_rows(features) if normalize else features
     return features @ features.mT
 
@@ -96,10 +82,7 @@ def squared_distances(features: Tensor) -> Tensor:
 def gaussians(
     features: Tensor, bandwidths: Sequence[float], anchored: bool = False
 ) -> Iterator[Tensor]:
-    """Yield ``exp(-D / σ²)``, or Gaussians seen from the origin, at each bandwidth.
-
-    See :class:`variegate.Gaussian`.
-    """
+    """Yield the similarity of :class:`variegate.Gaussian` at each bandwidth."""
     distances = squared_distances(features) if len(bandwidths) else features
     norms = (features * features).sum(dim=-1)
     for bandwidth in bandwidths:  # divides twice, so that no square overflows
@@ -120,10 +103,7 @@ def multiple(
     linear: bool = True,
     anchored: bool = False,
 ) -> Tensor:
-    """Return ``Σ_k w_k S^k`` of Gaussians and perhaps a linear part (paper eq. 8).
-
-    The weights (K,) are those of the Gaussians, then of the linear part.
-    """
+    """Return ``Σ_k w_k S^k`` of Gaussians, then perhaps a linear part (paper eq. 8)."""
     parts = list(gaussians(features, bandwidths, anchored))
     if linear:
         parts.append(features @ features.mT)
@@ -132,15 +112,10 @@ def multiple(
 
 
 def kinds(features: Tensor, weight: Tensor, bias: Tensor, apart: Tensor) -> Tensor:
-    """Return the similarity by learned kinds: see :class:`variegate.Kinds`.
+    """Return the similarity of :class:`variegate.Kinds`.
 
-    Parameters
-    ----------
-    features : tensor of shape (..., N, d)
-        Centred and of unit length, see :func:`unit_rows`.
-    weight, bias : tensors of shapes (n_kinds, d) and (n_kinds,)
-    apart : tensor of one number
-        ``ε``, between 0 and 1.
+    Of features that are centred and of unit length, with ``W`` (n_kinds, d), ``b`` and
+    ``ε``.
     """
     roots = kind_roots(features, weight, bias)
     S = (1.0 - apart) * (roots @ roots.mT)
@@ -155,8 +130,5 @@ def kind_roots(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def metric(features: Tensor, weight: Tensor) -> Tensor:
-    """Return the Gaussian under a learned metric: see :class:`variegate.Metric`.
-
-    ``weight`` of shape (rank, d) is ``W``.
-    """
+    """Return the similarity of :class:`variegate.Metric`, with ``W`` (rank, d)."""
     return torch.exp(-0.5 * squared_distances(features @ weight.T))

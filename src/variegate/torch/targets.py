@@ -1,15 +1,22 @@
-"""Wanted subsets of a batch of ground sets, costs of errors, settings of the loss."""
+"""Wanted subsets, costs of errors, and the steps that all forms of the loss share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["LossSettings", "Targets"]
+#: Reasons of a failure: the subset has probability zero, ``L + I`` has no Cholesky
+#: factor, or the subset names an item twice or one that is not there.
+ZERO_PROBABILITY, NOT_DEFINITE, WRONG_TARGET = 1, 2, 3
+
+#: The least expected error, whose logarithm is finite.
+SMALLEST_ERROR = {torch.float64: 1e-280, torch.float32: 1e-36}
 
 
 class LossSettings(NamedTuple):
@@ -17,10 +24,25 @@ class LossSettings(NamedTuple):
 
     lam: float  # ``λ``
     hinge: bool  # whether a loss below zero counts as zero
-    jitter: float = 0.0  # ridge on the kernel, relative to its diagonal
+    # ridge on the kernel, relative to its diagonal; a tensor where it is learned
+    jitter: float | Tensor = 0.0
     # A subset has probability zero where a squared pivot is at most this share of the
     # diagonal; by default, where the pivot is in doubt.
     tolerance: float | None = None
+
+
+class LossTerms(NamedTuple):
+    """The losses of a batch and their derivatives.
+
+    A set that failed has a loss of infinity (its subset has probability zero) or NaN
+    (its kernel cannot be factored, its subset is not valid), and gradients of zero.
+    """
+
+    value: Tensor  # (B,)
+    # (B, N, N) and (B, N): ``∂f/∂X`` and ``∂f/∂u``; None where not asked for
+    similarity_gradient: Tensor | None
+    quality_gradient: Tensor | None
+    failed: Tensor  # uint8 (B,): 0, or the reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,23 +71,51 @@ class Targets:
         """Whether a subset (B,) names an item twice, or one that is not there."""
         return self._marks[2]
 
-    @property
-    def numbers(self) -> Tensor | None:
-        """Item numbers (B, k) if such were given, -1 for all that is not in range."""
-        return self._marks[0]
-
     @cached_property
     def _marks(self) -> tuple[Tensor | None, Tensor, Tensor]:
+        """Item numbers, if they were given, with -1 for all that are not in range."""
         numbers = None
         if self.subsets.dtype == torch.bool:
             indicator = self.subsets
             wrong = indicator.new_zeros(len(indicator))
         else:
-            numbers, indicator, wrong = _of_numbers(self.subsets, self.n_items)
+            numbers = self.subsets.long()
+            outside = (numbers < -1) | (numbers >= self.n_items)
+            numbers = numbers.masked_fill(outside, -1)
+            # Padding is marked in a column of its own, which is cut off.
+            column = numbers.masked_fill(numbers < 0, self.n_items)
+            marks = column.new_zeros(len(column), self.n_items + 1, dtype=torch.bool)
+            indicator = marks.scatter_(1, column, True)[:, : self.n_items]
+            twice = indicator.sum(dim=1) < (numbers >= 0).sum(dim=1)
+            wrong = outside.any(dim=1) | twice
         if self.mask is not None:
             wrong = wrong | (indicator & ~self.mask).any(dim=1)
             indicator = indicator & self.mask
         return numbers, indicator, wrong
+
+    @property
+    def members(self) -> Tensor:
+        """Item numbers (B, k), padded with 0 to the size of the largest subset."""
+        return self._places[0]
+
+    @property
+    def present(self) -> Tensor:
+        """Which entries of ``members`` are not padding."""
+        return self._places[1]
+
+    @cached_property
+    def _places(self) -> tuple[Tensor, Tensor]:
+        numbers, indicator, _ = self._marks
+        if numbers is not None:
+            return numbers.clamp(min=0), numbers >= 0
+        sizes = indicator.sum(dim=1)
+        # How wide the result is must be known here: on a GPU, this waits for it.
+        largest = int(sizes.max()) if indicator.numel() else 0
+        place = (indicator.cumsum(dim=1) - 1).masked_fill(~indicator, largest)
+        items = torch.arange(self.n_items, device=sizes.device).expand_as(indicator)
+        members = items.new_zeros(len(items), largest + 1).scatter_(1, place, items)
+        present = torch.arange(largest, device=sizes.device) < sizes[:, None]
+        return members[:, :largest].masked_fill(~present, 0), present
 
     @cached_property
     def error_cost(self) -> Tensor:
@@ -87,41 +137,122 @@ class Targets:
         """``W``: costs of errors, negative for wanted items."""
         return torch.where(self.indicator, -self.error_cost, self.error_cost)
 
-    @property
-    def members(self) -> Tensor:
-        """Item numbers (B, k), padded with 0 to the size of the largest subset."""
-        return self._places[0]
+    def wanted_sum(self, log_quality: Tensor) -> Tensor:
+        """Return the sum of the wanted items' log-qualities, in double precision."""
+        wanted = log_quality.masked_fill(~self.indicator, 0.0)
+        return wanted.sum(dim=-1, dtype=torch.float64)
 
-    @property
-    def present(self) -> Tensor:
-        """Which entries of ``members`` are not padding."""
-        return self._places[1]
+    def expected_error(self, included: Tensor, excluded: Tensor) -> Tensor:
+        """Return ``m`` in double precision, large enough for a logarithm.
 
-    @cached_property
-    def _places(self) -> tuple[Tensor, Tensor]:
-        if self.numbers is not None:
-            present = self.numbers >= 0
-            return self.numbers.clamp(min=0), present
-        n_sets, n_items = self.indicator.shape
-        sizes = self.indicator.sum(dim=1)
-        # How wide the result is must be known here: on a GPU, this waits for it.
-        largest = int(sizes.max()) if self.indicator.numel() else 0
-        place = self.indicator.cumsum(dim=1) - 1
-        place = place.masked_fill(~self.indicator, largest)
-        items = torch.arange(n_items, device=sizes.device).expand(n_sets, n_items)
-        members = items.new_zeros(n_sets, largest + 1).scatter_(1, place, items)
-        present = torch.arange(largest, device=sizes.device) < sizes[:, None]
-        return members[:, :largest].masked_fill(~present, 0), present
+        ``included`` and ``excluded`` (B, N) are ``K_ii`` and ``1 - K_ii``.
+        """
+        error = self.error_cost * torch.where(self.indicator, excluded, included)
+        total = error.sum(dim=-1, dtype=torch.float64)
+        return total.clamp(min=SMALLEST_ERROR[included.dtype])
+
+    def failures(self, target_definite: Tensor, definite: Tensor) -> Tensor:
+        """Return the reason why each set fails, 0 if it does not."""
+        failed = (~definite).to(torch.uint8) * NOT_DEFINITE
+        failed.masked_fill_(~target_definite, ZERO_PROBABILITY)
+        return failed.masked_fill_(self.wrong, WRONG_TARGET)
 
 
-def _of_numbers(subsets: Tensor, n_items: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return numbers that are in range, the indicator, and which sets are wrong."""
-    numbers = subsets.long()
-    outside = (numbers < -1) | (numbers >= n_items)
-    numbers = numbers.masked_fill(outside, -1)
-    # Padding is marked in a column of its own, which is cut off.
-    marks = numbers.new_zeros(len(numbers), n_items + 1, dtype=torch.bool)
-    column = numbers.masked_fill(numbers < 0, n_items)
-    indicator = marks.scatter_(1, column, True)[:, :n_items]
-    twice = indicator.sum(dim=1) < (numbers >= 0).sum(dim=1)
-    return numbers, indicator, outside.any(dim=1) | twice
+def judged(
+    value: Tensor, failed: Tensor, hinge: bool, dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the losses, which sets have a gradient, and reasons of failures.
+
+    A loss that is not finite for another reason, as log-qualities that are not, counts
+    as failed.
+    """
+    failed = failed.masked_fill(torch.isposinf(value) & (failed == 0), ZERO_PROBABILITY)
+    failed = failed.masked_fill_(~torch.isfinite(value) & (failed == 0), NOT_DEFINITE)
+    active = failed == 0
+    if hinge:
+        active = active & (value > 0.0)
+        value = value.clamp(min=0.0)
+    value = value.masked_fill(failed == ZERO_PROBABILITY, torch.inf)
+    value = value.masked_fill_(failed >= NOT_DEFINITE, torch.nan)
+    return value.to(dtype), active, failed
+
+
+# Gradients in closed form ---------------------------------------------------------
+
+
+class Evaluation(NamedTuple):
+    """A result, and its gradient."""
+
+    value: Tensor
+    flags: Tensor  # (B,): not differentiable
+    saved: tuple[Tensor | None, ...]
+    # from the gradient in ``value``, and ``saved``, to the gradients in the inputs
+    pull_back: Callable[..., tuple[Tensor | None, ...]]
+
+
+def closed_form(
+    evaluate: Callable[[bool], Evaluation], *inputs: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Return the value and the flags of an evaluation, differentiable in ``inputs``.
+
+    ``evaluate`` is called with whether any input needs a gradient.
+    """
+    assert inputs[0] is not None
+    with without_autocast(inputs[0].device.type):
+        value, flags = _ClosedForm.apply(evaluate, *inputs)
+    return value, flags
+
+
+class _ClosedForm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, evaluate: Callable[[bool], Evaluation], *inputs: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        with _full_precision(inputs[0]):
+            value, flags, saved, pull_back = evaluate(any(ctx.needs_input_grad))
+        if any(ctx.needs_input_grad):
+            ctx.save_for_backward(*saved)
+            ctx.pull_back = pull_back
+        ctx.mark_non_differentiable(flags)
+        return value, flags
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            # It would count as a constant there, and second derivatives be wrong.
+            raise RuntimeError(
+                "this gradient is a closed form that cannot be differentiated again: "
+                "ask for it without create_graph=True"
+            )
+        with _full_precision(slope):
+            found = ctx.pull_back(slope, *ctx.saved_tensors)
+        needed = ctx.needs_input_grad[1:]
+        return None, *(g if n else None for g, n in zip(found, needed, strict=True))
+
+
+def without_autocast(device_type: str) -> AbstractContextManager[Any]:
+    """Return a context without operations in half precision."""
+    if torch.amp.is_autocast_available(device_type):
+        context: AbstractContextManager[Any] = torch.autocast(
+            device_type, enabled=False
+        )
+        return context
+    return nullcontext()
+
+
+@contextmanager
+def _full_precision(X: Tensor) -> Iterator[None]:
+    """Keep all digits in products of single precision on a GPU.
+
+    Networks are often trained with fewer (``torch.set_float32_matmul_precision``);
+    inverses are not to be had from them.
+    """
+    before = torch.get_float32_matmul_precision()
+    if X.device.type == "cpu" or X.dtype != torch.float32 or before == "highest":
+        yield
+        return
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

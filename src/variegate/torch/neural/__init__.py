@@ -1,6 +1,397 @@
 """A determinantal point process whose quality and similarity are networks."""
 
-from variegate.torch.neural.estimator import NeuralDPP
-from variegate.torch.neural.training import Epoch
+from __future__ import annotations
+
+import secrets
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from variegate._progress import ProgressPrinter
+from variegate._random import check_random_state, generator
+from variegate._typing import FloatArray, RandomState
+from variegate._validation import check_count, check_flag, check_number
+from variegate.decoding import Decoder, as_decoder
+from variegate.ensemble import LEnsemble
+from variegate.estimator import DPPEstimator
+from variegate.estimator.base import LearnedDisplay
+from variegate.ground_set import GroundSet
+from variegate.learning.device_name import device_named
+from variegate.learning.streamed_problem import fingerprint, judging
+from variegate.linalg.determinants import with_jitter
+from variegate.report.notebook import card, number
+from variegate.solvers import SolverResult
+from variegate.streaming import Example, ListedExamples
+from variegate.torch.neural.checkpoint import Checkpoint
+from variegate.torch.neural.files import encode
+from variegate.torch.neural.networks import (
+    ROLES,
+    DPPNetwork,
+    Features,
+    Items,
+    first_network,
+)
+from variegate.torch.neural.training import Epoch, Training, hold_out
 
 __all__ = ["Epoch", "NeuralDPP"]
+
+_COUNTS = ("n_hidden", "n_embedding", "n_kinds", "batch_size", "max_epochs", "patience")
+
+#: Settings that do not change the result, or that a run describes otherwise.
+_NOT_OF_RUN = (*ROLES, "callback", "decoder", "device", "random_state", "verbose")
+
+
+class NeuralDPP(LearnedDisplay, DPPEstimator):
+    r"""Determinantal point process whose quality and similarity are networks.
+
+    As :class:`variegate.LargeMarginDPP`, with ``q_i = exp(g(x_i) + b)`` for a network
+    ``g`` of the quality features and ``S_ij = s(e(φ_i), e(φ_j))`` for an encoder ``e``
+    of the similarity features and a similarity ``s`` of what it makes of them.  All of
+    it is learned together, by AdamW on batches of ground sets, with the same objective
+
+    .. math::
+
+        \frac{1}{n} \sum_n \Bigl[ -\log P(y_n; L_n) + \lambda \log \Bigl(
+            \sum_{i \notin y_n} K_{ii} + \omega \sum_{i \in y_n} (1 - K_{ii})
+        \Bigr) \Bigr]_+
+
+    and as long as it falls on ground sets that are held out.
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        Weight ``λ`` of the margin; 0 is maximum likelihood.
+    omega : float, default=1.0
+        Cost of missing an item relative to choosing a wrong one.
+    quality : torch.nn.Module, optional
+        From quality features (n, d) to one number an item, (n,) or (n, 1).  By default
+        a linear map plus one hidden layer.
+    encoder : torch.nn.Module, optional
+        From similarity features (n, p) to embeddings (n, D).  Rows are the items of a
+        batch of ground sets, so a network for pictures begins with
+        ``torch.nn.Unflatten(1, (1, 8, 8))``.  By default a linear map plus one hidden
+        layer.
+    similarity : torch.nn.Module, optional
+        From embeddings of ground sets (B, N, D) to similarities (B, N, N), such as
+        :class:`~variegate.torch.GaussianSimilarity`.  Without an encoder it sees the
+        features themselves.  By default :class:`~variegate.torch.KindsSimilarity`.
+    n_hidden : int, default=128
+    n_embedding : int, default=32
+    n_kinds : int, default=32
+        Sizes of the networks that are made by default.
+    standardize : bool, default=True
+        Whether features are scaled to mean 0 and standard deviation 1 over the training
+        items, and those further out than 5 are taken to be there; the scales are kept
+        with the network.
+    decoder : name or decoder object, default="mbr"
+        How ``predict`` chooses; see :meth:`variegate.LEnsemble.decode`.
+    jitter : float, default=1e-6
+        Ridge on ``S`` relative to its diagonal.
+    batch_size : int, default=16
+        Ground sets a step.
+    learning_rate : float, default=0.02
+        Of AdamW.  Large, as suits the networks that are made by default; an encoder
+        that was trained before wants a hundredth of it.
+    weight_decay : float, default=0.01
+        Of AdamW, for matrices of weights.
+    max_epochs : int, default=200
+        Most passes over the training ground sets.
+    patience : int, default=15
+        Stop after this many passes without a better objective on what is held out.
+    validation_fraction : float, default=0.1
+        Share of the ground sets that is held out to judge by; 0 for none, then all
+        passes are made and the last weights kept.
+    warm_start : bool, default=False
+        Start from the network of the previous ``fit``.
+    device : str, default="auto"
+        Where networks work: "cpu", "cuda", "cuda:1", or a GPU where there is one.
+    callback : callable, optional
+        Called with an :class:`~variegate.torch.Epoch` after every pass; a true
+        return value stops.
+    random_state : None, int or numpy.random.Generator
+        For what is held out, the weights to start from (of networks made by default),
+        the order of batches, dropout, and the decoder.  With a seed, the same weights
+        come out on the same CPU with as many threads.
+    verbose : bool, default=False
+        Whether to say on standard error how far learning has come.
+
+    Attributes
+    ----------
+    network_ : torch.nn.Module
+        With ``quality``, ``encoder`` and ``similarity``: trained copies of the modules
+        that were given, or those made by default.
+    history_ : list of Epoch
+    solver_result_ : SolverResult
+        How learning ended, and the best objective; its ``parameters`` are empty.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import variegate as vg
+    >>> import variegate.torch as vt
+    >>> data = vg.datasets.make_synthetic(n_sets=40, random_state=0)
+    >>> model = vt.NeuralDPP(n_hidden=16, max_epochs=5, random_state=0, device="cpu")
+    >>> model = model.fit(data.ground_sets, data.subsets)
+    >>> len(model.predict(data.ground_sets[:3], k=4))
+    3
+    """
+
+    _fitted = "network_"
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        omega: float = 1.0,
+        quality: nn.Module | None = None,
+        encoder: nn.Module | None = None,
+        similarity: nn.Module | None = None,
+        n_hidden: int = 128,
+        n_embedding: int = 32,
+        n_kinds: int = 32,
+        standardize: bool = True,
+        decoder: str | Decoder = "mbr",
+        jitter: float = 1e-6,
+        batch_size: int = 16,
+        learning_rate: float = 0.02,
+        weight_decay: float = 0.01,
+        max_epochs: int = 200,
+        patience: int = 15,
+        validation_fraction: float = 0.1,
+        warm_start: bool = False,
+        device: str | None = "auto",
+        callback: Callable[[Epoch], object] | None = None,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
+        self.lam = lam
+        self.omega = omega
+        self.quality = quality
+        self.encoder = encoder
+        self.similarity = similarity
+        self.n_hidden = n_hidden
+        self.n_embedding = n_embedding
+        self.n_kinds = n_kinds
+        self.standardize = standardize
+        self.decoder = decoder
+        self.jitter = jitter
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.device = device
+        self.callback = callback
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Learning ---------------------------------------------------------------------
+
+    def fit(
+        self,
+        ground_sets: Sequence[GroundSet],
+        subsets: Sequence[Any] | None = None,
+        *,
+        false_positive: Sequence[Any] | None = None,
+        false_negative: Sequence[Any] | None = None,
+        validation: tuple[Sequence[GroundSet], Sequence[Any]] | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> Self:
+        """Learn from wanted subsets.
+
+        Parameters
+        ----------
+        ground_sets : list of GroundSet
+            A bare array stands for ``GroundSet(array)``.  Several blocks of similarity
+            features are put side by side.
+        subsets : list
+            For each ground set, the wanted item numbers or a boolean mask.
+        false_positive, false_negative : list of arrays of shape (N,), optional
+            Costs of choosing each item wrongly and of missing it, in place of 1 and
+            ``omega``.
+        validation : (list of GroundSet, list of subsets), optional
+            To judge by, in place of a share of the ground sets.
+        checkpoint : path, optional
+            A file that keeps how far learning got.  If it exists, learning goes on
+            from there, and on the same CPU it ends with the same weights as it would
+            have without interruption; it is removed at the end.
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            If learning did not beat its start on the ground sets held out.
+        """
+        self._check_parameters()
+        if subsets is None:
+            raise ValueError(
+                "NeuralDPP learns from two lists, ground sets and subsets, that are in "
+                "memory; LargeMarginDPP learns from streams"
+            )
+        examples = ListedExamples.of(
+            ground_sets, subsets, self.omega, false_positive, false_negative
+        )
+        self._learn(examples.examples, validation, checkpoint)
+        result = self.solver_result_
+        if result.remedy:
+            warnings.warn(
+                f"{result.status}. {result.remedy}", ConvergenceWarning, stacklevel=2
+            )
+        return self
+
+    def _learn(
+        self, examples: Sequence[Example], validation: Any, checkpoint: Any
+    ) -> None:
+        features = Features.of(examples[0].ground_set)
+        features.check_all(examples)
+        held_out = self._given(validation, features)
+        if self.random_state is None:
+            seed = secrets.randbits(63)
+        else:
+            seed = int(generator(self.random_state).integers(2**63))
+        run = {} if checkpoint is None else self._run(examples, held_out)
+        with Checkpoint(checkpoint, run, seed) as kept:
+            seed = kept.seed
+            if not held_out and self.validation_fraction:
+                examples, held_out = hold_out(examples, self.validation_fraction, seed)
+            network = first_network(self, features, examples, seed)
+            network.to(self._torch_device())
+            judged = Items.of(held_out, network) if held_out else None
+            items = Items.of(examples, network)
+            training = Training(network, items, judged, self, seed, kept)
+            verdict = training.learn(self._reporting())
+        result = SolverResult(
+            np.empty(0),
+            training.best_epoch.objective,
+            *verdict,
+            n_iterations=training.place.epoch,
+            n_evaluations=training.place.n_steps,
+        )
+        self._set_fitted(network, training.history, result)
+
+    def _given(self, validation: Any, features: Features) -> Sequence[Example]:
+        """Return the examples to judge by that were given, if any."""
+        if validation is None:
+            return ()
+        if not isinstance(validation, tuple | list) or len(validation) != 2:
+            raise ValueError(
+                "validation must be a pair of lists (ground_sets, subsets), got "
+                f"{type(validation).__name__}"
+            )
+        ground_sets, subsets = validation
+        with judging():
+            given = ListedExamples.of(ground_sets, subsets, self.omega).examples
+            features.check_all(given)
+        return given
+
+    def _run(
+        self, examples: Sequence[Example], held_out: Sequence[Example]
+    ) -> dict[str, Any]:
+        """Return, as plain values, a description of this run."""
+        settings = self.get_params(deep=False)
+        state, modules = self.random_state, ((role, settings[role]) for role in ROLES)
+        return {
+            **{name: v for name, v in settings.items() if name not in _NOT_OF_RUN},
+            **{role: None if m is None else str(m) for role, m in modules},
+            "random_state": state if isinstance(state, int) else None,
+            "data": [fingerprint(examples), fingerprint(held_out)],
+        }
+
+    def _reporting(self) -> Callable[[Epoch], object] | None:
+        """Return the callback, with messages if ``verbose``."""
+        if not self.verbose:
+            return self.callback
+        tell = ProgressPrinter(type(self).__name__)
+
+        def report(step: Epoch) -> object:
+            f = "" if step.expected_f is None else f", expected F {step.expected_f:.3f}"
+            tell(
+                f"pass {step.iteration} of {self.max_epochs}, {step.n_seen:,} groups, "
+                f"objective {step.objective:.6g}{f}"
+            )
+            return None if self.callback is None else self.callback(step)
+
+        return report
+
+    def _set_fitted(
+        self, network: DPPNetwork, history: list[Epoch], result: SolverResult
+    ) -> None:
+        self.network_, self.history_, self.solver_result_ = network, history, result
+        self.n_features_in_ = network.features.n_quality
+
+    def _check_parameters(self) -> None:
+        for name in ("lam", "omega", "jitter", "weight_decay", "validation_fraction"):
+            check_number(name, getattr(self, name))
+        check_number("learning_rate", self.learning_rate, positive=True)
+        if self.validation_fraction >= 1.0:
+            raise ValueError(
+                f"validation_fraction must be below 1, got {self.validation_fraction!r}"
+            )
+        for name in _COUNTS:
+            check_count(name, getattr(self, name))
+        for name in ("standardize", "warm_start", "verbose"):
+            check_flag(name, getattr(self, name))
+        for role in ROLES:
+            module = getattr(self, role)
+            if module is not None and not isinstance(module, nn.Module):
+                raise ValueError(
+                    f"{role} must be a torch.nn.Module or None, got {module!r}"
+                )
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback must be callable, got {self.callback!r}")
+        check_random_state(self.random_state)
+        as_decoder(self.decoder)
+        self._torch_device()
+
+    def _torch_device(self) -> torch.device:
+        return torch.device(device_named(self.device) or "cpu")
+
+    # Choosing ---------------------------------------------------------------------
+
+    @torch.no_grad()
+    def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
+        network = self._ready()
+        network.features.check(ground_set)
+        alone = Example(0, ground_set, np.zeros(0, dtype=np.intp), 1.0, 1.0)
+        u, S = network(*Items.of([alone], network).batch(np.array([0])))
+        similarity = S[0].double().cpu().numpy()
+        jittered = with_jitter((similarity + similarity.T) / 2.0, self.jitter)
+        return LEnsemble.from_quality(jittered, u[0].cpu().numpy())
+
+    @torch.no_grad()
+    def _log_quality(self, features: FloatArray) -> FloatArray:
+        network = self._ready()
+        u = network.log_quality(network.quality_input(features))
+        return np.asarray(u.cpu().numpy(), dtype=np.float64)
+
+    def _ready(self) -> DPPNetwork:
+        """Return the network where it is wanted, for use."""
+        self.network_.to(self._torch_device()).eval()
+        return self.network_
+
+    # Showing and keeping ----------------------------------------------------------
+
+    def _learned_html(self) -> str:
+        check_is_fitted(self, self._fitted)
+        n_weights = sum(weight.numel() for weight in self.network_.parameters())
+        facts = {
+            role: type(getattr(self.network_, role)).__name__
+            for role in ("quality", "encoder", "similarity")
+        }
+        facts |= {"numbers learned": number(n_weights)}
+        return card("Learned", facts | {"fit": self.solver_result_.status})
+
+    def encode(self) -> dict[str, Any]:
+        """Return the fitted model as plain values, as a file holds it."""
+        return encode(self)

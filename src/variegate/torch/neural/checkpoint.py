@@ -44,13 +44,15 @@ class Kept:
 
 
 class Checkpoint:
-    """The run store of one training.
+    """The run store of one training; without a path nothing is written.
 
     ``run`` holds the settings and a description of the data, ``seed`` the seed of the
     run if the file is new.
     """
 
-    def __init__(self, path: Path, run: Mapping[str, Any], seed: int) -> None:
+    def __init__(
+        self, path: str | Path | None, run: Mapping[str, Any], seed: int
+    ) -> None:
         self._last = time.monotonic()
         self._pause = 0.0
         self._store = RunStore(path, run)
@@ -74,7 +76,8 @@ class Checkpoint:
 
     def is_due(self) -> bool:
         """Return whether it is time to write."""
-        return time.monotonic() - self._last >= self._pause
+        is_stored = self._store.path is not None
+        return is_stored and time.monotonic() - self._last >= self._pause
 
     def write(
         self, parts: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any]

@@ -25,11 +25,10 @@ from variegate.files.encoding import (
 from variegate.files.model_format import ENDED, HEAD, ModelFileError
 from variegate.files.models import NOTHING, Own, register
 from variegate.files.schema import Anything, MapOf, Maybe, Number, Record, Text
-from variegate.torch.neural.networks import ROLES, DPPNetwork, Features, make_network
-from variegate.torch.neural.training import reproducible
+from variegate.torch.neural.networks import ROLES, Features, make_network
 
 if TYPE_CHECKING:
-    from variegate.torch.neural.estimator import NeuralDPP
+    from variegate.torch.neural import NeuralDPP
 
 __all__ = ["TYPE", "decode", "encode"]
 
@@ -61,47 +60,37 @@ def encode(model: NeuralDPP) -> dict[str, Any]:
     """Return a fitted model as plain values."""
     model._check_parameters()
     network = model.network_
+    weights = {  # copies, as a file cannot hold two names of one tensor
+        name: weight.to("cpu", copy=True).contiguous()
+        for name, weight in network.state_dict().items()
+    }
+    modules = ((role, getattr(model, role)) for role in ROLES)
     return {
         "type": TYPE,
         "settings": encode_settings(model, _NOT_STORED),
         "network": {
             "quality_features": network.features.n_quality,
             "similarity_features": dict(network.features.blocks),
-            "modules": {role: _name(getattr(model, role)) for role in ROLES},
+            "modules": {role: m and type(m).__name__ for role, m in modules},
         },
-        "weights": b64encode(save(_plain_weights(network))).decode("ascii"),
+        "weights": b64encode(save(weights)).decode("ascii"),
         "training": encode_ending(model.solver_result_),
-    }
-
-
-def _name(module: nn.Module | None) -> str | None:
-    return None if module is None else type(module).__name__
-
-
-def _plain_weights(network: DPPNetwork) -> dict[str, Tensor]:
-    """Return all weights, copied: a file cannot hold two names of one tensor."""
-    return {
-        name: weight.to("cpu", copy=True).contiguous()
-        for name, weight in network.state_dict().items()
     }
 
 
 def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
     """Return the model that a file describes."""
-    from variegate.torch.neural.estimator import NeuralDPP
+    from variegate.torch.neural import NeuralDPP
 
     _SHAPE.check(document)
     section = document["network"]
     given = _given(section["modules"], own.modules)
     settings = decode_settings(document, NeuralDPP(), _NOT_STORED)
-    model = NeuralDPP(**settings)
-    model.set_params(**given)
+    model = NeuralDPP(**settings, **given)
     model._check_parameters()
     blocks = {str(k): int(n) for k, n in section["similarity_features"].items()}
-    features = Features(section["quality_features"], blocks)
     weights = _read(document["weights"])
-    with reproducible(0, torch.device("cpu")):
-        network = make_network(features, given, model.sizes, model.standardize)
+    network = make_network(Features(section["quality_features"], blocks), model)
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
@@ -115,11 +104,11 @@ def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
 
 def _given(
     names: Mapping[str, str | None], modules: Mapping[str, Any]
-) -> dict[str, nn.Module | None]:
+) -> dict[str, Any]:
     """Return the modules that a file names, as they were given back."""
     if unknown := sorted(set(modules) - {role for role in ROLES if names[role]}):
         raise ModelFileError(f"this model has no {unknown[0]} of your own")
-    given: dict[str, nn.Module | None] = {}
+    given = {}
     for role in ROLES:
         name, module = names[role], modules.get(role)
         if name and not isinstance(module, nn.Module):

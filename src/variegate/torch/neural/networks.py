@@ -7,44 +7,31 @@ so that no padding goes through a network; a similarity sees ground sets.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from variegate._typing import FloatArray, IntArray
-from variegate.ground_set import GroundSet
+from variegate.ground_set import GroundSet, naming
+from variegate.kernels.features import as_dense
 from variegate.streaming import Example
 from variegate.torch.batches import ExampleBatch
 from variegate.torch.similarities import KindsSimilarity
 
-__all__ = [
-    "ROLES",
-    "DPPNetwork",
-    "Features",
-    "Items",
-    "NetworkInput",
-    "Perceptron",
-    "Sizes",
-    "make_network",
-]
+if TYPE_CHECKING:
+    from variegate.torch.neural import NeuralDPP
 
 #: The roles of modules.
 ROLES = ("quality", "encoder", "similarity")
 
 #: Standardized features further out than this are taken to be there.
 _FURTHEST = 5.0
-
-
-class Sizes(NamedTuple):
-    """Sizes of the networks that are made where none are given."""
-
-    n_hidden: int
-    n_embedding: int
-    n_kinds: int
 
 
 class Perceptron(nn.Module):
@@ -114,19 +101,30 @@ class Features:
                 f"fitted with {_in_words(self.blocks)}"
             )
 
+    def check_all(self, examples: Sequence[Example]) -> None:
+        """Refuse examples with other features, by their position."""
+        for example in examples:
+            with naming(example.position):
+                self.check(example.ground_set)
+
     def similarity(self, ground_set: GroundSet) -> FloatArray:
         """Return the similarity features of a ground set side by side, dense."""
         blocks = list(ground_set.blocks.values())
         if len(blocks) > 1:
             blocks = [ground_set.blocks[name] for name in self.blocks]
-        dense = [b if isinstance(b, np.ndarray) else b.toarray() for b in blocks]
-        return np.asarray(np.concatenate(dense, axis=1), dtype=np.float64)
+        dense = np.concatenate([as_dense(block) for block in blocks], axis=1)
+        return np.asarray(dense, dtype=np.float64)
+
+    def joined(self, examples: Sequence[Example]) -> tuple[FloatArray, FloatArray]:
+        """Return quality and similarity features, all items below each other."""
+        ground_sets = [example.ground_set for example in examples]
+        similarity = list(map(self.similarity, ground_sets))
+        quality = np.concatenate([ground_set.quality for ground_set in ground_sets])
+        return quality, np.concatenate(similarity)
 
 
 def _in_words(blocks: Mapping[str, int]) -> str:
-    return ", ".join(
-        f"{name!r} of {n}" if name else f"{n}" for name, n in blocks.items()
-    )
+    return ", ".join(f"{k!r} of {n}" if k else f"{n}" for k, n in blocks.items())
 
 
 class _Scale(nn.Module):
@@ -155,17 +153,10 @@ class _Scale(nn.Module):
 class DPPNetwork(nn.Module):
     """Log-qualities and similarities of ground sets.
 
-    The modules for quality and encoding work in the precision of their weights; what
-    comes out is made double, as determinants of near copies need it.
-
-    Parameters
-    ----------
-    features : Features
-    quality : module from (n, d) to (n,) or (n, 1)
-    encoder : module from (n, p) to (n, D)
-    similarity : module from (B, N, D) to (B, N, N)
-    standardize : bool
-        Whether features are scaled to mean 0 and standard deviation 1.
+    Modules from quality features (n, d) to (n,) or (n, 1), from similarity features (n,
+    p) to embeddings (n, D), and from embeddings (B, N, D) to similarities (B, N, N).
+    The first two work in the precision of their weights; their results are made double,
+    as determinants of near copies need it.
     """
 
     def __init__(
@@ -195,8 +186,6 @@ class DPPNetwork(nn.Module):
         with torch.no_grad():
             self.intercept.fill_(0.5 * float(np.log(share / (1.0 - share))))
 
-    # From features to inputs ------------------------------------------------------
-
     def quality_input(self, X: FloatArray) -> Tensor:
         """Return quality features as the network takes them, on its device."""
         return self._input(X, self.quality, self.quality_scale)
@@ -205,30 +194,25 @@ class DPPNetwork(nn.Module):
         """Return similarity features as the network takes them, on its device."""
         return self._input(X, self.encoder, self.similarity_scale)
 
+    @torch.no_grad()
     def _input(self, X: FloatArray, module: nn.Module, scale: _Scale | None) -> Tensor:
         numbers = torch.tensor(X, device=self.intercept.device)
-        with torch.no_grad():
-            return _fitting(module, numbers if scale is None else scale(numbers))
-
-    # From inputs to a process -----------------------------------------------------
+        return _fitting(module, numbers if scale is None else scale(numbers))
 
     def log_quality(self, items: Tensor) -> Tensor:
         """Return ``u`` (n,) of items (n, d)."""
         return self.quality(items).double().reshape(len(items)) + self.intercept
 
-    def forward(self, given: NetworkInput) -> tuple[Tensor, Tensor]:
-        """Return log-qualities (B, N) and similarities (B, N, N) of ground sets."""
-        u = self.log_quality(given.quality)
-        embedding = self.encoder(given.similarity).double()
-        return given.batch.padded(u), self.similarity(given.batch.padded(embedding))
+    def forward(
+        self, quality: Tensor, similarity: Tensor, batch: ExampleBatch
+    ) -> tuple[Tensor, Tensor]:
+        """Return log-qualities (B, N) and similarities (B, N, N) of a batch.
 
-
-class NetworkInput(NamedTuple):
-    """A batch of ground sets, and the features (n, d), (n, p) of all their items."""
-
-    quality: Tensor
-    similarity: Tensor
-    batch: ExampleBatch
+        Of the features (n, d), (n, p) of all its items.
+        """
+        u = self.log_quality(quality)
+        embedding = self.encoder(similarity).double()
+        return batch.padded(u), self.similarity(batch.padded(embedding))
 
 
 @dataclass(eq=False)
@@ -238,34 +222,34 @@ class Items:
     quality: Tensor
     similarity: Tensor
     examples: Sequence[Example]
-    sizes: IntArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Find where the items of each ground set are."""
-        self.sizes = np.array([len(example.ground_set) for example in self.examples])
-        self._starts = np.cumsum(self.sizes) - self.sizes
+    sizes: IntArray
 
     @classmethod
     def of(cls, examples: Sequence[Example], network: DPPNetwork) -> Items:
         """Put the features of examples below each other."""
-        ground_sets = [example.ground_set for example in examples]
-        similarity = list(map(network.features.similarity, ground_sets))
+        quality, similarity = network.features.joined(examples)
         return cls(
-            network.quality_input(np.concatenate([gs.quality for gs in ground_sets])),
-            network.encoder_input(np.concatenate(similarity)),
+            network.quality_input(quality),
+            network.encoder_input(similarity),
             examples,
+            np.array([len(example.ground_set) for example in examples]),
         )
+
+    @cached_property
+    def _ends(self) -> IntArray:
+        return np.cumsum(self.sizes)
 
     def __len__(self) -> int:
         return len(self.examples)
 
-    def batch(self, numbers: IntArray) -> NetworkInput:
-        """Return the ground sets with these numbers."""
+    def batch(self, numbers: IntArray) -> tuple[Tensor, Tensor, ExampleBatch]:
+        """Return the input of the network for the ground sets with these numbers."""
         device = self.quality.device
-        ranges = zip(self._starts[numbers], self.sizes[numbers], strict=True)
-        rows = np.concatenate([np.arange(start, start + n) for start, n in ranges])
+        ends = self._ends[numbers]
+        ranges = map(np.arange, ends - self.sizes[numbers], ends)
+        rows = np.concatenate(list(ranges))
         taken = torch.from_numpy(rows).to(device, non_blocking=True)
-        return NetworkInput(
+        return (
             self.quality.index_select(0, taken),
             self.similarity.index_select(0, taken),
             ExampleBatch.of([self.examples[number] for number in numbers], device),
@@ -278,41 +262,55 @@ def _fitting(module: nn.Module, numbers: Tensor) -> Tensor:
     return numbers.to(next(kinds, torch.float32))
 
 
-# Making them ----------------------------------------------------------------------
-
-
-def make_network(
-    features: Features,
-    given: Mapping[str, nn.Module | None],
-    sizes: Sizes,
-    standardize: bool,
+def first_network(
+    model: NeuralDPP, features: Features, examples: Sequence[Example], seed: int
 ) -> DPPNetwork:
-    """Return a network of copies of the modules that are given, and of default ones.
-
-    Without an encoder, a similarity that is given sees the features themselves.
-    """
-    modules = {role: _copied(given[role]) for role in ROLES}
-    quality = modules["quality"]
-    if quality is None:
-        made = Perceptron(features.n_quality, sizes.n_hidden, 1)
-        quality = made.start_at_zero()
-    encoder = modules["encoder"]
-    if encoder is None and modules["similarity"] is not None:
-        encoder = nn.Identity()
-    elif encoder is None:
-        encoder = Perceptron(features.n_similarity, sizes.n_hidden, sizes.n_embedding)
-    similarity = modules["similarity"]
-    if similarity is None:
-        n_embedding = _n_embedding(encoder, features.n_similarity)
-        similarity = KindsSimilarity(n_embedding, sizes.n_kinds)
-    network = DPPNetwork(features, quality, encoder, similarity, standardize)
-    _try(network)
+    """Return the network to start from, on the CPU or where it was."""
+    if model.warm_start and hasattr(model, "network_"):
+        if model.network_.features != features:
+            raise ValueError(
+                "warm_start=True, but the features are not those of the last fit: "
+                "fit a clone, or set warm_start=False"
+            )
+        return copy.deepcopy(model.network_)
+    network = make_network(features, model, seed)
+    quality, similarity = features.joined(examples)
+    n_wanted = sum(len(example.members) for example in examples)
+    network.settle(quality, similarity, n_wanted / len(quality))
     return network
 
 
-def _copied(module: nn.Module | None) -> nn.Module | None:
-    """Return a copy on the CPU, where networks are tried, wherever the module is."""
-    return None if module is None else copy.deepcopy(module).cpu()
+def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetwork:
+    """Return a network of copies of a model's modules, and of default ones.
+
+    Without an encoder, a similarity that is given sees the features themselves.
+    """
+    # Copies on the CPU, where networks are tried, wherever the modules are.
+    given = (copy.deepcopy(getattr(model, role)) for role in ROLES)
+    quality, encoder, similarity = (m if m is None else m.cpu() for m in given)
+    with reproducible(seed, torch.device("cpu")):
+        if quality is None:
+            quality = Perceptron(features.n_quality, model.n_hidden, 1).start_at_zero()
+        if encoder is None and similarity is not None:
+            encoder = nn.Identity()
+        elif encoder is None:
+            n_inputs = features.n_similarity
+            encoder = Perceptron(n_inputs, model.n_hidden, model.n_embedding)
+        if similarity is None:
+            n_embedding = _n_embedding(encoder, features.n_similarity)
+            similarity = KindsSimilarity(n_embedding, model.n_kinds)
+        standardize = model.standardize
+        network = DPPNetwork(features, quality, encoder, similarity, standardize)
+        _try(network)
+    return network
+
+
+@contextmanager
+def reproducible(seed: int, device: torch.device) -> Iterator[None]:
+    """Draw random numbers of PyTorch by a seed; leave its generators as they are."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
 
 
 @torch.no_grad()

@@ -8,10 +8,10 @@ machine, with as many threads, it ends with the same weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from variegate.files.run_store import CheckpointError
 from variegate.ground_set import GroundSetError
 from variegate.solvers import Stop
 from variegate.solvers.result import Verdict, stopped_by_callback, wants_to_stop
+from variegate.streaming import Example
 from variegate.torch.batches import (
     BatchKernel,
     ExampleBatch,
@@ -29,9 +30,13 @@ from variegate.torch.batches import (
     shuffled_batches,
 )
 from variegate.torch.neural.checkpoint import Checkpoint, Kept
-from variegate.torch.neural.networks import DPPNetwork, Items, NetworkInput
+from variegate.torch.neural.networks import DPPNetwork, Items, reproducible
 
-__all__ = ["Epoch", "Training", "TrainingPlan", "reproducible"]
+if TYPE_CHECKING:
+    from variegate.torch.neural import NeuralDPP
+
+#: A share to hold out is cut to this many groups.
+_LARGEST_HELD_OUT = 10_000
 
 
 class Epoch(NamedTuple):
@@ -58,17 +63,20 @@ class Epoch(NamedTuple):
     expected_f: float | None
 
 
-@dataclass(frozen=True)
-class TrainingPlan:
-    """The settings of the estimator that training needs."""
-
-    lam: float
-    jitter: float
-    batch_size: int
-    learning_rate: float
-    weight_decay: float
-    max_epochs: int
-    patience: int
+def hold_out(
+    examples: Sequence[Example], fraction: float, seed: int
+) -> tuple[Sequence[Example], Sequence[Example]]:
+    """Return the examples to learn from, and a share of them to judge by."""
+    if len(examples) < 2:
+        raise ValueError(
+            "of one ground set none can be held out: give more, or validation, or "
+            "validation_fraction=0 to learn without knowing when to stop"
+        )
+    share = min(max(1, round(fraction * len(examples))), _LARGEST_HELD_OUT)
+    order = np.random.default_rng([seed]).permutation(len(examples))
+    share = min(share, len(examples) - 1)
+    held_out, rest = np.sort(order[:share]), np.sort(order[share:])
+    return [examples[i] for i in rest], [examples[i] for i in held_out]
 
 
 @dataclass
@@ -94,7 +102,7 @@ class Training:
     network: DPPNetwork
     data: Items
     held_out: Items | None
-    plan: TrainingPlan
+    model: NeuralDPP  # its settings
     seed: int
     checkpoint: Checkpoint | None = None
     place: _Progress = field(default_factory=_Progress)
@@ -102,7 +110,7 @@ class Training:
 
     def __post_init__(self) -> None:
         """Start, or resume from a checkpoint."""
-        self.optimizer = _optimizer(self.network, self.plan)
+        self.optimizer = _optimizer(self.network, self.model)
         self.best = _weights(self.network)
         self._unread: list[tuple[IntArray, Tensor]] = []
         kept = None if self.checkpoint is None else self.checkpoint.read()
@@ -116,10 +124,9 @@ class Training:
         with reproducible(self.seed, self.data.quality.device):
             if self.held_out is not None and not self.history:
                 self._report(callback, training=None)
-            while (verdict := self._verdict()) is None:
-                verdict = self._pass(callback)
-                if verdict is not None:
-                    break
+            verdict = self._verdict()
+            while verdict is None:
+                verdict = self._pass(callback) or self._verdict()
         if self.held_out is not None:
             self.network.load_state_dict(self.best)
         self.network.eval()
@@ -135,40 +142,36 @@ class Training:
         return self.history[self.place.best_epoch]
 
     def _verdict(self) -> Verdict | None:
-        plan, place = self.plan, self.place
-        if self.held_out is not None and place.n_worse >= plan.patience:
-            return Verdict(
-                Stop.EARLY,
+        model, place = self.model, self.place
+        if self.held_out is not None and place.n_worse >= model.patience:
+            stop = Stop.EARLY
+            status = (
                 f"stopped early: the objective on held-out groups has not fallen for "
-                f"patience={plan.patience} passes; the weights of pass "
-                f"{place.best_epoch} are kept",
-                self._remedy(),
+                f"patience={model.patience} passes; the weights of pass "
+                f"{place.best_epoch} are kept"
             )
-        if place.epoch >= plan.max_epochs:
-            return Verdict(
-                Stop.DATA_USED,
-                f"went through the groups max_epochs={plan.max_epochs} times, in "
-                f"{place.n_steps} steps",
-                self._remedy(),
+        elif place.epoch >= model.max_epochs:
+            stop = Stop.DATA_USED
+            status = (
+                f"went through the groups max_epochs={model.max_epochs} times, in "
+                f"{place.n_steps} steps"
             )
-        return None
-
-    def _remedy(self) -> str:
-        """Return a remedy where learning did not beat its start."""
-        if self.held_out is None or self.place.best_epoch > 0:
-            return ""
-        return (
+        else:
+            return None
+        remedy = (
             "Learning did not beat its start on held-out groups, and the network is as "
-            f"it was then: lower learning_rate (now {self.plan.learning_rate:g}), give "
+            f"it was then: lower learning_rate (now {model.learning_rate:g}), give "
             "more groups or a smaller network, or learn with LargeMarginDPP, which "
             "has fewer numbers to learn"
         )
+        has_won = self.held_out is None or place.best_epoch > 0
+        return Verdict(stop, status, "" if has_won else remedy)
 
     def _pass(self, callback: Callable[[Epoch], object] | None) -> Verdict | None:
         """Go through the groups once, from the present place on."""
-        place, plan = self.place, self.plan
+        place = self.place
         batches = shuffled_batches(
-            self.data.sizes, plan.batch_size, self.seed, place.epoch
+            self.data.sizes, self.model.batch_size, self.seed, place.epoch
         )
         self.network.train()
         while place.batch < len(batches):
@@ -177,20 +180,19 @@ class Training:
             place.batch += 1
             place.n_steps += 1
             place.n_seen += len(numbers)
-            if self.checkpoint is not None and self.checkpoint.is_due():
-                self._save()
+            self._save_if_due()
         self._read_losses()
         training = place.total / len(self.data)
         place.epoch += 1
         place.batch, place.total = 0, 0.0
         is_over = self._report(callback, training)
-        if self.checkpoint is not None and self.checkpoint.is_due():
-            self._save()
+        self._save_if_due()
         return stopped_by_callback() if is_over else None
 
     def _step(self, numbers: IntArray) -> None:
-        torch.manual_seed(_seed_of(self.seed, self.place.n_steps))
-        losses = self._losses(*self._process(self.data.batch(numbers)))
+        seeds = np.random.SeedSequence([self.seed, self.place.n_steps])
+        torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
+        losses = self._losses(*self._process(self.data, numbers))
         self.optimizer.zero_grad(set_to_none=True)
         losses.mean().backward()
         self._unread.append((numbers, losses.detach()))
@@ -198,14 +200,17 @@ class Training:
             self._read_losses()
         self.optimizer.step()
 
-    def _process(self, given: NetworkInput) -> tuple[ExampleBatch, BatchKernel, Tensor]:
+    def _process(
+        self, items: Items, numbers: IntArray
+    ) -> tuple[ExampleBatch, BatchKernel, Tensor]:
         """Return a batch, its kernels and its log-qualities."""
-        u, S = self.network(given)
-        return given.batch, BatchKernel(S, self.plan.jitter), u
+        *features, batch = items.batch(numbers)
+        u, S = self.network(*features, batch)
+        return batch, BatchKernel(S, self.model.jitter), u
 
     def _losses(self, batch: ExampleBatch, kernel: BatchKernel, u: Tensor) -> Tensor:
         """Return the loss (B,) of every group."""
-        return batch.losses(kernel, u, self.plan.lam)[0]
+        return batch.losses(kernel, u, self.model.lam)[0]
 
     def _read_losses(self) -> None:
         """Sum the losses of the latest steps; refuse those that are not finite."""
@@ -218,8 +223,8 @@ class Training:
                     self.data.examples[wrong].position,
                     "its loss is no longer a number: the network has gone astray, or "
                     "what is wanted has probability zero. Lower learning_rate (now "
-                    f"{self.plan.learning_rate:g}) or raise jitter (now "
-                    f"{self.plan.jitter:g})",
+                    f"{self.model.learning_rate:g}) or raise jitter (now "
+                    f"{self.model.jitter:g})",
                 )
             self.place.total += float(values.sum())
 
@@ -249,8 +254,8 @@ class Training:
         """Return the mean loss and the expected F-score of some groups."""
         self.network.eval()
         total = score = 0.0
-        for numbers in batches_by_size(items.sizes, self.plan.batch_size):
-            batch, kernel, u = self._process(items.batch(numbers))
+        for numbers in batches_by_size(items.sizes, self.model.batch_size):
+            batch, kernel, u = self._process(items, numbers)
             total += float(self._losses(batch, kernel, u).sum())
             score += float(batch.expected_f(kernel, u)[0].sum())
         # A network that is no good is not the best; NaN would be neither.
@@ -262,7 +267,12 @@ class Training:
     def _restore(self, kept: Kept) -> None:
         try:
             self.network.load_state_dict(kept.part("network"))
-            _load_optimizer(self.optimizer, kept.part("optimizer"))
+            state: dict[int, dict[str, Any]] = defaultdict(dict)
+            for key, value in kept.part("optimizer").items():
+                number, name = key.split(".")
+                state[int(number)][name] = value
+            optimizer = self.optimizer.state_dict() | {"state": dict(state)}
+            self.optimizer.load_state_dict(optimizer)
             self.best = kept.part("best")
             self.place = _Progress(**kept.state["place"])
             self.history = [Epoch(*one) for one in kept.state["history"]]
@@ -271,33 +281,24 @@ class Training:
                 f"the checkpoint does not fit the network, or is damaged: {error}"
             ) from None
 
-    def _save(self) -> None:
-        assert self.checkpoint is not None
+    def _save_if_due(self) -> None:
+        if self.checkpoint is None or not self.checkpoint.is_due():
+            return
         self._read_losses()
+        state = self.optimizer.state_dict()["state"]
+        optimizer = {
+            f"{number}.{name}": value
+            for number, values in state.items()
+            for name, value in values.items()
+        }
+        network = self.network.state_dict()
         self.checkpoint.write(
-            {
-                "network": self.network.state_dict(),
-                "optimizer": _optimizer_tensors(self.optimizer),
-                "best": self.best,
-            },
+            {"network": network, "optimizer": optimizer, "best": self.best},
             {"place": asdict(self.place), "history": [list(e) for e in self.history]},
         )
 
 
-def _seed_of(seed: int, number: int) -> int:
-    """Return the seed of one step."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
-
-
-@contextmanager
-def reproducible(seed: int, device: torch.device) -> Iterator[None]:
-    """Draw random numbers of PyTorch by a seed; leave its generators as they are."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
-
-
-def _optimizer(network: DPPNetwork, plan: TrainingPlan) -> torch.optim.Optimizer:
+def _optimizer(network: DPPNetwork, model: NeuralDPP) -> torch.optim.Optimizer:
     """Return AdamW; weights that are not matrices (offsets, scales) do not decay."""
     learned = [p for p in network.parameters() if p.requires_grad]
     return torch.optim.AdamW(
@@ -305,29 +306,10 @@ def _optimizer(network: DPPNetwork, plan: TrainingPlan) -> torch.optim.Optimizer
             {"params": [p for p in learned if p.ndim > 1]},
             {"params": [p for p in learned if p.ndim <= 1], "weight_decay": 0.0},
         ],
-        lr=plan.learning_rate,
-        weight_decay=plan.weight_decay,
+        lr=model.learning_rate,
+        weight_decay=model.weight_decay,
     )
 
 
 def _weights(network: DPPNetwork) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in network.state_dict().items()}
-
-
-def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return the state of an optimizer for each weight, by number and name."""
-    return {
-        f"{number}.{name}": value
-        for number, values in optimizer.state_dict()["state"].items()
-        for name, value in values.items()
-    }
-
-
-def _load_optimizer(
-    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]
-) -> None:
-    state: dict[int, dict[str, Any]] = {}
-    for key, value in tensors.items():
-        number, name = key.split(".")
-        state.setdefault(int(number), {})[name] = value
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
