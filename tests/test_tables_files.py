@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from variegate import _files
+from variegate.files import atomic
 from variegate.files.atomic import new_file, write_atomic
 from variegate.tables.reading import TableFile, TableFileError
 from variegate.tables.writing import check_writable, table_writer
@@ -582,7 +582,7 @@ def test_writing_wrong_things(tmp_path):
 def way(request, monkeypatch):
     """Run a test with files that have no name, and with hidden names."""
     if request.param == "hidden":
-        monkeypatch.setattr(_files, "_open_nameless", lambda folder: None)
+        monkeypatch.setattr(atomic, "_open_nameless", lambda folder: None)
     return request.param
 
 
@@ -624,7 +624,7 @@ def test_modes_follow_the_umask(tmp_path, way):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        _files, "_open_nameless", lambda folder: os.open("/dev/full", os.O_WRONLY)
+        atomic, "_open_nameless", lambda folder: os.open("/dev/full", os.O_WRONLY)
     )
     with pytest.raises(OSError, match=r"cannot write .*a: No space left on device"):
         write_atomic(tmp_path / "a", b"x" * 10**6)

@@ -217,8 +217,13 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         self._check_parameters()
         examples: Examples | ListedExamples | PartitionedExamples
         if isinstance(ground_sets, PartitionedExamples):
+            others = (subsets, false_positive, false_negative)
+            if any(other is not None for other in others):
+                raise ValueError(
+                    "subsets, false_positive and false_negative are for lists: "
+                    "PartitionedExamples hold the subsets with their ground sets"
+                )
             examples = ground_sets
-            _refuse_others(subsets, false_positive, false_negative)
         else:
             examples = as_examples(
                 ground_sets, subsets, self.omega, false_positive, false_negative
@@ -357,14 +362,6 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     def encode(self) -> dict[str, Any]:
         """Return the fitted model as plain values, as a file holds it."""
         return model_files.encode(self)
-
-
-def _refuse_others(*others: Any) -> None:
-    if any(other is not None for other in others):
-        raise ValueError(
-            "subsets, false_positive and false_negative are for lists: "
-            "PartitionedExamples hold the subsets with their ground sets"
-        )
 
 
 model_files.register(None, partial(model_files.read_plain, LargeMarginDPP))

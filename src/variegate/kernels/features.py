@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +26,7 @@ from scipy.spatial.distance import cdist
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
-from variegate.files.schema import Matrix
+from variegate.files.schema import ListOf, Matrix
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels.base import Kernel, PullBack, check_block
 from variegate.kernels.known import Looks, available, sizes_of
@@ -310,6 +310,10 @@ class FromStart(Kernel):
     defines :meth:`value_and_pull_back`.
     """
 
+    #: The arrays that ``fit`` finds, by their names in the model file: attributes of
+    #: these names, with an underscore.
+    fitted_arrays: ClassVar[dict[str, ListOf | Matrix]]
+
     stackable = True
     makes_new = True
 
@@ -326,6 +330,19 @@ class FromStart(Kernel):
     def looks_at(self, sizes: IntArray) -> Looks:
         """Return the items that ``fit`` is about."""
         return pooled(sizes, np.random.default_rng(self.random_state))
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the fitted arrays; nothing before ``fit``."""
+        if not hasattr(self, f"{next(iter(self.fitted_arrays))}_"):
+            return {}
+        return {name: getattr(self, f"{name}_").tolist() for name in self.fitted_arrays}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Restore the fitted arrays."""
+        self.check()
+        for name, schema in self.fitted_arrays.items() if state else ():
+            schema.check(state[name], name)
+            setattr(self, f"{name}_", np.array(state[name], dtype=np.float64))
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Return ``penalty / 2`` times the squared distance from the start."""

@@ -3,7 +3,7 @@ r"""Learned kinds: two items are alike as surely as they are of the same kind.""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, logit
@@ -70,6 +70,8 @@ class Kinds(FromStart):
         The centres of the kinds at the start, among items centred and of unit length.
     """
 
+    fitted_arrays: ClassVar = {"center": ListOf(Number()), "centers": Matrix()}
+
     def __init__(
         self,
         n_kinds: int = 16,
@@ -109,25 +111,11 @@ class Kinds(FromStart):
         self.centers_: FloatArray = _centers(items, self.n_kinds, seed)
         return self
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the centres."""
-        if not hasattr(self, "centers_"):
-            return {}
-        return {"center": self.center_.tolist(), "centers": self.centers_.tolist()}
-
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take the centres as settled."""
-        self.check()
-        if not state:
-            return
-        ListOf(Number()).check(state["center"], "center")
-        Matrix().check(state["centers"], "centers")
-        center, centers = (
-            np.array(state[name], dtype=np.float64) for name in ("center", "centers")
-        )
-        if centers.shape[1] != len(center):
+        """Restore the centres."""
+        super().set_state(state)
+        if state and self.centers_.shape[1] != len(self.center_):
             raise ValueError("the centres of kinds do not fit their common centre")
-        self.center_, self.centers_ = center, centers
 
     def _settled(self) -> FloatArray:
         if not hasattr(self, "centers_"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class Metric(FromStart):
         ``W`` at the start.
     """
 
+    fitted_arrays: ClassVar = {"directions": Matrix()}
+
     def __init__(
         self,
         rank: int = 16,
@@ -93,20 +95,6 @@ class Metric(FromStart):
         scale = np.sqrt(2.0 / np.median(apart)) / self.bandwidth
         self.directions_: FloatArray = scale * components
         return self
-
-    def get_state(self) -> dict[str, Any]:
-        """Return ``W`` at the start."""
-        if not hasattr(self, "directions_"):
-            return {}
-        return {"directions": self.directions_.tolist()}
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Take ``W`` at the start as settled."""
-        self.check()
-        if not state:
-            return
-        Matrix().check(state["directions"], "directions")
-        self.directions_ = np.array(state["directions"], dtype=np.float64)
 
     def _settled(self) -> FloatArray:
         if not hasattr(self, "directions_"):

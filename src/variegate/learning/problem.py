@@ -262,13 +262,10 @@ class TrainingProblem:
         :math:`2 \sum_{i \in y} K_{ii} / (\sum_i K_{ii} + |y|)`: the F-score with the
         numbers of right and of chosen items replaced by what they are expected to be.
         """
-        return float(self._expected_f(flat).mean())
+        return self.expected_f_sum(flat) / self.n_sets
 
     def expected_f_sum(self, flat: FloatArray) -> float:
         """Return the sum of the expected F-scores."""
-        return float(self._expected_f(flat).sum())
-
-    def _expected_f(self, flat: FloatArray) -> FloatArray:
         parts = self.space.unpack(flat)
         theta, intercept = parts["theta"], parts["intercept"].sum()
         scores = []
@@ -280,7 +277,7 @@ class TrainingProblem:
             right = np.where(wanted, included, 0.0).sum(axis=1)
             total = included.sum(axis=1) + wanted.sum(axis=1)
             scores.append(np.where(total > 0, 2.0 * right / (total + (total == 0)), 1))
-        return np.concatenate(scores)
+        return float(np.concatenate(scores).sum())
 
     def _each_stack(
         self, parts: dict[str, FloatArray]

@@ -231,17 +231,14 @@ class PartitionedExamples:
 
         ``settings`` are plain values that tell the run from others on the same data.
         """
-        other = copy.copy(self)
-        other.journal = RunStore(path, {**settings, **self.description()})
-        return other
-
-    def description(self) -> dict[str, Any]:
-        """Return, as plain values, what tells these examples from others."""
-        return {
+        data = {
             "variegate": __version__,
             "n_partitions": len(self.source.partitions),
             "data": self.source.key,
         }
+        other = copy.copy(self)
+        other.journal = RunStore(path, {**settings, **data})
+        return other
 
     @cached_property
     def reader(self) -> Reader:
