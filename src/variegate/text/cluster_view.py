@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from variegate.text.sentences import split_cluster
 from variegate.text.words import (
     CorpusFrequencies,
     WordCounts,
-    bigrams,
     count_words,
     tfidf,
     word_weights,
@@ -139,7 +139,7 @@ class ClusterView:
     @cached_property
     def pairs(self) -> list[list[tuple[str, str]]]:
         """The pairs of neighbouring words of each candidate."""
-        return [bigrams(tokens) for tokens in self.words]
+        return [list(pairwise(tokens)) for tokens in self.words]
 
     @property
     def document(self) -> IntArray:

@@ -56,15 +56,6 @@ class _WordCharacters(dict[int, int | None]):
 _WORD_CHARACTERS = _WordCharacters()
 
 
-def _ascii_words(line: str) -> list[str]:
-    # Lower-casing must not turn letters outside ASCII into ASCII ones, as K to k.
-    return _ASCII_WORD.findall(line.encode("ascii", "replace").decode().lower())
-
-
-def _unicode_words(line: str) -> list[str]:
-    return folded(line).translate(_WORD_CHARACTERS).split()
-
-
 def folded(text: str) -> str:
     """Return a text with cases and ways of writing accents made one."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
@@ -113,7 +104,13 @@ class Reader:
         return Text.of(tuple(self._words(line)) for line in lines)
 
     def _words(self, line: str) -> Iterator[str]:
-        for word in _unicode_words(line) if self.unicode else _ascii_words(line):
+        if self.unicode:
+            words = folded(line).translate(_WORD_CHARACTERS).split()
+        else:  # lower-casing must not turn letters outside ASCII into ASCII, as K to k
+            words = _ASCII_WORD.findall(
+                line.encode("ascii", "replace").decode().lower()
+            )
+        for word in words:
             if word not in self.stop_words:
                 yield self._stem(word) if self.stem else word
 
