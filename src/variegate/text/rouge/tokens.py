@@ -117,9 +117,8 @@ class Reader:
     def _stem(self, word: str) -> str:
         if len(word) <= 3 or not word.isascii():
             return word
-        if self.exceptions is not None and word in self.exceptions:
-            return self.exceptions[word]
-        return stem(word)
+        known = self.exceptions.get(word) if self.exceptions else None
+        return stem(word) if known is None else known
 
 
 def _first_bytes(lines: list[str], limit: int) -> list[str]:
