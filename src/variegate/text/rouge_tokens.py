@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from variegate.text.rouge.porter import stem
+from variegate.text.porter import stem
 
 __all__ = ["Reader", "Text", "folded", "mostly_beyond_ascii", "read_exceptions"]
 
