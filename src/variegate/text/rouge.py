@@ -28,19 +28,12 @@ from variegate.text.rouge_tokens import (
 )
 
 __all__ = [
-    "CountPool",
-    "Measure",
     "PreparedReferences",
-    "Ratios",
     "Rouge",
     "Score",
     "Text",
     "mean_scores",
-    "ngrams",
-    "pairs_within",
-    "ratio",
     "read_exceptions",
-    "skip_bigrams",
 ]
 
 Unit = Hashable
