@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outside_data import outside_data
+from variegate.text.porter import stem
 from variegate.text.rouge import Rouge, Score, Text, mean_scores, read_exceptions
-from variegate.text.rouge.porter import stem
-from variegate.text.rouge.tokens import Reader
+from variegate.text.rouge_tokens import Reader
 
 few_words = st.lists(st.sampled_from("abcde"), max_size=9)
 sentences = st.lists(few_words, max_size=4)

@@ -9,7 +9,6 @@ from variegate.text import Cluster, ClusterView, Document
 from variegate.text.cluster_view import FEATURE_SETS, lexrank, quality_features
 from variegate.text.words import (
     CorpusFrequencies,
-    bigrams,
     count_words,
     tfidf,
     unit_rows,
@@ -31,11 +30,6 @@ from variegate.text.words import (
 )
 def test_words(text, expected):
     assert words(text) == expected
-
-
-def test_bigrams():
-    assert bigrams(["a", "b", "c"]) == [("a", "b"), ("b", "c")]
-    assert bigrams(["a"]) == []
 
 
 def test_word_counts():

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from paper.rouge.pairs import skip_bigrams
 from paper.rouge.sequences import longest_common, weighted_longest_common
-from variegate.text.rouge import Rouge
-from variegate.text.rouge.scorer import Measure, ngrams
+from variegate.text.rouge import Measure, Rouge, ngrams
 
 __all__ = ["FullRouge"]
 

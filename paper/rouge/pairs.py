@@ -16,9 +16,9 @@ from functools import partial
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.text.rouge import scorer
-from variegate.text.rouge.scorer import Measure, Ratios, ratio
-from variegate.text.rouge.tokens import Text
+from variegate.text import rouge
+from variegate.text.rouge import Measure, Ratios, ratio
+from variegate.text.rouge_tokens import Text
 
 __all__ = ["WidePairPool", "skip_bigrams"]
 
@@ -39,9 +39,9 @@ def skip_bigrams(skip: float, *, unigrams: bool) -> Measure:
         name = f"rouge-s{'u' * unigrams}{reach}"
         return Measure(name, partial(WidePairPool, skip, unigrams))
     if unigrams:
-        return scorer.skip_bigrams(int(skip))
-    units = partial(scorer.pairs_within, int(skip))
-    return Measure(f"rouge-s{skip:.0f}", partial(scorer.CountPool, units))
+        return rouge.skip_bigrams(int(skip))
+    units = partial(rouge.pairs_within, int(skip))
+    return Measure(f"rouge-s{skip:.0f}", partial(rouge.CountPool, units))
 
 
 class WidePairPool:

@@ -25,8 +25,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from variegate.text.rouge.scorer import Measure, Ratios, ratio
-from variegate.text.rouge.tokens import Text
+from variegate.text.rouge import Measure, Ratios, ratio
+from variegate.text.rouge_tokens import Text
 
 __all__ = ["common_positions", "longest_common", "weighted_longest_common"]
 

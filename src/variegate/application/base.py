@@ -57,15 +57,10 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         Facts about the training data, as plain values.
     """
 
-    #: The type of its model files.
-    _type: ClassVar[str]
-    #: What it is called in messages.
-    _noun: ClassVar[str]
-    #: Settings that are code or data, and so are not in its files.
-    _not_stored: ClassVar[tuple[str, ...]] = ()
-    #: The sections that it adds to a file; the shape of ``training_`` is among them.
-    _sections: ClassVar[Mapping[str, Shape]] = {}
-
+    _type: ClassVar[str]  # of its model files
+    _noun: ClassVar[str]  # its name in messages
+    _not_stored: ClassVar[tuple[str, ...]] = ()  # settings that are code or data
+    _sections: ClassVar[Mapping[str, Shape]] = {}  # of its files, with "training"
     family_: OmegaFamily
     training_: dict[str, Any]
 
@@ -122,7 +117,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         model_files.write_document(content, path)
 
     def describe(self) -> Description:
-        """Return a description of the training data and the learned model."""
+        """Return a description of the training data and the model: ``print`` it."""
         model = self.family_.at(self.family_.resolve(None))
         return described(self, model, self.feature_names_, self.omegas_, self.training_)
 

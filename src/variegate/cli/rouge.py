@@ -121,7 +121,7 @@ def _notes(
     scorer: Rouge, references: Mapping[Path, str], wordnet: Path | None
 ) -> Iterator[str]:
     """Yield what a user may not expect of the scores."""
-    from variegate.text.rouge.tokens import mostly_beyond_ascii
+    from variegate.text.rouge_tokens import mostly_beyond_ascii
 
     if scorer.stem and wordnet is None:
         yield (

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from variegate.text.sentences import split_cluster
 from variegate.text.words import (
     CorpusFrequencies,
     WordCounts,
-    bigrams,
     count_words,
     tfidf,
     word_weights,
@@ -139,7 +139,7 @@ class ClusterView:
     @cached_property
     def pairs(self) -> list[list[tuple[str, str]]]:
         """The pairs of neighbouring words of each candidate."""
-        return [bigrams(tokens) for tokens in self.words]
+        return [list(pairwise(tokens)) for tokens in self.words]
 
     @property
     def document(self) -> IntArray:
@@ -190,10 +190,7 @@ def _with_own_directions(vectors: sparse.csr_array) -> sparse.csr_array:
     zero = np.flatnonzero(vectors.multiply(vectors).sum(axis=1) == 0.0)
     if len(zero) == 0:
         return vectors
-    own = sparse.csr_array(
-        (np.ones(len(zero)), (zero, np.arange(len(zero)))),
-        shape=(vectors.shape[0], len(zero)),
-    )
+    own = sparse.eye_array(vectors.shape[0], format="csc")[:, zero]
     return sparse.csr_array(sparse.hstack([vectors, own]))
 
 
@@ -286,15 +283,12 @@ def _pronouns(view: ClusterView) -> Features:
 
 def _shared_words(view: ClusterView) -> Features:
     """Measure how much of a sentence many documents say."""
-    documents = view.document
-    holders: dict[Any, set[int]] = defaultdict(set)
-    for document, tokens, pairs in zip(
-        documents.tolist(), view.words, view.pairs, strict=True
-    ):
-        for unit in (*tokens, *pairs):
-            holders[unit].add(document)
-    n_documents = max(1, len(set(documents.tolist())))
-    spread = {unit: len(holding) for unit, holding in holders.items()}
+    units: dict[int, set[Any]] = defaultdict(set)
+    sentences = zip(view.document.tolist(), view.words, view.pairs, strict=True)
+    for document, tokens, pairs in sentences:
+        units[document].update(tokens, pairs)
+    n_documents = max(1, len(units))
+    spread = Counter(chain.from_iterable(units.values()))
     matrix = view.counts.matrix
     share = np.asarray(matrix.sum(axis=0)).ravel() / max(1.0, matrix.sum())
     length = np.maximum(view.length, 1.0)

@@ -145,18 +145,16 @@ def _process(ensemble: LEnsemble, constraint: Constraint) -> tuple[float, Draw]:
         if budget is not None:
             shift = _shift(odds, vectors.all() ** 2 @ costs, budget)
         kept = expit(odds + shift)
-        if abs(shift) <= _SAFE_SCALE and kept.sum() <= _LONG:
-            return float(kept.sum()), lambda n, rng: sample_spectral(
-                kept, vectors, n, rng
-            )
+        size = float(kept.sum())
+        if abs(shift) <= _SAFE_SCALE and size <= _LONG:
+            return size, partial(sample_spectral, kept, vectors)
         if abs(shift) <= _SAFE_SCALE:
             K = (vectors.all().T * kept) @ vectors.all()
-            return float(kept.sum()), lambda n, rng: sample_sequential(K, n, rng)
+            return size, partial(sample_sequential, K)
     if budget is not None:
         ensemble = scaled_to_cost(ensemble, costs, budget)
-    return max(1.0, ensemble.expected_size()), lambda n, rng: ensemble.sample(
-        n, random_state=rng
-    )
+    size = max(1.0, ensemble.expected_size())
+    return size, lambda n, rng: ensemble.sample(n, random_state=rng)
 
 
 def scaled_to_cost(ensemble: LEnsemble, costs: FloatArray, total: float) -> LEnsemble:

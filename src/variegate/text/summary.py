@@ -223,8 +223,7 @@ def _blocks(
         pieces = []
         for entry in inside:
             sentence = entry.sentence
-            pieces.append(_Piece(text[start : sentence.start]))
-            pieces.append(_piece(text[sentence.start : sentence.end], entry, number))
+            pieces += [_Piece(text[start : sentence.start]), _piece(entry, number)]
             number += entry.chosen
             start = sentence.end
         yield _Block([*pieces, _Piece(text[start:end])], tag, kinds == {"dateline"})
@@ -246,9 +245,9 @@ def _paragraphs(
         begin, inside = cut, []
 
 
-def _piece(text: str, entry: MarkedSentence, number: int) -> _Piece:
+def _piece(entry: MarkedSentence, number: int) -> _Piece:
     note, shade = "not a candidate", 0
     if entry.probability is not None:
         note = f"probability {percent(entry.probability)}"
         shade = sum(entry.probability >= edge for edge in _SHADES)
-    return _Piece(text, note, shade, number if entry.chosen else 0)
+    return _Piece(entry.sentence.text, note, shade, number if entry.chosen else 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from variegate.text.consensus import GrowingSummary
 from variegate.text.documents import Cluster
 from variegate.text.languages import as_language
 from variegate.text.rouge import Rouge, mean_scores
-from variegate.text.words import CorpusFrequencies, bigrams, count_words, words
+from variegate.text.words import CorpusFrequencies, count_words, words
 
 __all__ = ["TRAINING", "TrainingSet", "oracle_summary"]
 
@@ -117,7 +118,7 @@ def oracle_summary(view: ClusterView, budget: Budget) -> IntArray:
         raise ValueError("an oracle needs at least one reference summary with words")
     kinds: list[tuple[Any, Any]] = [
         (view.words, references),
-        (view.pairs, [bigrams(tokens) for tokens in references]),
+        (view.pairs, [list(pairwise(tokens)) for tokens in references]),
     ]
     counts = [count_words([*ours, *theirs]).matrix for ours, theirs in kinds]
     summary = GrowingSummary(

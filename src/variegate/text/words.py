@@ -25,7 +25,6 @@ __all__ = [
     "UNSPACED",
     "CorpusFrequencies",
     "WordCounts",
-    "bigrams",
     "count_spaced_words",
     "count_words",
     "ends_sentence",
@@ -115,11 +114,6 @@ def words(text: str) -> list[str]:
         pairs = ["".join(pair) for pair in pairwise(letters)]
         pieces += pairs or [run]
     return pieces
-
-
-def bigrams(tokens: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the pairs of neighbouring words."""
-    return list(pairwise(tokens))
 
 
 @dataclass(frozen=True, eq=False)

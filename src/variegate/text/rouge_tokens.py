@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from variegate.text.rouge.porter import stem
+from variegate.text.porter import stem
 
 __all__ = ["Reader", "Text", "folded", "mostly_beyond_ascii", "read_exceptions"]
 
@@ -54,15 +54,6 @@ class _WordCharacters(dict[int, int | None]):
 
 
 _WORD_CHARACTERS = _WordCharacters()
-
-
-def _ascii_words(line: str) -> list[str]:
-    # Lower-casing must not turn letters outside ASCII into ASCII ones, as K to k.
-    return _ASCII_WORD.findall(line.encode("ascii", "replace").decode().lower())
-
-
-def _unicode_words(line: str) -> list[str]:
-    return folded(line).translate(_WORD_CHARACTERS).split()
 
 
 def folded(text: str) -> str:
@@ -113,16 +104,21 @@ class Reader:
         return Text.of(tuple(self._words(line)) for line in lines)
 
     def _words(self, line: str) -> Iterator[str]:
-        for word in _unicode_words(line) if self.unicode else _ascii_words(line):
+        if self.unicode:
+            words = folded(line).translate(_WORD_CHARACTERS).split()
+        else:  # lower-casing must not turn letters outside ASCII into ASCII, as K to k
+            words = _ASCII_WORD.findall(
+                line.encode("ascii", "replace").decode().lower()
+            )
+        for word in words:
             if word not in self.stop_words:
                 yield self._stem(word) if self.stem else word
 
     def _stem(self, word: str) -> str:
         if len(word) <= 3 or not word.isascii():
             return word
-        if self.exceptions is not None and word in self.exceptions:
-            return self.exceptions[word]
-        return stem(word)
+        known = self.exceptions.get(word) if self.exceptions else None
+        return stem(word) if known is None else known
 
 
 def _first_bytes(lines: list[str], limit: int) -> list[str]:

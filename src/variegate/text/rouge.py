@@ -1,10 +1,11 @@
-"""ROUGE-N and ROUGE-SU, as ROUGE-1.5.5 computes them.
+"""ROUGE-N and ROUGE-SU: how much of reference summaries a summary has.
 
-Both count how many units, n-grams or pairs of words, two texts share.  With the
-references pooled, a unit that a summary has c times and reference r has c_r times gives
-Σ_r min(c, c_r) hits.  Recall is all hits over all units of all references, precision
-all hits over the summary's units, counted once a reference.  Units run across the ends
-of sentences.
+C.-Y. Lin, 2004, "ROUGE: a package for automatic evaluation of summaries".  Both count
+how many units, n-grams or pairs of words, two texts share, as ROUGE-1.5.5 does.  With
+the references pooled, a unit that a summary has c times and reference r has c_r times
+gives Σ_r min(c, c_r) hits.  Recall is all hits over all units of all references,
+precision all hits over the summary's units, counted once a reference.  Units run across
+the ends of sentences.
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ from itertools import chain
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
-from variegate.text.rouge.tokens import Reader, Text, folded, mostly_beyond_ascii
+from variegate.text.rouge_tokens import (
+    Reader,
+    Text,
+    folded,
+    mostly_beyond_ascii,
+    read_exceptions,
+)
 
 __all__ = [
-    "CountPool",
-    "Measure",
     "PreparedReferences",
-    "Ratios",
     "Rouge",
     "Score",
+    "Text",
     "mean_scores",
-    "ngrams",
-    "pairs_within",
-    "ratio",
-    "skip_bigrams",
+    "read_exceptions",
 ]
 
 Unit = Hashable

@@ -18,27 +18,26 @@ from itertools import groupby
 __all__ = ["stem"]
 
 
-def _table(rules: str) -> dict[str, str]:
-    """Return suffixes and what replaces them."""
-    return dict(rule.split(":") for rule in rules.split())
+# Suffixes of steps 2 to 4 and their replacements, which step 4 has none of.
+_STEP_2 = """ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al
+entli:ent eli:e ousli:ous ization:ize ation:ate ator:ate alism:al iveness:ive
+fulness:ful ousness:ous aliti:al iviti:ive biliti:ble logi:log"""
+_STEP_3 = "icate:ic ative: alize:al iciti:ic ical:ic ful: ness:"
+_STEP_4 = """al: ance: ence: er: ic: able: ible: ant: ement: ou: ism: ate: iti: ous:
+ive: ize:"""
 
 
-_STEP_2 = _table(
-    """ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al entli:ent
-    eli:e ousli:ous ization:ize ation:ate ator:ate alism:al iveness:ive fulness:ful
-    ousness:ous aliti:al iviti:ive biliti:ble logi:log"""
-)
-_STEP_3 = _table("icate:ic ative: alize:al iciti:ic ical:ic ful: ness:")
-_STEP_4 = "al|ance|ence|er|ic|able|ible|ant|ement|ou|ism|ate|iti|ous|ive|ize"
-
-
-def _split_off(suffixes: str) -> re.Pattern[str]:
+def _rule(suffixes: str, measure: int) -> tuple[re.Pattern[str], dict[str, str], int]:
+    """Return a pattern, replacements, and the measure that the stem must exceed."""
+    replacements = dict(suffix.split(":") for suffix in suffixes.split())
     # The lazy stem makes the longest suffix win.
-    return re.compile(rf"(.*?)({suffixes})")
+    return re.compile(rf"(.*?)({'|'.join(replacements)})"), replacements, measure
 
 
-_RULES_2_3 = [(_split_off("|".join(table)), table) for table in (_STEP_2, _STEP_3)]
-_SUFFIXES_4 = [_split_off(one) for one in (_STEP_4, "ment", "ent", "(?<=[st])ion")]
+_RULES = [
+    *(_rule(suffixes, 0) for suffixes in (_STEP_2, _STEP_3)),
+    *(_rule(suffixes, 1) for suffixes in (_STEP_4, "ment:", "ent:", "(?<=[st])ion:")),
+]
 
 
 def _shape(word: str) -> str:
@@ -63,15 +62,7 @@ def _ends_like_hop(word: str) -> bool:
     return _shape(word).endswith("cvc") and word[-1] not in "wxy"
 
 
-def _step_1a(word: str) -> str:
-    if word.endswith(("sses", "ies")):
-        return word[:-2]
-    if word.endswith("s") and not word.endswith("ss"):
-        return word[:-1]
-    return word
-
-
-def _step_1b(word: str) -> str:
+def _without_ed_ing(word: str) -> str:
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     left = re.fullmatch(r"(.*?)(ed|ing)", word)
@@ -87,37 +78,6 @@ def _step_1b(word: str) -> str:
     return word
 
 
-def _step_1c(word: str) -> str:
-    if word.endswith("y") and "v" in _shape(word[:-1]):
-        return word[:-1] + "i"
-    return word
-
-
-def _steps_2_3(word: str) -> str:
-    for pattern, table in _RULES_2_3:
-        split = pattern.fullmatch(word)
-        if split is not None and _measure(split[1]) > 0:
-            word = split[1] + table[split[2]]
-    return word
-
-
-def _step_4(word: str) -> str:
-    for pattern in _SUFFIXES_4:
-        split = pattern.fullmatch(word)
-        if split is not None and _measure(split[1]) > 1:
-            word = split[1]
-    return word
-
-
-def _step_5(word: str) -> str:
-    left = word.removesuffix("e")
-    if _measure(left) > (1 if _ends_like_hop(left) else 0):
-        word = left
-    if word.endswith("ll") and _measure(word) > 1:
-        word = word[:-1]
-    return word
-
-
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """Return the stem of a lower-case English word; one or two letters stay.
@@ -127,5 +87,20 @@ def stem(word: str) -> str:
     """
     if len(word) < 3:
         return word
-    word = _step_1c(_step_1b(_step_1a(word)))
-    return _step_5(_step_4(_steps_2_3(word)))
+    if word.endswith(("sses", "ies")):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+    word = _without_ed_ing(word)
+    if word.endswith("y") and "v" in _shape(word[:-1]):
+        word = word[:-1] + "i"
+    for pattern, replacements, measure in _RULES:
+        split = pattern.fullmatch(word)
+        if split is not None and _measure(split[1]) > measure:
+            word = split[1] + replacements.get(split[2], "")
+    left = word.removesuffix("e")
+    if _measure(left) > (1 if _ends_like_hop(left) else 0):
+        word = left
+    if word.endswith("ll") and _measure(word) > 1:
+        word = word[:-1]
+    return word
