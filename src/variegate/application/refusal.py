@@ -2,7 +2,7 @@
 
 A message is put together of text and of :class:`Setting` objects.  ``str`` of the error
 writes these as Python does, ``missing='mean'``; :meth:`RefusalError.written` writes
-them as whoever asks for it does, such as ``--missing mean``.
+them by a function of the caller, such as ``--columns missing=mean``.
 """
 
 from __future__ import annotations
