@@ -692,7 +692,7 @@ def test_an_interrupted_command_says_what_remains(tmp_path, call, monkeypatch):
     command = ("gather", source, "-o", tmp_path / "out", "--group", "query")
     status, _, messages = call(*command)
     assert status == 130
-    assert "variegate: interrupted; run it again, and it goes on" in messages
+    assert "variegate: interrupted; run it again, and it resumes" in messages
     assert not (tmp_path / "out").exists()
 
 

@@ -202,14 +202,17 @@ def test_times_after_the_end_are_left_out(counting):
     seen = []
     found = frames_at(counting, [2.0, 3.0], lambda *where: seen.append(where))
     assert [time for time, _ in found] == [2.0]
-    assert [number for number, _ in seen] == list(range(30))
+    assert [(stage, round(10 * time)) for stage, time, _ in seen] == [
+        ("reading", number) for number in range(30)
+    ]
+    assert {total for *_, total in seen} == {3.0}
     assert list(frames_at("gone.avi", [])) == []
 
 
 def test_reading_stops_at_the_last_time(counting):
     seen = []
-    list(frames_at(counting, [0.5], lambda number, time: seen.append(number)))
-    assert seen == list(range(6))
+    list(frames_at(counting, [0.5], lambda stage, time, total: seen.append(time)))
+    assert len(seen) == 6
 
 
 # read_pictures --------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 A message is made of text and :class:`Setting` objects.  ``str`` of the error writes
 these as Python does, ``missing='mean'``; :meth:`RefusalError.written` writes them in
-another way, such as ``--missing mean``.
+another way, such as ``--columns missing=mean``.
 """
 
 from __future__ import annotations

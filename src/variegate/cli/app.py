@@ -128,7 +128,7 @@ def _called(command: click.Command) -> click.Command | None:
 
 
 def _what_remains(error: BaseException) -> str:
-    """Return what becomes of the work: click makes an Abort of every interrupt."""
+    """Return how to resume; click makes an Abort of every interrupt."""
     for reason in (error, error.__cause__, error.__context__):
         if isinstance(reason, Interrupted):
             return str(reason)

@@ -15,7 +15,7 @@ from variegate.cli import options, output
 @options.FORCE
 @options.JSON
 def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
-    """Say what a model was learned from, and what it learned.
+    """Describe a model: the data it learned from, its scores and weights.
 
     MODEL is a file that a fit command or model.save wrote, for tables, documents,
     videos or any ground sets.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,14 +98,8 @@ def _count(value: str) -> int | str:
 def evaluate(
     table: Path,
     models: tuple[Path, ...],
-    methods: tuple[str, ...],
-    relevance: str | None,
     train: Path | None,
     separator: str | None,
-    label: str | None,
-    cost: str | None,
-    memory: int,
-    n_jobs: int,
     cluster: Cluster | None,
     as_json: bool,
     **given: Any,
@@ -125,40 +119,26 @@ def evaluate(
         )
     if cluster is not None:
         refuse_on_cluster()
-        if len(models) > 1:
-            raise click.UsageError(
-                "a cluster judges one --model at a time: give one, or leave out "
-                "--cluster or --workers"
-            )
-    others = {str(path): options.load_selector(path, memory, n_jobs) for path in models}
-    if len(others) < len(models):
-        raise click.UsageError("a model cannot be compared with itself: name each once")
-    name = str(models[0])
-    columns = others[name].columns_
-    for other, selector in others.items():
-        others[other] = selector.with_columns(
-            columns.group, label or columns.label, cost or columns.cost
-        )
-    first = others.pop(name)
-    methods = () if methods == ("none",) else methods
-    given |= {"methods": methods, "relevance": relevance, "name": name}
+    parameters = {name: given.pop(name) for name in ("memory", "n_jobs")}
+    roles = {role: given.pop(role) for role in ("label", "cost")}
+    first, *others = _load(models, cluster is not None, parameters, roles)
+    if given["methods"] == ("none",):
+        given["methods"] = ()
+    given["name"] = str(models[0])
     with output.notes():
         if cluster is not None:
             result = _evaluate_on(cluster, first, table, train, **given)
         else:
-            source = options.open_table(table, separator)
+            given["others"] = dict(zip(map(str, models[1:]), others, strict=True))
             given["train"] = train and _training_table(train, separator)
+            source = options.open_table(table, separator)
             with show_progress() as progress:
-                result = first.evaluate(
-                    source, others=others, progress=progress, **given
-                )
-    if methods and relevance is None and first.columns_.relevance is None:
-        # Not before, so that what is wrong is said in one line.
-        guessed = first.default_relevance()
-        if guessed is not None:
-            output.note(
-                f"untrained methods go by {guessed!r}; --relevance names another"
-            )
+                result = first.evaluate(source, progress=progress, **given)
+    is_known = given["relevance"] is not None or first.columns_.relevance is not None
+    # Not before, so that errors are one line.
+    guessed = first.default_relevance() if given["methods"] and not is_known else None
+    if guessed is not None:
+        output.note(f"untrained methods go by {guessed!r}; --relevance names another")
     if as_json:
         output.echo_json(_numbers(result))
         return
@@ -168,6 +148,26 @@ def evaluate(
             "\n--train TABLE adds rivals whose relevance scikit-learn learns from a "
             "labelled table"
         )
+
+
+def _load(
+    models: Sequence[Path],
+    is_on_cluster: bool,
+    parameters: Mapping[str, int],
+    roles: Mapping[str, str | None],
+) -> list[TableSelector]:
+    """Load models, all with the roles of columns of the first."""
+    if is_on_cluster and len(models) > 1:
+        raise click.UsageError(
+            "a cluster judges one --model at a time: give one, or leave out "
+            "--cluster or --workers"
+        )
+    if len(set(map(str, models))) < len(models):
+        raise click.UsageError("a model cannot be compared with itself: name each once")
+    selectors = [options.load_selector(path, **parameters) for path in models]
+    columns = selectors[0].columns_
+    label, cost = roles["label"] or columns.label, roles["cost"] or columns.cost
+    return [one.with_columns(columns.group, label, cost) for one in selectors]
 
 
 def _evaluate_on(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -42,13 +43,12 @@ from variegate.report.words import count
 def gather(
     folder: Path,
     out: Path,
-    group: str,
     files: int | None,
     rows: int | None,
-    memory: int,
     cluster: Cluster | None,
     force: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Bring the rows of each group together in one file.
 
@@ -69,16 +69,8 @@ def gather(
             f"{out} is not empty: name another folder, or replace its tables with "
             "--force"
         )
-    work = partial(
-        gather_folder,
-        folder,
-        out,
-        group=group,
-        n_files=files,
-        rows_a_file=rows,
-        memory=memory,
-        replace=force,
-    )
+    given |= {"n_files": files, "rows_a_file": rows, "replace": force}
+    work = partial(gather_folder, folder, out, **given)
     try:
         if cluster is None:
             with show_progress() as progress:
@@ -88,16 +80,13 @@ def gather(
                 gathered = work(engine=engine, progress=told)
     except KeyboardInterrupt:
         raise output.Interrupted("run it again, and it resumes") from None
+    n_rows, n_groups, written = gathered.n_rows, gathered.n_groups, gathered.files
     if as_json:
-        numbers = {
-            "rows": gathered.n_rows,
-            "groups": gathered.n_groups,
-            "files": [str(path) for path in gathered.files],
-        }
+        numbers = {"rows": n_rows, "groups": n_groups, "files": list(map(str, written))}
         output.echo_json(numbers, indent=None)
     else:
         output.say(
-            f"{count(gathered.n_rows, 'row')} of {count(gathered.n_groups, 'group')} "
-            f"gathered in {count(len(gathered.files), 'file')}"
+            f"{count(n_rows, 'row')} of {count(n_groups, 'group')} gathered in "
+            f"{count(len(written), 'file')}"
         )
     output.say_written(out)

@@ -53,7 +53,7 @@ class Job:
 
 
 def as_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
-    """Return what is to be done, or refuse all if a file is missing.
+    """Return videos and their folders, or refuse all if a file is missing.
 
     A folder stands for the videos in it and in its folders.
     """

@@ -6,8 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from variegate._progress import Progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
 #: Called as a progress callback is; returns the text to the right of the bar.
 Note = Callable[[str, float, float], str]
@@ -46,30 +51,12 @@ def show_progress(
     None where standard error is not a terminal.  A ``label`` stands in place of the
     stage; ``at_once`` shows it before the first call.
     """
-    if not sys.stderr.isatty():
+    bars = _empty_line()
+    if bars is None:
         yield None
         return
-    from rich import progress
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_interactive:  # a terminal that cannot wipe what it has shown
-        yield None
-        return
-    bars = progress.Progress(
-        # Names may have brackets, and are not markup.
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(bar_width=20),
-        progress.TaskProgressColumn(),
-        progress.TextColumn("{task.fields[note]}", markup=False),
-        progress.TimeRemainingColumn(compact=True),
-        console=console,
-        transient=True,
-        # Results are for standard output, which may be a file.
-        redirect_stdout=False,
-    )
     started = time.monotonic()
-    task: progress.TaskID | None = None
+    task: TaskID | None = None
 
     def show(stage: str, done: float, total: float) -> None:
         nonlocal task
@@ -91,3 +78,27 @@ def show_progress(
     finally:
         if task is not None:
             bars.stop()
+
+
+def _empty_line() -> Bars | None:
+    """Return a line without a bar, None where standard error cannot show one."""
+    if not sys.stderr.isatty():
+        return None
+    from rich import progress
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_interactive:  # a terminal that cannot wipe what it has shown
+        return None
+    return progress.Progress(
+        # Names may have brackets, and are not markup.
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(bar_width=20),
+        progress.TaskProgressColumn(),
+        progress.TextColumn("{task.fields[note]}", markup=False),
+        progress.TimeRemainingColumn(compact=True),
+        console=console,
+        transient=True,
+        # Results are for standard output, which may be a file.
+        redirect_stdout=False,
+    )

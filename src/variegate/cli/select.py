@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ from variegate.report.words import count
 
 if TYPE_CHECKING:
     from variegate.tables.columns import Columns
-    from variegate.tables.folder.files import FolderTable
     from variegate.tables.selector import TableSelector
     from variegate.tables.table import Table
 
@@ -89,11 +89,7 @@ def select(
     out: Path,
     separator: str | None,
     column_roles: Sequence[Path | tuple[str, str]],
-    omega: float | None,
-    trade_off: float,
     seed: int | None,
-    memory: int,
-    n_jobs: int,
     cluster: Cluster | None,
     force: bool,
     as_json: bool,
@@ -108,6 +104,8 @@ def select(
     command does only what is missing when it is run again.
     """
     options.need_tables()
+    from variegate.tables.untrained import select_untrained
+
     if cluster is None:
         output.check_writable(out, option="-o")
         output.refuse_existing(force, out)
@@ -117,24 +115,24 @@ def select(
         output.check_writable(out, is_folder=True, option="-o")
     roles = {role: given.pop(role) for role in _ROLES}
     columns = options.columns_of(column_roles, **roles)
-    _refuse_mixture(model, method, columns, roles, {**given, "omega": omega})
+    _refuse_mixture(model, method, columns, roles, given)
     selector = None
+    choose: Callable[..., Any] = partial(
+        select_untrained, columns=columns, method=str(method), seed=seed or 0
+    )
+    del given["omega" if model is None else "trade_off"]
     if model is not None:
-        selector = options.load_selector(model, memory, n_jobs)
+        parameters = given.pop("memory"), given.pop("n_jobs")
+        selector = options.load_selector(model, *parameters)
         selector = selector.with_columns(group=columns.group, cost=columns.cost)
         selector.seed_ = selector.seed_ if seed is None else seed
+        choose = selector.select
     with output.notes():
         if cluster is not None and selector is not None:
-            folder = cluster.folder(table)
-            given |= {"omega": omega}
-            numbers, unknown = _select_on(cluster, selector, folder, out, **given)
+            numbers, unknown = _select_on(cluster, selector, table, out, given)
         else:
-            given |= {"omega": omega} if selector else {"trade_off": trade_off}
-            given |= {} if selector else {"memory": memory, "n_jobs": n_jobs}
             source = options.open_table(table, separator)
-            numbers, unknown = _select_locally(
-                source, selector, columns, method, seed, out, **given
-            )
+            numbers, unknown = _select_locally(choose, source, out, given)
     for name, number in unknown.items():
         output.note(
             f"{number:,} rows have a value of {name!r} that was not there in training: "
@@ -143,36 +141,26 @@ def select(
     if as_json:
         output.echo_json(numbers, indent=None, default=str)
     else:
-        n_empty, groups = numbers["empty_groups"], count(numbers["groups"], "group")
-        output.say(
-            f"{numbers['chosen']:,} of {numbers['rows']:,} rows chosen from {groups}"
-            + (f", none from {n_empty:,} of them" if n_empty else "")
-        )
+        output.say(_as_text(**numbers))
     output.say_written(out)
 
 
+def _as_text(
+    rows: int, groups: int, empty_groups: int, chosen: int, **others: Any
+) -> str:
+    none = f", none from {empty_groups:,} of them" if empty_groups else ""
+    return f"{chosen:,} of {rows:,} rows chosen from {count(groups, 'group')}{none}"
+
+
 def _select_locally(
-    table: Table,
-    selector: TableSelector | None,
-    columns: Columns,
-    method: str | None,
-    seed: int | None,
-    out: Path,
-    **how: Any,
+    choose: Callable[..., Any], table: Table, out: Path, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Mapping[str, int]]:
     """Choose rows of a table by a model or a method.
 
     Returns the numbers for JSON, and the counts of unknown levels of categories.
     """
-    from variegate.tables.untrained import select_untrained
-
     with show_progress() as progress:
-        how |= {"out": out, "progress": progress}
-        if selector is not None:
-            choices = selector.select(table, **how)
-        else:
-            how |= {"seed": seed or 0}
-            choices = select_untrained(table, columns, str(method), **how)
+        choices = choose(table, out=out, progress=progress, **given)
     endings = [
         {"group": name, **ending}
         for name, ending in zip(choices.groups, choices.endings, strict=False)
@@ -192,12 +180,13 @@ def _select_locally(
 def _select_on(
     cluster: Cluster,
     selector: TableSelector,
-    folder: FolderTable,
+    table: Path,
     out: Path,
-    **how: Any,
+    given: Mapping[str, Any],
 ) -> tuple[dict[str, Any], Mapping[str, int]]:
     """Do the same with the files of a folder, on a cluster."""
-    how["skip_unreadable"] = cluster.skip_unreadable
+    folder = cluster.folder(table)
+    how = {**given, "skip_unreadable": cluster.skip_unreadable}
     try:
         with cluster.engine() as (engine, progress):
             found = selector.select(

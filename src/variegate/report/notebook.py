@@ -1,4 +1,4 @@
-"""What objects look like in a notebook: a few facts and a small table, as HTML.
+"""HTML of objects in a notebook: a few facts and a small table.
 
 Everything is escaped, nothing is fetched, and no style leaves its own block.
 """
@@ -22,7 +22,7 @@ def number(value: float) -> str:
 
 
 def more(shown: int, total: int, noun: str) -> str:
-    """Return how much is not shown, or nothing."""
+    """Return the number of rows that are not shown as text, or nothing."""
     return f"and {total - shown:,} more {noun}" if total > shown else ""
 
 

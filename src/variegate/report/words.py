@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 __all__ = ["count", "gathered", "one_line", "percent", "runs", "shortened"]
 
-#: So many numbered names in a row are shown as one.
+#: Numbered names in a row that are shown as one, at least.
 _LEAST = 4
 
 
@@ -35,7 +35,7 @@ def runs(names: Sequence[str]) -> list[tuple[int, int]]:
     """
     stems = [name.rstrip("0123456789") for name in names]
     digits = [name[len(stem) :] for name, stem in zip(names, stems, strict=True)]
-    # What has more digits is no number that people count with.
+    # A longer number is a code, not a count.
     numbers = [int(text) if 0 < len(text) < 10 else None for text in digits]
     found: list[tuple[int, int]] = []
     first = 0

@@ -149,12 +149,15 @@ class TableMaterial(Material):
 
     def command_line(self, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""
-        options = [
-            f"--{name} "
-            + shlex.quote(value if isinstance(value, str) else ",".join(value))
-            for name, value in self._roles().items()
-        ]
-        options += [f"--label {self.label}", f"--missing {self._columns.missing}"]
+        roles = self._roles()
+        roles |= {"label": self.label, "missing": self._columns.missing}
+        options = []
+        for role, names in roles.items():
+            value = names if isinstance(names, str) else ",".join(names)
+            if role in ("group", "label", "quality", "similarity"):
+                options.append(f"--{role} {shlex.quote(value)}")
+            else:
+                options.append(f"--columns {shlex.quote(f'{role}={value}')}")
         options += ["--empty-groups keep", "--validation 0", "-o model.json"]
         learned = " \\\n    ".join(["variegate fit picks.parquet", *options])
         chosen = f"variegate select {shlex.quote(self._name)} --model model.json"

@@ -52,17 +52,13 @@ def weights(selector: TableSelector) -> list[Weight]:
     """
     named = named_weights(selector.encoding_.names, selector.model_)
     found: list[Weight] = []
-    first = 0
     for name, columns in together(selector.encoding_.quality):
         size = sum(column.size for column in columns)
-        part = named[first : first + size]
-        first += size
+        part, named = named[:size], named[size:]
         is_vector = columns[0].kind == "vector" or len(columns) > 1
         if is_vector and size > LONG_VECTOR:
-            length = math.hypot(*(weight.value for weight in part))
-            found.append(Weight(name, length, size))
-        else:
-            found += part
+            part = [Weight(name, math.hypot(*(one.value for one in part)), size)]
+        found += part
     return sorted(found, key=lambda weight: -abs(weight.value))
 
 

@@ -1,4 +1,4 @@
-"""What a model takes for the same: its kinds, and the features of a metric."""
+"""The learned similarity of a selector: its kinds, and the features of a metric."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _common(record: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
 
 
 def _about_kinds(record: Mapping[str, Any]) -> list[str]:
-    """Return in sentences what there is to say about the kinds of a record."""
+    """Return sentences about the kinds of a record."""
     kinds = record["kinds"]
     seen = f"{count(record['n_rows'], 'row')} of {count(record['n_groups'], 'group')}"
     words = [
@@ -105,7 +105,7 @@ def _about_kinds(record: Mapping[str, Any]) -> list[str]:
 def feature_shares(
     selector: TableSelector, metric: LearnedMetric
 ) -> list[tuple[str, float]]:
-    """Return how much each feature counts under a metric, the largest first.
+    """Return the share of each feature in a metric, the largest first.
 
     Those of a vector column of more than eight numbers are taken together, unless it
     is the only one.
@@ -115,11 +115,10 @@ def feature_shares(
     if encoding.blocks:
         columns = encoding.blocks[block or next(iter(encoding.blocks))]
     shares = metric.feature_shares.tolist()
-    found, first = [], 0
+    found = []
     for name, several in facts.together(columns):
         size = sum(column.size for column in several)
-        part = shares[first : first + size]
-        first += size
+        part, shares = shares[:size], shares[size:]
         is_long = several[0].kind != "category" and size > facts.LONG_VECTOR
         if is_long and len(columns) > len(several):
             found.append((f"{name} ({size} numbers)", sum(part)))
@@ -174,7 +173,7 @@ def sections(selector: TableSelector) -> list[Section]:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    """Return what a typical row is called: its item and group, or its place."""
+    """Return the name of a typical row: its item and group, or its place."""
     name = f"row {row['row']:,}" if row["item"] is None else one_line(row["item"])
     return name if row["group"] is None else f"{name} ({one_line(row['group'])})"
 
@@ -193,7 +192,7 @@ def _amounts(
 def contents(
     selector: TableSelector, cells: Mapping[int, Sequence[str]]
 ) -> dict[str, Any]:
-    """Return what a page shows; ``cells`` are those of typical rows by their places."""
+    """Return kinds and metrics for a page, with the cells of typical rows."""
     return {
         "kinds": [
             {
