@@ -18,7 +18,7 @@ from variegate.torch.greedy import (
 )
 from variegate.torch.inputs import Collection, Kernels, LowRank, as_collection
 from variegate.torch.sampling import draw, draw_in_turn, mixture_of, roots_of
-from variegate.torch.targets import without_autocast
+from variegate.torch.targets import exact
 
 __all__ = ["Subsets", "greedy", "sample"]
 
@@ -113,7 +113,7 @@ def greedy(
     room = _room(kernels, k, budget, included)
     most = min(kernels.largest_rank, kernels.n_items if k is None else k)
     above = 0.0 if k is None else -torch.inf
-    with without_autocast(kernels.device.type):
+    with exact(kernels.kernel):
         n_columns = None if k is None else most + included.shape[1]
         residuals = _residuals(kernels, kernels.kernel.dtype, n_columns)
         _refuse(~residuals.take_all(included), _IMPOSSIBLE)

@@ -187,10 +187,10 @@ def _together(
             low_rank[place] = found
     dense = np.ones(len(sizes), dtype=bool)
     dense[list(low_rank)] = False
-    largest = int((sizes * dense).argmax())
-    if dense[largest] and (n := sizes[largest]) > MAX_MATRIX:
+    n = (sizes * dense).max(initial=0)
+    if n > MAX_MATRIX:
         raise GroundSetError(
-            examples[largest].position,
+            examples[int((sizes * dense).argmax())].position,
             f"its similarity would be a matrix of {n:,} x {n:,} on the device, which "
             f"is too large (above {MAX_MATRIX:,}): take a kernel of low rank (Linear "
             "of few features, Kinds, or an approximation), or leave device out",

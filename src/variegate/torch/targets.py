@@ -197,9 +197,7 @@ def closed_form(
 
     ``evaluate`` is called with whether any input needs a gradient.
     """
-    assert inputs[0] is not None
-    with without_autocast(inputs[0].device.type):
-        value, flags = _ClosedForm.apply(evaluate, *inputs)
+    value, flags = _ClosedForm.apply(evaluate, *inputs)
     return value, flags
 
 
@@ -208,7 +206,7 @@ class _ClosedForm(torch.autograd.Function):
     def forward(
         ctx: Any, evaluate: Callable[[bool], Evaluation], *inputs: Tensor
     ) -> tuple[Tensor, Tensor]:
-        with _full_precision(inputs[0]):
+        with exact(inputs[0]):
             value, flags, saved, pull_back = evaluate(any(ctx.needs_input_grad))
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(*saved)
@@ -224,35 +222,29 @@ class _ClosedForm(torch.autograd.Function):
                 "this gradient is a closed form that cannot be differentiated again: "
                 "ask for it without create_graph=True"
             )
-        with _full_precision(slope):
+        with exact(slope):
             found = ctx.pull_back(slope, *ctx.saved_tensors)
         needed = ctx.needs_input_grad[1:]
         return None, *(g if n else None for g, n in zip(found, needed, strict=True))
 
 
-def without_autocast(device_type: str) -> AbstractContextManager[Any]:
-    """Return a context without operations in half precision."""
-    if torch.amp.is_autocast_available(device_type):
-        context: AbstractContextManager[Any] = torch.autocast(
-            device_type, enabled=False
-        )
-        return context
-    return nullcontext()
-
-
 @contextmanager
-def _full_precision(X: Tensor) -> Iterator[None]:
-    """Keep all digits in products of single precision on a GPU.
+def exact(X: Tensor) -> Iterator[None]:
+    """Compute without autocast, and on a GPU with all digits of single precision.
 
     Networks are often trained with fewer (``torch.set_float32_matmul_precision``);
     inverses are not to be had from them.
     """
-    before = torch.get_float32_matmul_precision()
-    if X.device.type == "cpu" or X.dtype != torch.float32 or before == "highest":
-        yield
-        return
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+    kind, before = X.device.type, torch.get_float32_matmul_precision()
+    is_cut = kind != "cpu" and X.dtype == torch.float32 and before != "highest"
+    autocast: AbstractContextManager[Any] = nullcontext()
+    if torch.amp.is_autocast_available(kind):
+        autocast = torch.autocast(kind, enabled=False)
+    with autocast:
+        if is_cut:
+            torch.set_float32_matmul_precision("highest")
+        try:
+            yield
+        finally:
+            if is_cut:
+                torch.set_float32_matmul_precision(before)
