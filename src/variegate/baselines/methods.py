@@ -163,7 +163,7 @@ def _without(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatArray]
 def _greedy_in_logarithms(
     F: FloatArray, log_squared_quality: FloatArray, lengths: FloatArray, count: int
 ) -> IntArray:
-    """Choose greedily where qualities are too far apart to be numbers."""
+    """Choose greedily where qualities differ too much to be exponentiated."""
     chosen: list[int] = []
     directions = np.empty((count, F.shape[1]))
     residual = lengths.copy()

@@ -35,12 +35,6 @@ from variegate.video.shots import (
     split_into_stretches,
 )
 
-__all__ = [
-    *("BLOCKS", "MAX_CANDIDATES", "REACH", "TRAINING", "Position", "ReadVideo"),
-    *("TrainingVideo", "VideoView", "describe_training", "read_candidates"),
-    *("sharpest_frames", "standardized"),
-]
-
 #: Called with the number and the time of a frame.
 Position = Callable[[int, float], None]
 
@@ -105,10 +99,8 @@ class VideoView:
         all frames of a film in black and white would be one.
         """
         values = np.array([d.value for d in self.descriptions])
-        return np.asarray(
-            (self.hue_distances < THRESHOLD)
-            & (frame_distances(values, values) < _VALUE_THRESHOLD)
-        )
+        is_as_light = frame_distances(values, values) < _VALUE_THRESHOLD
+        return np.asarray((self.hue_distances < THRESHOLD) & is_as_light)
 
     @cached_property
     def same_shot(self) -> BoolArray:
@@ -198,9 +190,21 @@ def read_candidates(
     """
     decisions: list[Decision] = []
     reel = Reel(path, every)
-    kept = _worth_choosing(reel, screening, decisions, progress)
+
+    def watched() -> Iterator[Frame]:
+        for frame in reel:
+            if progress is not None:
+                progress(frame.number, frame.time)
+            yield frame
+
+    def kept() -> Iterator[Frame]:
+        for decision, frame in screen(watched(), screening):
+            decisions.append(decision)
+            if frame is not None:
+                yield frame
+
     stretches: list[Stretch] = []
-    for stretch in split_into_stretches(kept, reel.cuts):
+    for stretch in split_into_stretches(kept(), reel.cuts):
         stretches.append(stretch)
         if len(stretches) == 2 * MAX_CANDIDATES:
             stretches = merge_stretches(stretches, MAX_CANDIDATES)
@@ -217,26 +221,6 @@ def _not_dark(shots: list[Shot], decisions: Sequence[Decision]) -> list[Shot]:
     return [shot for place, shot in enumerate(shots) if place in lit]
 
 
-def _worth_choosing(
-    frames: Iterable[Frame],
-    screening: Screening | None,
-    decisions: list[Decision],
-    progress: Position | None,
-) -> Iterator[Frame]:
-    """Yield the frames that pass the screening, and note all decisions."""
-
-    def watched() -> Iterator[Frame]:
-        for frame in frames:
-            if progress is not None:
-                progress(frame.number, frame.time)
-            yield frame
-
-    for decision, kept in screen(watched(), screening):
-        decisions.append(decision)
-        if kept is not None:
-            yield kept
-
-
 def _lasting(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
     """Leave out what only passes: steps of a fade, between a black frame and a scene.
 
@@ -249,9 +233,8 @@ def _lasting(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
         after = stretches[place + 1 : place + 2]
         neighbours = stretches[max(place - 1, 0) : place] + after
         end = after[0].start if after else np.inf
-        passes = end - stretch.start < _SHORTEST and any(
-            stretch.detail < _FADED * other.detail for other in neighbours
-        )
+        most = max((other.detail for other in neighbours), default=0.0)
+        passes = end - stretch.start < _SHORTEST and stretch.detail < _FADED * most
         if not passes or places.count(places[place]) == 1:
             kept.append(stretch)
     return kept
