@@ -61,7 +61,7 @@ def _boosting(seed: int) -> Any:
     return HistGradientBoostingClassifier(random_state=seed)
 
 
-#: From a seed to a classifier that has not learned yet.
+#: From a seed to an unfitted classifier.
 #:
 #: :meta hide-value:
 LEARNERS: Mapping[str, Callable[[int], Any]] = {
@@ -146,23 +146,23 @@ def learned_rivals(
     """
     examples = _checked(ground_sets, subsets, budget)
     largest = max(int(example.wanted.sum()) for example in examples) + _MORE
-    ways = orderings(trade_offs)
+    candidates = orderings(trade_offs)
     rivals = {}
     for name, make in LEARNERS.items():
-        f = _f_by_size(examples, _out_of_fold(make, examples, seed), ways, largest)
+        predicted = _out_of_fold(make, examples, seed)
+        f = _f_by_size(examples, predicted, candidates, largest)
         relevance = _learned(make, examples, seed)
         for method in METHODS:
-            mine = [number for number, way in enumerate(ways) if way.method == method]
+            mine = [n for n, one in enumerate(candidates) if one.method == method]
             best, size = np.unravel_index(np.argmax(f[mine]), f[mine].shape)
-            trade_off = ways[mine[best]].trade_off
-            rivals[f"{name} + {method}"] = Rival(
-                relevance, method, int(size) + 1, trade_off
-            )
+            trade_off = candidates[mine[best]].trade_off
+            rival = Rival(relevance, method, int(size) + 1, trade_off)
+            rivals[f"{name} + {method}"] = rival
     return rivals
 
 
 def orderings(trade_offs: Sequence[float] = TRADE_OFFS) -> list[Ordering]:
-    """Return what may follow a relevance: every method with every trade-off."""
+    """Return every method that follows a relevance, with every trade-off."""
     return [
         Ordering(method, trade_off)
         for method in METHODS
@@ -194,8 +194,7 @@ def _checked(
     examples = []
     for position, members in enumerate(check_subsets(subsets, ground_sets)):
         ground_set = ground_sets[position]
-        wanted = np.zeros(len(ground_set), dtype=bool)
-        wanted[members] = True
+        wanted = np.isin(np.arange(len(ground_set)), members)
         limit = None
         if budget is not None:
             with naming(position):
@@ -234,11 +233,7 @@ class _LogOdds:
 
 
 def _one_thread() -> Any:
-    """Return a context where trees grow in one thread.
-
-    Several threads wait for each other at every split, on a busy machine a hundred
-    times as long as one takes.
-    """
+    # On a busy machine threads wait for each other, at every split of a tree.
     return _threads().limit(limits=1, user_api="openmp")
 
 
@@ -256,7 +251,7 @@ def _out_of_fold(
         relevance = _learned(make, others or examples, seed)
         qualities = [examples[one].ground_set.quality for one in own]
         # All at once: a call takes longer than most items.
-        ends = np.cumsum([len(quality) for quality in qualities])
+        ends = np.cumsum([*map(len, qualities)])
         parts = np.split(relevance(np.concatenate(qualities)), ends[:-1])
         for one, part in zip(own, parts, strict=True):
             relevances[one] = part
@@ -266,19 +261,17 @@ def _out_of_fold(
 def _f_by_size(
     examples: Sequence[_Example],
     relevances: Sequence[FloatArray],
-    ways: Sequence[Ordering],
+    candidates: Sequence[Ordering],
     largest: int,
 ) -> FloatArray:
-    """Return the mean F-score of every way and size, from 1 to the largest.
+    """Return the mean F-score of every ordering and size, from 1 to the largest.
 
     One order of an example is enough for all sizes.
     """
-    total = np.zeros((len(ways), largest))
-    for (ground_set, wanted, limit), relevance in zip(
-        examples, relevances, strict=True
-    ):
-        embeddings = embeddings_of(ground_set)
-        for number, way in enumerate(ways):
-            order = way(embeddings, relevance, largest, limit)
-            total[number] += f_of_first(wanted, order, largest)
+    total = np.zeros((len(candidates), largest))
+    for example, relevance in zip(examples, relevances, strict=True):
+        embeddings = embeddings_of(example.ground_set)
+        for number, ordering in enumerate(candidates):
+            order = ordering(embeddings, relevance, largest, example.limit)
+            total[number] += f_of_first(example.wanted, order, largest)
     return total / len(examples)

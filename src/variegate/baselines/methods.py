@@ -66,28 +66,13 @@ _LEAST_FALL = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Items to choose from.
-
-    Attributes
-    ----------
-    F : array of shape (N, D)
-        Embeddings, rows of unit length or zero.
-    z : array of shape (N,)
-        Standardized relevance.
-    included : array of int
-        Items that are chosen already.
-    trade_off : float
-    rng : numpy.random.Generator
-    """
+    """Items to choose from: ``F`` (N, D) and ``z`` (N,), and those chosen already."""
 
     F: FloatArray
     z: FloatArray
     included: IntArray
     trade_off: float
     rng: np.random.Generator
-
-    def __len__(self) -> int:
-        return len(self.F)
 
     def others(self) -> IntArray:
         """Return the items that are not chosen already, the most relevant first."""
@@ -96,9 +81,7 @@ class Candidates:
 
     def is_open(self) -> BoolArray:
         """Return which items are not chosen already."""
-        is_open = np.ones(len(self), dtype=bool)
-        is_open[self.included] = False
-        return is_open
+        return ~np.isin(np.arange(len(self.F)), self.included)
 
 
 #: From candidates to ``k`` more of them, in the order of choice.
@@ -125,10 +108,8 @@ def _mmr(items: Candidates, k: int) -> IntArray:
         available[item] = False
         np.maximum(nearest, rounded(F @ F[item]), out=nearest)
 
-    for item in items.included.tolist():
+    for item in items.included.tolist() or [int(np.argmax(z))]:
         take(item)
-    if not chosen:
-        take(int(np.argmax(z)))
     while len(chosen) < len(items.included) + k:
         # Rounded, so that ties do not depend on the scale of relevance.
         score = rounded((1.0 - trade_off) * z - trade_off * nearest)
@@ -137,11 +118,6 @@ def _mmr(items: Candidates, k: int) -> IntArray:
             preferred = available
         take(int(np.argmax(np.where(preferred, score, -np.inf))))
     return np.array(chosen[len(items.included) :], dtype=np.intp)
-
-
-def _max_min(items: Candidates, k: int) -> IntArray:
-    # On the sphere, the least similar is the farthest.
-    return _mmr(replace(items, trade_off=1.0), k)
 
 
 def _dpp(items: Candidates, k: int) -> IntArray:
@@ -161,11 +137,11 @@ def _dpp(items: Candidates, k: int) -> IntArray:
         chosen = _greedy_in_logarithms(F, log_squared_quality, squared, count)
     if len(chosen) == k:
         return chosen
-    others = items.others()
-    rest = others[~np.isin(others, chosen)]
+    rest = items.others()
+    rest = rest[~np.isin(rest, chosen)]
     is_zero = ~items.F[rest].any(axis=1)
     rest = rest[np.argsort(is_zero, kind="stable")]
-    return np.concatenate([chosen, rest[: k - len(chosen)]])
+    return np.concatenate([chosen, rest])[:k]
 
 
 def _without(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -186,14 +162,11 @@ def _without(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatArray]
 def _greedy_in_logarithms(
     F: FloatArray, log_squared_quality: FloatArray, lengths: FloatArray, count: int
 ) -> IntArray:
-    """Choose greedily where qualities are too far apart to be numbers."""
+    """Choose greedily where qualities differ too much to be exponentiated."""
     chosen: list[int] = []
     directions = np.empty((count, F.shape[1]))
     residual = lengths.copy()
-    while len(chosen) < count:
-        usable = residual > RANK_TOLERANCE
-        if not usable.any():
-            break
+    while len(chosen) < count and (usable := residual > RANK_TOLERANCE).any():
         gain = np.log(np.where(usable, residual, 1.0)) + log_squared_quality
         item = int(np.argmax(np.where(usable, gain, -np.inf)))
         direction = F[item].copy()
@@ -210,7 +183,8 @@ def _greedy_in_logarithms(
 
 def _facility_location(items: Candidates, k: int) -> IntArray:
     """Greedy with lazy evaluation: gains of coverage only shrink (Minoux, 1978)."""
-    F, z, n_items, trade_off = items.F, items.z, len(items), items.trade_off
+    F, z, trade_off = items.F, items.z, items.trade_off
+    n_items = len(F)
     if n_items > MAX_PAIRED:
         raise ValueError(
             f"facility-location looks at all pairs and takes at most {MAX_PAIRED} "
@@ -228,10 +202,8 @@ def _facility_location(items: Candidates, k: int) -> IntArray:
             more / n_items
         )
 
-    every = np.arange(n_items)
-    score = np.concatenate(
-        [gain(every[s : s + _BATCH]) for s in range(0, n_items, _BATCH)]
-    )
+    parts = np.split(np.arange(n_items), range(_BATCH, n_items, _BATCH))
+    score = np.concatenate([gain(part) for part in parts])
     score[items.included] = -np.inf
     is_fresh = np.ones(n_items, dtype=bool)
     chosen: list[int] = []
@@ -244,9 +216,8 @@ def _facility_location(items: Candidates, k: int) -> IntArray:
             score[item] = -np.inf
         else:
             stale = np.flatnonzero(~is_fresh & (score > -np.inf))
-            best = np.argsort(-score[stale], kind="stable")[:_BATCH]
-            score[stale[best]] = gain(stale[best])
-            is_fresh[stale[best]] = True
+            best = stale[np.argsort(-score[stale], kind="stable")[:_BATCH]]
+            score[best], is_fresh[best] = gain(best), True
     return np.array(chosen, dtype=np.intp)
 
 
@@ -348,7 +319,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "mmr": _mmr,
         "facility-location": _facility_location,
         "k-medoids": _k_medoids,
-        "max-min": _max_min,
+        # On the sphere, the least similar is the farthest.
+        "max-min": lambda items, k: _mmr(replace(items, trade_off=1.0), k),
         "top": _top,
         "random": _random,
     }

@@ -1,4 +1,4 @@
-"""Items in the order in which a method chooses them, within a budget if any."""
+"""Order items as a method chooses them, within a budget if any."""
 
 from __future__ import annotations
 

@@ -160,9 +160,7 @@ def _in_and_out(
     both = np.intersect1d(included, excluded)
     if len(both):
         raise ValueError(f"item {both[0]} is to be included and excluded")
-    allowed = np.ones(n_items, dtype=bool)
-    allowed[excluded] = False
-    return included, allowed
+    return included, ~np.isin(np.arange(n_items), excluded)
 
 
 def _count(
@@ -212,15 +210,11 @@ def _within(
         asked = more(wanted)
         taken = _filled(asked, k, limit)
         rest = np.setdiff1d(others, asked)
-        if (
-            is_one_by_one
-            and len(taken) < k
-            and len(rest)
-            and limit.affords(costs[taken].sum() + costs[rest].min())
-        ):
-            wanted = min(2 * wanted, len(others))
-        else:
+        if not (is_one_by_one and len(taken) < k and len(rest)):
             return taken
+        if not limit.affords(costs[taken].sum() + costs[rest].min()):
+            return taken
+        wanted = min(2 * wanted, len(others))
 
 
 def _filled(order: IntArray, k: int, limit: Constraint) -> IntArray:
@@ -228,9 +222,7 @@ def _filled(order: IntArray, k: int, limit: Constraint) -> IntArray:
     taken: list[int] = []
     spent = 0.0
     for item in order.tolist():
-        if len(taken) == k:
-            break
-        if limit.affords(spent + limit.costs[item]):
+        if len(taken) < k and limit.affords(spent + limit.costs[item]):
             spent += float(limit.costs[item])
             taken.append(item)
     return np.array(taken, dtype=np.intp)
@@ -252,14 +244,12 @@ def _unit_rows(embeddings: Any) -> FloatArray:
         )
     F = np.empty(array.shape)
     for rows in chunks(len(array)):
-        part = array[rows]
-        bad = ~np.isfinite(part).all(axis=1)
-        if bad.any():
+        if len(bad := np.flatnonzero(~np.isfinite(array[rows]).all(axis=1))):
             raise ValueError(
-                f"embeddings holds NaN or infinite values in row "
-                f"{rows.start + int(np.argmax(bad))}: drop or fill such rows"
+                "embeddings holds NaN or infinite values in row "
+                f"{rows.start + bad[0]}: drop or fill such rows"
             )
-        F[rows] = unit_rows(part)
+        F[rows] = unit_rows(array[rows])
     return F
 
 
@@ -272,10 +262,9 @@ def _relevance(relevance: Any, n_items: int) -> FloatArray:
             f"relevance has shape {array.shape}, expected ({n_items},): one number for "
             "each row of embeddings"
         )
-    if not np.isfinite(array).all():
-        item = int(np.argmin(np.isfinite(array)))
+    if len(bad := np.flatnonzero(~np.isfinite(array))):
         raise ValueError(
-            f"relevance of item {item} is {array[item]}: give every item a finite "
+            f"relevance of item {bad[0]} is {array[bad[0]]}: give every item a finite "
             "number"
         )
     return array

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from os import PathLike
 
 import numpy as np
 
-from variegate._progress import Progress, ignore
+from variegate._progress import Progress
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.files.model_format import COUNT
 from variegate.files.schema import Number, Record
@@ -35,12 +35,6 @@ from variegate.video.shots import (
     shot_at,
     split_into_stretches,
 )
-
-__all__ = [
-    *("BLOCKS", "MAX_CANDIDATES", "REACH", "TRAINING", "ReadVideo"),
-    *("TrainingVideo", "VideoView", "describe_training", "read_candidates"),
-    *("sharpest_frames", "standardized"),
-]
 
 #: The blocks of features that similarity is learned from.
 BLOCKS = ("palette", "layout", "patterns")
@@ -103,10 +97,8 @@ class VideoView:
         all frames of a film in black and white would be one.
         """
         values = np.array([d.value for d in self.descriptions])
-        return np.asarray(
-            (self.hue_distances < THRESHOLD)
-            & (frame_distances(values, values) < _VALUE_THRESHOLD)
-        )
+        is_as_light = frame_distances(values, values) < _VALUE_THRESHOLD
+        return np.asarray((self.hue_distances < THRESHOLD) & is_as_light)
 
     @cached_property
     def same_shot(self) -> BoolArray:
@@ -197,11 +189,23 @@ def read_candidates(
     """
     decisions: list[Decision] = []
     reel = Reel(path, every)
+
     duration = 0.0 if progress is None else promised_duration(path) or 0.0
-    watched = partial(progress or ignore, "reading")
-    kept = _worth_choosing(reel, screening, decisions, watched, duration)
+
+    def watched() -> Iterator[Frame]:
+        for frame in reel:
+            if progress is not None:
+                progress("reading", max(frame.time, 0.0), duration)
+            yield frame
+
+    def kept() -> Iterator[Frame]:
+        for decision, frame in screen(watched(), screening):
+            decisions.append(decision)
+            if frame is not None:
+                yield frame
+
     stretches: list[Stretch] = []
-    for stretch in split_into_stretches(kept, reel.cuts):
+    for stretch in split_into_stretches(kept(), reel.cuts):
         stretches.append(stretch)
         if len(stretches) == 2 * MAX_CANDIDATES:
             stretches = merge_stretches(stretches, MAX_CANDIDATES)
@@ -218,26 +222,6 @@ def _not_dark(shots: list[Shot], decisions: Sequence[Decision]) -> list[Shot]:
     return [shot for place, shot in enumerate(shots) if place in lit]
 
 
-def _worth_choosing(
-    frames: Iterable[Frame],
-    screening: Screening | None,
-    decisions: list[Decision],
-    progress: Callable[[float, float], object],
-    duration: float,
-) -> Iterator[Frame]:
-    """Yield the frames that pass the screening, and note all decisions."""
-
-    def watched() -> Iterator[Frame]:
-        for frame in frames:
-            progress(max(frame.time, 0.0), duration)
-            yield frame
-
-    for decision, kept in screen(watched(), screening):
-        decisions.append(decision)
-        if kept is not None:
-            yield kept
-
-
 def _lasting(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
     """Leave out what only passes: steps of a fade, between a black frame and a scene.
 
@@ -250,9 +234,8 @@ def _lasting(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
         after = stretches[place + 1 : place + 2]
         neighbours = stretches[max(place - 1, 0) : place] + after
         end = after[0].start if after else np.inf
-        passes = end - stretch.start < _SHORTEST and any(
-            stretch.detail < _FADED * other.detail for other in neighbours
-        )
+        most = max((other.detail for other in neighbours), default=0.0)
+        passes = end - stretch.start < _SHORTEST and stretch.detail < _FADED * most
         if not passes or places.count(places[place]) == 1:
             kept.append(stretch)
     return kept

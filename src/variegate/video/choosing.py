@@ -18,11 +18,6 @@ from variegate.selection import Selection
 from variegate.video.candidates import VideoView
 from variegate.video.evaluation import n_matches
 
-__all__ = [
-    *("VIDEO_DECODERS", "Amount", "Choice", "GrowingMatching", "MatchingAgreement"),
-    *("Refusal", "choose_frames", "fill_up", "video_decoder"),
-]
-
 VIDEO_DECODERS = ("mbr", "greedy")
 
 #: Frames of different shots can be matched if their learned similarity is above this.
@@ -31,7 +26,7 @@ _ONE_SCENE = 0.8
 
 @dataclass(frozen=True)
 class Amount:
-    """How many frames to choose: at most, exactly, or one for each shot.
+    """Number of frames to choose: at most, exactly, or one for each shot.
 
     By default the model decides.
     """
@@ -307,7 +302,7 @@ class GrowingMatching:
         return float(self._shares(self._size) @ self._hits)
 
     def gain(self) -> FloatArray:
-        """Return what each frame adds, or for those that are not best a bound on it.
+        """Return the gain of each frame, for those that are not best a bound on it.
 
         Frames cost the same, so that the best gain is all that a search asks for.
         """

@@ -12,11 +12,6 @@ import numpy as np
 from variegate._typing import AnyArray, FloatArray
 from variegate.video.reading import cv2
 
-__all__ = [
-    *("N_BINS", "Channels", "check_image", "colour_layout", "hue_histogram"),
-    *("hue_of_pixels", "shrunk"),
-]
-
 #: Bins of hue, each 16 of 256 values wide.
 N_BINS = 16
 

@@ -6,16 +6,12 @@ Avila et al., 2011, "VSUMM: a mechanism designed to produce static video summari
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-
-__all__ = [
-    *("THRESHOLD", "KeyframeScore", "Matching", "evaluate_keyframes"),
-    *("frame_distances", "n_matches", "oracle_keyframes", "score_against_user"),
-]
 
 #: Frames are alike whose histograms differ by less (L1; the most is 2).
 THRESHOLD = 0.5
@@ -128,16 +124,12 @@ def oracle_keyframes(
     ``n_unmatchable`` is as for :func:`evaluate_keyframes`.
     """
     frames = np.asarray(frames, dtype=np.float64)
+    score = partial(evaluate_keyframes, users, n_unmatchable=n_unmatchable)
     chosen: list[int] = []
     best = 0.0
     while True:
         left = [i for i in range(len(frames)) if i not in chosen]
-        scores = [
-            evaluate_keyframes(
-                users, frames[[*chosen, i]], n_unmatchable=n_unmatchable
-            ).f
-            for i in left
-        ]
+        scores = [score(frames[[*chosen, i]]).f for i in left]
         if not scores or max(scores) <= best:
             return np.sort(np.array(chosen, dtype=np.intp))
         best = max(scores)

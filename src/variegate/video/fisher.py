@@ -31,8 +31,6 @@ from variegate._validation import check_count
 from variegate.files.models import ModelFileError
 from variegate.video.picture import SIFT_LENGTH
 
-__all__ = ["FisherEncoder", "fisher_gradients"]
-
 _SETTINGS = ("n_components", "n_gaussians", "max_descriptors")
 
 

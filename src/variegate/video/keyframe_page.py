@@ -15,8 +15,6 @@ from variegate.video.screening import BEST, Decision
 from variegate.video.storyboard import encode_jpeg, fitted, usual_aspect
 from variegate.video.summary import Keyframe, VideoSummary
 
-__all__ = ["html_report"]
-
 #: Pixels on each side that a picture on the page must fit into.
 _LARGEST = 480
 

@@ -44,8 +44,6 @@ from variegate.video.reading import EVERY, time_label
 from variegate.video.screening import Screening
 from variegate.video.summary import VideoSummary
 
-__all__ = ["KeyframePicker", "load_default"]
-
 #: Bandwidths of the Gaussians; vectors in every block have length 1.
 _LADDER = (0.125, 0.25, 0.5, 1.0, 2.0)
 

@@ -26,11 +26,6 @@ from variegate.video.reading import (
     read_frames,
 )
 
-__all__ = [
-    *("PickedVideo", "frames_at", "parse_time", "read_choices", "read_picks"),
-    "read_pictures",
-]
-
 #: Suffixes of the pictures that are read of a folder.
 _PICTURES = (".jpg", ".jpeg", ".png")
 

@@ -24,11 +24,6 @@ from variegate.video.colour import (
 )
 from variegate.video.reading import cv2
 
-__all__ = [
-    *("LAYOUT", "PICTURE_STATISTICS", "SIFT_LENGTH", "FrameDescription"),
-    *("dense_sift", "describe", "described_size", "picture_statistics"),
-]
-
 #: The quality features of a frame, numbers about its picture, in order.
 PICTURE_STATISTICS = (
     "brightness",
@@ -142,15 +137,11 @@ def describe(number: int, time: float, image: AnyArray) -> FrameDescription:
     small = described_size(image)
     palette = colour_layout(small, 1, 1, channels="hsv", square_root=True)
     layout = colour_layout(small, LAYOUT, LAYOUT, channels="hsv", square_root=True)
-    return FrameDescription(
-        number,
-        time,
-        hue_histogram(small),
-        palette / np.sqrt(3.0),
-        (layout / np.sqrt(3.0 * LAYOUT**2)).astype(np.float32),
-        picture_statistics(small),
-        dense_sift(small),
-    )
+    palette = palette / np.sqrt(3.0)
+    cells = (layout / np.sqrt(3.0 * LAYOUT**2)).astype(np.float32)
+    hue, statistics = hue_histogram(small), picture_statistics(small)
+    sift = dense_sift(small)
+    return FrameDescription(number, time, hue, palette, cells, statistics, sift)
 
 
 def described_size(image: AnyArray) -> AnyArray:

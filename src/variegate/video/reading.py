@@ -14,18 +14,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    *("EVERY", "EVERY_FRAME", "VIDEO_SUFFIXES", "Frame", "Picture"),
-    *(
-        "TruncatedVideoWarning",
-        "VideoError",
-        "check_every",
-        "frames_within",
-        "promised_duration",
-    ),
-    *("promised_duration", "read_frames", "require_cv2", "step_of", "time_label"),
-]
-
 #: Suffixes by which a video is told from other files.
 VIDEO_SUFFIXES = (
     *(".3gp", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg"),
@@ -114,10 +102,6 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
         Seconds between frames, at least 0.001.  A step shorter than the distance of
         two frames takes every frame.
 
-    Yields
-    ------
-    Frame
-
     Raises
     ------
     VideoError
@@ -193,8 +177,8 @@ def promised_duration(path: str | PathLike[str]) -> float | None:
         rate = capture.get(cv2.CAP_PROP_FPS)
     finally:
         capture.release()
-    known = math.isfinite(n_frames) and math.isfinite(rate)
-    return n_frames / rate if known and n_frames > 0.0 and rate > 0.0 else None
+    known = all(math.isfinite(v) and v > 0.0 for v in (n_frames, rate))
+    return n_frames / rate if known else None
 
 
 def _open(file: Path) -> cv2.VideoCapture:

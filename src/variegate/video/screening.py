@@ -13,8 +13,6 @@ from variegate._typing import AnyArray, FloatArray
 from variegate.video.colour import check_image, shrunk
 from variegate.video.reading import Frame, Picture, cv2
 
-__all__ = ["BEST", "Decision", "Screening", "screen"]
-
 #: What the reason of a frame ends with that is kept because no frame passes.
 BEST = ", but the best of all frames"
 

@@ -24,11 +24,6 @@ from variegate.video.reading import (
     step_of,
 )
 
-__all__ = [
-    *("Reel", "Shot", "Stretch", "merge_stretches", "shot_at"),
-    "split_into_stretches",
-]
-
 #: Width and height of the small picture in which frames are compared.
 _SMALL = (64, 36)
 _TWICE = (128, 72)
@@ -70,7 +65,7 @@ _CELLS = 8
 
 @dataclass(frozen=True)
 class Shot:
-    """What is filmed from one cut to the next: from ``start`` to before ``end``."""
+    """The part of a video between two cuts, from ``start`` to before ``end``."""
 
     start: float
     end: float

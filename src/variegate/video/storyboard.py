@@ -16,8 +16,6 @@ from variegate.video.colour import check_image
 from variegate.video.reading import Picture, cv2, time_label
 from variegate.video.summary import Keyframe
 
-__all__ = ["encode_jpeg", "encode_png", "storyboard", "storyboard_rows"]
-
 #: Red, green and blue of the ground, of what is written on it, of less important
 #: writing, of lines, and of the bars beside a picture of another shape.
 _PAPER = (253, 252, 250)

@@ -20,8 +20,6 @@ from variegate.video.reading import Frame, Picture, time_label
 from variegate.video.screening import Decision
 from variegate.video.shots import Shot, shot_at
 
-__all__ = ["Candidate", "Keyframe", "VideoSummary"]
-
 #: Pixels on the longer side of a picture in a notebook.
 _THUMBNAIL = 200
 
@@ -127,16 +125,8 @@ class VideoSummary:
             Keyframe(frame.number, frame.time, probabilities[place], frame.image)
             for place, frame in chosen.items()
         ]
-        return cls(
-            str(source),
-            keyframes,
-            candidates,
-            video.decisions,
-            omega,
-            video.view.duration,
-            video.shots,
-            selection,
-        )
+        rest = omega, video.view.duration, video.shots, selection
+        return cls(str(source), keyframes, candidates, video.decisions, *rest)
 
     @property
     def shots_shown(self) -> int:
@@ -175,8 +165,7 @@ class VideoSummary:
             "duration": round(self.duration, 3),
             **(self.selection.ending() if self.selection else {}),
             "shots": [
-                {"start": round(shot.start, 3), "end": round(shot.end, 3)}
-                for shot in self.shots
+                {"start": round(s.start, 3), "end": round(s.end, 3)} for s in self.shots
             ],
             "shots_shown": self.shots_shown,
             "keyframes": [
