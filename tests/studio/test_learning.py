@@ -365,13 +365,13 @@ def test_a_teacher_learns_elsewhere(teacher):
 @pytest.mark.faults
 def test_a_process_that_is_killed_is_started_again(teacher):
     material = MadeMaterial(10)
-    pid = teacher._process.pid
+    pid = teacher._process.process.pid
     teacher.teach({g: material.wanted[g] for g in range(2)})
     os.kill(pid, signal.SIGKILL)
     assert teacher.wait(120)
     assert teacher.learned.n_groups == 2
-    assert teacher._process.pid != pid
-    last = teacher._process.pid
+    assert teacher._process.process.pid != pid
+    last = teacher._process.process.pid
     teacher.close()
     assert not is_running(last)
 

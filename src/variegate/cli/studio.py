@@ -6,7 +6,8 @@ import os
 import sys
 import webbrowser
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from variegate.studio.material.base import Material
     from variegate.studio.session import Session
 
-#: Parts of a table that have an option.
+#: Roles of columns that have an option.
 _COLUMNS = ("group", "label", "item", "quality", "categorical", "similarity")
 
 
@@ -39,21 +40,21 @@ _COLUMNS = ("group", "label", "item", "quality", "categorical", "similarity")
     "variegate studio holiday.mp4 --store holiday-picks.sqlite"
 )
 @click.argument("data", type=PATH, metavar="DATA")
-@MODEL(help="What to propose by before the first pick.")
+@MODEL(help="A model to propose before the first pick.")
 @output_option(
     "--store",
-    help="Where picks are kept; by default beside DATA, with .studio.sqlite after its "
-    "name. What is there already is gone on from.",
+    help="The file of picks; by default beside DATA, with .studio.sqlite after its "
+    "name. An existing file is resumed.",
 )
 @click.option(
     "--order", type=click.Choice(["unsure", "given"]),
-    help="Which group is next: that of which the model is least sure, or as in DATA. "
-    "By default as it was last time, unsure at first.",
+    help="The next group: that of which the model is least sure, or as in DATA. By "
+    "default as last time, unsure at first.",
 )  # fmt: skip
 @click.option(
     "--page", type=click.IntRange(min=2), metavar="N",
-    help="How many pictures of a folder, or rows of a table without --group, are a "
-    "group.",
+    help="The number of pictures of a folder, or rows of a table without --group, in "
+    "a group.",
 )  # fmt: skip
 @column_options(*_COLUMNS)
 @click.option(
@@ -84,68 +85,54 @@ def studio(
     images. A page opens that shows one group after the other; what you pick is kept at
     once, and a model learns from it what to propose in the next. The page can be
     reached from this machine alone, by the address that is printed. Ctrl-C ends it,
-    and the same command goes on.
+    and the same command resumes it.
     """
     import variegate.studio  # noqa: F401 - says what to install
+    from variegate.studio.material.opening import open_material
     from variegate.studio.serving import serve
 
-    parts = _parts(column_roles, columns)
-    with ExitStack() as opened:
-        with notes(), show_progress("opening") as progress:
-            session = _session(opened, data, store, parts, page, model, progress)
+    roles = _roles(column_roles, columns)
+    with notes(), show_progress("opening") as progress:
+        material = open_material(
+            data,
+            columns=roles,
+            page=page,
+            model=model,
+            progress=progress or ignore,
+        )
+        place = data.resolve()
+        beside = place.with_name(f"{place.name}.studio.sqlite")
+        session = _session(material, store or beside, str(data))
+    with closing(session):
         session.start(**({} if order is None else {"order": order}))
         _say_what_is_open(session)
-        serve(session, host, port, on_start=_Opening(host, not no_browser))
+        serve(session, host, port, on_start=partial(_open, host, not no_browser))
     say(f"the picks are in {session.store.path}", err=True)
 
 
-def _parts(
+def _roles(
     column_roles: Sequence[Path | tuple[str, str]], given: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what columns are for, where anything was said about them."""
+    """Return the roles of columns that were given."""
     if not column_roles and not any(given.values()):
         return {}
     columns = columns_of(column_roles, **given)
-    parts = {part: getattr(columns, part) for part in (*_COLUMNS, "missing")}
-    return {part: value for part, value in parts.items() if value}
+    roles = {role: getattr(columns, role) for role in (*_COLUMNS, "missing")}
+    return {role: value for role, value in roles.items() if value}
 
 
-def _session(
-    opened: ExitStack,
-    data: Path,
-    store: Path | None,
-    columns: dict[str, Any],
-    page: int | None,
-    model: Path | None,
-    progress: Any,
-) -> Session:
-    from variegate.studio.material.opening import open_material
+def _session(material: Material, path: Path, data: str) -> Session:
     from variegate.studio.proposals import Proposer
     from variegate.studio.session import Session
     from variegate.studio.store import Store
     from variegate.studio.teacher import Teacher
 
-    material = open_material(
-        data,
-        columns=columns,
-        page=page,
-        model=model,
-        progress=progress or ignore,
-    )
-    kept = Store.open(store or _beside(data), material.fingerprint, str(data))
+    store = Store.open(path, material.fingerprint, data)
     try:
-        teacher = Teacher(material)
+        return Session(material, store, Teacher(material), Proposer(material))
     except BaseException:
-        kept.close()
+        store.close()
         raise
-    session = Session(material, kept, teacher, Proposer(material))
-    return opened.enter_context(closing(session))
-
-
-def _beside(data: Path) -> Path:
-    """Return where picks are kept unless another file is named."""
-    place = data.resolve()
-    return place.with_name(f"{place.name}.studio.sqlite")
 
 
 def _say_what_is_open(session: Session) -> None:
@@ -160,27 +147,21 @@ def _say_what_is_open(session: Session) -> None:
     )
 
 
-class _Opening:
-    """Says where the page is, and opens it."""
+def _open(host: str, opens_browser: bool, address: str) -> None:
+    """Print the address of the page, and open it."""
+    from variegate.studio.serving import is_loopback
 
-    def __init__(self, host: str, opens: bool) -> None:
-        self._host = host
-        self._opens = opens
-
-    def __call__(self, address: str) -> None:
-        from variegate.studio.serving import is_loopback
-
-        if not is_loopback(self._host):
-            note(
-                f"listening on {self._host}: whoever can reach this machine and knows "
-                "the address with its token sees DATA and can change the picks, and "
-                "nothing is encrypted on the way"
-            )
-        say(address)
-        say("Ctrl-C ends the studio", err=True)
-        if self._opens and can_open_browser():
-            # The server is about to answer.
-            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    if not is_loopback(host):
+        note(
+            f"listening on {host}: whoever can reach this machine and knows the "
+            "address with its token sees DATA and can change the picks, and nothing is "
+            "encrypted on the way"
+        )
+    say(address)
+    say("Ctrl-C ends the studio", err=True)
+    if opens_browser and can_open_browser():
+        # The server is about to answer.
+        Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def can_open_browser() -> bool:

@@ -147,13 +147,9 @@ class _Api:
     def acting(self, act: Callable[[_Body], None]) -> _Endpoint:
         """Return an endpoint that does something, and answers with the state then."""
 
-        def act_and_look(body: _Body) -> dict[str, Any]:
-            act(body)
-            return self.session.state()
-
         async def endpoint(request: Request) -> Response:
-            body = _parsed(await request.body())
-            return JSONResponse(await to_thread.run_sync(act_and_look, body))
+            await to_thread.run_sync(act, _parsed(await request.body()))
+            return JSONResponse(await to_thread.run_sync(self.session.state))
 
         return endpoint
 

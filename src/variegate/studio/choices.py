@@ -22,10 +22,9 @@ __all__ = ["GreedyOrder", "untrained_choice", "untrained_ensemble", "usual_size"
 _SHARE = 1 / 3
 _MOST = 10
 
-#: Steps of a bisection: enough for six digits.
+#: Steps of a bisection, enough for six digits, and an addition to the similarity of
+#: each item with itself.
 _HALVINGS = 40
-
-#: Added to the similarity of each item with itself.
 _RIDGE = 1e-6
 
 

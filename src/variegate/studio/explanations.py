@@ -45,13 +45,7 @@ def explain(
     model: LargeMarginDPP | None,
     names: Sequence[str],
 ) -> dict[str, Any]:
-    """Explain an item beside those that are chosen, as plain values.
-
-    ``quality``: the features that add most to its log-quality above the mean of the
-    group, with their ``name``, ``value`` and ``part``; none without a model.  ``like``:
-    the number ``n`` and the ``similarity`` of the chosen item that is most similar, of
-    all others; or None.
-    """
+    """Return ``quality`` and ``like`` of an item: see ``Proposer.why``."""
     quality = []
     if model is not None:
         x = ground_set.quality

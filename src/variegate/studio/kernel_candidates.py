@@ -132,9 +132,6 @@ def over_omega(model: LargeMarginDPP) -> OmegaFamily:
     return OmegaFamily(OMEGAS, tuple(models))
 
 
-# Kernels with a given start -----------------------------------------------------------
-
-
 class InitializedKinds(Kinds):
     """:class:`variegate.Kinds` that start from given centres; parameters as there.
 
@@ -206,9 +203,6 @@ def _plain_kernel(kernel: Any) -> Any:
         parts = [_plain_kernel(part) for part in kernel.kernels]
         return clone(kernel).set_params(kernels=parts)
     return kernel
-
-
-# Comparing ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

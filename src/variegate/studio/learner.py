@@ -207,20 +207,15 @@ class Learner:
             places += [(group, item) for item in range(len(ground_set))]
             if len(places) >= _KIND_ITEMS:
                 break
-        return _described_kinds(np.concatenate(p), places)
-
-
-def _described_kinds(
-    p: FloatArray, places: Sequence[tuple[int, int]]
-) -> tuple[Kind, ...]:
-    shares = p.mean(axis=0)
-    kinds = []
-    for k in np.argsort(-shares, kind="stable")[:_MOST_KINDS].tolist():
-        best = np.argsort(-p[:, k], kind="stable")[:_TYPICAL]
-        typical = tuple(places[i] for i in best if p[i].argmax() == k)
-        if typical:
-            kinds.append(Kind(f"kind {k + 1}", float(shares[k]), "", typical))
-    return tuple(kinds)
+        of_all = np.concatenate(p)
+        shares = of_all.mean(axis=0)
+        kinds = []
+        for k in np.argsort(-shares, kind="stable")[:_MOST_KINDS].tolist():
+            best = np.argsort(-of_all[:, k], kind="stable")[:_TYPICAL]
+            typical = tuple(places[i] for i in best if of_all[i].argmax() == k)
+            if typical:
+                kinds.append(Kind(f"kind {k + 1}", float(shares[k]), "", typical))
+        return tuple(kinds)
 
 
 def expected_f(probability: FloatArray, chosen: IntArray) -> float:

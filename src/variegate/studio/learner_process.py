@@ -66,21 +66,16 @@ class LearnerProcess:
         self._lock = threading.Lock()
         self._start()
 
-    @property
-    def pid(self) -> int:
-        """The number of the process."""
-        return self._process.pid
-
     def send(self, message: Task | Comparison) -> None:
         """Send a message; returns at once."""
         self._outbox.put(message)
 
     def _start(self) -> None:
-        self._process = ChildProcess(__name__)
+        self.process = ChildProcess(__name__)
         self._outbox: queue.Queue[Any] = queue.Queue()
         self._outbox.put(self._opening)
         for work in (self._write, self._read):
-            arguments = (self._process, self._outbox)
+            arguments = (self.process, self._outbox)
             threading.Thread(target=work, args=arguments, daemon=True).start()
 
     def _write(self, process: ChildProcess, outbox: queue.Queue[Any]) -> None:
@@ -108,7 +103,7 @@ class LearnerProcess:
         """End the process."""
         with self._lock:
             self._is_closed = True
-        self._process.end()
+        self.process.end()
 
 
 class _InterruptedError(Exception):

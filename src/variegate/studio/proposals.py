@@ -111,8 +111,6 @@ class Proposer:
         size = usual_size(len(chosen) for chosen in picks.values())
         self._state = _State(learned, size)
 
-    # Choosing ---------------------------------------------------------------------
-
     def omegas(self) -> tuple[float, float]:
         """Return the smallest and the largest omega."""
         family, _ = self._family(self._state)
@@ -192,15 +190,15 @@ class Proposer:
         learned = self._state.learned
         return 1.0 if learned is None else omega_on_path(learned, name, value)
 
-    # Explaining -------------------------------------------------------------------
-
     def why(
         self, group: int, item: int, chosen: Collection[int], omega: float = 1.0
     ) -> dict[str, Any]:
         """Explain an item beside those that are chosen, as plain values.
 
-        See :func:`~variegate.studio.explanations.explain`; ``probability`` is that of
-        the item to be chosen.
+        ``probability``: that it is chosen.  ``quality``: the features that add most to
+        its log-quality above the mean of the group, with their ``name``, ``value`` and
+        ``part``; none without a model.  ``like``: the number ``n`` and the
+        ``similarity`` of the most similar item of the others chosen, or None.
         """
         view = self._view(self._state, group, omega)
         ground_set, names = (

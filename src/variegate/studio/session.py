@@ -35,7 +35,7 @@ class SessionError(ValueError):
 
 
 class NoSuchError(SessionError):
-    """There is no such group or item."""
+    """A group or an item that does not exist."""
 
 
 class ChangedError(SessionError):
@@ -45,15 +45,6 @@ class ChangedError(SessionError):
 class Session:
     """The picks of one store, over one material; may be used from several threads.
 
-    Parameters
-    ----------
-    material : Material
-    store : Store
-    teacher : Teacher
-    proposer : Proposer
-
-    Notes
-    -----
     :meth:`start` resumes from the store, :meth:`close` ends the teacher and the store
     as well.  ``changes`` notifies of "picks", also where another group is shown,
     "done", "learning", "learned" and "settings".

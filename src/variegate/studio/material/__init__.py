@@ -1,1 +1,1 @@
-"""What the studio shows and learns from: tables, documents, videos and images."""
+"""Material to be shown and learned from: tables, documents, videos and images."""

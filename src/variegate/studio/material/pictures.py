@@ -31,10 +31,9 @@ PICTURE_NAMES = tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)
 
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 
-#: The largest file that is read.
+#: The largest file that is read, and pixels on the longer side of the picture that
+#: numbers are made from, and edges.
 _MAX_BYTES = 64 * 2**20
-
-#: Pixels on the longer side of what numbers are made from, and of what edges are.
 _LONGEST = 352
 _SMALL = 32
 

@@ -79,24 +79,18 @@ class TableMaterial(Material):
         self._ground_sets = [group.ground_set for group in self._groups]
         self.names = [str(group.name) for group in self._groups]
         self.sizes = [len(group) for group in self._groups]
-        self._refuse_large_groups()
-        self._display = RowDisplay(table, self._columns, folder, hidden)
-        self.fingerprint = self._digest()
-
-    def _refuse_large_groups(self) -> None:
         largest = int(np.argmax(self.sizes))
         if self.sizes[largest] > MAX_ROWS:
             raise MaterialError(
                 f"group {self.names[largest]!r} has {self.sizes[largest]:,} rows: "
                 f"divide groups of more than {MAX_ROWS:,}"
             )
-
-    def _digest(self) -> str:
+        self._display = RowDisplay(table, self._columns, folder, hidden)
         digest = hashlib.sha256(repr((self.kind, self.names, self.sizes)).encode())
         for group in self._groups:
             for array in (group.rows, group.quality, *group.blocks.values()):
                 digest.update(array.tobytes())
-        return digest.hexdigest()
+        self.fingerprint = digest.hexdigest()
 
     def _items(self, group: int) -> Sequence[Item]:
         return self._display.items(self._groups[group].rows)
