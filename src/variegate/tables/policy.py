@@ -16,7 +16,7 @@ from variegate.schema import Maybe, Number, Record, Shape, Text
 from variegate.tables.choosing import ByMethod, ByModel, Choice, Chooser, inclusion
 from variegate.tables.groups import Group
 from variegate.tuning import OmegaFamily
-from variegate.tuning.familiarity import Familiarity, kinds_of
+from variegate.tuning.kernel_search import Familiarity, kinds_of
 
 __all__ = ["FALLBACK", "RULE", "Fallback", "Policy"]
 

@@ -25,13 +25,13 @@ from variegate.tables.columns import Columns
 from variegate.tables.groups import Groups
 from variegate.tables.judging import judge
 from variegate.tables.kinds import kinds_record
-from variegate.tables.problems import Inspection
-from variegate.tables.record import (
+from variegate.tables.model_file import (
     NOUNS,
     path_of_record,
     training_record,
     validation_path,
 )
+from variegate.tables.problems import Inspection
 from variegate.tables.scoring import ScoringSelector
 from variegate.tables.selector_parameters import (
     NetworkPlan,

@@ -22,11 +22,9 @@ from variegate.tables.groups import Groups
 from variegate.tables.policy import Fallback, Policy
 from variegate.tables.table import Progress, TableError, ignore
 from variegate.tuning import LargeMarginDPPCV, OmegaPath
-from variegate.tuning.contenders import LearnedDPP, TwoStage
-from variegate.tuning.familiarity import Familiarity
 from variegate.tuning.family import outwards
-from variegate.tuning.kernel_search import KernelSearch, Winner
-from variegate.tuning.race import Rule
+from variegate.tuning.kernel_search import Familiarity, KernelSearch, Winner
+from variegate.tuning.race import LearnedDPP, Rule, TwoStage
 
 __all__ = ["Learned", "TrainingPlan", "refuse_large_groups"]
 

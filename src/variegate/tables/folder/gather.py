@@ -35,12 +35,13 @@ from variegate.tables.folder.gather_place import (
     written,
 )
 from variegate.tables.folder.gather_plan import Plan
-from variegate.tables.folder.keys import hashes_of, keys_of
 from variegate.tables.folder.shuffle import (
     Hashed,
     Merging,
     Pieces,
     even_bounds,
+    hashes_of,
+    keys_of,
     write_buckets,
 )
 from variegate.tables.reading import TableFileError

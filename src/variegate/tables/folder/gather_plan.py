@@ -12,7 +12,7 @@ import pyarrow as pa
 from variegate._version import __version__
 from variegate.partitions import Partition
 from variegate.tables.folder.files import FolderTable
-from variegate.tables.folder.keys import keys_of
+from variegate.tables.folder.shuffle import keys_of
 from variegate.tables.reading import TableFile, data_bytes
 from variegate.tables.table import TableError
 
