@@ -223,7 +223,7 @@ def encode_encoding(encoding: Encoding) -> dict[str, Any]:
 
 
 def decode_encoding(section: Mapping[str, Any], missing: str) -> Encoding:
-    """Return what :func:`encode_encoding` wrote."""
+    """Return the encoding that :func:`encode_encoding` wrote."""
     return Encoding(
         tuple(map(_decode_column, section["quality"])),
         {n: tuple(map(_decode_column, b)) for n, b in section["blocks"].items()},
@@ -258,7 +258,7 @@ def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
 
 
 def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | None:
-    """Return what every omega gives on held-out groups."""
+    """Return held-out scores by omega."""
     if judged is None:
         return None
     points = []

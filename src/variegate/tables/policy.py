@@ -128,7 +128,7 @@ class Fallback:
     def decode(
         cls, section: Mapping[str, Any] | None, model: LargeMarginDPP, own: Own
     ) -> Fallback | None:
-        """Return what :meth:`encode` has put into a file, beside a model."""
+        """Return the fallback that :meth:`encode` has put into a file."""
         if section is None:
             return None
         if not kinds_of(model.kernel_):

@@ -267,7 +267,7 @@ class ScoringSelector(FittedSelector):
         )
 
     def describe(self) -> Description:
-        """Return what was learned and from what: print it, or take its ``numbers``."""
+        """Return a description of the model: print it, or take its ``numbers``."""
         from variegate.tables.report.description import describe
 
         check_is_fitted(self, "family_")

@@ -357,7 +357,7 @@ class TrainingPlan:
     def _within(
         self, groups: Groups, numbers: IntArray, most: int, n_bytes: int
     ) -> IntArray:
-        """Return some groups, drawn at random, that fit into so many bytes."""
+        """Return some groups, drawn at random, that fit into ``n_bytes``."""
         rng = np.random.default_rng(self.estimator.random_state)
         some = rng.permutation(numbers)[:most]
         while len(some) > 2 and self._bytes(groups, some) > n_bytes:

@@ -91,7 +91,7 @@ class KernelSearch:
         seed: int = 0,
         progress: Callable[[int, int], object] | None = None,
     ) -> Winner:
-        """Return what did best."""
+        """Return the winner."""
         largest = self._largest(subsets) if self.tries_sizes else 0
         contenders: list[Any] = [
             LearnedDPP(name, self._quick(kernel), self.decoders, largest)

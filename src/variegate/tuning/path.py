@@ -1,4 +1,4 @@
-"""What a model gives on held-out data as omega goes from precision to recall."""
+"""Held-out precision and recall by omega."""
 
 from __future__ import annotations
 

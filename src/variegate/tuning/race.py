@@ -189,7 +189,7 @@ class _Runner:
 
 
 def _still_racing(runners: Sequence[_Runner]) -> list[_Runner]:
-    """Return those that are not clearly behind, the first first."""
+    """Return the runners that are not clearly behind, the best first."""
     runners = sorted(runners, key=lambda runner: -runner.mean)
     first = runners[0].scores()[1]
     left = []

@@ -106,7 +106,7 @@ class Plan:
         return self.hidden / "files"
 
     def name_of(self, number: int) -> str:
-        """Return what a file is called."""
+        """Return the name of a file."""
         return f"part-{number:05}{self.suffix}"
 
     def record_of(self, number: int) -> Path:

@@ -63,12 +63,12 @@ class Pieces:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory the rows take."""
+        """The bytes of the rows in memory."""
         return int(self.slices["bytes"].sum())
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.slices["rows"].sum())
 
     def of(self, first: int, end: int) -> Pieces:
