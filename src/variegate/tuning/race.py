@@ -157,7 +157,6 @@ class _Runner:
     found: dict[Rule, list[FloatArray]] = field(default_factory=dict)
 
     def run(self, part: Fold) -> None:
-        """Learn from one part of the data, be judged by the other."""
         with renumbering(part.learned):
             judged = self.contender.fit(
                 part.ground_sets, part.subsets, len(self.judged)
