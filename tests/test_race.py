@@ -12,10 +12,8 @@ import variegate as vg
 from variegate.baselines.learned import embeddings_of
 from variegate.baselines.ordering import Ordering
 from variegate.decoding.residuals import ranked
-from variegate.tuning.contenders import LearnedDPP, TwoStage
-from variegate.tuning.familiarity import Familiarity
-from variegate.tuning.kernel_search import KernelSearch
-from variegate.tuning.race import Race, Rule
+from variegate.tuning.kernel_search import Familiarity, KernelSearch
+from variegate.tuning.race import LearnedDPP, Race, Rule, TwoStage
 
 
 def examples(n_sets, seed=0, n_items=12, d=3):

@@ -1,4 +1,5 @@
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -42,6 +43,15 @@ def fitted(groups, kernel=None):
     sets = [group.ground_set for group in groups]
     subsets = [group.chosen if group.chosen.any() else [0] for group in groups]
     return model.fit(sets, subsets)
+
+
+class Listed(list):
+    """Groups of a table of 23 rows."""
+
+    survey = SimpleNamespace(n_rows=23)
+
+    def unknown_levels(self):
+        return {}
 
 
 @pytest.fixture(scope="module")
@@ -159,9 +169,9 @@ def test_a_budget_needs_costs(model):
     with pytest.raises(
         TableError, match="group 'g0': a budget needs a column of costs"
     ):
-        choose([group], 4, chooser)
+        choose(Listed([group]), chooser)
     with pytest.raises(TableError, match="a budget needs a column of costs"):
-        choose([group], 4, ByMethod("dpp", budget=1.0))
+        choose(Listed([group]), ByMethod("dpp", budget=1.0))
 
 
 def test_of_a_large_group_the_best_rows_are_looked_at(model, monkeypatch):
@@ -202,9 +212,9 @@ def test_a_large_group_of_several_blocks(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 def test_a_choice_depends_on_its_group_alone(model, groups, n_jobs):
     chooser = ByModel(model, as_decoder(vg.decoding.MBR(n_samples=20)), seed=1)
-    together = choose(groups, 23, chooser, n_jobs)
+    together = choose(Listed(groups), chooser, n_jobs)
     for group in groups:
-        alone = choose([group], 23, chooser)
+        alone = choose(Listed([group]), chooser)
         for field in ("selected", "rank", "probability"):
             np.testing.assert_array_equal(
                 getattr(together, field)[group.rows], getattr(alone, field)[group.rows]
@@ -214,8 +224,8 @@ def test_a_choice_depends_on_its_group_alone(model, groups, n_jobs):
 def test_choices_by_row(model, groups):
     chooser = ByModel(model, as_decoder("greedy"), k=3)
     steps = []
-    choices = choose(groups, 23, chooser, 2, steps.append)
-    assert steps == [1, 2, 3, 4, 5]
+    choices = choose(Listed(groups), chooser, 2, lambda *step: steps.append(step))
+    assert steps == [("choosing", done, 5) for done in range(1, 6)]
     np.testing.assert_array_equal(choices.selected, choices.rank > 0)
     for group in groups:
         choice = chooser(group)
@@ -239,7 +249,7 @@ def test_an_error_names_the_group(groups, n_jobs, error):
         return ByMethod("top", 1)(group)
 
     with pytest.raises(TableError, match=r"^group 'g2': it is broken"):
-        choose(groups, 23, fail_on_third, n_jobs)
+        choose(Listed(groups), fail_on_third, n_jobs)
 
 
 # By a method ----------------------------------------------------------------------
@@ -248,7 +258,7 @@ def test_an_error_names_the_group(groups, n_jobs, error):
 @pytest.mark.parametrize("method", sorted(METHODS))
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_a_method_chooses_as_select_does(groups, method, k):
-    choices = choose(groups, 23, ByMethod(method, k, trade_off=0.3, seed=7))
+    choices = choose(Listed(groups), ByMethod(method, k, trade_off=0.3, seed=7))
     assert choices.probability is None
     assert choices.endings == []
     for group in groups:

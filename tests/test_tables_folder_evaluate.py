@@ -145,3 +145,9 @@ def test_files_that_cannot_be_read(fitted, folder):
     assert there.n_groups == 17
     assert there.unreadable == (str(path),)
     assert dataclasses.replace(there).unreadable == (str(path),)
+
+
+@pytest.mark.parametrize("given", [{"y": [1]}, {"others": {"other": None}}])
+def test_an_engine_judges_one_model_by_a_column_of_labels(fitted, folder, given):
+    with pytest.raises(ValueError, match=r"column of the files, not y, and .* others"):
+        fitted.evaluate(folder, engine=Serial(), **given)

@@ -423,3 +423,8 @@ def test_a_group_that_cannot_be_learned_from_is_named(tmp_path):
     with pytest.raises(TableError, match="group 'q0011'") as there:
         learn_folder(TableSelector(**settings), folder, Pickling())
     assert str(there.value) == str(at_home.value)
+
+
+def test_labels_are_a_column_of_the_files(folder):
+    with pytest.raises(ValueError, match="labels are a column of the files, not y"):
+        TableSelector(**LINEAR).fit(folder, [1], engine=Serial())

@@ -318,3 +318,8 @@ def test_files_that_cannot_be_read(fitted, folder, out):
         select_folder(fitted, folder, out, Serial())
     again = select_folder(fitted, folder, out, Serial(), skip_unreadable=True)
     assert again.n_written == 0
+
+
+def test_an_engine_needs_a_folder_to_write_to(fitted, folder):
+    with pytest.raises(ValueError, match="rows are written: name a folder, out"):
+        fitted.select(folder, engine=Serial())

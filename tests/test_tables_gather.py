@@ -29,8 +29,7 @@ from variegate.tables import TableError, TableFile, TableFileError, write_table
 from variegate.tables.folder import gather as gathering
 from variegate.tables.folder import gather_place, gather_plan, shuffle
 from variegate.tables.folder.gather import gather
-from variegate.tables.folder.keys import hashes_of, keys_of
-from variegate.tables.folder.shuffle import even_bounds
+from variegate.tables.folder.shuffle import even_bounds, hashes_of, keys_of
 
 
 @pytest.fixture

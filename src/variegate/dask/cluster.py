@@ -1,4 +1,4 @@
-"""A cluster of one's own on this machine, and the way to one that is there already."""
+"""Local clusters, and connections to running ones."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def connect(
     Raises
     ------
     SchedulerLostError
-        If nobody answers there in time.
+        If no scheduler answers there in time.
     """
     check_number("timeout", timeout, positive=True)
     security = None

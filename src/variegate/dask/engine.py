@@ -79,7 +79,7 @@ class DaskEngine:
 
     @property
     def n_workers(self) -> int:
-        """How many workers there are that take work."""
+        """The number of workers that take work."""
         return len(self._watch.workers())
 
     def map(
@@ -198,7 +198,7 @@ class DaskEngine:
 
     @contextmanager
     def _blamed(self, function: Callable[[T], R], item: T) -> Iterator[None]:
-        """Say in words that it is the item that ends workers."""
+        """Raise an error that names the item that ends workers."""
         try:
             yield
         except KilledWorker as error:

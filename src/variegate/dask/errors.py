@@ -1,7 +1,7 @@
-"""What can go wrong with a cluster, in words.
+"""Errors of a cluster.
 
-None of these loses work: what was finished is in the journal or among the files that
-were written, and the same call goes on from there.
+None of these loses work: finished parts are in the journal or among the files that were
+written, and the same call resumes from there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ClusterError(RuntimeError):
 
 
 class NoWorkersError(ClusterError):
-    """There was no worker for longer than the time-out."""
+    """The cluster had no worker for longer than the time-out."""
 
 
 class SchedulerLostError(ClusterError):

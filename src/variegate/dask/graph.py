@@ -182,7 +182,7 @@ class Affinity:
         return [self._owners[name] for name in names]
 
     def _kept(self, owners: Mapping[Hashable, str]) -> dict[Hashable, str]:
-        """Return what the present workers keep of what they had."""
+        """Return the items that the present workers keep."""
         shares = self._shares(len(owners))
         kept = {}
         for name, owner in owners.items():

@@ -59,7 +59,7 @@ def environment() -> dict[str, str]:
 
 
 def environment_there() -> Callable[[], dict[str, str]]:
-    """Return a function that says the same elsewhere, perhaps without Variegate.
+    """Return a function that describes a remote process, perhaps without Variegate.
 
     A function within a function travels as its code, so that a process may answer that
     has no Variegate, or one that knows no clusters.

@@ -195,7 +195,7 @@ class Cells:
         return pc.if_else(pc.fill_null(empty, True), pa.scalar(None, pa.string()), text)
 
     def keys(self) -> Any:
-        """Return values that tell groups or items apart; none may be empty."""
+        """Return values that identify groups or items; none may be empty."""
         kind = self.column.type
         if pa.types.is_nested(kind):
             raise self.error(f"holds {kind} values, no names")
@@ -280,7 +280,7 @@ def _why_no_number(name: str, kind: pa.DataType) -> tuple[str | Setting, ...]:
 
 
 def is_date(text: str) -> bool:
-    """Tell whether text is a date as ISO 8601 has it, with its parts set apart."""
+    """Tell whether text is an ISO 8601 date with hyphens."""
     try:
         datetime.fromisoformat(text)
     except ValueError:

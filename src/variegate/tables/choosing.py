@@ -19,8 +19,8 @@ from variegate.decoding import Constraint
 from variegate.decoding.residuals import ranked
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.selection import Selection
-from variegate.tables.groups import Group, in_rows
-from variegate.tables.table import TableError
+from variegate.tables.groups import Group, Groups, in_rows
+from variegate.tables.table import Progress, TableError, ignore
 
 if TYPE_CHECKING:
     from variegate.decoding import Decoder
@@ -183,13 +183,13 @@ class Choices:
 
 
 def choose(
-    groups: Iterable[Group],
-    n_rows: int,
+    groups: Groups,
     chooser: Chooser,
     n_jobs: int | None = None,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress = ignore,
 ) -> Choices:
-    """Choose from every group; ``progress`` is told how many are done."""
+    """Choose from every group of a table."""
+    n_rows = groups.survey.n_rows
     rank: IntArray = np.zeros(n_rows, dtype=np.int32)
     probability = np.zeros(n_rows)
     has_probability = False
@@ -203,10 +203,10 @@ def choose(
         if choice.ending is not None:
             endings.append(choice.ending)
         names.append(group.name)
-        if progress is not None:
-            progress(len(names))
+        progress("choosing", len(names), len(groups))
     shown = probability if has_probability else None
-    return Choices(rank > 0, rank, shown, names, endings)
+    levels = groups.unknown_levels()
+    return Choices(rank > 0, rank, shown, names, endings, levels)
 
 
 def in_turn(

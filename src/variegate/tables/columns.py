@@ -183,7 +183,7 @@ class Columns:
 
     def taken(self) -> list[str]:
         """Return the columns that can be neither quality nor similarity."""
-        # The relevance may be a quality too: it is one, given by somebody else.
+        # The relevance may be a quality too.
         parts = (self.group, self.label, self.item, self.cost)
         return [name for name in parts if name is not None]
 
@@ -204,7 +204,7 @@ def _spelt(vectors: Mapping[str, Any]) -> list[Any]:
 
 
 def _made(name: str, value: Any) -> dict[str, Any]:
-    """Return vectors or ages as they come from a file, or refuse them."""
+    """Return vectors or ages of a file, or refuse them."""
     if not isinstance(value, Mapping):
         raise TableError(f"{name} must be a dictionary, got {value!r}")
     if name == "vectors":

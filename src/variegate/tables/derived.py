@@ -151,7 +151,7 @@ class DerivedTable:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self.table.name
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

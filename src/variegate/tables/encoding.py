@@ -38,7 +38,7 @@ from variegate.tables.cells import Batch, Cells
 from variegate.tables.columns import Columns, is_text, is_vector
 from variegate.tables.table import TableError
 
-__all__ = ["Encoding", "FeatureColumn", "Surveyor"]
+__all__ = ["ColumnStatistics", "Encoding", "FeatureColumn"]
 
 #: A column with more values than this holds no categories.
 MAX_LEVELS = 1000
@@ -232,10 +232,10 @@ class _Moments:
 
 
 @dataclass
-class Surveyor:
-    """Learns an :class:`Encoding` from batches; the columns are resolved.
+class ColumnStatistics:
+    """Statistics of resolved columns, from batches, for an :class:`Encoding`.
 
-    Those of several parts of a table, :meth:`merged`, have learned from all of it.
+    Those of several parts of a table can be :meth:`merged`.
     """
 
     columns: Columns
@@ -248,7 +248,7 @@ class Surveyor:
     _sizes: dict[str, int] = field(default_factory=dict)
 
     def kind_of(self, name: str, part: str) -> str:
-        """Return what kind of features a column gives as ``part``."""
+        """Return the kind of features of a column in the role ``part``."""
         if name in self.columns.categorical:
             return "category"
         if name in self._sizes or is_vector(self.schema.field(name).type):
@@ -294,9 +294,9 @@ class Surveyor:
             moments = self._moments.setdefault(cells.name, _Moments())
             moments.add(vectors[is_wanted])
 
-    def merged(self, other: Surveyor) -> Surveyor:
-        """Return what has learned from the rows of both; neither changes."""
-        both = Surveyor(self.columns, self.schema, self.n_rows + other.n_rows)
+    def merged(self, other: ColumnStatistics) -> ColumnStatistics:
+        """Return the statistics of the rows of both; neither changes."""
+        both = ColumnStatistics(self.columns, self.schema, self.n_rows + other.n_rows)
         both._empty = self._empty | other._empty
         for name in self.columns.features():
             here, there = self._moments.get(name), other._moments.get(name)
@@ -319,7 +319,7 @@ class Surveyor:
         return both
 
     def encoding(self) -> Encoding:
-        """Return what was learned."""
+        """Return the encoding by these statistics."""
         quality = tuple(self._column(n, "quality") for n in self.columns.quality)
         similarity = [self._column(n, "similarity") for n in self.columns.similarity]
         blocks: dict[str, tuple[FeatureColumn, ...]] = {

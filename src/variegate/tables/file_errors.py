@@ -1,4 +1,4 @@
-"""What is wrong with a table file that cannot be read, in words."""
+"""Messages about table files that cannot be read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def refuse_other_separator(path: Path, header: str) -> None:
 
 
 def explanation(path: Path, file_format: str, error: BaseException) -> str:
-    """Return what is wrong with a file, and what to do, from what Arrow says."""
+    """Return the problem of a file and its remedy, from the message of Arrow."""
     said = " ".join(str(error).split())
     if len(said) > 200:
         said = said[:200] + " ..."

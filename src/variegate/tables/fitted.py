@@ -160,14 +160,7 @@ class FittedSelector(Application):
         groups = self._groups(
             as_table(X), use_costs=budget is not None, progress=progress
         )
-        choices = choose(
-            groups,
-            groups.survey.n_rows,
-            chooser,
-            self.n_jobs,
-            lambda done: progress("choosing", done, len(groups)),
-        )
-        return replace(choices, unknown_levels=groups.unknown_levels())
+        return choose(groups, chooser, self.n_jobs, progress)
 
     def _chooser(
         self,

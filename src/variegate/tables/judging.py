@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.application.model_facts import LearnedKinds, learned_kinds
 from variegate.estimator import LargeMarginDPP
 from variegate.linalg.cosine import unit_rows
-from variegate.tables.choosing import Choice, Chooser, in_turn
+from variegate.tables.choosing import Chooser, in_turn
 from variegate.tables.evaluation import WANTED_ROWS, Evaluation
 from variegate.tables.folder.groups import FolderGroups
 from variegate.tables.groups import Group, Groups
@@ -85,47 +85,34 @@ def evaluate(
     the chosen rows beside the labels.
     """
 
-    def judged(group: Group) -> _Judged:
+    def judged(group: Group) -> tuple[Any, ...]:
         wanted = group.wanted()  # refuses groups without labels before the work
         choices = [chooser(group) for chooser in choosers.values()]
         orders = [*(choice.order for choice in choices), wanted]
-        return _Judged(
-            [scores_of(choice.order, wanted) for choice in choices],
-            [_counts(choice, wanted) for choice in choices],
+        return (
+            [scores_of(order, wanted) for order in orders[:-1]],
+            [_counts(order, wanted) for order in orders[:-1]],
             [] if diversity is None else [diversity(group, one) for one in orders],
             [choice.ending for choice in choices],
             len(wanted),
         )
 
-    found: list[_Judged] = []
+    found: list[tuple[Any, ...]] = []
     for _, one in in_turn(judged, groups, n_jobs):
         found.append(one)
         if progress is not None:
             progress(len(found))
     if not found:
         raise TableError("there are no groups to evaluate on")
-    endings = {
-        name: [one.endings[number] for one in found]
-        for number, name in enumerate(choosers)
-        if found[0].endings[number] is not None
-    }
+    scores, counts, diversities, endings, n_wanted = zip(*found, strict=True)
+    by_chooser = zip(choosers, zip(*endings, strict=True), strict=True)
     return Evaluation(
-        _by_chooser(choosers, [one.scores for one in found]),
-        float(np.mean([one.n_wanted for one in found])),
-        cast("dict[str, list[dict[str, Any]]]", endings),
-        _by_chooser(choosers, [one.counts for one in found]),
-        _by_chooser([*choosers, WANTED_ROWS], [one.diversity for one in found]),
+        _by_chooser(choosers, scores),
+        float(np.mean(n_wanted)),
+        {name: list(ended) for name, ended in by_chooser if ended[0] is not None},
+        _by_chooser(choosers, counts),
+        _by_chooser([*choosers, WANTED_ROWS], diversities),
     )
-
-
-class _Judged(NamedTuple):
-    """The numbers of one group, chooser by chooser."""
-
-    scores: list[tuple[float, ...]]
-    counts: list[tuple[float, ...]]
-    diversity: list[Diversity]
-    endings: list[dict[str, Any] | None]
-    n_wanted: int
 
 
 def _by_chooser(names: Iterable[str], rows: Sequence[Any]) -> dict[str, FloatArray]:
@@ -136,9 +123,8 @@ def _by_chooser(names: Iterable[str], rows: Sequence[Any]) -> dict[str, FloatArr
     return {name: table[:, number] for number, name in enumerate(names)}
 
 
-def _counts(choice: Choice, wanted: IntArray) -> tuple[float, float, float]:
-    hits = np.isin(choice.order, wanted).sum()
-    return float(hits), float(len(choice.order)), float(len(wanted))
+def _counts(order: IntArray, wanted: IntArray) -> tuple[float, float, float]:
+    return float(np.isin(order, wanted).sum()), float(len(order)), float(len(wanted))
 
 
 # Diversity ------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def write_table(table: Any, path: str | Path) -> None:
 
 @dataclass(frozen=True)
 class Output:
-    """What becomes of choices: which rows and columns, and where they go.
+    """The output of choices: its rows, columns and place.
 
     Rows keep their order, columns and types.  The columns "selection_rank" and, from a
     model, "inclusion_probability" are added; where all rows are kept, also "selected".

@@ -16,7 +16,7 @@ from variegate.files.schema import Maybe, Number, Record, Shape, Text
 from variegate.tables.choosing import ByMethod, ByModel, Choice, Chooser, inclusion
 from variegate.tables.groups import Group
 from variegate.tuning import OmegaFamily
-from variegate.tuning.familiarity import Familiarity, kinds_of
+from variegate.tuning.kernel_search import Familiarity, kinds_of
 
 __all__ = ["FALLBACK", "RULE", "Fallback", "Policy"]
 
@@ -128,7 +128,7 @@ class Fallback:
     def decode(
         cls, section: Mapping[str, Any] | None, model: LargeMarginDPP, own: Own
     ) -> Fallback | None:
-        """Return what :meth:`encode` has put into a file, beside a model."""
+        """Return the fallback that :meth:`encode` has put into a file."""
         if section is None:
             return None
         if not kinds_of(model.kernel_):

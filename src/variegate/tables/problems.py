@@ -21,7 +21,7 @@ from variegate.application.refusal import RefusalError, Setting
 from variegate.tables.cells import Batch, Cells, batches
 from variegate.tables.columns import Columns, check_there, closest, is_text, no_label
 from variegate.tables.derived import AGE, days, derive, derived
-from variegate.tables.encoding import Surveyor
+from variegate.tables.encoding import ColumnStatistics
 from variegate.tables.groups import costs_of, repeated_item
 from variegate.tables.survey import GroupIndex, Survey, flags_of, usable_groups
 from variegate.tables.table import Table, TableError
@@ -236,7 +236,7 @@ class _CellReader:
         self._columns = columns
         self._index = GroupIndex()
         self._n_rows, self._n_chosen = 0, self._index.sizes
-        self._surveyor = Surveyor(columns, table.schema)
+        self._statistics = ColumnStatistics(columns, table.schema)
         self._groups: IntArray = np.zeros(0, dtype=np.int64)
         self._items: dict[tuple[int, str], int] = {}
         #: Columns that are not read any more, and how others are read instead.
@@ -314,13 +314,13 @@ class _CellReader:
         """Read a column as what it is, or as its remedy would have it."""
         cells = batch[name]
         is_wanted = np.ones(len(batch), dtype=bool)
-        self._surveyor.look_for_vectors(batch, name)
-        kind = self._instead.get(name) or self._surveyor.kind_of(name, "quality")
+        self._statistics.look_for_vectors(batch, name)
+        kind = self._instead.get(name) or self._statistics.kind_of(name, "quality")
         if kind == "category":
-            self._surveyor.add_categories(cells, is_wanted)
+            self._statistics.add_categories(cells, is_wanted)
             empty = cells.texts().is_null().to_numpy(zero_copy_only=False)
         elif kind == "vector":
-            self._surveyor.add_vectors(cells, is_wanted)
+            self._statistics.add_vectors(cells, is_wanted)
             return
         elif kind == "age":
             empty = np.isnan(days(cells))

@@ -266,7 +266,7 @@ class _Editors:
         )
 
     def pick(self, utility: FloatArray, embeddings: AnyArray) -> BoolArray:
-        """Return what they pick, (groups, items); all go on at the same pace."""
+        """Return the picked items, (groups, items); all go on at the same pace."""
         chosen = np.zeros(utility.shape, dtype=bool)
         nearest = np.full(utility.shape, -np.inf)
         bar = self.bar.copy()
@@ -292,7 +292,7 @@ class _Editors:
 
 
 def _chunks(n_groups: int, numbers: int) -> list[slice]:
-    """Return slices of groups that have so many numbers each."""
+    """Return slices of groups, each of bounded memory."""
     step = max(1, _CHUNK // numbers)
     starts = range(0, n_groups, step)
     return [slice(start, min(start + step, n_groups)) for start in starts]

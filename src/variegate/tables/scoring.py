@@ -133,18 +133,14 @@ class ScoringSelector(FittedSelector):
         given |= {"labels": as_labels(y), "use_labels": y is None}
         given |= {"empty_groups": empty_groups, "skip_unreadable": skip_unreadable}
         given["progress"] = progress
-        models = {name: self, **(others or {})}
-        if len({(m.columns_.group, m.columns_.label) for m in models.values()}) > 1:
-            raise TableError(
-                "the models go by different columns of groups or labels, so that there "
-                "is nothing to compare"
-            )
         for other, selector in (others or {}).items():
+            self._check_comparable(selector)
             groups = selector._groups(table, **given)
             used = _judged_groups(groups, empty_groups, table)
             there = model_choosers(other, selector, omega, limit)
             here |= remembered(groups.only(used), there, selector.n_jobs)
         # First of their own sizes, then within the limit, then all that are not models.
+        models = [name, *(others or {})]
         limited = [one for one in here if one not in models]
         here = {one: here[one] for one in (*models, *limited)} | choosers
         groups = self._groups(table, relevance=relevance, **given)
@@ -154,6 +150,14 @@ class ScoringSelector(FittedSelector):
             groups, used, here, self.n_jobs, progress, diversity, seed=self.seed_
         )
         return replace(found, reference=f"{name} ({limit})" if limit else name)
+
+    def _check_comparable(self, other: FittedSelector) -> None:
+        for role in ("group", "label"):
+            if getattr(self.columns_, role) != getattr(other.columns_, role):
+                raise TableError(
+                    "the models go by different columns of groups or labels, so that "
+                    "there is nothing to compare"
+                )
 
     def _rivals(
         self,
@@ -189,12 +193,10 @@ class ScoringSelector(FittedSelector):
             column.name
             for column in self.encoding_.quality
             # The younger the better, if anything.
-            if column.kind == "number" and not self._is_age(column.name)
+            if column.kind == "number"
+            and column.name.removeprefix(AGE) not in self.columns_.ages
         )
         return next(numbers, None)
-
-    def _is_age(self, name: str) -> bool:
-        return name.removeprefix(AGE) in self.columns_.ages
 
     def _usual_limit(self, limit: SizeLimit) -> SizeLimit:
         """Return the limit, or without one the mean size of training selections."""
@@ -267,7 +269,7 @@ class ScoringSelector(FittedSelector):
         )
 
     def describe(self) -> Description:
-        """Return what was learned and from what: print it, or take its ``numbers``."""
+        """Return a description of the model: print it, or take its ``numbers``."""
         from variegate.tables.report.description import describe
 
         check_is_fitted(self, "family_")

@@ -25,13 +25,13 @@ from variegate.tables.columns import Columns
 from variegate.tables.groups import Groups
 from variegate.tables.judging import judge
 from variegate.tables.kinds import kinds_record
-from variegate.tables.problems import Inspection
-from variegate.tables.record import (
+from variegate.tables.model_file import (
     NOUNS,
     path_of_record,
     training_record,
     validation_path,
 )
+from variegate.tables.problems import Inspection
 from variegate.tables.scoring import ScoringSelector
 from variegate.tables.selector_parameters import (
     NetworkPlan,
@@ -87,13 +87,11 @@ class TableSelector(ScoringSelector):
     cost : str, optional
         The column of costs, for a budget.
     relevance : str, optional
-        The column that methods which learn nothing go by, in :meth:`evaluate` and
-        :meth:`report`.
+        The column for untrained methods, in :meth:`evaluate` and :meth:`report`.
     missing : {"error", "mean", "indicator"}, default="error"
         What to do where a cell is empty.
     empty_groups : {"error", "keep", "drop"}, default="error"
-        What to do with groups of which no row was chosen, here and in
-        :meth:`evaluate`.
+        What to do with groups without a chosen row, here and in :meth:`evaluate`.
     lam : float, optional
         Weight of the margin; 0 is maximum likelihood.  The larger it is, the more
         ``omega`` acts: with 1 hardly, with 16 so much that a small one chooses nothing.
@@ -151,12 +149,10 @@ class TableSelector(ScoringSelector):
         ``omega``, its own if the selector has none, from tables in memory; there is
         nothing to ``tune`` or compare, and no weights to describe.
     verbose : bool, default=False
-        Whether to say on standard error how far the work has come, about once a second,
-        where no ``progress`` is given.
+        Whether to print progress to standard error, where no ``progress`` is given.
     device : str, optional
         Where models are learned, for example "cuda" or "auto": see
-        :class:`variegate.LargeMarginDPP`.  What is compared on few groups before, and
-        all that follows, is done on the CPU.
+        :class:`variegate.LargeMarginDPP`.  Everything else is done on the CPU.
 
     Attributes
     ----------

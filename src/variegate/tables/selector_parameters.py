@@ -59,7 +59,7 @@ _COLUMNS = (
 def columns_wanted(
     selector: TableSelector, table: Table | None = None, y: Any = None
 ) -> Columns:
-    """Return what a selector was told about columns.
+    """Return the columns that a selector was given.
 
     Where labels are given beside a table, the label is a column only if there is one.
     """
@@ -227,7 +227,7 @@ def has_target(selector: TableSelector) -> bool:
 def _open_settings(
     selector: TableSelector, estimator: LargeMarginDPP
 ) -> dict[str, Any]:
-    """Return what may be decided beside the kernel."""
+    """Return the settings that are decided beside the kernel."""
     varies = ["penalty"]
     if selector.estimator is None:
         is_tuned = selector.tune or has_target(selector)

@@ -1,4 +1,4 @@
-"""The first readings of a table: its groups and labels, then what its columns hold.
+"""The first readings of a table: its groups and labels, then column statistics.
 
 How columns become features is learned from some of the groups only, so that those which
 are held out have no part in it.
@@ -22,16 +22,16 @@ from variegate.partitions.tree import add_in_tree
 from variegate.report.words import count
 from variegate.tables.cells import Batch, batches
 from variegate.tables.columns import Columns, no_label
-from variegate.tables.encoding import Encoding, Surveyor
+from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.table import Progress, Table, TableError, ignore, parts_of
 
 __all__ = [
     "GroupIndex",
     "Survey",
+    "column_statistics",
     "count_groups",
     "flags_of",
     "learn_encoding",
-    "look_at",
     "refuse_labels_among",
     "split",
     "survey",
@@ -91,7 +91,7 @@ class GroupIndex:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What a first reading found: resolved columns, groups, and rows of each."""
+    """The first reading of a table: resolved columns, groups, and rows of each."""
 
     columns: Columns
     index: GroupIndex
@@ -149,40 +149,40 @@ def learn_encoding(
     """Learn how columns become features, from the rows of some groups or of all.
 
     ``found`` is the survey of the same table, ``numbers`` are those of the groups.
-    What files of a folder hold is put together as elsewhere, bit by bit.
+    Statistics of files are merged in one order, with or without an engine.
     """
     is_wanted = np.full(len(found.index), numbers is None)
     is_wanted[numbers if numbers is not None else []] = True
 
-    def surveyors() -> Iterator[Surveyor]:
+    def parts() -> Iterator[ColumnStatistics]:
         first = 0
         for part in parts_of(table):
-            surveyor = look_at(part, found, is_wanted, progress, first)
-            first += surveyor.n_rows
-            yield surveyor
+            statistics = column_statistics(part, found, is_wanted, progress, first)
+            first += statistics.n_rows
+            yield statistics
 
-    return add_in_tree(Surveyor.merged, surveyors()).encoding()
+    return add_in_tree(ColumnStatistics.merged, parts()).encoding()
 
 
-def look_at(
+def column_statistics(
     table: Table,
     found: Survey,
     is_wanted: BoolArray,
     progress: Progress = ignore,
     first: int = 0,
-) -> Surveyor:
-    """Return what has looked at the rows of wanted groups, given one flag a group.
+) -> ColumnStatistics:
+    """Return the column statistics of wanted groups, given one flag a group.
 
     In messages, rows are counted with those ``first`` before this part of a table.
     """
     columns = found.columns
-    surveyor = Surveyor(columns, table.schema)
+    statistics = ColumnStatistics(columns, table.schema)
     names = columns.features()
     for batch in batches(table, columns.group, *names, first=first) if names else ():
         groups = found.index.numbers(batch, columns.group)
-        surveyor.add(batch, is_wanted[groups])
+        statistics.add(batch, is_wanted[groups])
         progress("looking at columns", batch.end, 0)
-    return surveyor
+    return statistics
 
 
 def refuse_labels_among(names: Sequence[str], table: Table, labels: BoolArray) -> None:

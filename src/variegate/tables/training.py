@@ -22,11 +22,9 @@ from variegate.tables.groups import Groups
 from variegate.tables.policy import Fallback, Policy
 from variegate.tables.table import Progress, TableError, ignore
 from variegate.tuning import LargeMarginDPPCV, OmegaPath
-from variegate.tuning.contenders import LearnedDPP, TwoStage
-from variegate.tuning.familiarity import Familiarity
 from variegate.tuning.family import outwards
-from variegate.tuning.kernel_search import KernelSearch, Winner
-from variegate.tuning.race import Rule
+from variegate.tuning.kernel_search import Familiarity, KernelSearch, Winner
+from variegate.tuning.race import LearnedDPP, Rule, TwoStage
 
 __all__ = ["Learned", "TrainingPlan", "refuse_large_groups"]
 
@@ -359,7 +357,7 @@ class TrainingPlan:
     def _within(
         self, groups: Groups, numbers: IntArray, most: int, n_bytes: int
     ) -> IntArray:
-        """Return some groups, drawn at random, that fit into so many bytes."""
+        """Return some groups, drawn at random, that fit into ``n_bytes``."""
         rng = np.random.default_rng(self.estimator.random_state)
         some = rng.permutation(numbers)[:most]
         while len(some) > 2 and self._bytes(groups, some) > n_bytes:

@@ -1,4 +1,4 @@
-"""Choosing without a model: by embeddings, and perhaps a relevance."""
+"""Choosing without a model, by an untrained method."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def select_untrained(
 
     Parameters
     ----------
-    X : data frame, Arrow table or path
+    X, keep_all, drop, out, progress : as for :meth:`TableSelector.select`
     columns : Columns
         Its group, similarity, categorical, relevance and cost.
     method : str, default="dpp"
@@ -51,11 +51,9 @@ def select_untrained(
         How many rows, or what they may cost together; one of the two.
     trade_off : float, default=0.5
         From 0 (relevance only) to 1 (diversity only).
-    keep_all, drop, out : as for :meth:`TableSelector.select`
     seed : int, default=0
         For methods that draw at random.
     memory, n_jobs : as for :class:`TableSelector`
-    progress : callable, optional
     """
     if k is None and budget is None:
         raise TableError("say how many rows to choose: k or budget")
@@ -65,14 +63,8 @@ def select_untrained(
     output.check(table, has_probability=False)
     progress = progress or ignore
     groups = untrained_groups(table, columns, method, memory, progress)
-    choices = choose(
-        groups,
-        groups.survey.n_rows,
-        ByMethod(method, k, budget, trade_off, seed),
-        n_jobs,
-        lambda done: progress("choosing", done, len(groups)),
-    )
-    return output.of(X, choices, progress)
+    chooser = ByMethod(method, k, budget, trade_off, seed)
+    return output.of(X, choose(groups, chooser, n_jobs, progress), progress)
 
 
 def untrained_groups(

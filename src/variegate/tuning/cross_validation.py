@@ -179,7 +179,13 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         else:
             lam, omega = pair_for_target(trials, lams, *target)
         self.n_splits_ = len(folds)
-        self._set_results(trials, lam, omega, target)
+        self.best_lam_, self.best_omega_ = lam, omega
+        self.best_score_ = float(trials.summary(lam, omega)[0][-1])
+        self.cv_results_: dict[str, FloatArray] = trials.results()
+        tried = sorted({tried for tried, _ in trials.trials})
+        self.paths_: dict[float, OmegaPath] = {one: trials.path(one) for one in tried}
+        self.path_ = replace(self.paths_[lam], chosen=omega, target=target)
+        self.paths_[lam] = self.path_
         if self.refit:
             self.best_model_ = self._refit(base, ground_sets, members, omegas)
         elif hasattr(self, "best_model_"):
@@ -187,7 +193,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _watched(self) -> Callable[[int, int], object] | None:
-        """Return the callback, which also tells who waits."""
+        """Return the callback, which also prints if verbose."""
         if not self.verbose:
             return self.callback
         tell = ProgressPrinter(type(self).__name__)
@@ -198,21 +204,6 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
                 self.callback(done, total)
 
         return watched
-
-    def _set_results(
-        self,
-        trials: CrossValidation,
-        lam: float,
-        omega: float,
-        target: tuple[str, float] | None,
-    ) -> None:
-        self.best_lam_, self.best_omega_ = lam, omega
-        self.best_score_ = float(trials.summary(lam, omega)[0][-1])
-        self.cv_results_: dict[str, FloatArray] = trials.results()
-        tried = sorted({tried for tried, _ in trials.trials})
-        self.paths_: dict[float, OmegaPath] = {one: trials.path(one) for one in tried}
-        self.path_ = replace(self.paths_[lam], chosen=omega, target=target)
-        self.paths_[lam] = self.path_
 
     def _refit(
         self,
@@ -245,11 +236,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return model
 
     def _folds(
-        self,
-        ground_sets: list[GroundSet],
-        members: list[IntArray],
-        groups: Any,
-        seed: int,
+        self, ground_sets: list[Any], members: list[Any], groups: Any, seed: int
     ) -> list[Fold]:
         n = len(ground_sets)
         labels = np.arange(n)

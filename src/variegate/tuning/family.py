@@ -247,5 +247,5 @@ class OmegaFamily:
 
 
 def _kernel_of(model: LargeMarginDPP) -> tuple[type[Kernel], int]:
-    """Return what models must share, to be mixed."""
+    """Return the kind of kernel, which mixed models must share."""
     return type(model.kernel_), model.kernel_.domain.size

@@ -143,7 +143,7 @@ class CrossValidation:
         omegas: Sequence[float],
         callback: Callable[[int, int], object] | None = None,
     ) -> None:
-        """Try every lambda with every omega; ``callback`` is told of folds."""
+        """Try every lambda with every omega; ``callback`` counts folds."""
         model = copy.copy(self.model)
         model.set_params(decoder=self._quick_decoder())
         arguments = [(model, fold, lams, omegas) for fold in self.folds]

@@ -1,4 +1,4 @@
-"""What a model gives on held-out data as omega goes from precision to recall."""
+"""Held-out precision and recall by omega."""
 
 from __future__ import annotations
 
@@ -179,15 +179,10 @@ def draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath] = ()) ->
     from variegate.report.figures import COLOURS
 
     colour = COLOURS["lme"]
+    grey: dict[str, Any] = {"color": "#b8b8b8", "lw": 1.2, "ms": 5, "zorder": 1}
     for other in others:
         if other.lam != path.lam:
-            axes.plot(
-                *(other.recall, other.precision, ".-"),
-                color="#b8b8b8",
-                lw=1.2,
-                ms=5,
-                zorder=1,
-            )
+            axes.plot(other.recall, other.precision, ".-", **grey)
             start = int(np.argmin(other.recall))
             axes.annotate(
                 f"λ = {other.lam:g}",
@@ -214,7 +209,9 @@ def draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath] = ()) ->
     )
     _name_points(axes, path)
     _mark_target(axes, path, along="recall")
-    _mark_chosen(axes, path)
+    chosen = [(p.recall, p.precision) for p in path if p.omega == path.chosen]
+    for place in chosen:
+        axes.plot(*place, "o", ms=11, mfc="none", mec=_CHOSEN, mew=2.0, zorder=4)
     axes.grid(axis="both", color="#dddddd", linewidth=0.8)
     axes.set(xlabel="recall", ylabel="precision")
     axes.set_title(f"λ = {path.lam:g}, held-out data", fontsize=10)
@@ -245,15 +242,6 @@ def _name_points(axes: Axes, path: OmegaPath) -> None:
             color=_CHOSEN if is_chosen else "#333333",
             zorder=5,
         )
-
-
-def _mark_chosen(axes: Axes, path: OmegaPath) -> None:
-    for point in path:
-        if point.omega == path.chosen:
-            axes.plot(
-                point.recall, point.precision, "o", ms=11, mfc="none", mec=_CHOSEN,
-                mew=2.0, zorder=4,
-            )  # fmt: skip
 
 
 def _mark_target(axes: Axes, path: OmegaPath, along: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Ways to choose, compared on held-out ground sets until it is clear who is ahead.
+"""A race of contenders on held-out ground sets: learned DPPs and a regression.
 
 All contenders are fitted on the same parts of the data and judged on the rest.  After
 each part, those that are clearly behind the leader drop out, so that most of the time
@@ -7,20 +7,29 @@ goes to those that are close.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
+from variegate import metrics
 from variegate._progress import Progress, ignore
-from variegate._typing import FloatArray, IntArray
-from variegate.baselines.ordering import Ordering
+from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.baselines.learned import embeddings_of, orderings
+from variegate.baselines.ordering import Ordering, f_of_first
 from variegate.decoding import Decoder
-from variegate.ground_set import GroundSet, renumbering
+from variegate.decoding.residuals import ranked
+from variegate.estimator import LargeMarginDPP
+from variegate.ground_set import GroundSet, naming, renumbering
+from variegate.tuning.family import OmegaFamily
 from variegate.tuning.held_out import Fold, paired
 
-__all__ = ["Contender", "Judged", "Race", "Rule", "Standing"]
+__all__ = ["Contender", "LearnedDPP", "Race", "Rule", "Standing", "TwoStage"]
 
 #: Standard errors behind the leader at which a contender drops out.
 DROPPED_AT = 1.5
@@ -39,26 +48,21 @@ class Rule(NamedTuple):
     k: int | None = None
 
 
-class Judged(Protocol):
-    """A contender that has learned."""
-
-    def scores(
-        self, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
-    ) -> Mapping[Rule, FloatArray]:
-        """Return the F-score of every ground set, by rule; mildest rules first."""
-
-
 class Contender(Protocol):
-    """A way to choose that learns from examples."""
+    """A chooser that learns from examples."""
 
     @property
     def name(self) -> str:
-        """What it is called in reports."""
+        """The name in reports."""
 
     def fit(
         self, ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray], part: int
-    ) -> Judged:
-        """Learn from what is not in the part with this number."""
+    ) -> Any:
+        """Learn from the data without the part with this number.
+
+        Returns an object with a method ``scores(ground_sets, wanted)``: the F-score of
+        every ground set, by rule; mildest rules first.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +78,7 @@ class Standing:
     behind: float
     behind_error: float
     #: The fitted contender of each part.
-    judged: list[Judged]
+    judged: list[Any]
 
     @property
     def name(self) -> str:
@@ -149,11 +153,10 @@ class _Runner:
     """A contender on the way."""
 
     contender: Contender
-    judged: list[Judged] = field(default_factory=list)
+    judged: list[Any] = field(default_factory=list)
     found: dict[Rule, list[FloatArray]] = field(default_factory=dict)
 
     def run(self, part: Fold) -> None:
-        """Learn from one part of the data, be judged by the other."""
         with renumbering(part.learned):
             judged = self.contender.fit(
                 part.ground_sets, part.subsets, len(self.judged)
@@ -185,7 +188,7 @@ class _Runner:
 
 
 def _still_racing(runners: Sequence[_Runner]) -> list[_Runner]:
-    """Return those that are not clearly behind, the first first."""
+    """Return the runners that are not clearly behind, the best first."""
     runners = sorted(runners, key=lambda runner: -runner.mean)
     first = runners[0].scores()[1]
     left = []
@@ -194,3 +197,161 @@ def _still_racing(runners: Sequence[_Runner]) -> list[_Runner]:
         if not behind > DROPPED_AT * error or np.isnan(error):
             left.append(runner)
     return left
+
+
+# Contenders ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedDPP:
+    """A large-margin DPP, chosen from by its decoders, or a fixed number greedily."""
+
+    name: str
+    model: LargeMarginDPP
+    #: For choices of as many items as the model finds right.
+    decoders: Sequence[str | Decoder]
+    #: The largest fixed number of items that is tried; 0 for none.
+    largest: int = 0
+    #: Fitted models to start from, one for each part of the data, if any.
+    starts: Sequence[LargeMarginDPP] = ()
+
+    def fit(
+        self, ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray], part: int
+    ) -> _FittedDPP:
+        """Learn, where there are starts from one of them."""
+        model = clone(self.model)
+        if self.starts:
+            model = copy.copy(self.starts[part])
+            settings = self.model.get_params(deep=False)
+            model.set_params(**settings | {"warm_start": True})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(ground_sets, subsets)
+        return _FittedDPP(model, self.decoders, self.largest)
+
+    def family(
+        self, omegas: Sequence[float], ground_sets: Any, subsets: Any, **others: Any
+    ) -> OmegaFamily:
+        """Learn a model for each omega."""
+        return OmegaFamily.fit(self.model, omegas, ground_sets, subsets, **others)
+
+
+@dataclass(frozen=True, eq=False)
+class _FittedDPP:
+    model: LargeMarginDPP
+    decoders: Sequence[str | Decoder]
+    largest: int
+
+    def scores(
+        self, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
+    ) -> dict[Rule, FloatArray]:
+        """Return F-scores by decoder, then by the number of items."""
+        rows = []
+        for position, pair in enumerate(zip(ground_sets, wanted, strict=True)):
+            with naming(position):
+                rows.append(self._row(*pair))
+        rules = [Rule(decoder) for decoder in self.decoders]
+        rules += [Rule("greedy", k) for k in range(1, self.largest + 1)]
+        return dict(zip(rules, np.array(rows).T, strict=True))
+
+    def _row(self, ground_set: GroundSet, wanted: IntArray) -> list[float]:
+        ensemble = self.model.ensemble(ground_set)
+        row = [
+            metrics.f_score(ensemble.decode(decoder, random_state=0).indices, wanted)
+            for decoder in self.decoders
+        ]
+        order = ranked(ensemble, np.arange(len(ground_set)), self.largest)
+        if self.largest:
+            row += f_of_first(
+                is_wanted(ground_set, wanted), order, self.largest
+            ).tolist()
+        return row
+
+
+@dataclass(frozen=True, eq=False)
+class TwoStage:
+    """A logistic regression of scikit-learn, and an untrained diversifier.
+
+    Relevance is the logit of a logistic regression of what was chosen on the quality
+    features; then :func:`variegate.select` chooses a fixed number of items.
+    """
+
+    #: The largest number of items that is tried.
+    largest: int
+    #: The model that :meth:`family` fits, with the regression for a quality.
+    model: LargeMarginDPP
+    name: str = "logistic regression"
+
+    def fit(
+        self, ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray], part: int
+    ) -> _FittedTwoStage:
+        """Regress."""
+        return _FittedTwoStage(_regression(ground_sets, subsets), self.largest)
+
+    def family(
+        self, omegas: Sequence[float], ground_sets: Any, subsets: Any, **others: Any
+    ) -> OmegaFamily:
+        """Learn a DPP for each omega whose quality is a multiple of the logit.
+
+        How much it counts against the similarity, and how many items that makes, is
+        learned; the direction of ``θ`` is that of the regression.
+        """
+        direction = _regression(ground_sets, subsets)
+        along = [
+            GroundSet((gs.quality @ direction)[:, None], gs.similarity)
+            for gs in ground_sets
+        ]
+        family = OmegaFamily.fit(self.model, omegas, along, subsets, **others)
+        for model in family.models:
+            model.theta_ = model.theta_[0] * direction
+            model.n_features_in_ = len(direction)
+        return family
+
+
+@dataclass(frozen=True, eq=False)
+class _FittedTwoStage:
+    direction: FloatArray
+    largest: int
+
+    def scores(
+        self, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
+    ) -> dict[Rule, FloatArray]:
+        """Return F-scores by method and number of items."""
+        methods = orderings()
+        curves = np.empty((len(methods), len(ground_sets), self.largest))
+        for place, ground_set in enumerate(ground_sets):
+            relevance = ground_set.quality @ self.direction
+            features = embeddings_of(ground_set)
+            flags = is_wanted(ground_set, wanted[place])
+            for number, method in enumerate(methods):
+                order = method(features, relevance, self.largest)
+                curves[number, place] = f_of_first(flags, order, self.largest)
+        return {
+            Rule(method, k + 1): curve
+            for method, table in zip(methods, curves, strict=True)
+            for k, curve in enumerate(table.T)
+        }
+
+
+def _regression(
+    ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray]
+) -> FloatArray:
+    """Return the direction of a logistic regression of what was chosen."""
+    from sklearn.linear_model import LogisticRegression  # slow to import
+
+    X = np.concatenate([ground_set.quality for ground_set in ground_sets])
+    chosen = np.concatenate(list(map(is_wanted, ground_sets, subsets)))
+    scale = X.std(axis=0)
+    scale[scale == 0.0] = 1.0
+    if chosen.all() or not chosen.any():
+        return np.zeros(X.shape[1])
+    centred = (X - X.mean(axis=0)) / scale
+    found = LogisticRegression(max_iter=1000).fit(centred, chosen)
+    return np.asarray(found.coef_[0] / scale, dtype=np.float64)
+
+
+def is_wanted(ground_set: GroundSet, wanted: IntArray) -> BoolArray:
+    """Return a flag for every item."""
+    flags = np.zeros(len(ground_set), dtype=bool)
+    flags[wanted] = True
+    return flags

@@ -64,7 +64,7 @@ class FolderTable:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return str(self.path)
 
     def _first_schema(self, skip_unreadable: bool) -> pa.Schema:

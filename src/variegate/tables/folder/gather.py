@@ -36,12 +36,13 @@ from variegate.tables.folder.gather_place import (
     put_in_place,
 )
 from variegate.tables.folder.gather_plan import Plan
-from variegate.tables.folder.keys import hashes_of, keys_of
 from variegate.tables.folder.shuffle import (
     Hashed,
     Merging,
     Pieces,
     even_bounds,
+    hashes_of,
+    keys_of,
     write_buckets,
 )
 from variegate.tables.reading import TableFileError

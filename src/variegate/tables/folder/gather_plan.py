@@ -13,7 +13,7 @@ import pyarrow as pa
 from variegate._version import __version__
 from variegate.partitions import Partition
 from variegate.tables.folder.files import FolderTable
-from variegate.tables.folder.keys import keys_of
+from variegate.tables.folder.shuffle import keys_of
 from variegate.tables.reading import TableFile, data_bytes
 from variegate.tables.table import TableError
 
@@ -107,7 +107,7 @@ class Plan:
         return self.hidden / "files"
 
     def name_of(self, number: int) -> str:
-        """Return what a file is called."""
+        """Return the name of a file."""
         return f"part-{number:05}{self.suffix}"
 
     def identity(self, partitions: Sequence[Partition]) -> dict[str, Any]:

@@ -18,13 +18,13 @@ from variegate.ground_set import GroundSet
 from variegate.partitions import Engine, Partition
 from variegate.streaming import Example
 from variegate.tables.cells import row_texts
-from variegate.tables.encoding import Encoding, FeatureColumn, Surveyor
+from variegate.tables.encoding import ColumnStatistics, Encoding, FeatureColumn
 from variegate.tables.folder.files import FolderTable, as_folder
 from variegate.tables.folder.parts import FolderPartition, Reader, in_file
 from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
 from variegate.tables.groups import Group, Groups, field_of
 from variegate.tables.model_file import encode_encoding
-from variegate.tables.survey import count_groups, look_at, usable_groups
+from variegate.tables.survey import column_statistics, count_groups, usable_groups
 from variegate.tables.table import TableError
 
 __all__ = [
@@ -124,18 +124,18 @@ def encoding_on(engine: Engine, found: FolderSurvey, numbers: IntArray) -> Encod
     The same, bit by bit, as :func:`variegate.tables.survey.learn_encoding`.
     """
     parts = list(split_by_file(found.partitions, numbers))
-    look = partial(look_at_file, reader=found.reader)
-    return engine.tree_sum(look, parts, Surveyor.merged).encoding()
+    look = partial(file_statistics, reader=found.reader)
+    return engine.tree_sum(look, parts, ColumnStatistics.merged).encoding()
 
 
-def look_at_file(partition: FolderPartition, reader: Reader) -> Surveyor:
-    """Return what has looked at the groups of a file that are meant."""
+def file_statistics(partition: FolderPartition, reader: Reader) -> ColumnStatistics:
+    """Return the column statistics of the wanted groups of a file."""
     with in_file(partition):
         table = reader.table(partition)
         found = count_groups(table, reader.columns)
-        surveyor = look_at(table, found, partition.flags())
+        statistics = column_statistics(table, found, partition.flags())
     partition.check_unchanged()
-    return surveyor
+    return statistics
 
 
 # Groups as examples -------------------------------------------------------------------
@@ -251,7 +251,7 @@ class FolderSource:
         return digest.hexdigest()
 
     def reader(self) -> ExampleReader:
-        """Return what workers are sent in place of all this."""
+        """Return the reader, which is sent to workers."""
         return self.examples
 
     def read(self, partition: Partition) -> list[Example]:

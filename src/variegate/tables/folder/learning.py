@@ -145,7 +145,7 @@ class _Work:
     progress: Progress
 
     def remember(self, what: str, make: Callable[[], bytes]) -> bytes:
-        """Return what the journal knows about this fit, or make it."""
+        """Return an entry of the journal about this fit, or make it."""
         return self.journal.remember(f"{what} {self.run}", make)
 
     def fit(
@@ -184,7 +184,7 @@ class _Work:
         }
 
     def _columns(self) -> Columns:
-        """Return what columns are, the newest dates found where files are."""
+        """Return the roles of columns; the engine finds the newest dates."""
 
         def newest(_: Any, name: str) -> str:
             def make() -> bytes:

@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ _NAMED = 5
 
 
 class Scanned(NamedTuple):
-    """What is in a file: rows, and of every group its size, choices and hash."""
+    """Counts of a file: its rows, and the size, choices and hash of every group."""
 
     n_rows: int
     sizes: NDArray[np.int32]
@@ -63,7 +63,7 @@ def scan_file(
 
 @dataclass(frozen=True, eq=False)
 class FolderSurvey(Survey):
-    """What the scan of a folder found.
+    """The survey of a folder.
 
     ``partitions`` are the files that can be read; ``unreadable`` names the others, if
     it was asked that they be left out.
@@ -74,7 +74,7 @@ class FolderSurvey(Survey):
     unreadable: tuple[str, ...] = field(kw_only=True)
 
     def to_bytes(self) -> bytes:
-        """Return what was counted, to be written down."""
+        """Return the counts, for a journal."""
         arrays = {
             "sizes": self.index.sizes,
             "files": np.array([(p.n_rows, p.n_groups) for p in self.partitions]),
@@ -91,7 +91,7 @@ class FolderSurvey(Survey):
     def from_bytes(
         cls, content: bytes, folder: FolderTable, reader: Reader
     ) -> FolderSurvey:
-        """Return what :meth:`to_bytes` wrote of the same folder."""
+        """Return the survey of the same folder that :meth:`to_bytes` wrote."""
         with np.load(io.BytesIO(content), allow_pickle=False) as known:
             listed = {partition.path: partition for partition in folder.partitions}
             counted = zip(known["paths"].tolist(), known["files"].tolist(), strict=True)
@@ -216,7 +216,7 @@ def _survey(
 
 
 class FolderIndex(GroupIndex):
-    """The groups of a folder: their sizes, and their names where these are asked."""
+    """The groups of a folder: their sizes, and names that are read when asked for."""
 
     def __init__(
         self, sizes: IntArray, partitions: tuple[FolderPartition, ...], reader: Reader
@@ -237,13 +237,7 @@ class _Names(Sequence[Any]):
         last = self._partitions[-1]
         return last.first_group + last.n_groups
 
-    @overload
-    def __getitem__(self, number: int) -> Any: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[Any]: ...
-    def __getitem__(self, number: int | slice) -> Any:
-        if isinstance(number, slice):
-            return [self[k] for k in range(*number.indices(len(self)))]
+    def __getitem__(self, number: Any) -> Any:
         starts = [partition.first_group for partition in self._partitions]
         # Files without groups begin where the next one does.
         place = int(np.searchsorted(starts, number, side="right")) - 1

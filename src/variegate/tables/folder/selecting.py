@@ -84,11 +84,10 @@ def select_file(partition: Partition, task: _Task) -> tuple[str, dict[str, Any]]
     path = Path(task.folder, name)
     table = open_file(partition)
     groups = task.reader.groups(partition, task.encoding)
-    choices, unknown = _NOTHING, {}
+    choices = _NOTHING
     if groups is not None:
         with in_file(partition):
-            choices = choose(groups, groups.survey.n_rows, task.chooser)
-        unknown = groups.unknown_levels()
+            choices = choose(groups, task.chooser)
     with in_file(partition):
         Output(task.keep_all, task.drop, path).of(table, choices)
     try:
@@ -104,7 +103,7 @@ def select_file(partition: Partition, task: _Task) -> tuple[str, dict[str, Any]]
         # One row of every group that has any is the first.
         "n_empty": len(choices.groups) - int((choices.rank == 1).sum()),
         "n_chosen": int(choices.selected.sum()),
-        "unknown_levels": unknown,
+        "unknown_levels": dict(choices.unknown_levels),
         "stop_reasons": dict(Counter(e["stop_reason"] for e in choices.endings)),
     }
     return name, entry
