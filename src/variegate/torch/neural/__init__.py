@@ -29,8 +29,7 @@ from variegate.linalg.determinants import with_jitter
 from variegate.report.notebook import card, number
 from variegate.solvers import SolverResult
 from variegate.streaming import Example, ListedExamples
-from variegate.torch.neural.checkpoint import Checkpoint
-from variegate.torch.neural.files import encode
+from variegate.torch.neural.files import Checkpoint, encode
 from variegate.torch.neural.networks import (
     ROLES,
     DPPNetwork,

@@ -1,14 +1,18 @@
-"""Neural models in files: JSON, with the weights as a safetensors file in one text.
+"""Neural models in files, and checkpoints of their training.
 
-Nothing in a file is ever run.  A module of the user's own is not in it, only its
-weights and the name of its class: a module is given back when the file is loaded.
+A model file is JSON with the weights in base64.  Nothing in it is ever run: of a module
+of the user's own it holds the weights and the name of the class, and the module is
+given back when the file is loaded.  A checkpoint is a run store.
 """
 
 from __future__ import annotations
 
+import json
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -16,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from variegate.files.atomic import plain
 from variegate.files.encoding import (
     decode_ending,
     decode_settings,
@@ -24,16 +29,20 @@ from variegate.files.encoding import (
 )
 from variegate.files.model_format import ENDED, HEAD, ModelFileError
 from variegate.files.models import NOTHING, Own, register
+from variegate.files.run_store import CheckpointError, RunStore
 from variegate.files.schema import Anything, MapOf, Maybe, Number, Record, Text
 from variegate.torch.neural.networks import ROLES, Features, make_network
 
 if TYPE_CHECKING:
     from variegate.torch.neural import NeuralDPP
 
-__all__ = ["TYPE", "decode", "encode"]
+__all__ = ["TYPE", "Checkpoint", "Parts", "decode", "encode"]
 
 #: The type of these files.
 TYPE = "neural-dpp"
+
+#: The share of the time that writing checkpoints may take.
+_SHARE = 0.1
 
 #: Settings that are code, or are about the machine, and so are not in a file.
 _NOT_STORED = (*ROLES, "callback", "device", "verbose")
@@ -60,10 +69,6 @@ def encode(model: NeuralDPP) -> dict[str, Any]:
     """Return a fitted model as plain values."""
     model._check_parameters()
     network = model.network_
-    weights = {  # copies, as a file cannot hold two names of one tensor
-        name: weight.to("cpu", copy=True).contiguous()
-        for name, weight in network.state_dict().items()
-    }
     modules = ((role, getattr(model, role)) for role in ROLES)
     return {
         "type": TYPE,
@@ -73,7 +78,7 @@ def encode(model: NeuralDPP) -> dict[str, Any]:
             "similarity_features": dict(network.features.blocks),
             "modules": {role: m and type(m).__name__ for role, m in modules},
         },
-        "weights": b64encode(save(weights)).decode("ascii"),
+        "weights": b64encode(_to_bytes(network.state_dict())).decode("ascii"),
         "training": encode_ending(model.solver_result_),
     }
 
@@ -130,6 +135,72 @@ def _read(text: str) -> dict[str, Tensor]:
         if value.is_floating_point() and not torch.isfinite(value).all():
             raise ModelFileError(f"the weights {name} hold NaN or infinite numbers")
     return weights
+
+
+def _to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
+    """Return tensors in the format of safetensors, reading which runs nothing."""
+    copies = {  # as it cannot hold two names of one tensor
+        name: value.detach().to("cpu", copy=True).contiguous()
+        for name, value in tensors.items()
+    }
+    content: bytes = save(copies)
+    return content
+
+
+#: Tensors by part and name.
+Parts = Mapping[str, Mapping[str, Tensor]]
+
+
+class Checkpoint:
+    """The run store of one training; without a path nothing is written.
+
+    ``run`` holds the settings and a description of the data, ``seed`` the seed of the
+    run if the file is new.
+    """
+
+    def __init__(
+        self, path: str | Path | None, run: Mapping[str, Any], seed: int
+    ) -> None:
+        self._last = time.monotonic()
+        self._pause = 0.0
+        self._store = RunStore(path, run)
+        self.seed = int(self._store.remember("seed", lambda: str(seed).encode()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store.close()
+
+    def read(self) -> tuple[Parts, Mapping[str, Any]] | None:
+        """Return the tensors and the state that were written last, if any."""
+        stored = {key: self._store.get(key) for key in self._store.keys()}  # noqa: SIM118
+        state = stored.pop("state", None)
+        if state is None:
+            return None
+        del stored["seed"]
+        try:
+            return {k: load(v) for k, v in stored.items()}, json.loads(state)
+        except (SafetensorError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{self._store.path} is damaged: {error}") from None
+
+    def is_due(self) -> bool:
+        """Return whether it is time to write."""
+        is_stored = self._store.path is not None
+        return is_stored and time.monotonic() - self._last >= self._pause
+
+    def write(self, parts: Parts, state: Mapping[str, Any]) -> None:
+        """Write tensors and state, both or neither."""
+        started = time.monotonic()
+        stored = {"state": json.dumps(state, default=plain).encode()}
+        stored |= {part: _to_bytes(values) for part, values in parts.items()}
+        self._store.put_all(stored)
+        self._last = time.monotonic()
+        self._pause = (self._last - started) / _SHARE
+
+    def remove(self) -> None:
+        """Remove the file, as the run is complete."""
+        self._store.remove()
 
 
 register(TYPE, decode)

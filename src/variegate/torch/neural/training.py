@@ -9,7 +9,7 @@ machine, with as many threads, it ends with the same weights.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +29,7 @@ from variegate.torch.batches import (
     batches_by_size,
     shuffled_batches,
 )
-from variegate.torch.neural.checkpoint import Checkpoint, Kept
+from variegate.torch.neural.files import Checkpoint, Parts
 from variegate.torch.neural.networks import DPPNetwork, Items, reproducible
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Training:
         self._unread: list[tuple[IntArray, Tensor]] = []
         kept = None if self.checkpoint is None else self.checkpoint.read()
         if kept is not None:
-            self._restore(kept)
+            self._restore(*kept)
 
     # Learning ---------------------------------------------------------------------
 
@@ -264,18 +264,18 @@ class Training:
 
     # Resuming ---------------------------------------------------------------------
 
-    def _restore(self, kept: Kept) -> None:
+    def _restore(self, parts: Parts, place: Mapping[str, Any]) -> None:
         try:
-            self.network.load_state_dict(kept.part("network"))
+            self.network.load_state_dict(parts["network"])
             state: dict[int, dict[str, Any]] = defaultdict(dict)
-            for key, value in kept.part("optimizer").items():
+            for key, value in parts["optimizer"].items():
                 number, name = key.split(".")
                 state[int(number)][name] = value
             optimizer = self.optimizer.state_dict() | {"state": dict(state)}
             self.optimizer.load_state_dict(optimizer)
-            self.best = kept.part("best")
-            self.place = _Progress(**kept.state["place"])
-            self.history = [Epoch(*one) for one in kept.state["history"]]
+            self.best = dict(parts["best"])
+            self.place = _Progress(**place["place"])
+            self.history = [Epoch(*one) for one in place["history"]]
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"the checkpoint does not fit the network, or is damaged: {error}"
