@@ -98,21 +98,16 @@ class FisherEncoder:
 
     Parameters
     ----------
-    n_components : int, at most 128
-        Principal components D that are kept.
-    n_gaussians : int
-        Gaussians K of the mixture.
+    n_components, n_gaussians : int
+        Principal components D, at most 128, and Gaussians K of the mixture.
     max_descriptors : int
         The size of the random sample that components and mixture are fitted to.
 
     Attributes
     ----------
-    centre_ : array of shape (128,)
-        Mean of the root-SIFT descriptors.
-    components_ : array of shape (D, 128)
-        Principal components, one a row.
-    weights_ : array of shape (K,)
-    means_, variances_ : arrays of shape (K, D)
+    centre_, components_ : arrays of shape (128,) and (D, 128)
+        Mean of the root-SIFT descriptors, and principal components, one a row.
+    weights_, means_, variances_ : arrays of shape (K,), (K, D) and (K, D)
         The mixture.  All numbers are such as single precision can hold, so that they
         take little room in a file and come back from it exactly.
     """

@@ -56,7 +56,8 @@ else:
         def __getattr__(self, name: str) -> object:
             if name.startswith("__"):  # asked by tools that look at a module
                 raise AttributeError(name)
-            require_cv2()
+            if sys.modules.get("cv2") is None:
+                require_cv2()
             return getattr(sys.modules["cv2"], name)
 
     cv2 = _OpenCV()
