@@ -28,7 +28,7 @@ import psutil
 from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
-from variegate.dask import ClusterError, LargeMarginDPP, connect
+from variegate.dask import ClusterError, DaskEngine, connect
 from variegate.partitions import PairShards, PartitionedExamples
 from variegate.streaming import write_pairs
 
@@ -52,8 +52,9 @@ def drive(address, folder, checkpoint):
     print("started", flush=True)
     try:
         with connect(address) as client:
-            model = LargeMarginDPP(**SETTINGS, client=client)
-            print(digest(model.fit(folder, checkpoint=checkpoint)))
+            examples = PartitionedExamples(PairShards(folder), DaskEngine(client))
+            model = vg.LargeMarginDPP(**SETTINGS)
+            print(digest(model.fit(examples, checkpoint=checkpoint)))
     except ClusterError as error:
         print(f"{type(error).__name__}: {error}")
         raise SystemExit(REFUSED) from None

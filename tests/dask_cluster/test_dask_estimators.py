@@ -1,7 +1,6 @@
 """Estimators on a cluster learn what they learn at home."""
 
 import os
-import pickle
 import signal
 import threading
 from contextlib import suppress
@@ -11,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client
-from sklearn.base import clone
 
 import variegate as vg
 from variegate import tables
-from variegate.dask import DaskEngine, LargeMarginDPP, local_cluster
+from variegate.dask import DaskEngine, local_cluster
 from variegate.partitions import PairShards, PartitionedExamples, Serial
-from variegate.streaming import PairFolder, write_pairs
+from variegate.streaming import write_pairs
+from variegate.tables.folder.groups import raw_source
 
 pytestmark = pytest.mark.cluster
 
@@ -50,6 +49,10 @@ def files(tmp_path_factory):
     return folder
 
 
+def examples_on(client, folder):
+    return PartitionedExamples(PairShards(folder), DaskEngine(client))
+
+
 def bits(model):
     parts = [model.theta_, [model.intercept_], model.kernel_parameters_]
     return np.concatenate(parts).tobytes()
@@ -59,23 +62,22 @@ def bits(model):
 def test_a_folder_of_pairs_is_learned_from_as_at_home(client, pairs, data):
     examples = PartitionedExamples(PairShards(pairs))
     serial = vg.LargeMarginDPP(**SETTINGS).fit(examples)
-    model = LargeMarginDPP(**SETTINGS, client=client)
-    assert model.fit(pairs) is model
+    model = vg.LargeMarginDPP(**SETTINGS).fit(examples_on(client, pairs))
     assert bits(model) == bits(serial)
     assert [step.objective for step in model.history_] == [
         step.objective for step in serial.history_
     ]
     lists = vg.LargeMarginDPP(**SETTINGS).fit(data.ground_sets, data.subsets)
     np.testing.assert_allclose(model.theta_, lists.theta_, rtol=0, atol=1e-9)
-    again = LargeMarginDPP(**SETTINGS, client=client).fit(PairFolder(pairs))
-    assert bits(again) == bits(model)
     assert len(model.predict(data.ground_sets[:3])) == 3
 
 
 def test_columns_of_files_are_taken_as_they_are(client, files):
     columns = {"quality": ["score", "freshness"], "similarity": "embedding"}
-    model = LargeMarginDPP(kernel=vg.Linear(), l2=1e-3, tol=1e-8, client=client)
-    model.fit(files, group="query", label="chosen", **columns)
+    engine = DaskEngine(client)
+    source = raw_source(files, engine, group="query", label="chosen", **columns)
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), l2=1e-3, tol=1e-8)
+    model.fit(PartitionedExamples(source, engine))
     ground_sets, subsets = [], []
     for path in sorted(files.iterdir()):
         frame = pq.read_table(path).to_pandas()
@@ -113,46 +115,12 @@ def test_a_table_selector_learns_and_chooses_as_at_home(client, files, tmp_path)
         tables.TableSelector().fit(files, [1], engine=engine)
 
 
-def test_models_are_saved_as_those_of_home(client, pairs, tmp_path):
-    model = LargeMarginDPP(kernel=vg.Linear(), l2=1e-3, client=client).fit(pairs)
-    model.save(tmp_path / "model.json")
-    loaded = vg.load(tmp_path / "model.json")
-    assert type(loaded) is vg.LargeMarginDPP
-    assert bits(loaded) == bits(model)
-    assert type(model.local()) is vg.LargeMarginDPP
-
-
-def test_settings_are_those_of_home_and_a_client(client):
-    home, cls = vg.LargeMarginDPP, LargeMarginDPP
-    model = cls(client=client, lam=2.0)
-    assert model.get_params(deep=False).keys() == {"client", *home().get_params()}
-    assert all(
-        model.get_params(deep=False)[name] == value
-        for name, value in home(lam=2.0).get_params(deep=False).items()
-    )
-    copy = clone(model)
-    assert (type(copy), copy.client, copy.lam) == (cls, client, 2.0)
-    assert clone(model.set_params(lam=3.0)).lam == 3.0
-    restored = pickle.loads(pickle.dumps(model))
-    assert (restored.client, restored.lam) == (None, 3.0)
-
-
 def test_the_client_that_was_made_last_is_taken(client, pairs):
-    model = LargeMarginDPP(kernel=vg.Linear(), l2=1e-3)
     with pytest.raises(ValueError, match="there is no cluster: give client="):
-        model.fit(pairs)
+        DaskEngine()
     with Client(client.scheduler.address):
-        assert len(model.fit(pairs).theta_) == 5
-
-
-def test_what_is_no_folder_is_refused(client, data, tmp_path):
-    model = LargeMarginDPP(client=client)
-    with pytest.raises(ValueError, match="fit takes a folder that workers can read"):
-        model.fit(data.ground_sets)
-    with pytest.raises(ValueError, match="takes a folder and nothing beside it"):
-        model.fit(tmp_path, data.subsets)
-    with pytest.raises(ValueError, match=r"there is no .*: not a folder of pairs"):
-        model.fit(tmp_path)
+        examples = PartitionedExamples(PairShards(pairs), DaskEngine())
+        assert len(vg.LargeMarginDPP(kernel=vg.Linear(), l2=1e-3).fit(examples).theta_)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -173,6 +141,7 @@ def test_killing_workers_while_it_learns_changes_no_bit(pairs):
                 pids = list(client.run(os.getpid, on_error="ignore").values())
                 threading.Timer(0.03, kill, [pids[:n]]).start()
 
-        model = LargeMarginDPP(**SETTINGS, callback=look, client=client).fit(pairs)
+        model = vg.LargeMarginDPP(**SETTINGS, callback=look)
+        model.fit(examples_on(client, pairs))
     assert len(killed) >= 2
     assert bits(model) == bits(serial)

@@ -18,12 +18,10 @@ from variegate.dask.errors import (
     VersionMismatchError,
     WorkerKilledError,
 )
-from variegate.dask.large_margin import LargeMarginDPP
 
 __all__ = [
     "ClusterError",
     "DaskEngine",
-    "LargeMarginDPP",
     "NoWorkersError",
     "SchedulerLostError",
     "UnlikeWorkersWarning",
