@@ -36,6 +36,7 @@ def code_version() -> str:
 
 def environment() -> dict[str, str]:
     """Return the versions that results of this process depend on."""
+    import scipy.linalg  # noqa: F401 - only libraries that are loaded are listed
     from threadpoolctl import threadpool_info
 
     found = {
