@@ -68,7 +68,7 @@ class Run:
         self.limit = limit
         self.command = [
             sys.executable, "-m", "benchmarks.cluster_faults",
-            "--drive", cluster.address, str(pairs), str(folder / "journal"),
+            "--drive", cluster.address, str(pairs), str(folder / "checkpoint"),
         ]  # fmt: skip
 
     def start(self):

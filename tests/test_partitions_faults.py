@@ -151,7 +151,7 @@ def fit(folder, checkpoint=None, **settings):
 @pytest.mark.filterwarnings("ignore")
 def test_a_run_goes_on_where_it_was_stopped(folder, tmp_path):
     whole = fit(folder)
-    path = tmp_path / "run.journal"
+    path = tmp_path / "run.checkpoint"
 
     def interrupt(step):
         if step.iteration == 4 and step.n_seen is None:
@@ -167,7 +167,7 @@ def test_a_run_goes_on_where_it_was_stopped(folder, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_without_a_seed_a_run_goes_on_with_its_own(folder, tmp_path):
-    path = tmp_path / "run.journal"
+    path = tmp_path / "run.checkpoint"
     seen = []
 
     def stop_at(limit):
@@ -190,8 +190,8 @@ def test_without_a_seed_a_run_goes_on_with_its_own(folder, tmp_path):
     assert seen[:20] == before
 
 
-def test_the_journal_of_other_settings_or_data_is_refused(folder, tmp_path, pairs):
-    path = tmp_path / "run.journal"
+def test_the_checkpoint_of_other_settings_or_data_is_refused(folder, tmp_path, pairs):
+    path = tmp_path / "run.checkpoint"
 
     def interrupt(step):
         raise KeyboardInterrupt
@@ -220,11 +220,11 @@ class Slow(Serial):
         time.sleep(0.01)
         return super().tree_sum(*arguments)
 
-folder, journal, out = sys.argv[1:]
+folder, checkpoint, out = sys.argv[1:]
 examples = PartitionedExamples(PairShards(folder), Slow(), first_passes=1)
 model = vg.LargeMarginDPP(lam=0.2, max_iter=12, random_state=0)
 warnings.simplefilter("ignore")
-model.fit(examples, checkpoint=journal)
+model.fit(examples, checkpoint=checkpoint)
 learned = [model.theta_, [model.intercept_], model.kernel_parameters_]
 np.save(out, np.concatenate(learned))
 """
@@ -234,8 +234,8 @@ np.save(out, np.concatenate(learned))
 def test_a_driver_killed_at_any_moment_goes_on_to_the_same_bits(
     folder, tmp_path, n_kills
 ):
-    journal, out = tmp_path / "run.journal", tmp_path / "out.npy"
-    command = [sys.executable, "-c", DRIVER, str(folder), str(journal), str(out)]
+    checkpoint, out = tmp_path / "run.checkpoint", tmp_path / "out.npy"
+    command = [sys.executable, "-c", DRIVER, str(folder), str(checkpoint), str(out)]
 
     def start():
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -262,4 +262,4 @@ def test_a_driver_killed_at_any_moment_goes_on_to_the_same_bits(
     assert out.read_bytes() == expected
     # No question that was answered is asked again; a kill loses at most one answer.
     assert n_asked <= sum(asked) <= n_asked + n_kills
-    assert not journal.exists()
+    assert not checkpoint.exists()

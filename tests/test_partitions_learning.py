@@ -220,8 +220,8 @@ class Infeasible(Serial):
 def test_an_infeasible_point_is_an_answer_too(folder, tmp_path):
     engine = Infeasible()
     for _ in range(2):
-        with RunStore(tmp_path / "j") as journal:
-            examples = PartitionedExamples(PairShards(folder), engine, journal=journal)
+        with RunStore(tmp_path / "j") as store:
+            examples = PartitionedExamples(PairShards(folder), engine, store=store)
             problem = PartitionedProblem(examples, vg.Linear(), LargeMarginLoss(1.0))
             flat = problem.space.center()
             with pytest.raises(InfeasibleError, match="ground set 5: has no room"):

@@ -295,17 +295,19 @@ class Mortal(Serial):
 
 def test_a_run_that_was_killed_goes_on_with_the_same_bits(folder, tmp_path):
     settings = LINEAR | {"omega": (0.5, 1.0), "validation_fraction": 0.25}
-    journal = tmp_path / "journal"
+    checkpoint = tmp_path / "checkpoint"
     n_done = 0
     for n_sums in (1, 3, 8):
         with pytest.raises(KilledError):
             learn_folder(
-                TableSelector(**settings), folder, Mortal(n_sums), journal=journal
+                TableSelector(**settings), folder, Mortal(n_sums), checkpoint=checkpoint
             )
         n_done += n_sums
     engine = Mortal()
-    there = learn_folder(TableSelector(**settings), folder, engine, journal=journal)
-    assert not journal.exists()
+    there = learn_folder(
+        TableSelector(**settings), folder, engine, checkpoint=checkpoint
+    )
+    assert not checkpoint.exists()
     counting = Mortal()
     again = learn_folder(TableSelector(**settings), folder, counting)
     for one, other in zip(there.models_, again.models_, strict=True):
@@ -317,42 +319,42 @@ def test_a_run_that_was_killed_goes_on_with_the_same_bits(folder, tmp_path):
 
 @pytest.mark.parametrize("make", [lambda _: None, np.random.RandomState])
 def test_a_seed_is_drawn_once(folder, tmp_path, make):
-    journal = tmp_path / "journal"
+    checkpoint = tmp_path / "checkpoint"
     first, second = (
         TableSelector(**LINEAR | {"random_state": make(seed)}) for seed in (1, 2)
     )
     with pytest.raises(KilledError):
-        learn_folder(first, folder, Mortal(1), journal=journal)
-    learn_folder(second, folder, Serial(), journal=journal)
+        learn_folder(first, folder, Mortal(1), checkpoint=checkpoint)
+    learn_folder(second, folder, Serial(), checkpoint=checkpoint)
     assert second.seed_ == first.seed_
 
 
-def test_several_runs_in_one_journal_are_told_apart(folder):
-    journal = RunStore()
+def test_several_runs_in_one_checkpoint_are_told_apart(folder):
+    checkpoint = RunStore()
     for settings in ({"validation_fraction": 0.3}, {"similarity": None}, {}):
         settings = LINEAR | settings
         there = TableSelector(**settings)
-        learn_folder(there, folder, Serial(), journal=journal)
+        learn_folder(there, folder, Serial(), checkpoint=checkpoint)
         alone = learn_folder(TableSelector(**settings), folder, Serial())
         assert there.training_ == alone.training_
         assert (there.model_.theta_ == alone.model_.theta_).all()
-    n_known, engine = len(journal), Mortal()
-    learn_folder(TableSelector(**settings), folder, engine, journal=journal)
-    assert len(journal) == n_known
+    n_known, engine = len(checkpoint), Mortal()
+    learn_folder(TableSelector(**settings), folder, engine, checkpoint=checkpoint)
+    assert len(checkpoint) == n_known
     assert engine.n_sums == 0
 
 
-def test_a_journal_of_other_settings_or_files(folder, tmp_path):
-    journal = tmp_path / "journal"
+def test_a_checkpoint_of_other_settings_or_files(folder, tmp_path):
+    checkpoint = tmp_path / "checkpoint"
     selector = TableSelector(**LINEAR)
     with pytest.raises(KilledError):
-        learn_folder(selector, folder, Mortal(2), journal=journal)
+        learn_folder(selector, folder, Mortal(2), checkpoint=checkpoint)
     other = clone(selector).set_params(l2=0.5)
     with pytest.raises(CheckpointError, match=r"l2 was 'None' and is '0.5'"):
-        learn_folder(other, folder, Serial(), journal=journal)
+        learn_folder(other, folder, Serial(), checkpoint=checkpoint)
     os.utime(folder / "part-001.parquet", ns=(1, 1))
     with pytest.raises(CheckpointError, match="files was"):
-        learn_folder(selector, folder, Serial(), journal=journal)
+        learn_folder(selector, folder, Serial(), checkpoint=checkpoint)
 
 
 # What is refused ---------------------------------------------------------------------

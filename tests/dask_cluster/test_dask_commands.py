@@ -79,7 +79,7 @@ def test_fit_learns_what_it_does_at_home(variegate, cluster, tmp_path):
         there.models_[0].theta_, home.models_[0].theta_, rtol=1e-9
     )
     assert there.training_["n_groups"] == home.training_["n_groups"] == 24
-    # The journal is gone.
+    # The checkpoint is gone.
     assert names_in(tmp_path) == ["a.json", "home.json", "model.json", "train"]
 
 
@@ -156,7 +156,7 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
         patched.setattr(selector, "judge", stop)
         status, _, messages = variegate(*fit, "-o", "a.json")
     assert status == 130
-    assert "run it again, and it resumes from a.json.journal" in messages
+    assert "run it again, and it resumes from a.json.checkpoint" in messages
     assert not (tmp_path / "a.json").exists()
     asked = []
 
@@ -170,24 +170,24 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
     assert not any(isinstance(answer, Sums) for answer in asked)
     theta = [vg.load(f"{name}.json").models_[0].theta_ for name in ("a", "whole")]
     np.testing.assert_array_equal(*theta)
-    assert not (tmp_path / "a.json.journal").exists()
+    assert not (tmp_path / "a.json.checkpoint").exists()
 
 
 def test_the_checkpoint_of_another_run(variegate, cluster, tmp_path, monkeypatch):
     fit = ("fit", "train", *FIT, *cluster, "-o", "a.json")
-    journal = tmp_path / "a.json.journal"
+    checkpoint = tmp_path / "a.json.checkpoint"
     with monkeypatch.context() as patched:
         patched.setattr(selector, "judge", stop)
-        assert "resumes from a.json.journal" in variegate(*fit)[2]
+        assert "resumes from a.json.checkpoint" in variegate(*fit)[2]
     other = (*fit, "--lam", 1)
     assert fails(
-        variegate(*other), "a.json.journal is the checkpoint of another", "lam"
+        variegate(*other), "a.json.checkpoint is the checkpoint of another", "lam"
     )
     succeeds(variegate(*fit))
-    assert not journal.exists()
-    journal.write_text("my notes")
-    assert fails(variegate(*fit, "--force"), "a.json.journal is not a checkpoint")
-    assert journal.read_text() == "my notes"
+    assert not checkpoint.exists()
+    checkpoint.write_text("my notes")
+    assert fails(variegate(*fit, "--force"), "a.json.checkpoint is not a checkpoint")
+    assert checkpoint.read_text() == "my notes"
 
 
 def test_an_interrupted_select_says_what_remains(variegate, cluster, monkeypatch):
@@ -211,9 +211,9 @@ def test_the_checkpoint_stays_until_the_model_is_there(
     with monkeypatch.context() as patched:
         patched.setattr(vg.tables.TableSelector, "save", stop)
         assert variegate(*fit)[0] == 130
-    assert (tmp_path / "a.json.journal").exists()
+    assert (tmp_path / "a.json.checkpoint").exists()
     succeeds(variegate(*fit))
-    assert not (tmp_path / "a.json.journal").exists()
+    assert not (tmp_path / "a.json.checkpoint").exists()
 
 
 # Progress -----------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_a_file_that_cannot_be_read(variegate, cluster, tmp_path):
 def test_nobody_answers(variegate):
     fit = ("fit", "train", *FIT, "--cluster", "tcp://127.0.0.1:9", "--timeout", 1)
     assert fails(variegate(*fit, "-o", "a.json"), "no scheduler answers at tcp://127")
-    assert not os.path.exists("a.json.journal")
+    assert not os.path.exists("a.json.checkpoint")
 
 
 def test_a_cluster_without_workers(variegate, tmp_path):
@@ -266,7 +266,7 @@ def test_a_cluster_without_workers(variegate, tmp_path):
         there = ("--cluster", empty.scheduler_address, "--timeout", 1)
         fit = ("fit", "train", *FIT, *there, "-o", "a.json")
         assert fails(variegate(*fit), "no worker that takes work for 1 s", "is kept")
-        assert (tmp_path / "a.json.journal").exists()
+        assert (tmp_path / "a.json.checkpoint").exists()
 
 
 AT = ("--cluster", "tcp://127.0.0.1:9")

@@ -138,7 +138,7 @@ def fit(
     are printed.
 
     On a cluster, TABLE is a folder, and each of its groups lies in one file. The
-    command resumes from MODEL.journal when it is run again after an interruption.
+    command resumes from MODEL.checkpoint when it is run again after an interruption.
     """
     options.need_tables()
     from variegate.tables.report.gathering import check_report_columns
@@ -185,22 +185,26 @@ def _fit_on(
 ) -> Report | None:
     """Learn on a cluster, write the model, and return a report if one is wanted."""
     from variegate.partitions import Limits
-    from variegate.tables.folder.learning import journal_of
+    from variegate.tables.folder.learning import open_checkpoint
 
-    path = out.with_name(f"{out.name}.journal")
+    path = out.with_name(f"{out.name}.checkpoint")
     with (
         _resumable(path),
         cluster.engine() as (engine, progress),
-        journal_of(selector, table, path) as journal,
+        open_checkpoint(selector, table, path) as checkpoint,
     ):
         how: dict[str, Any] = {"skip_unreadable": cluster.skip_unreadable}
         how |= {"engine": engine, "progress": progress}
         limits = Limits(memory=selector.memory) if is_given("memory") else Limits()
         selector.fit(
-            table, journal=journal, first_passes=first_passes, limits=limits, **how
+            table,
+            checkpoint=checkpoint,
+            first_passes=first_passes,
+            limits=limits,
+            **how,
         )
         selector.save(out)
-        journal.remove()
+        checkpoint.remove()
         note_unreadable(selector.training_["folder"]["unreadable"])
         if not reports:
             return None
@@ -208,21 +212,21 @@ def _fit_on(
 
 
 @contextmanager
-def _resumable(journal: Path) -> Iterator[None]:
-    """Name the journal of a run that was interrupted; remove that of a failed one."""
-    is_new = not journal.exists()
+def _resumable(checkpoint: Path) -> Iterator[None]:
+    """Name the checkpoint of an interrupted run; remove that of a failed one."""
+    is_new = not checkpoint.exists()
     try:
         yield
     except KeyboardInterrupt:
-        if not journal.exists():
+        if not checkpoint.exists():
             raise
         raise output.Interrupted(
-            f"run it again, and it resumes from {journal}"
+            f"run it again, and it resumes from {checkpoint}"
         ) from None
     except ValueError:
         # With other settings, or another table, it would be that of another run.
         if is_new:
-            journal.unlink(missing_ok=True)
+            checkpoint.unlink(missing_ok=True)
         raise
 
 

@@ -1,7 +1,7 @@
 """Errors of a cluster.
 
-None of these loses work: finished parts are in the journal or among the files that were
-written, and the same call resumes from there.
+None of these loses work: finished parts are in the checkpoint or among the files that
+were written, and the same command resumes.
 """
 
 from __future__ import annotations

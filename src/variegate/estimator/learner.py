@@ -146,12 +146,12 @@ class Learner:
                 "from on CPUs, leave it out"
             )
         if checkpoint is not None:
-            examples = examples.with_journal(checkpoint, _described(model))
-        journal = examples.journal
+            examples = examples.with_store(checkpoint, _described(model))
+        store = examples.store
         seed: Any = model.random_state
         if seed is None:  # a run that goes on must know it
             draw = lambda: str(secrets.randbits(63)).encode()  # noqa: E731
-            seed = int(journal.remember("seed", draw))
+            seed = int(store.remember("seed", draw))
         try:
             problem = PartitionedProblem(
                 examples,
@@ -167,9 +167,9 @@ class Learner:
             learned = self._best(stages, problem, starts)
         finally:
             if checkpoint is not None:
-                journal.close()
+                store.close()
         if checkpoint is not None:
-            journal.remove()
+            store.remove()
         return learned
 
     def _stages(self, examples: PartitionedExamples, seed: Any) -> list[Solve]:

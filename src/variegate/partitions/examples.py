@@ -121,7 +121,7 @@ class ExampleSurvey:
         spread = np.where(changes & (spread > 0.0), spread, 1.0)
         return np.exp2(np.clip(np.round(np.log2(spread)), -1000, 1000))
 
-    # In a journal -----------------------------------------------------------------
+    # In a run store ---------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
         """Return all of it, with all digits."""
@@ -182,7 +182,7 @@ class PartitionedExamples:
         The partitions, and how they are read.
     engine : Engine, optional
         What carries out the work: this process if not given.
-    journal : RunStore, optional
+    store : RunStore, optional
         Where answers are written down, for a run that goes on after it was killed; in
         memory if not given.
     first_passes : int, optional
@@ -204,7 +204,7 @@ class PartitionedExamples:
         source: Source,
         engine: Engine | None = None,
         *,
-        journal: RunStore | None = None,
+        store: RunStore | None = None,
         first_passes: int | None = None,
         limits: Limits | None = None,
     ) -> None:
@@ -214,7 +214,7 @@ class PartitionedExamples:
             raise ValueError("there are no files to learn from")
         self.source = source
         self.engine: Engine = Serial() if engine is None else engine
-        self.journal = RunStore() if journal is None else journal
+        self.store = RunStore() if store is None else store
         self.first_passes = first_passes
         self.limits = Limits() if limits is None else limits
 
@@ -224,10 +224,10 @@ class PartitionedExamples:
     def __repr__(self) -> str:
         return f"<PartitionedExamples in {len(self.source.partitions)} partitions>"
 
-    def with_journal(
+    def with_store(
         self, path: str | Path, settings: Mapping[str, Any]
     ) -> PartitionedExamples:
-        """Return the same examples with a journal in a file.
+        """Return the same examples with a run store in a file.
 
         ``settings`` are plain values that tell the run from others on the same data.
         """
@@ -237,7 +237,7 @@ class PartitionedExamples:
             "data": self.source.key,
         }
         other = copy.copy(self)
-        other.journal = RunStore(path, {**settings, **data})
+        other.store = RunStore(path, {**settings, **data})
         return other
 
     @cached_property
@@ -258,7 +258,7 @@ class PartitionedExamples:
             return add_in_tree(operator.add, parts).to_bytes()
 
         key = f"survey {self.source.key}"
-        survey = ExampleSurvey.from_bytes(self.journal.remember(key, make))
+        survey = ExampleSurvey.from_bytes(self.store.remember(key, make))
         survey.check()
         return survey
 
@@ -270,7 +270,7 @@ class PartitionedExamples:
             return json.dumps(fitted.get_state(), default=plain).encode()
 
         key = f"kernel {hash_of([self.source.key, kernel])}"
-        state = json.loads(self.journal.remember(key, make))
+        state = json.loads(self.store.remember(key, make))
         kernel.set_state(state)
         return kernel
 

@@ -205,7 +205,7 @@ class PartitionedProblem:
     def _sums(
         self, function: Callable[[EvaluationPoint, Partition], Sums], flat: FloatArray
     ) -> Sums:
-        """Ask the engine, or the journal if it knows."""
+        """Ask the engine, or the run store if it knows."""
         partitions, numbers = self.examples.source.partitions, self._numbers
         some = partitions if numbers is None else [partitions[k] for k in numbers]
         asked = EvaluationPoint(self._preparation, self.loss, self.omega, flat.copy())
@@ -220,7 +220,7 @@ class PartitionedProblem:
             return _to_bytes(sums)
 
         question = [function.__name__, *self._asked, flat, numbers]
-        answer = self.examples.journal.remember(str(hash_of(question)), make)
+        answer = self.examples.store.remember(str(hash_of(question)), make)
         if answer[:1] == b"[":
             raise InfeasibleError(*json.loads(answer))
         return _from_bytes(answer)

@@ -269,7 +269,7 @@ class TableSelector(ScoringSelector):
         progress: Progress | None = None,
         *,
         engine: Engine | None = None,
-        journal: RunStore | str | Path | None = None,
+        checkpoint: RunStore | str | Path | None = None,
         skip_unreadable: bool = False,
         first_passes: int | None = None,
         limits: Limits | None = None,
@@ -288,7 +288,7 @@ class TableSelector(ScoringSelector):
             path of a folder of Parquet or Arrow files, of which each holds all rows of
             its groups (:func:`variegate.tables.gather` sees to that).  The rest is for
             an engine only.
-        journal : RunStore, str or Path, optional
+        checkpoint : RunStore, str or Path, optional
             A file, made if it is not there, by which a fit that was killed is resumed,
             with the same bits.  It is removed at the end, unless it was given open.
         skip_unreadable : bool, default=False
@@ -310,7 +310,7 @@ class TableSelector(ScoringSelector):
                     "with an engine, labels are a column of the files, not y"
                 )
             learn_folder(
-                self, X, engine, progress, journal=journal,
+                self, X, engine, progress, checkpoint=checkpoint,
                 skip_unreadable=skip_unreadable, first_passes=first_passes,
                 limits=limits,
             )  # fmt: skip

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
     from variegate.tables.selector import TableSelector
 
-__all__ = ["journal_of", "learn_folder"]
+__all__ = ["learn_folder", "open_checkpoint"]
 
 #: Settings that do not change what is learned.
 _HERE = ("n_jobs", "device", "verbose")
@@ -77,7 +77,7 @@ def learn_folder(
     engine: Engine,
     progress: Progress,
     *,
-    journal: RunStore | str | Path | None,
+    checkpoint: RunStore | str | Path | None,
     skip_unreadable: bool,
     first_passes: int | None,
     limits: Limits | None,
@@ -89,7 +89,7 @@ def learn_folder(
             "file: fit it to the folder as one table"
         )
     table = as_folder(folder, skip_unreadable)
-    with _opened(journal, selector, table) as book:
+    with _opened(checkpoint, selector, table) as book:
         run = str(hash_of([repr(table.partitions), _settings(selector)]))
         work = _Work(selector, table, engine, book, run, progress)
         selector.seed_ = int(work.remember("seed", partial(_draw_seed, selector)))
@@ -102,21 +102,23 @@ def _draw_seed(selector: TableSelector) -> bytes:
 
 @contextmanager
 def _opened(
-    journal: RunStore | str | Path | None, selector: TableSelector, table: FolderTable
+    checkpoint: RunStore | str | Path | None,
+    selector: TableSelector,
+    table: FolderTable,
 ) -> Iterator[RunStore]:
-    """Open the journal of a run, which is gone when all is done."""
-    if isinstance(journal, RunStore):
-        yield journal
+    """Open the checkpoint of a run, which is removed at the end."""
+    if isinstance(checkpoint, RunStore):
+        yield checkpoint
         return
-    with journal_of(selector, table, journal) as book:
+    with open_checkpoint(selector, table, checkpoint) as book:
         yield book
         book.remove()
 
 
-def journal_of(
+def open_checkpoint(
     selector: TableSelector, table: FolderTable, path: str | Path | None
 ) -> RunStore:
-    """Open the journal of a run, for who keeps it until the model is written."""
+    """Open the checkpoint of a run, which stays until it is removed."""
     files = hashlib.sha256(repr(table.partitions).encode()).hexdigest()
     run = {"variegate": __version__, "files": files, **_settings(selector)}
     return RunStore(path, run)
@@ -139,14 +141,14 @@ class _Work:
     selector: TableSelector
     table: FolderTable
     engine: Engine
-    journal: RunStore
-    #: Tells this fit from others in the same journal.
+    checkpoint: RunStore
+    #: Tells this fit from others in the same checkpoint.
     run: str
     progress: Progress
 
     def remember(self, what: str, make: Callable[[], bytes]) -> bytes:
-        """Return an entry of the journal about this fit, or make it."""
-        return self.journal.remember(f"{what} {self.run}", make)
+        """Return an entry of the checkpoint about this fit, or make it."""
+        return self.checkpoint.remember(f"{what} {self.run}", make)
 
     def fit(
         self, skip_unreadable: bool, first_passes: int | None, limits: Limits | None
@@ -167,7 +169,7 @@ class _Work:
             return PartitionedExamples(
                 source,
                 engine,
-                journal=self.journal,
+                store=self.checkpoint,
                 first_passes=first_passes,
                 limits=limits,
             )

@@ -74,7 +74,7 @@ class FolderSurvey(Survey):
     unreadable: tuple[str, ...] = field(kw_only=True)
 
     def to_bytes(self) -> bytes:
-        """Return the counts, for a journal."""
+        """Return the counts, for a run store."""
         arrays = {
             "sizes": self.index.sizes,
             "files": np.array([(p.n_rows, p.n_groups) for p in self.partitions]),
