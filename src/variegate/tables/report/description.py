@@ -134,7 +134,7 @@ def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:
                 f"That is {_margin(rival, 1.96)} above a logistic regression followed "
                 f"by {rule}."
             )
-    if selector.elsewhere_ is not None:
+    if selector.fallback_ is not None:
         words.append(
             "Groups that are unlike all of these, further from the learned kinds than "
             "rows at random, are chosen from by a second model without learned kinds."
