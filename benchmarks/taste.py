@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.taste_tasks import TASKS
 from variegate.application.base import bootstrap_means
 from variegate.tables import TableSelector
-from variegate.tables.evaluation import SCORES
+from variegate.tuning.held_out import SCORES
 
 SIZES = (25, 50, 100, 200, 400, 800)
 

@@ -30,14 +30,6 @@ from variegate.files.schema import Shape
 from variegate.ground_set import GroundSetError
 from variegate.tuning import OmegaFamily
 
-__all__ = [
-    "Application",
-    "best_by_quality",
-    "bootstrap_means",
-    "by_name",
-    "packaged_model",
-]
-
 #: Random numbers that the bootstrap draws at a time.
 _DRAWN = 2**21
 

@@ -30,17 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "WIDTH",
-    "Description",
-    "Section",
-    "describe",
-    "described",
-    "kinds_in_words",
-    "model_figure",
-    "model_numbers",
-]
-
 #: Weights that are printed, or drawn as bars, at most.
 _MOST = 30
 

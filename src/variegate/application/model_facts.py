@@ -20,19 +20,6 @@ from variegate.kernels import (
 )
 from variegate.report.words import count, percent, shortened
 
-__all__ = [
-    "KernelPart",
-    "LearnedKinds",
-    "LearnedMetric",
-    "Weight",
-    "alike_in_words",
-    "kernel_parts",
-    "learned_kinds",
-    "learned_metrics",
-    "named_weights",
-    "strongest",
-]
-
 
 @dataclass(frozen=True)
 class Weight:

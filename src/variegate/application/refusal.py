@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-__all__ = ["InPython", "RefusalError", "Setting"]
-
 
 @dataclass(frozen=True)
 class Setting:

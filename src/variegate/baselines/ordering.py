@@ -10,8 +10,6 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.baselines.selecting import select
 from variegate.decoding import Constraint
 
-__all__ = ["Ordering", "f_of_first"]
-
 
 @dataclass(frozen=True)
 class Ordering:

@@ -16,8 +16,6 @@ from variegate.decoding import Constraint
 from variegate.linalg.cosine import chunks, unit_rows
 from variegate.subsets import as_members
 
-__all__ = ["select"]
-
 #: Methods whose first choices do not depend on how many are asked for.
 _ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
 

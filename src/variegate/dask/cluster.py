@@ -18,8 +18,6 @@ from distributed.security import Security
 from variegate._validation import check_count, check_number
 from variegate.dask.errors import SchedulerLostError
 
-__all__ = ["connect", "local_cluster"]
-
 #: Seconds that ending may take before the rest is left to the system.
 _CLOSING = 10.0
 

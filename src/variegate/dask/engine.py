@@ -16,8 +16,6 @@ from variegate.dask.versions import check_alike, environment_there
 from variegate.dask.waiting import StrandedError, Submitted, Watch
 from variegate.partitions.tree import add_in_tree
 
-__all__ = ["DaskEngine"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -6,15 +6,6 @@ were written, and the same command resumes.
 
 from __future__ import annotations
 
-__all__ = [
-    "ClusterError",
-    "NoWorkersError",
-    "SchedulerLostError",
-    "UnlikeWorkersWarning",
-    "VersionMismatchError",
-    "WorkerKilledError",
-]
-
 
 class ClusterError(RuntimeError):
     """The cluster cannot go on with the work."""

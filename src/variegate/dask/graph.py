@@ -23,8 +23,6 @@ from variegate.dask.errors import VersionMismatchError
 from variegate.dask.versions import code_version
 from variegate.partitions.tree import FAN_IN, add_up, bundles
 
-__all__ = ["Affinity", "Graph", "Key", "add_results", "name_of", "run_task"]
-
 #: As Dask writes keys: tasks with the same first part are of one kind and one call.
 Key = tuple[str, int] | tuple[str, int, int]
 

@@ -14,8 +14,6 @@ from typing import Any
 from variegate._version import __version__
 from variegate.dask.errors import UnlikeWorkersWarning, VersionMismatchError
 
-__all__ = ["check_alike", "code_version", "environment", "environment_there"]
-
 #: What else the last bits of a number depend on.
 _NUMERICAL = ("numpy", "scipy", "numba")
 

@@ -14,8 +14,6 @@ from variegate._progress import StageProgress, ignore
 from variegate.dask.errors import NoWorkersError, SchedulerLostError
 from variegate.dask.graph import Graph, Key
 
-__all__ = ["StrandedError", "Submitted", "Watch"]
-
 #: How many results are fetched at once at most.
 _BATCH = 64
 

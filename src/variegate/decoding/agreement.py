@@ -13,8 +13,6 @@ from variegate.decoding.base import Constraint
 from variegate.decoding.residuals import BUDGET_SPENT, all_chosen, nothing_left
 from variegate.metrics import mean_f_score
 
-__all__ = ["Agreement", "Gains", "Growing", "SetFScore", "as_agreement", "grow"]
-
 #: Gains up to this are none: agreements are sums of at most 1, with rounding.
 _NONE = 1e-12
 

@@ -13,8 +13,6 @@ from variegate._validation import check_number
 from variegate.ground_set import check_costs
 from variegate.selection import Ensemble, Selection
 
-__all__ = ["Constraint", "Decoder", "Ensemble"]
-
 #: Costs add up with rounding; a budget is not broken by less than this share of it.
 _BUDGET_ROUNDING = 1e-9
 

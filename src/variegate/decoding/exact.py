@@ -11,14 +11,14 @@ from numpy.random import Generator
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_number
-from variegate.decoding.base import Constraint, Ensemble
+from variegate.decoding.base import Constraint
 from variegate.decoding.greedy import Greedy
 from variegate.linalg import lapack
 from variegate.linalg.determinants import log_principal_minors
 from variegate.linalg.limits import EXACT_ITEMS, RANK_TOLERANCE, TABLED_ITEMS
 from variegate.linalg.representations import Dense, Factored, Graded, Representation
 from variegate.linalg.volume import log_volumes
-from variegate.selection import Selection
+from variegate.selection import Ensemble, Selection
 
 #: Beyond this the square of an entry of L may overflow.
 _LARGEST_LOG_SCALE = 170.0

@@ -9,11 +9,11 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
-from variegate.decoding.base import Constraint, Ensemble
+from variegate.decoding.base import Constraint
 from variegate.decoding.size_search import Best, SizedWeights, SizeSearch, largest
 from variegate.linalg.limits import REPEATED_ITEMS
 from variegate.linalg.representations import Representation
-from variegate.selection import Selection
+from variegate.selection import Ensemble, Selection
 from variegate.subsets import as_members
 
 #: The power of a similarity that counts as repetition.  Learned similarities of unlike

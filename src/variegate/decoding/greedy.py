@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.random import Generator
 
-from variegate.decoding.base import Constraint, Ensemble
+from variegate.decoding.base import Constraint
 from variegate.decoding.residuals import (
     NO_GAIN,
     RANK_USED_UP,
@@ -20,7 +20,7 @@ from variegate.decoding.residuals import (
 )
 from variegate.linalg.greedy import choose_rows
 from variegate.linalg.representations import Factored, Representation
-from variegate.selection import Selection
+from variegate.selection import Ensemble, Selection
 
 
 @dataclass(frozen=True)

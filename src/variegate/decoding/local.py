@@ -10,12 +10,12 @@ from scipy.linalg import solve_triangular
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_count
-from variegate.decoding.base import Constraint, Ensemble
+from variegate.decoding.base import Constraint
 from variegate.decoding.greedy import Greedy
 from variegate.decoding.residuals import cheapest
 from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
-from variegate.selection import Selection, refuse_fewer
+from variegate.selection import Ensemble, Selection, refuse_fewer
 
 #: A move must raise the log-probability by more than this, and two moves whose gains
 #: differ by no more are equals: less than this is rounding.

@@ -13,12 +13,10 @@ from numpy.random import Generator
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_choice, check_count
 from variegate.decoding.agreement import Agreement, Gains, as_agreement, grow
-from variegate.decoding.base import Constraint, Ensemble
+from variegate.decoding.base import Constraint
 from variegate.decoding.greedy import Greedy
-from variegate.selection import Selection, refuse_fewer
+from variegate.selection import Ensemble, Selection, refuse_fewer
 from variegate.subsets import distinct_rows
-
-__all__ = ["MBR", "AmongSamples", "GreedySearch"]
 
 #: From an ensemble, a constraint, a number and a generator to so many subsets that
 #: vote, a boolean array.

@@ -13,8 +13,6 @@ from variegate.decoding.local import Local
 from variegate.decoding.mbr import MBR
 from variegate.decoding.relaxed import Relaxed
 
-__all__ = ["DECODERS", "as_decoder"]
-
 #: The names that ``decode`` and the estimator take.
 #:
 #: :meta hide-value:

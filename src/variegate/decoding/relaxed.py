@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count
-from variegate.decoding.base import Constraint, Ensemble
+from variegate.decoding.base import Constraint
 from variegate.decoding.residuals import (
     Residuals,
     cheapest,
@@ -19,7 +19,7 @@ from variegate.decoding.residuals import (
 from variegate.linalg.determinants import normalizer_and_marginal_kernel
 from variegate.linalg.limits import RELAXED_ITEMS
 from variegate.linalg.representations import Dense, Representation
-from variegate.selection import Selection, refuse_fewer
+from variegate.selection import Ensemble, Selection, refuse_fewer
 
 #: ``exp`` of twice this is still a number.
 MAX_LOG_QUALITY = 300.0

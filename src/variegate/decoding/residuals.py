@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.decoding.base import Constraint, Ensemble
+from variegate.decoding.base import Constraint
 from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
+from variegate.selection import Ensemble
 
 #: Gains that differ by no more than this are equal.
 TIE = 1e-10

@@ -13,8 +13,6 @@ from variegate.kernels import Kernel
 from variegate.kernels.domains import Simplex
 from variegate.learning.examples import Example
 
-__all__ = ["AllAlikeWarning", "warn_if_all_alike"]
-
 #: Even the two least alike items of a ground set are so similar, on average over sets.
 #: All weight on the widest Gaussian of the default ladder is not enough: it has two
 #: items at the median distance at exp(-1/64) = 0.984 and the least alike below that (at

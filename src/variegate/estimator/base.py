@@ -27,8 +27,6 @@ from variegate.report.notebook import card, more, number, table
 from variegate.selection import Subsets
 from variegate.solvers import SolverResult
 
-__all__ = ["DPPEstimator", "LearnedDisplay", "weights_html"]
-
 #: Weights that are shown, the largest first.
 _SHOWN = 12
 

@@ -28,8 +28,6 @@ from variegate.partitions.examples import PartitionedExamples
 from variegate.solvers import Callback, SolverResult, Step, as_solver
 from variegate.solvers.adam import Adam
 
-__all__ = ["LargeMarginDPP"]
-
 
 class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     r"""Determinantal point process learned with the large-margin principle.

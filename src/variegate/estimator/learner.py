@@ -38,9 +38,6 @@ from variegate.solvers.adam import Adam
 if TYPE_CHECKING:
     from variegate.estimator.large_margin import LargeMarginDPP
 
-__all__ = ["Learner", "Solution"]
-
-
 #: From a problem, a start and a callback to where a solver ended.
 Solve = Callable[[Any, FloatArray, Callback | None], SolverResult]
 

@@ -15,16 +15,6 @@ from variegate.files.model_format import TOOLS, ModelFileError, section_of
 from variegate.kernels import Kernel
 from variegate.solvers import SOLVERS, SolverResult, Stop
 
-__all__ = [
-    "decode_ending",
-    "decode_kernel",
-    "decode_settings",
-    "encode_ending",
-    "encode_kernel",
-    "encode_settings",
-    "read_settings",
-]
-
 _TOOLS: dict[str, type[Any]] = {
     cls.__name__: cls for cls in (*DECODERS.values(), *SOLVERS.values())
 }

@@ -26,21 +26,6 @@ from variegate.files.schema import (
 )
 from variegate.solvers import Stop
 
-__all__ = [
-    "COUNT",
-    "ENDED",
-    "FORMAT",
-    "HEAD",
-    "MODELS",
-    "PLAIN",
-    "POSITIVE",
-    "TOOLS",
-    "VERSION",
-    "ModelFileError",
-    "application",
-    "section_of",
-]
-
 FORMAT = "variegate-model"
 VERSION = 1
 

@@ -18,8 +18,6 @@ from typing import Any, Self
 
 from variegate.files.atomic import plain
 
-__all__ = ["CheckpointError", "RunStore"]
-
 #: Identifies run stores among SQLite files: "VgRn".
 _APPLICATION = 0x5667526E
 _VERSION = 1

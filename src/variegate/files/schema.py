@@ -11,25 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-__all__ = [
-    "LARGEST",
-    "Anything",
-    "Columns",
-    "Flag",
-    "ListOf",
-    "MapOf",
-    "Matrix",
-    "Maybe",
-    "Null",
-    "Number",
-    "Pair",
-    "Record",
-    "SchemaError",
-    "Section",
-    "Shape",
-    "Text",
-]
-
 #: The largest number that a file may hold: its square is finite.
 LARGEST = 1e150
 

@@ -19,8 +19,6 @@ from variegate.baselines import METHODS, select
 if TYPE_CHECKING:
     from variegate.integrations.learned_models import LearnedChooser
 
-__all__ = ["Candidates", "ContextSelector", "ContextWarning", "Found", "count_words"]
-
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without a trade-off
 

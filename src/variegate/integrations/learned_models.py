@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from variegate.tables import TableSelector
 
-__all__ = ["COLUMNS", "LearnedChooser", "as_chooser", "training_table"]
-
 #: Columns that every list of documents has; others are looked for in its metadata.
 COLUMNS = ("score", "standard_score", "place", "tokens", "embedding")
 

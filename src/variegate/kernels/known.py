@@ -15,8 +15,6 @@ import numpy as np
 from variegate._typing import IntArray
 from variegate.ground_set import GroundSet
 
-__all__ = ["KnownInPart", "Looks", "SomeRows", "available", "merged", "sizes_of"]
-
 #: Places of ground sets, and the numbers of the rows to look at; None stands for all.
 Looks = dict[int, "IntArray | None"]
 

@@ -18,8 +18,6 @@ from variegate.kernels.base import Kernel
 from variegate.kernels.domains import Simplex
 from variegate.linalg.limits import STACK_LIMIT
 
-__all__ = ["Chains", "PackedSimilarities", "chains_of", "unchained"]
-
 #: Rungs of a chain, at most: each takes a fourth power, which multiplies relative
 #: errors by four.
 _LONGEST = 5

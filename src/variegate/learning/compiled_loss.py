@@ -31,8 +31,6 @@ from variegate.linalg.lapack import scratch
 from variegate.linalg.limits import DOUBTFUL_PIVOT
 from variegate.subsets import as_indicator
 
-__all__ = ["large", "small"]
-
 
 def small(
     loss: LargeMarginLoss,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["NEEDS_PYTORCH", "device_named"]
-
 NEEDS_PYTORCH = (
     "this needs PyTorch, which is not installed: pip install 'variegate[torch]'"
 )

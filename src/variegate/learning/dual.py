@@ -59,8 +59,6 @@ from variegate.learning.objective import (
 from variegate.linalg.determinants import NotPositiveDefiniteError, log_det_and_inverse
 from variegate.linalg.limits import DOUBTFUL_PIVOT
 
-__all__ = ["DualPoint", "DualTerms", "check_target", "dual_loss", "marginals"]
-
 #: The largest ``‖ψ_i‖²``: beyond it, rounding is more than 1e-4 of the identity.
 _LONGEST_ROW = 1e12
 

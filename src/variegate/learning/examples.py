@@ -17,14 +17,6 @@ from variegate.ground_set import (
 )
 from variegate.subsets import as_members
 
-__all__ = [
-    "Example",
-    "Examples",
-    "ListedExamples",
-    "as_examples",
-    "check_stream",
-]
-
 
 class Example(NamedTuple):
     """A checked pair, with its place in the stream and its error costs."""

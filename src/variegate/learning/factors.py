@@ -22,14 +22,6 @@ from variegate.linalg.limits import (
 from variegate.linalg.representations import Factored
 from variegate.linalg.representations.graded import Graded
 
-__all__ = [
-    "Factors",
-    "is_low_rank",
-    "learned_ensemble",
-    "low_rank_factors",
-    "prepared_embedding",
-]
-
 #: Rows that are worked on at a time.
 _ROWS = 4096
 

@@ -68,9 +68,6 @@ from variegate.linalg.limits import DOUBTFUL_PIVOT, STACK_LIMIT, compiled_pays
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 from variegate.subsets import as_indicator, as_members
 
-__all__ = ["LargeMarginLoss", "LossTerms", "Targets", "large_margin_loss"]
-
-
 #: About exp(-640): below any expected error at log-qualities within ±300.
 SMALLEST_ERROR = 1e-280
 

@@ -15,8 +15,6 @@ from variegate._typing import FloatArray
 from variegate.ground_set import GroundSetError
 from variegate.kernels.domains import Domain, Free
 
-__all__ = ["InfeasibleError", "ParameterSpace"]
-
 
 class InfeasibleError(GroundSetError):
     """A ground set's loss is infinite at a point; a search may step back from it."""

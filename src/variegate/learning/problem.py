@@ -43,15 +43,6 @@ from variegate.linalg.determinants import NotPositiveDefiniteError
 from variegate.linalg.lapack import one_thread
 from variegate.linalg.limits import STACK_LIMIT, compiled_pays
 
-__all__ = [
-    "LearningProblem",
-    "TrainingProblem",
-    "not_definite",
-    "penalized",
-    "problem_of",
-    "zero_probability",
-]
-
 _T = TypeVar("_T")
 
 Stack = DenseStack | DualStack | EmbeddedStack

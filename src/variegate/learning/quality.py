@@ -16,16 +16,6 @@ from variegate.kernels import Kernel
 from variegate.kernels.domains import Free
 from variegate.learning.parameters import ParameterSpace, Scaled
 
-__all__ = [
-    "feature_center",
-    "feature_scale",
-    "log_quality",
-    "mean_within",
-    "parameter_space",
-    "pull_back",
-    "varies",
-]
-
 #: Ground sets whose features are looked at together.
 _TOGETHER = 1000
 

@@ -27,15 +27,6 @@ from variegate.linalg.determinants import Resolvent, add_jitter, with_jitter
 from variegate.linalg.lapack import scratch
 from variegate.linalg.limits import STACK_ENTRIES, STACK_LIMIT, STACK_SETS
 
-__all__ = [
-    "DenseStack",
-    "DualStack",
-    "EmbeddedStack",
-    "costs_of",
-    "groups_of_equal_size",
-    "prepared_stack",
-]
-
 
 def groups_of_equal_size(
     ground_sets: Sequence[GroundSet], stackable: bool

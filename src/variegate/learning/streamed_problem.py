@@ -29,8 +29,6 @@ from variegate.learning.quality import (
 )
 from variegate.linalg.limits import compiled_pays
 
-__all__ = ["StreamedProblem", "fingerprint", "judging"]
-
 #: Ground sets from the head of a stream that bandwidths and the mean of the features
 #: are taken from.
 N_SAMPLE = 1000

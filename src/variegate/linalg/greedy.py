@@ -7,8 +7,6 @@ import numpy as np
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.limits import COMPILED_ROWS, RANK_TOLERANCE
 
-__all__ = ["choose_rows"]
-
 #: Residuals that differ by no more than this share are equal.
 _TIE = 1e-10
 

@@ -21,16 +21,6 @@ from scipy.linalg import cython_blas, cython_lapack
 
 from variegate._typing import FloatArray
 
-__all__ = [
-    "SYMMETRIC_EIGENVALUES",
-    "add_product",
-    "arguments_of_eigenvalues",
-    "cholesky",
-    "inverse_from_cholesky",
-    "one_thread",
-    "scratch",
-]
-
 # The lower triangle in rows is the upper one in columns.
 _LOWER, _TRANSPOSED = c_char(b"U"), c_char(b"T")
 

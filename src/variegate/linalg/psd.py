@@ -12,15 +12,6 @@ from variegate._typing import FloatArray
 from variegate._validation import check_real
 from variegate.linalg.determinants import add_to_diagonal, split_scale
 
-__all__ = [
-    "NotSemidefiniteError",
-    "Repair",
-    "SimilarityRepairWarning",
-    "check_semidefinite",
-    "check_symmetric",
-    "nearest_psd",
-]
-
 #: Entries that differ by less than this share of the largest are taken as equal.
 _ASYMMETRY = 1e-8
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 
-__all__ = ["log_volume", "log_volumes", "pivoted_rows", "residual_rows"]
-
 #: Rounding in a unit row, squared.
 _ROUNDING = (16.0 * 2.0**-52) ** 2
 

@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any, TypeVar, cast
 
-__all__ = ["Cache", "Limits", "cached"]
-
 logger = logging.getLogger(__name__)
 
 V = TypeVar("V")

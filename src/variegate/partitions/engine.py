@@ -8,8 +8,6 @@ from typing import Protocol, TypeVar
 from variegate._progress import StageProgress, ignore
 from variegate.partitions.tree import add_in_tree
 
-__all__ = ["Engine", "Serial"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

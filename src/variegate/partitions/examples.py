@@ -42,8 +42,6 @@ from variegate.partitions.partition import (
 )
 from variegate.partitions.tree import add_in_tree
 
-__all__ = ["ExampleSurvey", "PartitionedExamples", "survey_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class ExampleSurvey:

@@ -10,16 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 if TYPE_CHECKING:
     from variegate.learning.examples import Example
 
-__all__ = [
-    "Partition",
-    "PartitionChangedError",
-    "PartitionError",
-    "Reader",
-    "Source",
-    "UnreadablePartitionError",
-    "reader_of",
-]
-
 
 class PartitionError(Exception):
     """Something is wrong with a partition.

@@ -46,8 +46,6 @@ from variegate.solvers.result import (
     wants_to_stop,
 )
 
-__all__ = ["EvaluationPoint", "PartitionedProblem", "Passes", "Sums", "evaluate"]
-
 #: Batches of a pass, if there are as many partitions: enough steps for Adam to come
 #: near, and batches of enough partitions to keep as many workers busy.
 _N_BATCHES = 50

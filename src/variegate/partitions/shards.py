@@ -11,8 +11,6 @@ from pathlib import Path
 from variegate.partitions.partition import Partition, UnreadablePartitionError
 from variegate.streaming import Example, Examples, PairFolder
 
-__all__ = ["PairShards"]
-
 
 @dataclass(frozen=True)
 class _ShardReader:

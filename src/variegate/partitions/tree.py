@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["FAN_IN", "add_in_tree", "add_up", "bundles"]
-
 R = TypeVar("R")
 
 #: How many neighbours are added in one go.

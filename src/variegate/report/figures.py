@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "as_svg", "families_for", "new_figure", "to_png"]
-
 _LOG = logging.getLogger("variegate")
 
 #: Colours that people with colour blindness can tell apart (Okabe and Ito).

@@ -10,8 +10,6 @@ from html import escape
 
 from variegate.report.words import one_line
 
-__all__ = ["card", "more", "number", "preformatted", "table"]
-
 #: Longest text of a cell.
 _LONGEST = 300
 

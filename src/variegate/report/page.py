@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
-__all__ = ["Cell", "Row", "environment", "render", "render_markdown"]
-
 #: Characters that no page may hold: control characters and halves of surrogate pairs.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 

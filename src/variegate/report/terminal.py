@@ -7,8 +7,6 @@ import math
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["columns", "with_bars"]
-
 #: Characters of the longest bar to one side.
 _BAR = 16
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["count", "gathered", "one_line", "percent", "runs", "shortened"]
-
 #: Numbered names in a row that are shown as one, at least.
 _LEAST = 4
 

@@ -19,8 +19,6 @@ from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Dense, Factored, Graded
 from variegate.selection import Ensemble, refuse_fewer
 
-__all__ = ["ChainSamples", "sample_chain"]
-
 #: Rounding in the updated inverse grows slowly; it is computed anew this often.
 _STEPS_BEFORE_RENEWAL = 2000
 

@@ -17,8 +17,6 @@ from variegate._random import uniforms
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.subsets import distinct_rows
 
-__all__ = ["sample_elementary"]
-
 #: Proposals of a sample that are looked at together, after its first ones failed.
 _WINDOW = 16
 

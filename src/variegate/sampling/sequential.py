@@ -13,8 +13,6 @@ from scipy.linalg import solve_triangular
 
 from variegate._typing import BoolArray, FloatArray
 
-__all__ = ["sample_sequential"]
-
 #: Items that are decided before the others hear of it.
 _BLOCK = 64
 

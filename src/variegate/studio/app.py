@@ -34,8 +34,6 @@ from variegate.studio.session import ChangedError, NoSuchError, Session, Session
 from variegate.studio.store import StoreError, StoreFullError
 from variegate.tuning.family import OmegaFamily
 
-__all__ = ["studio_app"]
-
 _STATIC = Path(__file__).parent / "static"
 _PAGES = {
     "": ("page.html", "text/html"),

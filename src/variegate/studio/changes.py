@@ -12,8 +12,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-__all__ = ["Changes", "EventResponse", "Streams"]
-
 #: Seconds between signs of life.
 _BEAT = 15.0
 

@@ -15,8 +15,6 @@ from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet
 from variegate.linalg.cosine import unit_rows
 
-__all__ = ["GreedyOrder", "untrained_choice", "untrained_ensemble", "usual_size"]
-
 #: Items that are proposed while nothing says how many, as a share of a group, and at
 #: most: what :func:`variegate.select` takes.
 _SHARE = 1 / 3

@@ -16,8 +16,6 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.linalg.cosine import unit_rows
 
-__all__ = ["Map", "explain", "map_of"]
-
 #: Parts of the quality that are named, at most.
 _MOST_PARTS = 12
 

@@ -27,8 +27,6 @@ from variegate.studio.material.base import Material, MaterialError, Picks
 from variegate.tables.columns import is_list
 from variegate.tables.output import write_table
 
-__all__ = ["EXPORTS", "Exporter"]
-
 #: Media types, by name.
 EXPORTS = {
     "picks.csv": "text/csv",

@@ -22,8 +22,6 @@ from dataclasses import dataclass, field
 
 from variegate.studio.store import Event
 
-__all__ = ["GroupPicks", "History", "ShownProposal"]
-
 
 @dataclass(frozen=True)
 class GroupPicks:

@@ -27,8 +27,6 @@ from variegate.studio.kernel_candidates import OMEGAS, Candidate, Example, over_
 from variegate.tuning.folds import Trial
 from variegate.tuning.path import PathPoint
 
-__all__ = ["N_FOLDS", "Check", "CurvePoint", "Judge", "is_on_curve", "verdict_on"]
-
 N_FOLDS = 4
 
 #: Groups that are judged, and about how many items of them, at most; evenly spread over

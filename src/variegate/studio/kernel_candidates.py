@@ -40,20 +40,6 @@ from variegate.kernels import (
 from variegate.tuning.family import OmegaFamily, fit_next
 from variegate.tuning.kernel_search import KernelSearch
 
-__all__ = [
-    "OMEGAS",
-    "Candidate",
-    "Comparison",
-    "Example",
-    "InitializedKinds",
-    "candidates_for",
-    "compare",
-    "initialized",
-    "is_compared",
-    "over_omega",
-    "plain_model",
-]
-
 #: A group, and the items that were picked from it.
 Example = tuple[GroundSet, IntArray]
 

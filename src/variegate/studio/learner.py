@@ -23,8 +23,6 @@ from variegate.studio.kernel_candidates import (
 from variegate.tuning.family import OmegaFamily
 from variegate.tuning.path import PathPoint
 
-__all__ = ["Kind", "Learner", "LearningResult", "expected_f"]
-
 #: The first groups to be done, and items of them, whose confidence is computed.
 _MOST_GROUPS = 100
 _MOST_ITEMS = 10_000

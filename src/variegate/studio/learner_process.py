@@ -17,8 +17,6 @@ from variegate._typing import IntArray
 from variegate.studio.kernel_candidates import Comparison
 from variegate.studio.learner import Learner, LearningResult
 
-__all__ = ["Answer", "LearnerProcess", "Task", "main"]
-
 #: Times in a row that a process which ended by itself is started again.
 _RESTARTS = 3
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-__all__ = ["ORDERS", "Preferences"]
-
 #: Orders of groups: that of least confidence next, or as in DATA.
 ORDERS = ("unsure", "given")
 

@@ -32,8 +32,6 @@ from variegate.studio.learner import LearningResult
 from variegate.studio.material.base import Material, Picks
 from variegate.tuning.family import OmegaFamily
 
-__all__ = ["Proposal", "Proposer", "omega_on_path"]
-
 #: Cached at most: choices, groups at an omega, groups whose order is known, and the
 #: cells of all matrices of either together.
 _CACHED_CHOICES = 256

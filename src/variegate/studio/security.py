@@ -33,8 +33,6 @@ from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["LOOPBACK", "Access", "Guard", "as_address"]
-
 _logger = logging.getLogger(__name__)
 
 #: Names by which a browser on this machine asks for it.

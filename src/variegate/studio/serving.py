@@ -21,8 +21,6 @@ from variegate.studio.app import studio_app
 from variegate.studio.security import LOOPBACK, Access, as_address
 from variegate.studio.session import Session
 
-__all__ = ["Connection", "is_loopback", "serve"]
-
 #: Connections that may wait to be taken.
 _BACKLOG = 128
 

@@ -24,8 +24,6 @@ from variegate.studio.proposals import Proposal, Proposer
 from variegate.studio.store import Store
 from variegate.studio.teacher import Teacher
 
-__all__ = ["ChangedError", "NoSuchError", "Session", "SessionError"]
-
 #: A number no run reaches: a page that comes back to a later run finds a higher one.
 _CHANGES_OF_A_RUN = 10**9
 

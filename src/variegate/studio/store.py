@@ -19,8 +19,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
-__all__ = ["Event", "Store", "StoreError", "StoreFullError"]
-
 #: Marks files of the studio among those of SQLite: "VgSt".
 _APPLICATION = 0x56675374
 _VERSION = 1

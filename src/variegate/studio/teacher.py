@@ -21,8 +21,6 @@ from variegate.studio.learner import Kind, LearningResult
 from variegate.studio.learner_process import Answer, LearnerProcess, Task
 from variegate.studio.material.base import Material, Picks
 
-__all__ = ["Teacher"]
-
 
 class Teacher:
     """Learns from picks in processes of its own.

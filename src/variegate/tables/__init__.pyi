@@ -1,10 +1,11 @@
 from .columns import Columns
 from .evaluation import Evaluation
+from .file_errors import TableFileError
 from .folder.files import FolderTable
 from .folder.gather import Gathered, gather
 from .folder.selecting import FolderSelection
 from .output import write_table
-from .reading import TableFile, TableFileError
+from .reading import TableFile
 from .sample import make_table
 from .selector import TableSelector
 from .table import TableError

@@ -20,11 +20,6 @@ from variegate.application.refusal import Setting
 from variegate.tables.columns import is_number, is_text, is_vector
 from variegate.tables.table import Table, TableError
 
-__all__ = [
-    "Batch", "Cells", "RowTexts", "as_labels", "as_text", "batches", "check_relevance",
-    "row_texts",
-]  # fmt: skip
-
 #: Called with sorted rows and names of columns; returns their cells as text by row.
 RowTexts = Callable[[IntArray, Sequence[str]], dict[int, tuple[str, ...]]]
 

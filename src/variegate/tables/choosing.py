@@ -12,6 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from variegate._progress import Progress, ignore
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.base import best_by_quality
 from variegate.baselines.ordering import Ordering
@@ -20,16 +21,11 @@ from variegate.decoding.residuals import ranked
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.selection import Selection
 from variegate.tables.groups import Group, Groups, in_rows
-from variegate.tables.table import Progress, TableError, ignore
+from variegate.tables.table import TableError
 
 if TYPE_CHECKING:
     from variegate.decoding import Decoder
     from variegate.estimator import LargeMarginDPP
-
-__all__ = [
-    "ByMethod", "ByModel", "Choice", "Choices", "Chooser", "choose", "in_turn",
-    "inclusion",
-]  # fmt: skip
 
 #: Of a larger group, only the rows of the highest quality are looked at.
 MAX_CANDIDATES = 2000

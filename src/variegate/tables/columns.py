@@ -19,19 +19,6 @@ from variegate.application.table_defaults import MISSING
 from variegate.report.words import gathered
 from variegate.tables.table import TableError
 
-__all__ = [
-    "Columns",
-    "check_there",
-    "closest",
-    "is_list",
-    "is_number",
-    "is_text",
-    "is_vector",
-    "matching",
-    "nearest",
-    "no_label",
-]
-
 _LISTS = ("quality", "categorical", "similarity")
 
 #: Parts that are found out from a table.

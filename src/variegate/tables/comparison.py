@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS
 from variegate.baselines.learned import Rival, learned_rivals
 from variegate.tables.choosing import ByMethod, Choice, Chooser, in_turn
 from variegate.tables.groups import Group, Groups
-from variegate.tables.table import Progress, TableError, ignore
+from variegate.tables.table import TableError
 
 if TYPE_CHECKING:
     from variegate.tables.fitted import FittedSelector
-
-__all__ = [
-    "WANTED", "Choosers", "SizeLimit", "learn_rivals", "method_choosers",
-    "model_choosers", "remembered", "rival_choosers", "sample_groups",
-]  # fmt: skip
 
 Choosers = Mapping[str, Chooser]
 

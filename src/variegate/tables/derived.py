@@ -29,11 +29,6 @@ from variegate.tables.cells import Batch, Cells, batches
 from variegate.tables.columns import Columns, check_there, is_text, matching
 from variegate.tables.table import Table, TableError, parts_of
 
-__all__ = [
-    "AGE", "DerivedTable", "as_newest", "days", "derive", "derived", "last_day",
-    "newest",
-]  # fmt: skip
-
 #: What the name of an age begins with.
 AGE = "age:"
 

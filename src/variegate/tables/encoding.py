@@ -38,8 +38,6 @@ from variegate.tables.cells import Batch, Cells
 from variegate.tables.columns import Columns, is_text, is_vector
 from variegate.tables.table import TableError
 
-__all__ = ["ColumnStatistics", "Encoding", "FeatureColumn"]
-
 #: A column with more values than this holds no categories.
 MAX_LEVELS = 1000
 

@@ -13,8 +13,6 @@ from variegate._typing import FloatArray
 from variegate.application.base import bootstrap_means
 from variegate.tuning.held_out import SCORES
 
-__all__ = ["COUNTS", "SCORES", "WANTED_ROWS", "Evaluation", "Interval"]
-
 #: The columns of the counts of a group: rows that are chosen and wanted, and all that
 #: are chosen, and all that are wanted.
 COUNTS = ("hits", "chosen", "wanted")

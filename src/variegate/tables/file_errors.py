@@ -8,15 +8,6 @@ from pathlib import Path
 
 from variegate.application.refusal import RefusalError, Setting
 
-__all__ = [
-    "BLOCK_BYTES",
-    "NAMES",
-    "TableFileError",
-    "explanation",
-    "refuse_other_separator",
-    "repeated",
-]
-
 #: What formats are called.
 NAMES = {
     "parquet": "a Parquet file",

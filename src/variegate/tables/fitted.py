@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from variegate._progress import Progress, ignore
 from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_count, check_number
 from variegate.application.base import Application
@@ -37,10 +38,8 @@ from variegate.tables.selector_parameters import (
     refuse_network,
 )
 from variegate.tables.survey import survey
-from variegate.tables.table import Progress, Table, TableError, as_table, ignore
+from variegate.tables.table import Table, TableError, as_table
 from variegate.tuning.path import OmegaPath
-
-__all__ = ["FittedSelector", "fitting", "opened"]
 
 
 class FittedSelector(Application):

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from variegate._progress import Progress, ignore
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.application.refusal import Setting
 from variegate.application.table_defaults import MEMORY
@@ -30,9 +31,7 @@ from variegate.ground_set import GroundSet, GroundSetError, ValidationError
 from variegate.tables.cells import Batch, Cells, batches, row_texts
 from variegate.tables.encoding import Encoding
 from variegate.tables.survey import Survey, flags_of
-from variegate.tables.table import Progress, Table, TableError, ignore
-
-__all__ = ["Group", "Groups", "costs_of", "field_of", "in_rows", "repeated_item"]
+from variegate.tables.table import Table, TableError
 
 #: Bytes of records in a shard.
 _SHARD = 32 * 2**20

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from variegate._progress import Progress, ignore
 from variegate._typing import FloatArray, IntArray
 from variegate.application.model_facts import LearnedKinds, learned_kinds
 from variegate.estimator import LargeMarginDPP
@@ -17,10 +18,8 @@ from variegate.tables.choosing import Chooser, in_turn
 from variegate.tables.evaluation import WANTED_ROWS, Evaluation
 from variegate.tables.folder.groups import FolderGroups
 from variegate.tables.groups import Group, Groups
-from variegate.tables.table import Progress, TableError, ignore, stage_progress
+from variegate.tables.table import TableError, stage_progress
 from variegate.tuning.held_out import scores_of
-
-__all__ = ["NEAR_COPY", "Diversity", "DiversityJudge", "evaluate", "judge"]
 
 #: Rows whose cosine is above this are near copies of each other.
 NEAR_COPY = 0.95

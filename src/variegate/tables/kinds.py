@@ -15,8 +15,6 @@ from variegate.tables.cells import as_text
 from variegate.tables.groups import Groups
 from variegate.tables.table import TableError
 
-__all__ = ["KINDS", "RowKinds", "kinds_of", "kinds_record", "row_kinds"]
-
 #: Groups that the record of a training looks at, at most.
 _MAX_GROUPS = 500
 

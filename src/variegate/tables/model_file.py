@@ -32,22 +32,17 @@ from variegate.files.schema import Columns as ColumnsShape
 from variegate.ground_set import GroundSet
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, FeatureColumn
-from variegate.tables.evaluation import SCORES, Evaluation
+from variegate.tables.evaluation import Evaluation
 from variegate.tables.kinds import KINDS
 from variegate.tables.policy import FALLBACK, RULE, Fallback, Policy
 from variegate.tables.survey import Survey
 from variegate.tables.training import Learned
+from variegate.tuning.held_out import SCORES
 from variegate.tuning.path import OmegaPath, PathPoint
 from variegate.tuning.race import Standing
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
-
-__all__ = [
-    "NOUNS", "SECTIONS", "decode_encoding", "decode_policy", "decode_rest",
-    "encode_encoding", "encode_rest", "path_of_record", "training_record",
-    "validation_path",
-]  # fmt: skip
 
 #: What paths call what is chosen, and from what.
 NOUNS = ("row", "group")

@@ -10,22 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from variegate._progress import Progress, ignore
 from variegate._typing import AnyArray
 from variegate.tables.choosing import Choices
 from variegate.tables.columns import matching
 from variegate.tables.folder.files import FolderTable
 from variegate.tables.reading import TableFile
-from variegate.tables.table import (
-    MemoryTable,
-    Progress,
-    Table,
-    TableError,
-    as_table,
-    ignore,
-)
+from variegate.tables.table import MemoryTable, Table, TableError, as_table
 from variegate.tables.writing import check_writable, table_writer
-
-__all__ = ["Output", "write_table"]
 
 
 def write_table(table: Any, path: str | Path) -> None:

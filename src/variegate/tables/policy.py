@@ -18,8 +18,6 @@ from variegate.tables.groups import Group
 from variegate.tuning import OmegaFamily
 from variegate.tuning.kernel_search import Familiarity, kinds_of
 
-__all__ = ["FALLBACK", "RULE", "Fallback", "Policy"]
-
 #: The shape of a rule in a file.
 RULE: dict[str, Shape] = {
     "k": Maybe(Number(least=1, is_whole=True)),

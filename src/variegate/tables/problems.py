@@ -26,8 +26,6 @@ from variegate.tables.groups import costs_of, repeated_item
 from variegate.tables.survey import GroupIndex, Survey, flags_of, usable_groups
 from variegate.tables.table import Table, TableError
 
-__all__ = ["Inspection"]
-
 #: Rows in which repeated items are looked for.
 _MOST_ROWS = 1_000_000
 

@@ -38,8 +38,6 @@ from variegate.tables.file_errors import (
     repeated,
 )
 
-__all__ = ["FORMATS", "TableFile", "TableFileError", "data_bytes", "format_of"]
-
 FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",

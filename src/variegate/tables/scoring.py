@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from variegate._progress import Progress
 from variegate._typing import IntArray
 from variegate.application.refusal import Setting
 from variegate.baselines.learned import Rival
@@ -23,7 +24,7 @@ from variegate.tables.comparison import (
     rival_choosers,
 )
 from variegate.tables.derived import AGE, derived
-from variegate.tables.evaluation import SCORES, Evaluation
+from variegate.tables.evaluation import Evaluation
 from variegate.tables.fitted import FittedSelector, opened
 from variegate.tables.groups import Groups
 from variegate.tables.judging import DiversityJudge, judge
@@ -33,15 +34,14 @@ from variegate.tables.selector_parameters import (
     refuse_network,
 )
 from variegate.tables.survey import usable_groups
-from variegate.tables.table import Progress, Table, TableError, as_table
+from variegate.tables.table import Table, TableError, as_table
+from variegate.tuning.held_out import SCORES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from variegate.application.description import Description
     from variegate.tables.report import Report
-
-__all__ = ["ScoringSelector"]
 
 
 class ScoringSelector(FittedSelector):

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from variegate._progress import Progress
 from variegate._random import generator
 from variegate._typing import BoolArray, IntArray, RandomState
 from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY, MISSING
@@ -49,10 +50,8 @@ from variegate.tables.survey import (
     survey,
     usable_groups,
 )
-from variegate.tables.table import Progress, Table, TableError, as_table
+from variegate.tables.table import Table, TableError, as_table
 from variegate.tables.training import Learned, TrainingPlan
-
-__all__ = ["TableSelector"]
 
 
 class TableSelector(ScoringSelector):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
-from variegate._progress import ProgressPrinter
+from variegate._progress import Progress, ProgressPrinter, ignore
 from variegate._typing import IntArray
 from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.application.table_defaults import (
@@ -29,7 +29,7 @@ from variegate.tables.derived import derive, newest
 from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
 from variegate.tables.policy import Policy
-from variegate.tables.table import Progress, Table, TableError, ignore
+from variegate.tables.table import Table, TableError
 from variegate.tables.training import Learned, TrainingPlan, refuse_large_groups
 from variegate.tuning import LargeMarginDPPCV, OmegaFamily
 from variegate.tuning.family import as_omegas
@@ -37,11 +37,6 @@ from variegate.tuning.kernel_search import KernelSearch
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
-
-__all__ = [
-    "check_parameters", "columns_wanted", "estimator_of", "is_network", "no_weights",
-    "progress_callback", "refuse_network", "training_columns", "training_plan",
-]  # fmt: skip
 
 #: Parameters that count in place of those of the estimator.
 _SHORT = ("lam", "l2", "decoder", "max_iter", "tol", "n_jobs", "device")

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from variegate._progress import Progress, ignore
 from variegate._typing import BoolArray, IntArray
 from variegate._validation import check_choice
 from variegate.application.refusal import Setting
@@ -23,20 +24,7 @@ from variegate.report.words import count
 from variegate.tables.cells import Batch, batches
 from variegate.tables.columns import Columns, no_label
 from variegate.tables.encoding import ColumnStatistics, Encoding
-from variegate.tables.table import Progress, Table, TableError, ignore, parts_of
-
-__all__ = [
-    "GroupIndex",
-    "Survey",
-    "column_statistics",
-    "count_groups",
-    "flags_of",
-    "learn_encoding",
-    "refuse_labels_among",
-    "split",
-    "survey",
-    "usable_groups",
-]
+from variegate.tables.table import Table, TableError, parts_of
 
 
 class GroupIndex:

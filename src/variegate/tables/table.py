@@ -8,22 +8,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from variegate._progress import Progress, ignore
+from variegate._progress import Progress
 from variegate.application.refusal import RefusalError
 from variegate.tables.file_errors import repeated
 from variegate.tables.folder.files import FolderTable
 from variegate.tables.reading import TableFile
-
-__all__ = [
-    "MemoryTable",
-    "Progress",
-    "Table",
-    "TableError",
-    "as_table",
-    "ignore",
-    "parts_of",
-    "stage_progress",
-]
 
 
 def stage_progress(

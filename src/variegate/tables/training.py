@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
 from variegate.baselines.ordering import Ordering
 from variegate.estimator import LargeMarginDPP
@@ -20,13 +21,11 @@ from variegate.kernels import Linear
 from variegate.solvers import MiniBatch, Step
 from variegate.tables.groups import Groups
 from variegate.tables.policy import Fallback, Policy
-from variegate.tables.table import Progress, TableError, ignore
+from variegate.tables.table import TableError
 from variegate.tuning import LargeMarginDPPCV, OmegaPath
 from variegate.tuning.family import outwards
 from variegate.tuning.kernel_search import Familiarity, KernelSearch, Winner
 from variegate.tuning.race import LearnedDPP, Rule, TwoStage
-
-__all__ = ["Learned", "TrainingPlan", "refuse_large_groups"]
 
 #: The omegas that are learned where none is named.
 OMEGAS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from variegate._progress import Progress, ignore
 from variegate.application.refusal import Setting
 from variegate.application.table_defaults import MEMORY
 from variegate.tables.choosing import ByMethod, choose
@@ -15,9 +16,7 @@ from variegate.tables.derived import derive
 from variegate.tables.groups import Groups
 from variegate.tables.output import Output
 from variegate.tables.survey import learn_encoding, survey
-from variegate.tables.table import Progress, Table, TableError, as_table, ignore
-
-__all__ = ["select_untrained", "untrained_groups"]
+from variegate.tables.table import Table, TableError, as_table
 
 #: Methods that do not ask whether rows are alike.
 _WITHOUT_SIMILARITY = ("top", "random")

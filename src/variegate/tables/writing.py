@@ -27,8 +27,6 @@ from variegate.tables.columns import is_list, is_number, is_text
 from variegate.tables.file_errors import repeated
 from variegate.tables.reading import data_bytes, format_of
 
-__all__ = ["check_writable", "table_writer"]
-
 _GROUP_ROWS = 2**16
 _GROUP_BYTES = 32 * 2**20
 

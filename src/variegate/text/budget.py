@@ -12,8 +12,6 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate.text.words import count_spaced_words
 
-__all__ = ["Budget", "Unit"]
-
 #: What the length of a summary is counted in.
 Unit = Literal["characters", "words", "sentences", "bytes"]
 

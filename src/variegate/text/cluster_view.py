@@ -32,15 +32,6 @@ from variegate.text.words import (
     words,
 )
 
-__all__ = [
-    "FEATURE_SETS",
-    "ClusterView",
-    "Embed",
-    "feature_names",
-    "lexrank",
-    "quality_features",
-]
-
 #: From texts to one vector each.
 Embed = Callable[[list[str]], Any]
 

@@ -27,25 +27,12 @@ from scipy.special import expit, logit
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding import MBR, Agreement, Constraint, Decoder, GreedySearch
 from variegate.decoding.agreement import grow
-from variegate.decoding.base import Ensemble
 from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
 from variegate.linalg.spectrum import symmetric_eigenpairs
 from variegate.sampling.sequential import sample_sequential
 from variegate.sampling.spectral import sample_spectral
-from variegate.selection import Selection
-
-__all__ = [
-    "CONSENSUS",
-    "SEARCHES",
-    "TEXT_DECODERS",
-    "GrowingSummary",
-    "WordAgreement",
-    "draw_near_budget",
-    "pairwise_rouge_f",
-    "scaled_to_cost",
-    "text_decoder",
-]
+from variegate.selection import Ensemble, Selection
 
 TEXT_DECODERS = ("mbr", "greedy")
 SEARCHES = ("greedy", "samples")  # where "mbr" looks for the best summary

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Block", "Cluster", "Document", "Kind", "Sentence", "as_documents"]
-
 #: Kinds of sentences: only those of the body are chosen for a summary.  "other" is not
 #: running text: lists of links, tables, addresses, fragments.
 Kind = Literal["body", "headline", "dateline", "other"]

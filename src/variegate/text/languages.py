@@ -15,16 +15,6 @@ from typing import Any
 
 from variegate.text.documents import Document
 
-__all__ = [
-    "LANGUAGES",
-    "OTHER_WORDS",
-    "Language",
-    "as_language",
-    "detect_language",
-    "language_of",
-    "other_language",
-]
-
 _ENOUGH = 100_000  # characters from the beginning that a language is detected from
 _LEAST_SHARE = 0.15  # of a text's words, that its language's common words have
 

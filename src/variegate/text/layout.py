@@ -17,18 +17,6 @@ from variegate.text.documents import Block, Document, Kind
 from variegate.text.languages import LANGUAGES, Language
 from variegate.text.words import ENDS, UNSPACED, count_spaced_words, ends_sentence
 
-__all__ = [
-    "CLOSERS",
-    "INVISIBLE",
-    "MARKS",
-    "Span",
-    "begins_amid",
-    "blocks_of",
-    "sentence_kind",
-    "trim",
-    "wrapped_paragraphs",
-]
-
 Span = tuple[int, int]
 
 # For character classes.  Vowel signs and accents are parts of words, though neither

@@ -17,8 +17,6 @@ from typing import NamedTuple
 
 from variegate.text.documents import Block, Document, Kind
 
-__all__ = ["HTML_READER", "html_document", "markdown_document", "page_document"]
-
 #: The name of the reader below.
 HTML_READER = "the built-in HTML reader"
 

@@ -15,9 +15,6 @@ import re
 from functools import lru_cache
 from itertools import groupby
 
-__all__ = ["stem"]
-
-
 # Suffixes of steps 2 to 4 and their replacements, which step 4 has none of.
 _STEP_2 = """ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al
 entli:ent eli:e ousli:ous ization:ize ation:ate ator:ate alism:al iveness:ive

@@ -13,8 +13,6 @@ from variegate.text.documents import Cluster, Document
 from variegate.text.languages import as_language
 from variegate.text.markup import markdown_document, page_document
 
-__all__ = ["read_clusters", "read_documents", "read_text"]
-
 #: What makes a document of a file's text, by its suffix.
 _TO_DOCUMENT: dict[str, Callable[[str], Document]] = {
     **dict.fromkeys((".txt", ".text"), Document),

@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from variegate.text.porter import stem
 
-__all__ = ["Reader", "Text", "folded", "mostly_beyond_ascii", "read_exceptions"]
-
 
 class Text(NamedTuple):
     """A text that is read: its words, and the same by sentences."""

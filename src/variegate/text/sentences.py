@@ -27,8 +27,6 @@ from variegate.text.layout import (
 )
 from variegate.text.words import ENDS
 
-__all__ = ["split_cluster", "split_sentences"]
-
 _DEVANAGARI = "\u0900-\u097f"
 _CASELESS = f"\u0590-\u07ff{_DEVANAGARI}"
 

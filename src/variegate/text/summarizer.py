@@ -37,8 +37,6 @@ from variegate.text.training_set import TRAINING, TrainingSet
 from variegate.text.words import CORPUS, CorpusFrequencies, used_only
 from variegate.tuning.family import OmegaFamily, as_omegas
 
-__all__ = ["Summarizer", "load_default"]
-
 #: Of more sentences than this, only those of the highest quality are candidates.
 MAX_CANDIDATES = 1000
 

@@ -17,8 +17,6 @@ from variegate.text.languages import as_language
 from variegate.text.layout import blocks_of, trim
 from variegate.text.words import count_spaced_words
 
-__all__ = ["MarkedSentence", "Summary", "html_report"]
-
 _OF_SENTENCES = ("start", "end", "text", "kind")
 
 #: A sentence is shaded by how many of these its probability reaches.

@@ -23,8 +23,6 @@ from variegate.text.languages import as_language
 from variegate.text.rouge import Rouge, mean_scores
 from variegate.text.words import CorpusFrequencies, count_words, words
 
-__all__ = ["TRAINING", "TrainingSet", "oracle_summary"]
-
 #: The schema of a training set in a model file.
 TRAINING = Record(
     {

@@ -19,22 +19,6 @@ from variegate.files.model_format import COUNT
 from variegate.files.models import ModelFileError
 from variegate.files.schema import MapOf, Record
 
-__all__ = [
-    "CORPUS",
-    "ENDS",
-    "UNSPACED",
-    "CorpusFrequencies",
-    "WordCounts",
-    "count_spaced_words",
-    "count_words",
-    "ends_sentence",
-    "tfidf",
-    "unit_rows",
-    "used_only",
-    "word_weights",
-    "words",
-]
-
 #: For character classes: letters of Chinese and Japanese, Thai, Lao, Burmese, Khmer.
 UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59\u0e81-\u0edf\u1000-\u1049\u1050-\u109f"

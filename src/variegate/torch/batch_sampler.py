@@ -15,8 +15,6 @@ from torch import Generator, Tensor
 from variegate._validation import check_count, check_flag, check_number
 from variegate.torch.sampling import sample_elementary
 
-__all__ = ["DPPBatchSampler"]
-
 #: Batches of a stream for every batch of its pool.  The last batches of a stream are
 #: drawn from a pool that is running empty: these are one in so many.
 _LENGTH = 16

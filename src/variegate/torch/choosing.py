@@ -20,8 +20,6 @@ from variegate.torch.inputs import Collection, Kernels, LowRank, as_collection
 from variegate.torch.sampling import draw, draw_in_turn, mixture_of, roots_of
 from variegate.torch.targets import exact
 
-__all__ = ["Subsets", "greedy", "sample"]
-
 #: Up to this many items, and samples of a set, a batch is drawn from item after item.
 _ITEMS_IN_TURN = 128
 _SAMPLES_IN_TURN = 4

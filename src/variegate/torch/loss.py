@@ -19,8 +19,6 @@ from variegate.torch.targets import (
     LossSettings,
 )
 
-__all__ = ["LargeMarginLoss", "large_margin_loss"]
-
 REDUCTIONS = ("none", "sum", "mean")
 
 _PROBLEMS = {

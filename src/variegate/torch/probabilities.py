@@ -15,8 +15,6 @@ from variegate.torch.inputs import Collection, LowRank, as_collection
 from variegate.torch.loss import is_checked, losses_of, raise_problem
 from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY, LossSettings
 
-__all__ = ["expected_size", "log_normalizer", "log_prob", "marginals"]
-
 #: The share of its diagonal below which a squared pivot is rounding.
 _ROUNDING = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-6}
 

@@ -25,13 +25,6 @@ from variegate.torch.similarity_functions import (
     unit_rows,
 )
 
-__all__ = [
-    "GaussianSimilarity",
-    "KindsSimilarity",
-    "LinearSimilarity",
-    "MetricSimilarity",
-]
-
 
 class _Similarity(nn.Module):
     """A similarity of what an encoder, if there is one, makes of features."""

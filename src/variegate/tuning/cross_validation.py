@@ -24,7 +24,6 @@ from variegate.estimator.base import LearnedDisplay
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
 from variegate.report.notebook import card
 from variegate.tuning.choice import (
-    TargetNotReachedWarning,
     best_pair,
     pair_for_target,
 )
@@ -32,8 +31,6 @@ from variegate.tuning.family import fit_next, outwards
 from variegate.tuning.folds import CrossValidation
 from variegate.tuning.held_out import Fold
 from variegate.tuning.path import OmegaPath
-
-__all__ = ["LargeMarginDPPCV", "TargetNotReachedWarning"]
 
 
 class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]

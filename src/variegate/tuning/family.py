@@ -19,8 +19,6 @@ from variegate.files.model_format import MODELS
 from variegate.files.models import ModelFileError, Own
 from variegate.kernels import Kernel
 
-__all__ = ["OmegaFamily", "as_omegas", "fit_next", "outwards"]
-
 
 def as_omegas(omega: Any) -> tuple[float, ...]:
     """Return one or several values of omega, checked and sorted."""

@@ -12,8 +12,6 @@ from variegate import metrics
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
 
-__all__ = ["SCORES", "Fold", "paired", "scores_of"]
-
 #: The names of the scores of a choice.
 SCORES = ("precision", "recall", "f", "size")
 

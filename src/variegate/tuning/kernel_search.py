@@ -23,8 +23,6 @@ from variegate.kernels import Kernel, Kinds, Mixture
 from variegate.tuning.held_out import paired
 from variegate.tuning.race import LearnedDPP, Race, Rule, Standing, TwoStage
 
-__all__ = ["Familiarity", "KernelSearch", "Winner", "kinds_of"]
-
 #: Iterations of every fit: kernels can be told apart before their fits have ended.
 MAX_ITER = 50
 

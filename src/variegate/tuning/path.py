@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Crossing", "OmegaPath", "PathPoint", "omega_name"]
-
 #: The score that omega raises, and the one that it lowers.
 _OTHER = {"recall": "precision", "precision": "recall"}
 

@@ -29,8 +29,6 @@ from variegate.ground_set import GroundSet, naming, renumbering
 from variegate.tuning.family import OmegaFamily
 from variegate.tuning.held_out import Fold, paired
 
-__all__ = ["Contender", "LearnedDPP", "Race", "Rule", "Standing", "TwoStage"]
-
 #: Standard errors behind the leader at which a contender drops out.
 DROPPED_AT = 1.5
 

@@ -11,10 +11,9 @@ import numpy as np
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_count, check_flag
 from variegate.decoding import MBR, Agreement, Constraint, Decoder, Greedy, GreedySearch
-from variegate.decoding.base import Ensemble
 from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
-from variegate.selection import Selection
+from variegate.selection import Ensemble, Selection
 from variegate.video.candidates import VideoView
 from variegate.video.evaluation import n_matches
 

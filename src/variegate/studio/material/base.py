@@ -13,8 +13,6 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.tuning.family import OmegaFamily
 
-__all__ = ["Item", "Material", "MaterialError", "Picks"]
-
 #: The widest picture.
 _WIDEST = 1024
 

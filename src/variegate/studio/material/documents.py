@@ -23,8 +23,6 @@ from variegate.text.documents import Cluster
 from variegate.text.languages import language_of
 from variegate.text.readers import read_clusters, read_documents
 
-__all__ = ["CLUSTER_SUFFIXES", "DOCUMENT_SUFFIXES", "DocumentsMaterial"]
-
 DOCUMENT_SUFFIXES = (".txt", ".md", ".markdown", ".html", ".htm")
 
 #: Files that may hold clusters of documents, or a table.

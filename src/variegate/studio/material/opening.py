@@ -11,8 +11,6 @@ from variegate._progress import Progress, ignore
 from variegate.files import models as model_files
 from variegate.studio.material.base import Material, MaterialError
 
-__all__ = ["open_material"]
-
 _TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson")
 
 #: Types of model files; those for tables are "table-selector".

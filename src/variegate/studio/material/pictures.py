@@ -17,15 +17,6 @@ from variegate.studio.material.base import MaterialError
 from variegate.video.colour import colour_layout, shrunk
 from variegate.video.picture import PICTURE_STATISTICS, picture_statistics
 
-__all__ = [
-    "PICTURE_NAMES",
-    "PICTURE_SUFFIXES",
-    "describe_picture",
-    "is_picture",
-    "read_picture",
-    "thumbnail",
-]
-
 #: Names of the numbers about the quality of a picture.
 PICTURE_NAMES = tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)
 

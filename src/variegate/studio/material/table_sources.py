@@ -32,8 +32,6 @@ from variegate.tables.columns import Columns, is_number, is_text, is_vector
 from variegate.tables.selector import TableSelector
 from variegate.tables.table import Table, as_table
 
-__all__ = ["image_material", "table_material"]
-
 #: Rows and pictures at most, and on a page, where there are no groups.
 _MOST_ROWS, _PAGE_ROWS = 1_000_000, 50
 _MOST_PICTURES, _PAGE_PICTURES = 50_000, 20

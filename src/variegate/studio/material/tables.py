@@ -29,8 +29,6 @@ from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import MemoryTable
 from variegate.tables.training import MAX_ROWS
 
-__all__ = ["RowDisplay", "TableMaterial"]
-
 #: Numbers of kinds that are learned; the first is the default.
 _N_KINDS = (16, 8, 32)
 

@@ -33,8 +33,6 @@ from variegate.video.picker import load_default
 from variegate.video.picks import frames_at
 from variegate.video.reading import VIDEO_SUFFIXES
 
-__all__ = ["VideoMaterial"]
-
 #: Candidates that are shown together: a longer video comes in parts.
 _TOGETHER = 40
 

@@ -15,8 +15,6 @@ from variegate.partitions import (
 from variegate.tables.file_errors import TableFileError
 from variegate.tables.reading import FORMATS, TableFile
 
-__all__ = ["FolderTable", "as_folder", "list_files", "open_file", "unreadable"]
-
 #: Formats of the files in a folder: those that state their types.
 _TYPED = ("parquet", "arrow")
 

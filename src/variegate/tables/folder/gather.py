@@ -24,10 +24,12 @@ from typing import Any
 
 import numpy as np
 
+from variegate._progress import Progress, ignore
 from variegate.application.table_defaults import MEMORY
 from variegate.files.atomic import write_atomic
 from variegate.files.run_store import RunStore
 from variegate.partitions import Engine, Partition, PartitionError, Serial
+from variegate.tables.file_errors import TableFileError
 from variegate.tables.folder.files import FolderTable, open_file
 from variegate.tables.folder.gather_place import (
     check_out,
@@ -45,11 +47,8 @@ from variegate.tables.folder.shuffle import (
     keys_of,
     write_buckets,
 )
-from variegate.tables.reading import TableFileError
-from variegate.tables.table import Progress, TableError, ignore
+from variegate.tables.table import TableError
 from variegate.tables.writing import table_writer
-
-__all__ = ["Gathered", "gather"]
 
 
 @dataclass(frozen=True)

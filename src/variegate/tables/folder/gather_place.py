@@ -15,8 +15,6 @@ from variegate.tables.folder.gather_plan import Plan
 from variegate.tables.reading import FORMATS
 from variegate.tables.table import TableError
 
-__all__ = ["check_out", "named_if_full", "opened", "put_in_place"]
-
 _STORE = "gather.sqlite"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 

@@ -17,8 +17,6 @@ from variegate.tables.folder.shuffle import keys_of
 from variegate.tables.reading import TableFile, data_bytes
 from variegate.tables.table import TableError
 
-__all__ = ["Plan"]
-
 #: Buckets that rows are dealt out to at a time, unless more files are asked for.
 _MOST_BUCKETS = 256
 

@@ -27,10 +27,6 @@ from variegate.tables.model_file import encode_encoding
 from variegate.tables.survey import column_statistics, count_groups, usable_groups
 from variegate.tables.table import TableError
 
-__all__ = [
-    "ExampleReader", "FolderGroups", "FolderSource", "encoding_on", "raw_source",
-]  # fmt: skip
-
 R = TypeVar("R")
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from joblib import hash as hash_of
 from sklearn.base import clone
 
+from variegate._progress import Progress
 from variegate._random import generator
 from variegate._typing import IntArray
 from variegate._version import __version__
@@ -58,14 +59,12 @@ from variegate.tables.selector_parameters import (
     training_columns,
     training_plan,
 )
-from variegate.tables.table import Progress, TableError
+from variegate.tables.table import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from variegate.tables.selector import TableSelector
-
-__all__ = ["learn_folder", "open_checkpoint"]
 
 #: Settings that do not change what is learned.
 _HERE = ("n_jobs", "device", "verbose")

@@ -16,8 +16,6 @@ from variegate.files.run_store import CheckpointError, RunStore
 from variegate.partitions import Partition
 from variegate.tables.file_errors import TableFileError
 
-__all__ = ["MANIFEST", "Manifest", "stamp"]
-
 MANIFEST = ".manifest.sqlite"
 
 _INPUTS = "inputs"

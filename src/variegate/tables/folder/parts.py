@@ -21,8 +21,6 @@ from variegate.tables.groups import Group, Groups
 from variegate.tables.survey import count_groups
 from variegate.tables.table import Table, TableError
 
-__all__ = ["FolderPartition", "Reader", "in_file"]
-
 #: The rows of one file are held in memory by its worker.
 _ALL = 2**62
 

@@ -22,8 +22,6 @@ from variegate.tables.folder.parts import Reader, in_file
 from variegate.tables.survey import count_groups
 from variegate.tables.table import TableError
 
-__all__ = ["hash_of", "refuse_repeated_groups"]
-
 #: Hashes that are looked at again by name; more are not equal by chance.
 _CHECKED = 1000
 

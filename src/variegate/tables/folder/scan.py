@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
 from variegate.application.refusal import Setting
 from variegate.partitions import Engine, Partition, UnreadablePartitionError
@@ -25,9 +26,7 @@ from variegate.tables.folder.files import FolderTable
 from variegate.tables.folder.parts import FolderPartition, Reader, in_file
 from variegate.tables.folder.repeated_groups import hash_of, refuse_repeated_groups
 from variegate.tables.survey import GroupIndex, Survey, count_groups
-from variegate.tables.table import Progress, TableError, ignore
-
-__all__ = ["FolderSurvey", "Scanned", "scan", "split_by_file"]
+from variegate.tables.table import TableError
 
 #: Files that a message names.
 _NAMED = 5

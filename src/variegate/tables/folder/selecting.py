@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from variegate._progress import Progress
 from variegate._version import __version__
 from variegate.files.atomic import plain
 from variegate.partitions import Engine, Partition
@@ -26,9 +27,6 @@ from variegate.tables.folder.parts import Reader, in_file
 from variegate.tables.folder.scan import scan
 from variegate.tables.output import Output
 from variegate.tables.selector_parameters import progress_callback
-from variegate.tables.table import Progress
-
-__all__ = ["FolderSelection", "hash_of_model", "select_folder"]
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,6 @@ from variegate.tables.reading import data_bytes
 from variegate.tables.table import TableError
 from variegate.tables.writing import table_writer
 
-__all__ = ["Merging", "Pieces", "even_bounds", "hashes_of", "keys_of", "write_buckets"]
-
 HashArray = npt.NDArray[np.uint64]
 
 #: Buckets that one is shuffled to again, at most.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from variegate.tables.report import Report
     from variegate.tables.selector import TableSelector
 
-__all__ = ["all_figures", "commands", "contents", "learning_figures"]
-
 _MARKS = {"right": "✔", "wrong": "✗", "missed": "○", "left out": "·"}
 
 #: Scores over rows, and measures of how alike they are.

@@ -20,8 +20,6 @@ from variegate.tuning.path import omega_name
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-__all__ = ["describe"]
-
 #: Parts of a training record that have a place of their own among the numbers.
 _APART = ("history", "kinds", "path", "validation", "omega")
 

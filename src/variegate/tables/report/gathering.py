@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from variegate import metrics
+from variegate._progress import Progress
 from variegate._typing import IntArray
 from variegate.application.table_defaults import UNTRAINED
 from variegate.tables.cells import RowTexts, check_relevance
@@ -24,19 +25,10 @@ from variegate.tables.evaluation import Evaluation
 from variegate.tables.groups import Group, Groups
 from variegate.tables.judging import DiversityJudge, evaluate
 from variegate.tables.report import similarity
-from variegate.tables.table import Progress, Table, stage_progress
+from variegate.tables.table import Table, stage_progress
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
-
-__all__ = [
-    "ExampleGroup",
-    "ExampleRow",
-    "Report",
-    "check_report_columns",
-    "example_groups",
-    "report_of",
-]
 
 #: Groups that are shown row by row.
 _N_EXAMPLES = 4

@@ -19,8 +19,6 @@ from variegate.tables.report import facts
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-__all__ = ["contents", "feature_shares", "sections", "similarity_numbers", "typical"]
-
 #: Kinds with less of the rows are not shown one by one.
 _RARE = 0.005
 

@@ -36,8 +36,6 @@ from variegate.torch.neural.networks import ROLES, Features, make_network
 if TYPE_CHECKING:
     from variegate.torch.neural import NeuralDPP
 
-__all__ = ["TYPE", "Checkpoint", "Parts", "decode", "encode"]
-
 #: The type of these files.
 TYPE = "neural-dpp"
 
