@@ -193,7 +193,7 @@ def test_a_cache_that_cannot_be_written(tmp_path):
     package = tmp_path / "package" / "variegate"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(vg.__file__).parent, package, ignore=ignored)
-    (package / "compiled" / "__pycache__").touch()
+    (package / "linalg" / "compiled" / "__pycache__").touch()
     nowhere = tmp_path / "file"
     nowhere.touch()
     env = {
