@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -28,7 +30,7 @@ def select(folder, model, out):
             flush=True,
         )
     before = {path.name: path.stat().st_mtime_ns for path in _files(out)}
-    kept = {name for name in before if (out / ".finished" / f"{name}.json").exists()}
+    kept = _recorded(out) & set(before)
     started = time.perf_counter()
     subprocess.run(list(map(str, command)), check=True)
     print(f"run again: {time.perf_counter() - started:.1f} s")
@@ -52,7 +54,13 @@ def _run_until(command, out, n_files):
 
 
 def _finished(out):
-    return len(list((out / ".finished").glob("*.json")))
+    return len(_files(out))
+
+
+def _recorded(out):
+    """Return the names of the files that the manifest has as written."""
+    with closing(sqlite3.connect(out / ".manifest.sqlite")) as store:
+        return {key for (key,) in store.execute("SELECT key FROM steps")} - {"inputs"}
 
 
 def _files(out):

@@ -103,7 +103,7 @@ def in_a_process(arguments, kill_at=None):
             "--folder",
             str(folder),
         ),
-        *("--kernel", arguments.kernel, "--checkpoint", str(folder / "run.json")),
+        *("--kernel", arguments.kernel, "--checkpoint", str(folder / "run.checkpoint")),
         *("--progress", str(progress)),
     ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -143,7 +143,7 @@ def main():
     n_bytes = sum(path.stat().st_size for path in pairs.iterdir())
     n_pairs = len(PairFolder(pairs))
     print(f"{n_pairs} ground sets, {n_bytes / 2**20:.0f} MiB on disk", flush=True)
-    (folder / "run.json").unlink(missing_ok=True)
+    (folder / "run.checkpoint").unlink(missing_ok=True)
     whole = in_a_process(arguments)
     print(
         f"one epoch: {whole['seconds']:.1f} s ({whole['cpu_seconds']:.1f} s of CPU, "

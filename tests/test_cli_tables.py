@@ -203,7 +203,7 @@ def test_json_of_a_fit(variegate):
     model, told = fitted(variegate, "--omega", "1")
     assert set(told) == {
         "data", "columns", "lam", "omega", "omegas", "validation", "path", "weights",
-        "intercept", "kernel", "history", "training", "k", "ordering", "has_elsewhere",
+        "intercept", "kernel", "history", "training", "k", "ordering", "has_fallback",
     }  # fmt: skip
     assert told["data"]["n_rows"] == 72
     assert (told["data"]["n_learned_from"], told["data"]["n_held_out"]) == (10, 2)

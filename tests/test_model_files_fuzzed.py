@@ -72,7 +72,7 @@ def with_more(document):
     }
     document["k"] = 2
     document["ordering"] = {"method": "mmr", "trade_off": 0.5}
-    document["elsewhere"] = {
+    document["fallback"] = {
         "least": 0.5,
         "omega": 1.0,
         "k": None,
@@ -285,7 +285,7 @@ def test_parameters_of_decoders_are_checked(decoder, message, tmp_path):
         (["training", "path"], {"lam": 1.0}, "training.path.points"),
         (["omega"], "1", "\"omega\" is '1', not a number above 0"),
         (["k"], 0, '"k" is 0, not a whole number of at least 1'),
-        (["elsewhere", "least"], None, "elsewhere.least"),
+        (["fallback", "least"], None, "fallback.least"),
         (["ordering", "trade_off"], 1.5, "is 1.5, not a number from 0 to 1"),
         (["encoding", "quality", 0, "scale"], [0.0], "not a number above 0"),
         (["models", 0, "fitted", "kernel_parameters", 0], 1e308, "larger than"),

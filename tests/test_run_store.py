@@ -152,6 +152,22 @@ def test_databases_of_other_programs_and_versions_are_refused(
         RunStore(path)
 
 
+def test_a_file_that_was_only_begun_is_taken_as_new(tmp_path):
+    path = tmp_path / "run"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")  # a page, and no tables
+    assert path.stat().st_size
+    written(path, 2)
+    with RunStore(path) as store:
+        assert len(store) == 2
+
+
+def test_a_run_with_nan_among_its_settings_is_the_same_run(tmp_path):
+    run = {"least": float("nan")}
+    RunStore(tmp_path / "run", run).close()
+    RunStore(tmp_path / "run", run).close()
+
+
 def test_a_store_in_use_is_refused(tmp_path):
     path = tmp_path / "run"
     with RunStore(path), pytest.raises(CheckpointError, match="in use by another"):
@@ -187,7 +203,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(tmp_path):
         check=True,
     )
     message, stored = done.stdout.splitlines()
-    assert message.startswith(f"cannot write {tmp_path / 'run'}: ")
+    assert message.startswith(f"cannot read or write {tmp_path / 'run'}: ")
     assert stored == "[('a', b'1'), ('c', b'3')]"
 
 

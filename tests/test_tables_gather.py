@@ -478,6 +478,21 @@ def test_what_was_begun_otherwise_is_not_used(tmp_path):
     assert names_in(tmp_path) == ["in", "out"]
 
 
+def test_a_folder_that_another_process_gathers_is_left_alone(tmp_path):
+    source = write_folder(tmp_path / "in", cut(scattered(), 3))
+    refused = []
+
+    def progress(stage, done, total):
+        if not refused:
+            with pytest.raises(TableError, match="in use by another process") as caught:
+                gather(source, tmp_path / "out", group="query")
+            refused.append(caught.value)
+
+    gather(source, tmp_path / "out", group="query", progress=progress)
+    assert refused
+    check_gathered(read_folder(tmp_path / "out"), scattered())
+
+
 def test_killed_after_the_last_step(tmp_path, monkeypatch):
     """The folder is there, and what is hidden beside it is not taken for it."""
     source = write_folder(tmp_path / "in", cut(scattered(), 3))

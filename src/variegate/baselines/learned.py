@@ -24,6 +24,11 @@ from variegate.baselines.ordering import Ordering, f_of_first
 from variegate.decoding import Constraint
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 
+__all__ = [
+    *("LEARNERS", "TRADE_OFFS", "Rival", "embeddings_of", "learned_rivals"),
+    "orderings",
+]
+
 #: From quality features to the relevance of every item.
 Relevance: TypeAlias = Callable[[FloatArray], FloatArray]
 

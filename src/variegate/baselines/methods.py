@@ -46,6 +46,8 @@ from variegate.linalg.cosine import chunks, rounded
 from variegate.linalg.greedy import choose_rows
 from variegate.linalg.limits import MAX_PAIRED, RANK_TOLERANCE
 
+__all__ = ["METHODS", "Candidates"]
+
 #: Candidates whose coverage is brought up to date at a time.
 _BATCH = 64
 

@@ -43,7 +43,7 @@ def _target(text: str) -> dict[str, float]:
 @click.command(
     epilog="\b\nvariegate fit train.parquet --group query --label chosen \\\n"
     "    --quality score,freshness --similarity embedding -o model.json\n"
-    "variegate fit train.parquet --columns columns.toml --tune \\\n"
+    "variegate fit train.parquet --columns columns.toml \\\n"
     "    --target recall=0.8 -o model.json --report report.html\n"
     "variegate fit train/ --columns columns.toml --workers 8 -o model.json"
 )
@@ -71,7 +71,8 @@ def _target(text: str) -> dict[str, float]:
 )  # fmt: skip
 @click.option(
     "--target", type=options.Parsed("target", _target), metavar="SCORE=SHARE",
-    help="Choose them for a precision or a recall on new groups, such as recall=0.8.",
+    help="Choose lambda and omega to reach this precision or recall on new groups, "
+    "such as recall=0.8. Implies --tune.",
 )  # fmt: skip
 @click.option(
     "--kernel", type=click.Choice(KERNELS), default=KERNELS[0], show_default=True,
@@ -79,14 +80,14 @@ def _target(text: str) -> dict[str, float]:
 )  # fmt: skip
 @click.option(
     "--decoder", type=click.Choice(["greedy", "local", "mbr", "expected-f"]),
-    help="Algorithm that chooses rows; mbr and expected-f choose more.  [default: the "
-    "best on held-out groups, or greedy with a --kernel]",
+    help="Algorithm that chooses rows; mbr and expected-f choose more rows than greedy "
+    "and local.  [default: the best on held-out groups, or greedy with a --kernel]",
 )  # fmt: skip
 @click.option("--max-iter", type=options.COUNT, metavar="N", help=options.MAX_ITER_HELP)
 @click.option(
     "--epochs", "n_epochs", type=click.IntRange(min=0), metavar="N",
-    help="Passes by stochastic gradients: over a table larger than memory or, on a "
-    "cluster, before the solver.",
+    help="Passes of stochastic gradient descent: over a table larger than --memory or, "
+    "on a cluster, before the solver.",
 )  # fmt: skip
 @click.option(
     "--validation", "validation_fraction", default=0.2, show_default=True,
@@ -98,8 +99,8 @@ def _target(text: str) -> dict[str, float]:
     metavar="N", help="Seed for the held-out groups and for choosing.",
 )  # fmt: skip
 @options.memory_option(
-    help="Memory for features, on a cluster that of each worker; a larger table is "
-    "read in parts."
+    help="Memory for features; a larger table is read in parts. On a cluster, memory "
+    "of each worker, 256MB if not given."
 )
 @options.JOBS
 @click.option(
@@ -111,7 +112,7 @@ def _target(text: str) -> dict[str, float]:
 @click.option(
     "--report", "reports", type=options.PATH, multiple=True, metavar="PATH",
     help="Write a report: a page where PATH ends in .html, else a folder of Markdown "
-    "and pictures.",
+    "and pictures. Repeat for both.",
 )  # fmt: skip
 @click.option(
     "--show", type=options.NAMES, metavar="A,B,...",
@@ -137,8 +138,9 @@ def fit(
     files, and may be larger than memory. Some groups are held out, and scores on them
     are printed.
 
-    On a cluster, TABLE is a folder, and each of its groups lies in one file. The
-    command resumes from MODEL.checkpoint when it is run again after an interruption.
+    On a cluster, TABLE is a folder in which all rows of a group are in one file (see
+    'variegate gather'). Run again after an interruption, the command resumes from
+    FILE.checkpoint beside the file of -o.
     """
     options.need_tables()
     from variegate.tables.report.gathering import check_report_columns
@@ -147,6 +149,8 @@ def fit(
     columns = options.columns_of(
         column_roles, **{role: given.pop(role) for role in _ROLES}
     )
+    if cluster is None and given["n_epochs"] == 0:
+        raise click.UsageError("--epochs 0 is for --cluster or --workers")
     if cluster is not None:
         refuse_on_cluster(device="workers learn on their CPUs")
         n_epochs = given.pop("n_epochs")

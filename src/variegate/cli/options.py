@@ -179,12 +179,12 @@ _ROLE_OPTIONS: dict[str, tuple[Any, str, str]] = {
               "rows are one group."),
     "label": (str, "COLUMN", "Column with 1 in chosen rows and 0 in others."),
     "item": (str, "COLUMN", "Column that identifies a row in its group."),
-    "quality": (NAMES, "A,B,...", "Columns that tell good rows from bad; * matches "
-                "anything, age:DATE is the age of a date.  [default: every numeric "
-                "column without another role]"),
+    "quality": (NAMES, "A,B,...", "Columns that say how good a row is; * matches "
+                "anything, age:COLUMN is the age of a date in days.  [default: every "
+                "numeric column without another role]"),
     "categorical": (NAMES, "A,B,...", "Columns whose values are categories."),
-    "similarity": (NAMES, "A,B,...", "Columns that tell whether rows are alike: "
-                   "vectors or numbers; 'embedding=e*' makes one vector of several."),
+    "similarity": (NAMES, "A,B,...", "Columns by which rows are compared: "
+                   "vectors or numbers; 'embedding=e*' joins several into one vector."),
     "relevance": (str, "COLUMN", "Column of relevance, for untrained methods."),
     "cost": (str, "COLUMN", "Column of costs, for --budget."),
 }  # fmt: skip
@@ -201,8 +201,9 @@ def column_options(*roles: str) -> Callable[[_Command], _Command]:
         command = click.option(
             "--columns", "column_roles", type=Parsed("roles", _role), multiple=True,
             metavar="FILE|ROLE=COLUMN",
-            help="TOML file with lines such as group = \"query\", or one role: "
-            f"{', '.join(others)}. Repeat for several.",
+            help="Role of a column, such as cost=tokens (roles without an option: "
+            f"{', '.join(others)}), or a TOML file with lines such as "
+            "group = \"query\". Repeat for several.",
         )(command)  # fmt: skip
         for role in reversed(roles):
             kind, metavar, text = _ROLE_OPTIONS[role]

@@ -100,8 +100,9 @@ def select(
     The chosen rows are written in the order of the table and with all their columns,
     next to which stand "selection_rank" and, from a model, "inclusion_probability".
 
-    On a cluster, TABLE and -o are folders. By the manifest.json of the latter, the
-    command does only what is missing when it is run again.
+    On a cluster, TABLE and -o are folders. Run again after an interruption, the command
+    writes only the files that are missing; .manifest.sqlite in the folder of -o records
+    those that are finished.
     """
     options.need_tables()
     from variegate.tables.untrained import select_untrained

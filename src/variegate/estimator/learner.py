@@ -145,11 +145,11 @@ class Learner:
         if checkpoint is not None:
             examples = examples.with_store(checkpoint, _described(model))
         store = examples.store
-        seed: Any = model.random_state
-        if seed is None:  # a run that goes on must know it
-            draw = lambda: str(secrets.randbits(63)).encode()  # noqa: E731
-            seed = int(store.remember("seed", draw))
         try:
+            seed: Any = model.random_state
+            if seed is None:  # a run that resumes must know it
+                draw = lambda: str(secrets.randbits(63)).encode()  # noqa: E731
+                seed = int(store.remember("seed", draw))
             problem = PartitionedProblem(
                 examples,
                 examples.settle(self._kernel()),

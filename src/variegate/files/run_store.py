@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,9 +25,9 @@ _VERSION = 1
 _HEADER = b"SQLite format 3\0"
 
 _SCHEMA = (
-    "CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    "CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE steps (key TEXT PRIMARY KEY, value BLOB NOT NULL, "
-    "checksum INTEGER NOT NULL) STRICT",
+    "checksum INTEGER NOT NULL)",
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {_VERSION}",
 )
@@ -43,6 +44,10 @@ class CheckpointError(ValueError):
     def __init__(self, message: str, differences: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.differences = differences
+
+
+class StoreInUseError(CheckpointError):
+    """Another process has the checkpoint open."""
 
 
 class RunStore:
@@ -84,6 +89,8 @@ class RunStore:
                 isolation_level=None,
                 check_same_thread=False,
             )
+        # Python 3.13 warns of connections that are collected open.
+        weakref.finalize(self, self._connection.close)
         try:
             self._open({} if run is None else run)
         except BaseException:
@@ -118,7 +125,9 @@ class RunStore:
         differences = [
             f"{name} was {there.get(name)!r} and is {here.get(name)!r}"
             for name in sorted(there.keys() | here.keys())
+            # NaN equals itself as text.
             if there.get(name) != here.get(name)
+            and json.dumps(there.get(name)) != json.dumps(here.get(name))
         ]
         if differences:
             raise CheckpointError(
@@ -135,7 +144,11 @@ class RunStore:
             (value,) = self._connection.execute(f"PRAGMA {pragma}").fetchone()
             return int(value)
 
-        if read("page_count") == 0:
+        (n_tables,) = self._connection.execute(
+            "SELECT count(*) FROM sqlite_schema"
+        ).fetchone()
+        # Without tables, a process was killed while it made the file.
+        if n_tables == 0 and read("application_id") == 0:
             return True
         if read("application_id") != _APPLICATION:
             raise CheckpointError(_NOT_A_STORE.format(self.path))
@@ -217,13 +230,14 @@ class RunStore:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code == sqlite3.SQLITE_BUSY:
-                raise CheckpointError(
-                    f"{self.path} is in use by another process: wait until that has "
-                    "ended, or name another file"
+                raise StoreInUseError(
+                    f"{self.path} is in use by another process, or its file system has "
+                    "no locks: wait until that process has ended, or name another file"
                 ) from None
             if code in _DAMAGE:
                 raise CheckpointError(_NOT_A_STORE.format(self.path)) from None
-            raise OSError(f"cannot write {self.path}: {error}") from error
+            name = self.path or "the run store in memory"
+            raise OSError(f"cannot read or write {name}: {error}") from error
 
 
 _NOT_A_STORE = (

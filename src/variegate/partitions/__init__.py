@@ -9,7 +9,7 @@ wherever there is room, and added up.  Four ideas:
   plain one; another needs nothing else.
 - Sums follow a fixed tree (:mod:`variegate.partitions.tree`), so that results have the
   same bits whatever the engine and the number of its workers.
-- Answers are kept in a :class:`~variegate.files.run_store.RunStore`, so that a run that
+- Answers are kept in a run store (:mod:`variegate.files.run_store`), so that a run that
   was killed resumes where it was, with the same bits.
 
 A :class:`Source` says how partitions are read, such as :class:`PairShards`, and

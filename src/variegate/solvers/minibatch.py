@@ -174,7 +174,8 @@ class MiniBatch:
                 f"patience={self.patience} needs data that is held out: give "
                 "validation to fit, or validation_fraction or n_validation"
             )
-        with RunStore(checkpoint, self._described(problem, seed)) as store:
+        described = {} if checkpoint is None else self._described(problem, seed)
+        with RunStore(checkpoint, described) as store:
             run = _Run(self, problem, start, seed, store)
             verdict = run.learn(callback)
             store.remove()

@@ -28,13 +28,13 @@ _PATIENCE = 1.0
 
 _SCHEMA = f"""
 BEGIN IMMEDIATE;
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
     time TEXT NOT NULL,
     kind TEXT NOT NULL,
     body TEXT NOT NULL
-) STRICT;
+);
 PRAGMA application_id = {_APPLICATION};
 PRAGMA user_version = {_VERSION};
 COMMIT;

@@ -44,7 +44,7 @@ class Evaluation:
         Mean number of labelled rows a group.
     endings : dict from the name of a chooser to a list of dict
         How the search in each group ended, of choosers that search: see
-        :attr:`variegate.tables.choosing.Choices.endings`.  Empty where files were
+        ``Choices.endings``.  Empty where files were
         evaluated by an engine: :meth:`endings_in_short` counts those, too.
     counts : dict from the name of a chooser to an array of shape (groups, 3)
         Columns are ``COUNTS``.

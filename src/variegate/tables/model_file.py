@@ -132,7 +132,7 @@ SECTIONS: dict[str, Shape] = {
     "omega": POSITIVE,
     "table": ListOf(Text()),
     "seed": COUNT,
-    "elsewhere": Maybe(FALLBACK),
+    "fallback": Maybe(FALLBACK),
     "training": _RECORD,
     **RULE,
 }
@@ -145,7 +145,7 @@ def encode_rest(selector: TableSelector) -> dict[str, Any]:
         "encoding": encode_encoding(selector.encoding_),
         "omega": selector.omega_,
         **selector.policy_.encode_rule(),
-        "elsewhere": selector.fallback_ and selector.fallback_.encode(),
+        "fallback": selector.fallback_ and selector.fallback_.encode(),
         "seed": selector.seed_,
         "table": [str(name) for name in selector.feature_names_in_],
     }
@@ -179,7 +179,7 @@ def decode_policy(
     """Give a selector with models the policies that a file holds."""
     selector.omega_ = selector.family_.resolve(document["omega"])
     selector.k_, selector.ordering_ = Policy.decode_rule(document)
-    fallback = document["elsewhere"]
+    fallback = document["fallback"]
     selector.fallback_ = Fallback.decode(fallback, selector.models_[0], own)
     _check_models(selector)
 

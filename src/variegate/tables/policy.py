@@ -130,8 +130,8 @@ class Fallback:
         if section is None:
             return None
         if not kinds_of(model.kernel_):
-            raise ModelFileError('"elsewhere" needs a model with kinds')
-        family = OmegaFamily.decode(section, own, "elsewhere", len(model.theta_))
+            raise ModelFileError('"fallback" needs a model with kinds')
+        family = OmegaFamily.decode(section, own, "fallback", len(model.theta_))
         omega = family.resolve(section["omega"])
         policy = Policy(family, omega, *Policy.decode_rule(section))
         return cls(policy, Familiarity(model.kernel_, float(section["least"])))

@@ -62,6 +62,8 @@ from variegate._validation import check_count
 if TYPE_CHECKING:
     import pyarrow as pa
 
+__all__ = ["make_table"]
+
 #: Kinds of items: how many there are, what an editor thinks of them, and how many
 #: tokens they usually have.
 _KINDS = {

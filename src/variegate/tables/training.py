@@ -219,6 +219,7 @@ class TrainingPlan:
                 drawn = self._within(groups, numbers, len(numbers), room)
             with groups.named(drawn):
                 policy = self._fit(winner, omegas, omega, *groups.examples(drawn))
+            self.progress("learning", 1, 1)
             n_sample = 0 if fits else len(drawn)
             return Learned(policy, None, path, n_tuned, winner, n_sample=n_sample)
         data: Any = None

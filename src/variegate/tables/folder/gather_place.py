@@ -6,10 +6,10 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from variegate.files.run_store import CheckpointError, RunStore
+from variegate.files.run_store import CheckpointError, RunStore, StoreInUseError
 from variegate.partitions import Partition
 from variegate.tables.folder.gather_plan import Plan
 from variegate.tables.reading import FORMATS
@@ -46,8 +46,15 @@ def opened(plan: Plan, partitions: Sequence[Partition]) -> RunStore:
     path, run = plan.hidden / _STORE, plan.identity(partitions)
     # Without files, they were put in place just before the process was killed.
     if path.exists() and plan.files.is_dir():
-        with suppress(CheckpointError):
+        try:
             return RunStore(path, run)
+        except StoreInUseError:
+            raise TableError(
+                f"{plan.hidden} is in use by another process: wait until that has "
+                "ended, or name another folder to write"
+            ) from None
+        except CheckpointError:  # of other work, or damaged
+            pass
     if plan.hidden.exists():
         shutil.rmtree(plan.hidden)
     _check_room(plan)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from variegate.files.atomic import plain
-from variegate.files.run_store import CheckpointError, RunStore
+from variegate.files.run_store import CheckpointError, RunStore, StoreInUseError
 from variegate.partitions import Partition
 from variegate.tables.file_errors import TableFileError
 
@@ -93,14 +93,24 @@ class Manifest:
         if self._store is None:
             try:
                 self._store = RunStore(self.folder / MANIFEST, self._run)
-            except CheckpointError as error:
-                if not error.differences:
-                    raise TableFileError(f"{error}") from None
+            except StoreInUseError:
                 raise TableFileError(
-                    f"the rows in {self.folder} were chosen with other settings "
-                    f"({'; '.join(error.differences)}): {_REMEDY}"
+                    f"{self.folder} is in use by another process: wait until that has "
+                    "ended, or name another folder"
                 ) from None
+            except CheckpointError as error:
+                raise TableFileError(f"{self._problem(error)}: {_REMEDY}") from None
         return self._store
+
+    def _problem(self, error: CheckpointError) -> str:
+        if not error.differences:
+            return f"{self.folder / MANIFEST} is damaged, or not a manifest"
+        if any(one.startswith("model was") for one in error.differences):
+            return f"the rows in {self.folder} were chosen by another model"
+        different = "; ".join(error.differences)
+        return (
+            f"the rows in {self.folder} were chosen with other settings ({different})"
+        )
 
     def refuse_changes(self, partitions: Sequence[Partition]) -> None:
         """Raise an error if files that rows were chosen from are gone or changed."""

@@ -178,7 +178,7 @@ def _numbers(selector: TableSelector) -> dict[str, Any]:
         "omegas": list(selector.omegas_),
         "k": selector.k_,
         "ordering": selector.ordering_ and asdict(selector.ordering_),
-        "has_elsewhere": selector.fallback_ is not None,
+        "has_fallback": selector.fallback_ is not None,
         "validation": found or record["validation"],
         "path": record["path"],
         "weights": selector.weights_,

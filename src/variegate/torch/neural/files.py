@@ -11,6 +11,7 @@ import json
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -162,9 +163,14 @@ class Checkpoint:
         self._last = time.monotonic()
         self._pause = 0.0
         self._store = RunStore(path, run)
-        self.seed = int(self._store.remember("seed", lambda: str(seed).encode()))
+        self.seed = seed
 
     def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.callback(self._store.close)
+            first = str(self.seed).encode()
+            self.seed = int(self._store.remember("seed", lambda: first))
+            stack.pop_all()  # it stays open
         return self
 
     def __exit__(self, *_: object) -> None:
