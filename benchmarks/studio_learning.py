@@ -28,7 +28,7 @@ import variegate as vg
 from variegate import metrics
 from variegate.studio.choices import untrained_choice, usual_size
 from variegate.studio.kernel_candidates import candidates_for, over_omega
-from variegate.studio.learner import Learner, LearningResult
+from variegate.studio.learner import GroupLearner, LearningResult
 from variegate.studio.material.base import Item
 from variegate.studio.material.table_sources import image_material
 from variegate.studio.proposals import Proposer
@@ -86,7 +86,7 @@ def session(seed, order, n_groups=30):
         # Pages that are never picked from; those before may be.
         new = range(N_SHOWN, N_PAGES)
         proposer = Proposer(material)
-        learner = Learner(sets, material.kernels, material.feature_names)
+        learner = GroupLearner(sets, material.kernels, material.feature_names)
         done, rows = {}, []
         for seen in range(n_groups + 1):
             proposer.use(learner.last if done else None, done)

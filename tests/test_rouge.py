@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 from outside_data import outside_data
 from variegate.text.porter import stem
-from variegate.text.rouge import Rouge, Score, Text, mean_scores, read_exceptions
-from variegate.text.rouge_tokens import Reader
+from variegate.text.rouge import (
+    Rouge,
+    Score,
+    TokenizedText,
+    mean_scores,
+    read_exceptions,
+)
+from variegate.text.rouge_tokens import Tokenizer
 
 few_words = st.lists(st.sampled_from("abcde"), max_size=9)
 sentences = st.lists(few_words, max_size=4)
@@ -98,13 +104,13 @@ def test_mean_scores():
 
 
 def test_ascii_words():
-    assert Reader().read("It's a K2-like (caf\u00e9) \u212a_X").words == (
+    assert Tokenizer().read("It's a K2-like (caf\u00e9) \u212a_X").words == (
         *("it", "s", "a", "k2", "like", "caf", "x"),
     )
 
 
 def test_sentences_are_lines():
-    assert Reader().read("a b\n\n...\nc").sentences == (("a", "b"), ("c",))
+    assert Tokenizer().read("a b\n\n...\nc").sentences == (("a", "b"), ("c",))
 
 
 @pytest.mark.parametrize(
@@ -113,31 +119,31 @@ def test_sentences_are_lines():
 )
 def test_bytes_are_counted_without_line_ends(limit, words):
     # a b | c é (two bytes) d
-    assert Reader(max_bytes=limit).read("ab\nc\u00e9d").words == tuple(words.split())
+    assert Tokenizer(max_bytes=limit).read("ab\nc\u00e9d").words == tuple(words.split())
 
 
 def test_a_letter_cut_in_half_goes():
-    assert Reader(max_bytes=2, unicode=True).read("a\u00e9").words == ("a",)
+    assert Tokenizer(max_bytes=2, unicode=True).read("a\u00e9").words == ("a",)
 
 
 def test_the_limit_of_bytes_holds_line_by_line_for_sentences():
     # ROUGE-1.5.5 does not add up the lines when it reads for ROUGE-L.
-    read = Reader(max_bytes=4).read("ab c\nab\nabcdefg\nx")
+    read = Tokenizer(max_bytes=4).read("ab c\nab\nabcdefg\nx")
     assert read.words == ("ab", "c")
     assert read.sentences == (("ab", "c"),)
-    read = Reader(max_bytes=4).read("abc\nab\nabcdefg\nx")
+    read = Tokenizer(max_bytes=4).read("abc\nab\nabcdefg\nx")
     assert read.words == ("abc", "a")
     assert read.sentences == (("abc",), ("ab",), ("abcd",))
 
 
 def test_words_are_counted_before_cleaning():
     # "a-b" is one word to the limit and two to the measures; "*" is one and none.
-    assert Reader(max_words=3).read("a-b *\nc d").words == ("a", "b", "c")
+    assert Tokenizer(max_words=3).read("a-b *\nc d").words == ("a", "b", "c")
 
 
 def test_a_space_before_a_line_counts_as_a_word():
-    assert Reader(max_words=3).read(" a b c").words == ("a", "b")
-    assert Reader(max_words=3).read("  \n\na b c").words == ("a", "b", "c")
+    assert Tokenizer(max_words=3).read(" a b c").words == ("a", "b")
+    assert Tokenizer(max_words=3).read("  \n\na b c").words == ("a", "b", "c")
 
 
 def test_references_are_cut_too():
@@ -153,9 +159,11 @@ def test_stop_words_go_before_stemming():
 
 
 def test_exceptions_come_before_porter_and_only_for_long_words():
-    read = Reader(stem=True, exceptions={"went": "go", "children": "child", "ran": "x"})
+    read = Tokenizer(
+        stem=True, exceptions={"went": "go", "children": "child", "ran": "x"}
+    )
     assert read.read("went children ran houses").words == ("go", "child", "ran", "hous")
-    assert Reader(stem=True).read("children").words == ("children",)
+    assert Tokenizer(stem=True).read("children").words == ("children",)
 
 
 def test_read_exceptions(tmp_path):
@@ -192,9 +200,9 @@ def test_a_table_that_is_no_text(tmp_path):
 )
 def test_unicode_words(line, words):
     expected = tuple(unicodedata.normalize("NFC", word) for word in words)
-    assert Reader(unicode=True).read(line).words == expected
+    assert Tokenizer(unicode=True).read(line).words == expected
     decomposed = unicodedata.normalize("NFD", line)
-    assert Reader(unicode=True).read(decomposed).words == expected
+    assert Tokenizer(unicode=True).read(decomposed).words == expected
 
 
 def test_cases_are_folded():
@@ -203,7 +211,7 @@ def test_cases_are_folded():
 
 
 def test_only_english_letters_are_stemmed():
-    assert Reader(unicode=True, stem=True).read("cafés houses").words == (
+    assert Tokenizer(unicode=True, stem=True).read("cafés houses").words == (
         *("cafés", "hous"),
     )
 
@@ -291,7 +299,10 @@ def test_a_text_agrees_with_itself(lines):
 def test_the_unicode_mode_reads_ascii_alike(lines):
     line = "\n".join(lines)
     for limits in ({}, {"max_words": 3}, {"max_bytes": 5}):
-        ascii_mode, unicode_mode = Reader(**limits), Reader(unicode=True, **limits)
+        ascii_mode, unicode_mode = (
+            Tokenizer(**limits),
+            Tokenizer(unicode=True, **limits),
+        )
         assert ascii_mode.read(line) == unicode_mode.read(line)
 
 
@@ -299,7 +310,7 @@ def test_the_unicode_mode_reads_ascii_alike(lines):
 def test_sentences_that_are_read_once_score_the_same(summary, references):
     rouge = Rouge(n=(1, 2), su=4, stem=True)
     prepared = rouge.prepare([text(lines) for lines in references])
-    joined = Text.join(prepared.read(text([words])) for words in summary)
+    joined = TokenizedText.join(prepared.read(text([words])) for words in summary)
     assert prepared.score_text(joined) == prepared.score(text(summary))
 
 

@@ -31,7 +31,7 @@ from variegate.tables.folder.groups import (
     FolderSource,
     encoding_on,
 )
-from variegate.tables.folder.parts import Reader
+from variegate.tables.folder.parts import FileReader
 from variegate.tables.folder.scan import scan, split_by_file
 
 LINEAR = COLUMNS | {"kernel": "linear", "omega": 1.0}
@@ -138,7 +138,7 @@ def examples_of(folder, numbers, learned_from=range(24), **changed):
     """Return examples as the source reads them, and groups as home does."""
     listed = FolderTable(folder)
     columns = Columns.of(**COLUMNS | changed).resolve(listed.schema)
-    found = scan(listed, Reader(listed.schema, columns), Serial())
+    found = scan(listed, FileReader(listed.schema, columns), Serial())
     encoding = encoding_on(Serial(), found, np.array(learned_from))
     source = FolderSource(
         tuple(split_by_file(found.partitions, np.array(numbers))),

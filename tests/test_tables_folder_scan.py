@@ -21,7 +21,7 @@ from variegate.tables import Columns, FolderTable, TableError
 from variegate.tables.folder import repeated_groups
 from variegate.tables.folder import scan as scanning
 from variegate.tables.folder.groups import FolderGroups, encoding_on
-from variegate.tables.folder.parts import Reader
+from variegate.tables.folder.parts import FileReader
 from variegate.tables.folder.repeated_groups import hash_of, repeated
 from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
 from variegate.tables.groups import Groups
@@ -32,7 +32,7 @@ from variegate.tables.table import as_table
 
 def reader_of(folder, **changed):
     columns = Columns.of(**COLUMNS | changed).resolve(folder.schema)
-    return Reader(folder.schema, columns)
+    return FileReader(folder.schema, columns)
 
 
 def scanned(path, engine=None, skip_unreadable=False, **changed):

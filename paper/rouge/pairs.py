@@ -18,7 +18,7 @@ import numpy as np
 from variegate._typing import FloatArray, IntArray
 from variegate.text import rouge
 from variegate.text.rouge import Measure, Ratios, ratio
-from variegate.text.rouge_tokens import Text
+from variegate.text.rouge_tokens import TokenizedText
 
 __all__ = ["WidePairPool", "skip_bigrams"]
 
@@ -56,12 +56,14 @@ class WidePairPool:
     references : sequence of Text
     """
 
-    def __init__(self, skip: float, unigrams: bool, references: Sequence[Text]) -> None:
+    def __init__(
+        self, skip: float, unigrams: bool, references: Sequence[TokenizedText]
+    ) -> None:
         self._skip = skip
         self._unigrams = unigrams
         self._references = [reference.words for reference in references]
 
-    def __call__(self, summary: Text) -> Ratios:
+    def __call__(self, summary: TokenizedText) -> Ratios:
         """Return the precision and recall of a summary."""
         words = summary.words
         hits = sum(self._hits(words, reference) for reference in self._references)

@@ -26,7 +26,7 @@ from itertools import accumulate
 import numpy as np
 
 from variegate.text.rouge import Measure, Ratios, ratio
-from variegate.text.rouge_tokens import Text
+from variegate.text.rouge_tokens import TokenizedText
 
 __all__ = ["common_positions", "longest_common", "weighted_longest_common"]
 
@@ -67,7 +67,7 @@ class SequencePool:
 
     def __init__(
         self,
-        references: Sequence[Text],
+        references: Sequence[TokenizedText],
         w: float,
         weigh: Callable[[list[bool], list[bool]], float],
     ) -> None:
@@ -79,7 +79,7 @@ class SequencePool:
             for reference in references
         ]
 
-    def __call__(self, summary: Text) -> Ratios:
+    def __call__(self, summary: TokenizedText) -> Ratios:
         """Return the precision and recall of a summary."""
         hits = sum(self._hits(reference, summary) for reference in self._references)
         offered = len(self._references) * float(len(summary.words) ** self._w)
@@ -90,7 +90,7 @@ class SequencePool:
             merit=ratio(hits, sum(self._sizes)),
         )
 
-    def _hits(self, reference: Text, summary: Text) -> float:
+    def _hits(self, reference: TokenizedText, summary: TokenizedText) -> float:
         left = Counter(reference.words) & Counter(summary.words)
         total = 0.0
         # A sentence marks the same words each time.

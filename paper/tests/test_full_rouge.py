@@ -13,7 +13,7 @@ from outside_data import outside_data
 from paper.rouge import FullRouge
 from paper.rouge.pairs import WidePairPool
 from paper.rouge.sequences import common_positions, marks, marks_of_long
-from variegate.text.rouge import Score, Text, read_exceptions
+from variegate.text.rouge import Score, TokenizedText, read_exceptions
 
 pytestmark = pytest.mark.paper
 
@@ -160,8 +160,8 @@ def test_pairs_are_those_of_the_slow_twin(summary, references, skip):
 def test_pairs_that_are_not_listed_are_those_of_the_slow_twin(
     summary, references, skip, unigrams
 ):
-    texts = [Text.of([tuple(words)]) for words in references]
-    ratios = WidePairPool(skip, unigrams, texts)(Text.of([tuple(summary)]))
+    texts = [TokenizedText.of([tuple(words)]) for words in references]
+    ratios = WidePairPool(skip, unigrams, texts)(TokenizedText.of([tuple(summary)]))
     expected = slow_ratios(
         slow_pairs(summary, skip, unigrams),
         [slow_pairs(words, skip, unigrams) for words in references],
@@ -239,7 +239,7 @@ def test_weighted_subsequences_are_common(first, second):
 def test_sentences_that_are_read_once_score_the_same(summary, references):
     rouge = FullRouge(n=(1, 2), lcs=True, su=4, stem=True)
     prepared = rouge.prepare([text(lines) for lines in references])
-    joined = Text.join(prepared.read(text([words])) for words in summary)
+    joined = TokenizedText.join(prepared.read(text([words])) for words in summary)
     assert prepared.score_text(joined) == prepared.score(text(summary))
 
 

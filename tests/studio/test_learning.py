@@ -26,7 +26,7 @@ from variegate.studio.kernel_candidates import (
     over_omega,
     plain_model,
 )
-from variegate.studio.learner import Learner
+from variegate.studio.learner import GroupLearner
 from variegate.studio.teacher import Teacher
 
 KERNELS = {"4 kinds": vg.Kinds(4), "Gaussians": vg.MultipleKernel()}
@@ -279,7 +279,7 @@ def test_the_similarity_of_the_rule_wins(made, candidates):
 
 def test_a_learner_learns_quickly_then_thoroughly():
     material = MadeMaterial(12)
-    learner = Learner(material.sets, material.kernels, material.feature_names)
+    learner = GroupLearner(material.sets, material.kernels, material.feature_names)
     published = []
     learned = learner.learn({g: material.wanted[g] for g in range(5)}, published.append)
     assert published[0].n_groups == 5
@@ -295,7 +295,7 @@ def test_a_learner_learns_quickly_then_thoroughly():
 
 def test_a_learner_without_picks_knows_nothing():
     material = MadeMaterial(4)
-    learner = Learner(material.sets, material.kernels, material.feature_names)
+    learner = GroupLearner(material.sets, material.kernels, material.feature_names)
     learner.learn({0: material.wanted[0]})
     assert learner.learn({}) is None
     assert learner.model is None
@@ -303,7 +303,7 @@ def test_a_learner_without_picks_knows_nothing():
 
 def test_another_candidate_is_followed_and_the_same_one_not_begun_again():
     material = MadeMaterial(6)
-    learner = Learner(material.sets, material.kernels, material.feature_names)
+    learner = GroupLearner(material.sets, material.kernels, material.feature_names)
     learner.learn({g: material.wanted[g] for g in range(3)})
     model = learner.model
     learner.follow(Comparison(learner.candidate, "the same"))
@@ -348,7 +348,7 @@ def test_a_teacher_learns_elsewhere(teacher):
     assert learned.n_groups == 4
     assert teacher.problem is None
     assert learned.kinds[0].description.startswith("item ")
-    same = Learner(material.sets, material.kernels, material.feature_names)
+    same = GroupLearner(material.sets, material.kernels, material.feature_names)
     expected = same.learn({g: material.wanted[g] for g in (4, 2, 7, 1)})
     assert dict(learned.weights) == pytest.approx(dict(expected.weights))
     assert learned.curve == expected.curve

@@ -47,7 +47,7 @@ _VECTOR = "#008060"
 
 
 @dataclass(frozen=True)
-class Section:
+class DescriptionSection:
     """Facts by name, a table and sentences under a title.
 
     ``longest`` are the numbers of characters to which a terminal shortens the cells of
@@ -88,9 +88,9 @@ class Description:
 
     model: LargeMarginDPP
     weights: Sequence[Weight]
-    before: Sequence[Section]
+    before: Sequence[DescriptionSection]
     numbers: Mapping[str, Any]
-    after: Sequence[Section] = ()
+    after: Sequence[DescriptionSection] = ()
 
     def __str__(self) -> str:
         shown, note = strongest(self.weights, _MOST)
@@ -115,7 +115,7 @@ class Description:
     def _repr_html_(self) -> str:
         return preformatted(str(self))
 
-    def section(self, title: str) -> Section:
+    def section(self, title: str) -> DescriptionSection:
         """Return the section with a title."""
         every = (*self.before, *self.after)
         return next(section for section in every if section.title == title)
@@ -176,8 +176,10 @@ def described(
         **similarity,
         "training": record | {"status": result.status},
     }
-    after = Section("what the model takes for the same", words=words)
-    return Description(model, weights, [Section("training", facts)], numbers, [after])
+    after = DescriptionSection("what the model takes for the same", words=words)
+    return Description(
+        model, weights, [DescriptionSection("training", facts)], numbers, [after]
+    )
 
 
 def _similarity(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:

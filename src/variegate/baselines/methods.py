@@ -46,7 +46,7 @@ from variegate.linalg.cosine import chunks, rounded
 from variegate.linalg.greedy import choose_rows
 from variegate.linalg.limits import MAX_PAIRED, RANK_TOLERANCE
 
-__all__ = ["METHODS", "Candidates"]
+__all__ = ["METHODS", "Items"]
 
 #: Candidates whose coverage is brought up to date at a time.
 _BATCH = 64
@@ -65,7 +65,7 @@ _LEAST_FALL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class Items:
     """Items to choose from: ``F`` (N, D) and ``z`` (N,), and those chosen already."""
 
     F: FloatArray
@@ -85,19 +85,19 @@ class Candidates:
 
 
 #: From candidates to ``k`` more of them, in the order of choice.
-Method: TypeAlias = Callable[[Candidates, int], IntArray]
+Method: TypeAlias = Callable[[Items, int], IntArray]
 
 
-def _top(items: Candidates, k: int) -> IntArray:
+def _top(items: Items, k: int) -> IntArray:
     return items.others()[:k]
 
 
-def _random(items: Candidates, k: int) -> IntArray:
+def _random(items: Items, k: int) -> IntArray:
     others = np.sort(items.others())
     return np.asarray(items.rng.choice(others, size=k, replace=False), dtype=np.intp)
 
 
-def _mmr(items: Candidates, k: int) -> IntArray:
+def _mmr(items: Items, k: int) -> IntArray:
     F, z, trade_off = items.F, items.z, items.trade_off
     nearest = np.full(len(F), -np.inf)
     available = np.ones(len(F), dtype=bool)
@@ -120,7 +120,7 @@ def _mmr(items: Candidates, k: int) -> IntArray:
     return np.array(chosen[len(items.included) :], dtype=np.intp)
 
 
-def _dpp(items: Candidates, k: int) -> IntArray:
+def _dpp(items: Items, k: int) -> IntArray:
     if items.trade_off == 0.0:
         return _top(items, k)
     F, squared = _without(items.F, items.included)
@@ -181,7 +181,7 @@ def _greedy_in_logarithms(
     return np.array(chosen, dtype=np.intp)
 
 
-def _facility_location(items: Candidates, k: int) -> IntArray:
+def _facility_location(items: Items, k: int) -> IntArray:
     """Greedy with lazy evaluation: gains of coverage only shrink (Minoux, 1978)."""
     F, z, trade_off = items.F, items.z, items.trade_off
     n_items = len(F)
@@ -221,7 +221,7 @@ def _facility_location(items: Candidates, k: int) -> IntArray:
     return np.array(chosen, dtype=np.intp)
 
 
-def _k_medoids(items: Candidates, k: int) -> IntArray:
+def _k_medoids(items: Items, k: int) -> IntArray:
     """Return the best item of each of ``k`` clusters, the largest cluster first."""
     others = np.sort(items.others())
     F, z = items.F[others], items.z[others]

@@ -11,7 +11,7 @@ import numpy as np
 from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, IntArray, RandomState, SubsetLike
 from variegate._validation import check_real
-from variegate.baselines.methods import METHODS, Candidates
+from variegate.baselines.methods import METHODS, Items
 from variegate.decoding import Constraint
 from variegate.linalg.cosine import chunks, unit_rows
 from variegate.subsets import as_members
@@ -122,7 +122,7 @@ def select(
     if limit is not None:
         allowed &= _room(limit, included)
     places = np.flatnonzero(allowed)
-    items = Candidates(
+    items = Items(
         F if len(places) == len(F) else F[places],
         _standardized(relevant[places]),
         np.searchsorted(places, included),

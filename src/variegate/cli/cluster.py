@@ -103,7 +103,7 @@ class WatchedEngine:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterChoice:
     """A cluster to connect to, or workers to start on this machine."""
 
     address: str | None
@@ -205,7 +205,7 @@ def cluster_options(skip_unreadable: bool = True) -> Callable[[_Command], _Comma
             skip_unreadable: bool = False,
             **given: Any,
         ) -> Any:
-            cluster = Cluster(address, n_workers, tls, timeout, skip_unreadable)
+            cluster = ClusterChoice(address, n_workers, tls, timeout, skip_unreadable)
             return command(cluster=_checked(cluster), **given)
 
         for option in reversed(options):
@@ -215,7 +215,7 @@ def cluster_options(skip_unreadable: bool = True) -> Callable[[_Command], _Comma
     return add
 
 
-def _checked(cluster: Cluster) -> Cluster | None:
+def _checked(cluster: ClusterChoice) -> ClusterChoice | None:
     """Return the cluster if one is asked for, after checks of its options."""
     address = cluster.address
     if address is None:

@@ -12,7 +12,7 @@ import click
 from variegate.application.table_defaults import UNTRAINED
 from variegate.cli import options, output
 from variegate.cli.cluster import (
-    Cluster,
+    ClusterChoice,
     cluster_options,
     note_unreadable,
     refuse_on_cluster,
@@ -100,7 +100,7 @@ def evaluate(
     models: tuple[Path, ...],
     train: Path | None,
     separator: str | None,
-    cluster: Cluster | None,
+    cluster: ClusterChoice | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -171,7 +171,7 @@ def _load(
 
 
 def _evaluate_on(
-    cluster: Cluster, selector: TableSelector, table: Path, train: Path | None,
+    cluster: ClusterChoice, selector: TableSelector, table: Path, train: Path | None,
     **given: Any,
 ) -> Evaluation:  # fmt: skip
     """Compare on the files of a folder, on a cluster."""

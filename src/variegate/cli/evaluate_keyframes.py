@@ -45,7 +45,8 @@ _Choice = tuple[str, list[FloatArray]]
     help="Pair as many frames as possible, or one after the other as VSUMM does.",
 )  # fmt: skip
 @click.option(
-    "--threshold", type=options.Number(min=0.0, max=2.0, min_open=True), metavar="D",
+    "--threshold", metavar="D",
+    type=options.NumberType(min=0.0, max=2.0, min_open=True),
     default=THRESHOLD, show_default=True,
     help="Largest difference of hue histograms of frames that match, from 0 to 2.",
 )  # fmt: skip

@@ -12,7 +12,7 @@ import click
 from variegate.application.table_defaults import EMPTY_GROUPS, KERNELS, LAM
 from variegate.cli import options, output
 from variegate.cli.cluster import (
-    Cluster,
+    ClusterChoice,
     cluster_options,
     is_given,
     note_unreadable,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Roles of columns that have an option.
 _ROLES = ("group", "label", "quality", "similarity")
 
-_SHARE = options.Number(min=0.0, max=1.0, min_open=True, max_open=True)
+_SHARE = options.NumberType(min=0.0, max=1.0, min_open=True, max_open=True)
 
 
 def _target(text: str) -> dict[str, float]:
@@ -57,7 +57,7 @@ def _target(text: str) -> dict[str, float]:
     help="Treatment of groups without a chosen row, here and in evaluate.",
 )
 @click.option(
-    "--lam", type=options.Number(min=0.0), metavar="L",
+    "--lam", type=options.NumberType(min=0.0), metavar="L",
     help=f"{options.LAM_HELP}  [default: {LAM:g}]",
 )  # fmt: skip
 @click.option(
@@ -91,7 +91,7 @@ def _target(text: str) -> dict[str, float]:
 )  # fmt: skip
 @click.option(
     "--validation", "validation_fraction", default=0.2, show_default=True,
-    type=options.Number(min=0.0, max=1.0, max_open=True), metavar="SHARE",
+    type=options.NumberType(min=0.0, max=1.0, max_open=True), metavar="SHARE",
     help="Share of the groups to hold out.",
 )  # fmt: skip
 @click.option(
@@ -125,7 +125,7 @@ def fit(
     out: Path,
     separator: str | None,
     column_roles: Sequence[Path | tuple[str, str]],
-    cluster: Cluster | None,
+    cluster: ClusterChoice | None,
     reports: tuple[Path, ...],
     show: tuple[str, ...] | None,
     force: bool,
@@ -179,7 +179,7 @@ def fit(
 
 
 def _fit_on(
-    cluster: Cluster,
+    cluster: ClusterChoice,
     selector: TableSelector,
     table: FolderTable,
     out: Path,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from variegate.cli import options, output
-from variegate.cli.cluster import Cluster, cluster_options
+from variegate.cli.cluster import ClusterChoice, cluster_options
 from variegate.cli.progress import show_progress
 from variegate.report.words import count
 
@@ -45,7 +45,7 @@ def gather(
     out: Path,
     files: int | None,
     rows: int | None,
-    cluster: Cluster | None,
+    cluster: ClusterChoice | None,
     force: bool,
     as_json: bool,
     **given: Any,

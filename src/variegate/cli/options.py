@@ -28,7 +28,7 @@ _Decorator = Callable[[Any], Any]
 # Values -------------------------------------------------------------------------------
 
 
-class Number(click.FloatRange):
+class NumberType(click.FloatRange):
     """A range of numbers, without "nan" and "inf"."""
 
     def convert(
@@ -89,7 +89,7 @@ def _role(text: str) -> Path | tuple[str, str]:
 
 NAMES = Parsed("names", _names)
 SIZE = Parsed("size", _size)
-POSITIVE = Number(min=0.0, min_open=True)
+POSITIVE = NumberType(min=0.0, min_open=True)
 COUNT = click.IntRange(min=1)
 
 #: A path that the command itself checks, a file to read, and a folder to write.
@@ -152,7 +152,7 @@ def learning_options(
 ) -> Callable[[_Command], _Command]:
     """Add --lam, --omega and --max-iter to a command that trains a model."""
     options = [
-        parameter("lam", lam, type=Number(min=0.0), metavar="L", help=LAM_HELP),
+        parameter("lam", lam, type=NumberType(min=0.0), metavar="L", help=LAM_HELP),
         click.option(
             "--omega", type=POSITIVE, multiple=True, default=(1.0,), metavar="W",
             show_default=True,
@@ -260,7 +260,7 @@ empty_groups = partial(
 )
 
 TRADE_OFF = click.option(
-    "--trade-off", type=Number(min=0.0, max=1.0), metavar="T",
+    "--trade-off", type=NumberType(min=0.0, max=1.0), metavar="T",
     default=signature(select).parameters["trade_off"].default, show_default=True,
     help="For untrained methods: 0 is relevance only, 1 diversity only.",
 )  # fmt: skip
@@ -306,7 +306,7 @@ def need_tables() -> None:
 every_option = partial(
     click.option,
     "--every",
-    type=Number(min=0.001),
+    type=NumberType(min=0.001),
     metavar="SECONDS",
     help="Time between the frames to look at.",
 )

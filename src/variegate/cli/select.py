@@ -12,7 +12,7 @@ import click
 from variegate.baselines import METHODS
 from variegate.cli import options, output
 from variegate.cli.cluster import (
-    Cluster,
+    ClusterChoice,
     cluster_options,
     note_unreadable,
     refuse_on_cluster,
@@ -90,7 +90,7 @@ def select(
     separator: str | None,
     column_roles: Sequence[Path | tuple[str, str]],
     seed: int | None,
-    cluster: Cluster | None,
+    cluster: ClusterChoice | None,
     force: bool,
     as_json: bool,
     **given: Any,
@@ -179,7 +179,7 @@ def _select_locally(
 
 
 def _select_on(
-    cluster: Cluster,
+    cluster: ClusterChoice,
     selector: TableSelector,
     table: Path,
     out: Path,

@@ -17,12 +17,12 @@ from variegate.files.schema import (
     ListOf,
     MapOf,
     Maybe,
+    Names,
     Null,
     Number,
     Record,
-    Section,
     Shape,
-    Text,
+    String,
 )
 from variegate.solvers import Stop
 
@@ -37,13 +37,13 @@ class ModelFileError(ValueError):
 COUNT = Number(least=0, is_whole=True)
 POSITIVE = Number(least=0, is_above=True)
 
-_HEAD: dict[str, Shape] = {"format": Text(), "version": Number(1, is_whole=True)}
-_ABOUT: dict[str, Shape] = {"written_by": Text()}
+_HEAD: dict[str, Shape] = {"format": String(), "version": Number(1, is_whole=True)}
+_ABOUT: dict[str, Shape] = {"written_by": String()}
 _MODEL: dict[str, Shape] = {
     "settings": MapOf(Anything()),
     "kernel": Record(
         {
-            "type": Text(),
+            "type": String(),
             "parameters": MapOf(Anything()),
             "state": MapOf(Anything()),
             "given": Flag(),
@@ -61,9 +61,9 @@ _MODEL: dict[str, Shape] = {
 _ENDED: dict[str, Shape] = {
     "training": Record(
         {
-            "stop": Text(tuple(stop.value for stop in Stop)),
-            "status": Text(),
-            "remedy": Text(),
+            "stop": String(tuple(stop.value for stop in Stop)),
+            "status": String(),
+            "remedy": String(),
             "objective": Number(),
             "n_iterations": COUNT,
             "n_evaluations": COUNT,
@@ -82,7 +82,7 @@ _PARAMETERS: dict[str, dict[str, Shape]] = {
     "MBR": {
         "n_samples": _SOME,
         "n_candidates": Maybe(_SOME),
-        "search": Text(("samples", "greedy")),
+        "search": String(("samples", "greedy")),
         "agreement": Null(),
         "draw": Null(),
     },
@@ -112,7 +112,7 @@ TOOLS = {name: Record({}, shapes) for name, shapes in _PARAMETERS.items()}
 PLAIN = Record(_HEAD | _MODEL | _ENDED, _ABOUT)
 
 
-class _OneModel(Section):
+class _OneModel(Names):
     """A model for an omega; of one that has a type, the rest is its reader's."""
 
     def check(self, value: Any, place: str = "") -> None:
@@ -120,7 +120,7 @@ class _OneModel(Section):
         super().check(value, place)
         shape = Record({"omega": POSITIVE} | _MODEL | _ENDED)
         if "type" in value:
-            shape = Record({"omega": POSITIVE, "type": Text()})
+            shape = Record({"omega": POSITIVE, "type": String()})
             value = {name: value[name] for name in ("omega", "type") if name in value}
         shape.check(value, place)
 
@@ -137,7 +137,7 @@ def application(sections: Mapping[str, Shape]) -> Record:
     return Record(
         _HEAD
         | {
-            "type": Text(),
+            "type": String(),
             "settings": MapOf(Anything()),
             "models": MODELS,
         }

@@ -79,7 +79,7 @@ class Number(Shape):
 
 
 @dataclass(frozen=True)
-class Text(Shape):
+class String(Shape):
     """A text, one of ``choices`` if there are any."""
 
     choices: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ class ListOf(Shape):
             self.shape.check(entry, f"{place}[{number}]")
 
 
-class Section(Shape):
+class Names(Shape):
     """Names and values."""
 
     is_section = True
@@ -164,7 +164,7 @@ class Section(Shape):
 
 
 @dataclass(frozen=True)
-class MapOf(Section):
+class MapOf(Names):
     """Values of one shape under any names."""
 
     shape: Shape
@@ -176,7 +176,7 @@ class MapOf(Section):
 
 
 @dataclass(frozen=True)
-class Record(Section):
+class Record(Names):
     """Values under required and optional names, and no others."""
 
     required: Mapping[str, Shape]
@@ -195,7 +195,7 @@ class Record(Section):
             shapes[name].check(entry, _inside(place, name))
 
 
-class Columns(Record):
+class EqualLists(Record):
     """Lists of one length under given names."""
 
     def check(self, value: Any, place: str = "") -> None:

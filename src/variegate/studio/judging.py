@@ -23,7 +23,12 @@ from variegate._typing import IntArray
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.studio.choices import untrained_choice, usual_size
-from variegate.studio.kernel_candidates import OMEGAS, Candidate, Example, over_omega
+from variegate.studio.kernel_candidates import (
+    OMEGAS,
+    Example,
+    KernelCandidate,
+    over_omega,
+)
 from variegate.tuning.folds import Trial
 from variegate.tuning.path import PathPoint
 
@@ -66,7 +71,7 @@ class Judge:
     ``done`` are groups with their picks, in the order in which they were done.
     """
 
-    candidate: Candidate
+    candidate: KernelCandidate
     fold_of: dict[int, int] = field(default_factory=dict)
     #: By fold; ``points`` are those after some numbers of groups.
     models: _Models = field(default_factory=dict)

@@ -58,7 +58,7 @@ _MOST_COMPARED = 150
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class KernelCandidate:
     """An estimator with an initialized kernel, by the name of its similarity."""
 
     name: str
@@ -83,7 +83,7 @@ class Candidate:
             model = copy.copy(start).set_params(max_iter=_WARM_ITER)
         return fit_next(model, ground_sets, picks, self.estimator.lam, 1.0)
 
-    def is_same(self, other: Candidate) -> bool:
+    def is_same(self, other: KernelCandidate) -> bool:
         """Return whether another candidate learns the same."""
         mine, others = (
             {name: repr(value) for name, value in one.estimator.get_params().items()}
@@ -94,12 +94,12 @@ class Candidate:
 
 def candidates_for(
     kernels: Mapping[str, Kernel], ground_sets: Sequence[GroundSet]
-) -> dict[str, Candidate]:
+) -> dict[str, KernelCandidate]:
     """Return a candidate for every kernel, initialized on all or many groups."""
     ends = np.cumsum([len(ground_set) for ground_set in ground_sets])
     some = ground_sets[: max(1, int((ends <= _MOST_ITEMS).sum()))]
     return {
-        name: Candidate(
+        name: KernelCandidate(
             name, clone(_ESTIMATOR).set_params(kernel=initialized(kernel, some))
         )
         for name, kernel in kernels.items()
@@ -195,7 +195,7 @@ def _plain_kernel(kernel: Any) -> Any:
 class Comparison:
     """The best of several candidates, and a sentence about all of them."""
 
-    candidate: Candidate
+    candidate: KernelCandidate
     sentence: str
 
 
@@ -235,4 +235,6 @@ def compare(
         f"{first.name} did best (F {first.mean:.2f}"
         + (f"; {scores})." if scores else ").")
     )
-    return Comparison(Candidate(first.name, clone(winner.contender.model)), sentence)
+    return Comparison(
+        KernelCandidate(first.name, clone(winner.contender.model)), sentence
+    )

@@ -15,8 +15,8 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.studio.judging import Check, CurvePoint, Judge, verdict_on
 from variegate.studio.kernel_candidates import (
-    Candidate,
     Comparison,
+    KernelCandidate,
     candidates_for,
     over_omega,
 )
@@ -82,7 +82,7 @@ class LearningResult:
 
 
 @dataclass(eq=False)
-class Learner:
+class GroupLearner:
     """Learns from groups that are done, in two steps.
 
     First, at once, from where the last model stood; then thoroughly, from the start,
@@ -100,7 +100,7 @@ class Learner:
         self._begin(candidates_for({name: kernel}, self.ground_sets)[name])
         self.comparison: str | None = None
 
-    def _begin(self, candidate: Candidate) -> None:
+    def _begin(self, candidate: KernelCandidate) -> None:
         self.candidate = candidate
         self.model: LargeMarginDPP | None = None
         self.judge = Judge(candidate)

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from variegate._processes import ChildProcess, connect_to_parent
 from variegate._typing import IntArray
 from variegate.studio.kernel_candidates import Comparison
-from variegate.studio.learner import Learner, LearningResult
+from variegate.studio.learner import GroupLearner, LearningResult
 
 #: Times in a row that a process which ended by itself is started again.
 _RESTARTS = 3
@@ -119,7 +119,7 @@ class _Loop:
         self._n_interrupted = 0
 
     def run(self) -> None:
-        learner = Learner(*self._messages.get())
+        learner = GroupLearner(*self._messages.get())
         learner.warm_up()
         while True:
             message = self._messages.get()
@@ -128,7 +128,7 @@ class _Loop:
             elif not self._has_newer():
                 self.answer(message, learner)
 
-    def answer(self, task: Task, learner: Learner) -> None:
+    def answer(self, task: Task, learner: GroupLearner) -> None:
         def publish(learned: LearningResult) -> None:
             self._send(Answer(task.serial, False, learned))
 

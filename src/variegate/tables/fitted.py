@@ -24,7 +24,7 @@ from variegate.tables.derived import derived
 from variegate.tables.encoding import Encoding
 from variegate.tables.folder.files import FolderTable, as_folder
 from variegate.tables.folder.groups import FolderGroups
-from variegate.tables.folder.parts import Reader
+from variegate.tables.folder.parts import FileReader
 from variegate.tables.folder.scan import scan
 from variegate.tables.groups import Groups
 from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
@@ -205,7 +205,7 @@ class FittedSelector(Application):
             if use_labels and columns.label is None:
                 raise no_label()
             fitting(table, columns)
-            reader = Reader(table.schema, columns)
+            reader = FileReader(table.schema, columns)
             scanned = scan(table, reader, engine, skip_unreadable, progress)
             return FolderGroups(scanned, self.encoding_, engine)
         try:

@@ -10,7 +10,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.model_facts import LearnedKinds, learned_kinds
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import COUNT
-from variegate.files.schema import ListOf, Maybe, Number, Record, Text
+from variegate.files.schema import ListOf, Maybe, Number, Record, String
 from variegate.tables.cells import as_text
 from variegate.tables.groups import Groups
 from variegate.tables.table import TableError
@@ -34,15 +34,15 @@ _SHARE = Number(least=0)
 _TYPICAL_ROW = Record(
     {
         "row": Number(least=1, is_whole=True),
-        "group": Maybe(Text()),
-        "item": Maybe(Text()),
+        "group": Maybe(String()),
+        "item": Maybe(String()),
     }
 )
 #: The shape of what a training record holds about kinds.
 KINDS = ListOf(
     Record(
         {
-            "block": Maybe(Text()),
+            "block": Maybe(String()),
             "weight": _SHARE,
             "apart": _SHARE,
             "n_groups": Number(least=1, is_whole=True),

@@ -26,9 +26,9 @@ from variegate.files.schema import (
     Pair,
     Record,
     Shape,
-    Text,
+    String,
 )
-from variegate.files.schema import Columns as ColumnsShape
+from variegate.files.schema import EqualLists as ColumnsShape
 from variegate.ground_set import GroundSet
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, FeatureColumn
@@ -54,8 +54,8 @@ _AMOUNT = Number(least=0)
 _SPREAD = Record({"mean": _AMOUNT, "smallest": COUNT, "largest": COUNT})
 _CONTENDER = Record(
     {
-        "name": Text(),
-        "how": Text(),
+        "name": String(),
+        "how": String(),
         "k": Maybe(COUNT),
         "f": _AMOUNT,
         "behind": Number(),
@@ -73,7 +73,7 @@ _PATH = Record(
             )
         ),
         "chosen": Maybe(POSITIVE),
-        "target": Maybe(Pair(Text(("precision", "recall")), _AMOUNT)),
+        "target": Maybe(Pair(String(("precision", "recall")), _AMOUNT)),
     }
 )
 
@@ -104,7 +104,7 @@ _RECORD = Record(
         "folder": Record(
             {
                 "n_files": COUNT,
-                "unreadable": ListOf(Text()),
+                "unreadable": ListOf(String()),
                 "n_sample": COUNT,
                 "n_judged": COUNT,
             }
@@ -114,11 +114,11 @@ _RECORD = Record(
 
 _COLUMN = Record(
     {
-        "name": Text(),
-        "kind": Text(("number", "category", "vector", "direction")),
+        "name": String(),
+        "kind": String(("number", "category", "vector", "direction")),
         "mean": ListOf(Number()),
         "scale": ListOf(POSITIVE),
-        "levels": ListOf(Text()),
+        "levels": ListOf(String()),
         "has_indicator": Flag(),
         "is_single": Flag(),
     }
@@ -130,7 +130,7 @@ SECTIONS: dict[str, Shape] = {
         {"quality": ListOf(_COLUMN, least=1), "blocks": MapOf(ListOf(_COLUMN, least=1))}
     ),
     "omega": POSITIVE,
-    "table": ListOf(Text()),
+    "table": ListOf(String()),
     "seed": COUNT,
     "fallback": Maybe(FALLBACK),
     "training": _RECORD,

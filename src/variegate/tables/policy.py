@@ -12,7 +12,7 @@ from variegate.decoding import as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import MODELS, POSITIVE
 from variegate.files.models import ModelFileError, Own
-from variegate.files.schema import Maybe, Number, Record, Shape, Text
+from variegate.files.schema import Maybe, Number, Record, Shape, String
 from variegate.tables.choosing import ByMethod, ByModel, Choice, Chooser, inclusion
 from variegate.tables.groups import Group
 from variegate.tuning import OmegaFamily
@@ -22,7 +22,7 @@ from variegate.tuning.kernel_search import Familiarity, kinds_of
 RULE: dict[str, Shape] = {
     "k": Maybe(Number(least=1, is_whole=True)),
     "ordering": Maybe(
-        Record({"method": Text(tuple(METHODS)), "trade_off": Number(least=0, most=1)})
+        Record({"method": String(tuple(METHODS)), "trade_off": Number(least=0, most=1)})
     ),
 }
 #: The shape of a fallback in a file.

@@ -20,8 +20,8 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from variegate.text.rouge_tokens import (
-    Reader,
-    Text,
+    TokenizedText,
+    Tokenizer,
     folded,
     mostly_beyond_ascii,
     read_exceptions,
@@ -31,7 +31,7 @@ __all__ = [
     "PreparedReferences",
     "Rouge",
     "Score",
-    "Text",
+    "TokenizedText",
     "mean_scores",
     "read_exceptions",
 ]
@@ -66,14 +66,14 @@ class Score(NamedTuple):
 
 
 #: References prepared for one measure, taken together: from a summary to its ratios.
-Pool = Callable[[Text], Ratios]
+Pool = Callable[[TokenizedText], Ratios]
 
 
 class Measure(NamedTuple):
     """The key of a score, like ``rouge-1``, and how references become a pool."""
 
     name: str
-    pool: Callable[[Sequence[Text]], Pool]
+    pool: Callable[[Sequence[TokenizedText]], Pool]
 
 
 def ratio(part: float, whole: float) -> float:
@@ -144,7 +144,9 @@ class CountPool:
     """
 
     def __init__(
-        self, units: Callable[[Words], Iterable[Unit]], references: Sequence[Text]
+        self,
+        units: Callable[[Words], Iterable[Unit]],
+        references: Sequence[TokenizedText],
     ) -> None:
         counts = [Counter(units(reference.words)) for reference in references]
         self._units = units
@@ -152,7 +154,7 @@ class CountPool:
         self._n_units = sum(count.total() for count in counts)
         self._hits = {unit: _hits(unit, counts) for unit in set(chain(*counts))}
 
-    def __call__(self, summary: Text) -> Ratios:
+    def __call__(self, summary: TokenizedText) -> Ratios:
         """Return the precision and recall of a summary."""
         count = Counter(self._units(summary.words))
         table, hits = self._hits, 0
@@ -258,9 +260,9 @@ class Rouge:
         return tuple(measures)
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> Tokenizer:
         """The reader of summaries and references."""
-        return Reader(**{f.name: getattr(self, f.name) for f in fields(Reader)})
+        return Tokenizer(**{f.name: getattr(self, f.name) for f in fields(Tokenizer)})
 
     def prepare(self, references: Sequence[str]) -> PreparedReferences:
         """Return the references, ready to score many summaries."""
@@ -299,7 +301,7 @@ class PreparedReferences:
             for measure in rouge.measures
         }
 
-    def read(self, text: str) -> Text:
+    def read(self, text: str) -> TokenizedText:
         """Return the words of a text, as :meth:`score` reads it."""
         return self._reader.read(text)
 
@@ -307,7 +309,7 @@ class PreparedReferences:
         """Return the scores of a summary, by the names of the measures."""
         return self.score_text(self.read(summary))
 
-    def score_text(self, summary: Text) -> dict[str, Score]:
+    def score_text(self, summary: TokenizedText) -> dict[str, Score]:
         """Return the scores of a summary that is read already.
 
         To try many summaries made of the same sentences, read each sentence once and

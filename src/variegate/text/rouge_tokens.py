@@ -14,20 +14,20 @@ from typing import NamedTuple
 from variegate.text.porter import stem
 
 
-class Text(NamedTuple):
+class TokenizedText(NamedTuple):
     """A text that is read: its words, and the same by sentences."""
 
     words: tuple[str, ...]
     sentences: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, sentences: Iterable[tuple[str, ...]]) -> Text:
+    def of(cls, sentences: Iterable[tuple[str, ...]]) -> TokenizedText:
         """Return the text of these sentences."""
         kept = tuple(sentence for sentence in sentences if sentence)
         return cls(tuple(chain.from_iterable(kept)), kept)
 
     @classmethod
-    def join(cls, texts: Iterable[Text]) -> Text:
+    def join(cls, texts: Iterable[TokenizedText]) -> TokenizedText:
         """Return the text of all sentences of several texts."""
         return cls.of(chain.from_iterable(text.sentences for text in texts))
 
@@ -66,7 +66,7 @@ def mostly_beyond_ascii(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Reader:
+class Tokenizer:
     """How a text becomes sentences of words; each line is a sentence.
 
     Limits count before anything is cleaned away: ``max_bytes`` the bytes of the lines
@@ -87,19 +87,19 @@ class Reader:
     stop_words: frozenset[str] = frozenset()
     unicode: bool = False
 
-    def read(self, text: str) -> Text:
+    def read(self, text: str) -> TokenizedText:
         """Return the words of a text."""
         lines = text.split("\n")
         if self.max_bytes is not None:
             cut = self._text(_first_bytes(lines, self.max_bytes))
             whole = self._text(_up_to_long_line(lines, self.max_bytes))
-            return Text(cut.words, whole.sentences)
+            return TokenizedText(cut.words, whole.sentences)
         if self.max_words is not None:
             lines = _first_words(lines, self.max_words)
         return self._text(lines)
 
-    def _text(self, lines: list[str]) -> Text:
-        return Text.of(tuple(self._words(line)) for line in lines)
+    def _text(self, lines: list[str]) -> TokenizedText:
+        return TokenizedText.of(tuple(self._words(line)) for line in lines)
 
     def _words(self, line: str) -> Iterator[str]:
         if self.unicode:

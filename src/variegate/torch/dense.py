@@ -51,7 +51,7 @@ from torch import Tensor
 
 from variegate.linalg.limits import DOUBTFUL_PIVOT, FUSED_ITEMS
 from variegate.torch.targets import (
-    Evaluation,
+    LossEvaluation,
     LossSettings,
     LossTerms,
     Targets,
@@ -78,10 +78,10 @@ def loss(
     if is_fused(X):
         from variegate.torch.fused import loss_terms as form
 
-    def evaluate(gradient: bool) -> Evaluation:
+    def evaluate(gradient: bool) -> LossEvaluation:
         terms = form(X, log_quality, targets, settings, gradient=gradient)
         saved = (terms.similarity_gradient, terms.quality_gradient)
-        return Evaluation(terms.value, terms.failed, saved, pull_back)
+        return LossEvaluation(terms.value, terms.failed, saved, pull_back)
 
     def pull_back(
         by_set: Tensor, G: Tensor, slope: Tensor | None
@@ -97,7 +97,7 @@ def marginals(
 ) -> tuple[Tensor, Tensor]:
     """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
 
-    def evaluate(_: bool) -> Evaluation:
+    def evaluate(_: bool) -> LossEvaluation:
         resolvent = Resolvent.of(X, log_quality, mask, jitter)
         found = resolvent.invert()
         failed = ~resolvent.definite[:, None]
@@ -111,7 +111,7 @@ def marginals(
             return G, slope.masked_fill_(failed, 0.0)
 
         included = found[0].masked_fill(failed, torch.nan)
-        return Evaluation(included, resolvent.definite, found, pull_back)
+        return LossEvaluation(included, resolvent.definite, found, pull_back)
 
     return closed_form(evaluate, X, log_quality)
 

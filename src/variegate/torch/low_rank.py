@@ -36,7 +36,7 @@ from torch import Tensor
 
 from variegate.torch.dense import TargetInverse, factor
 from variegate.torch.targets import (
-    Evaluation,
+    LossEvaluation,
     LossSettings,
     Targets,
     closed_form,
@@ -59,7 +59,7 @@ def loss(
     """Return losses (B,) of features (B, N, D), and the reasons of failures (B,)."""
     members, lam, jitter = targets.members, settings.lam, settings.jitter
 
-    def evaluate(_: bool) -> Evaluation:
+    def evaluate(_: bool) -> LossEvaluation:
         features = _without_padding(F, targets.mask)
         resolvent = DualResolvent.of(features, log_quality, targets.mask, jitter)
         F_y = _rows(features, members)
@@ -88,7 +88,7 @@ def loss(
             in_F.scatter_add_(1, members[:, :, None].expand_as(rows), rows)
             return in_F, *others
 
-        return Evaluation(value, failed, (F,), pull_back)
+        return LossEvaluation(value, failed, (F,), pull_back)
 
     ridge = jitter if isinstance(jitter, Tensor) else None
     return closed_form(evaluate, F, log_quality, ridge)
@@ -99,7 +99,7 @@ def marginals(
 ) -> tuple[Tensor, Tensor]:
     """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
 
-    def evaluate(_: bool) -> Evaluation:
+    def evaluate(_: bool) -> LossEvaluation:
         features = _without_padding(F, mask)
         resolvent = DualResolvent.of(features, log_quality, mask, jitter)
         included, _ = resolvent.marginals(features)
@@ -111,7 +111,7 @@ def marginals(
             return resolvent.gradients(_without_padding(F, mask), W, scale)[:2]
 
         included = included.masked_fill(failed, torch.nan)
-        return Evaluation(included, resolvent.definite, (F,), pull_back)
+        return LossEvaluation(included, resolvent.definite, (F,), pull_back)
 
     return closed_form(evaluate, F, log_quality)
 

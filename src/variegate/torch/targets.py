@@ -180,7 +180,7 @@ def judged(
 # Gradients in closed form ---------------------------------------------------------
 
 
-class Evaluation(NamedTuple):
+class LossEvaluation(NamedTuple):
     """A result, and its gradient."""
 
     value: Tensor
@@ -191,7 +191,7 @@ class Evaluation(NamedTuple):
 
 
 def closed_form(
-    evaluate: Callable[[bool], Evaluation], *inputs: Tensor | None
+    evaluate: Callable[[bool], LossEvaluation], *inputs: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return the value and the flags of an evaluation, differentiable in ``inputs``.
 
@@ -204,7 +204,7 @@ def closed_form(
 class _ClosedForm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, evaluate: Callable[[bool], Evaluation], *inputs: Tensor
+        ctx: Any, evaluate: Callable[[bool], LossEvaluation], *inputs: Tensor
     ) -> tuple[Tensor, Tensor]:
         with exact(inputs[0]):
             value, flags, saved, pull_back = evaluate(any(ctx.needs_input_grad))

@@ -20,7 +20,7 @@ from variegate.streaming import Example
 from variegate.tables.cells import row_texts
 from variegate.tables.encoding import ColumnStatistics, Encoding, FeatureColumn
 from variegate.tables.folder.files import FolderTable, as_folder
-from variegate.tables.folder.parts import FolderPartition, Reader, in_file
+from variegate.tables.folder.parts import FileReader, FolderPartition, in_file
 from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
 from variegate.tables.groups import Group, Groups, field_of
 from variegate.tables.model_file import encode_encoding
@@ -95,7 +95,7 @@ class FolderGroups(Groups):
 def on_file(
     partition: FolderPartition,
     function: Callable[[Iterable[Group]], R],
-    reader: Reader,
+    reader: FileReader,
     encoding: Encoding,
 ) -> R:
     """Call a function on the wanted groups of a file."""
@@ -104,7 +104,7 @@ def on_file(
 
 
 def read_texts(
-    item: tuple[FolderPartition, IntArray], reader: Reader, show: tuple[str, ...]
+    item: tuple[FolderPartition, IntArray], reader: FileReader, show: tuple[str, ...]
 ) -> dict[int, tuple[str, ...]]:
     """Return cells of a file by the number of the row in the folder."""
     partition, rows = item
@@ -124,7 +124,7 @@ def encoding_on(engine: Engine, found: FolderSurvey, numbers: IntArray) -> Encod
     return engine.tree_sum(look, parts, ColumnStatistics.merged).encoding()
 
 
-def file_statistics(partition: FolderPartition, reader: Reader) -> ColumnStatistics:
+def file_statistics(partition: FolderPartition, reader: FileReader) -> ColumnStatistics:
     """Return the column statistics of the wanted groups of a file."""
     with in_file(partition):
         table = reader.table(partition)
@@ -141,7 +141,7 @@ def file_statistics(partition: FolderPartition, reader: Reader) -> ColumnStatist
 class ExampleReader:
     """Reads the groups of a file as examples; what workers are sent."""
 
-    reader: Reader
+    reader: FileReader
     encoding: Encoding
 
     def read(self, partition: Partition) -> list[Example]:
@@ -286,7 +286,7 @@ def raw_source(
         group=group, label=label, quality=quality, similarity=similarity
     )
     columns = training_columns(settings, table)[1]
-    found = scan(table, Reader(table.schema, columns), engine)
+    found = scan(table, FileReader(table.schema, columns), engine)
     numbers = usable_groups(found, "keep")
     encoding = _as_they_are(encoding_on(engine, found, numbers))
     return FolderSource(

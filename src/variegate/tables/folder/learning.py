@@ -47,7 +47,7 @@ from variegate.tables.folder.groups import (
     FolderSource,
     encoding_on,
 )
-from variegate.tables.folder.parts import Reader, in_file
+from variegate.tables.folder.parts import FileReader, in_file
 from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
 from variegate.tables.judging import MAX_JUDGED
 from variegate.tables.model_file import decode_encoding, encode_encoding
@@ -90,7 +90,7 @@ def learn_folder(
     table = as_folder(folder, skip_unreadable)
     with _opened(checkpoint, selector, table) as book:
         run = str(hash_of([repr(table.partitions), _settings(selector)]))
-        work = _Work(selector, table, engine, book, run, progress)
+        work = _FolderFit(selector, table, engine, book, run, progress)
         selector.seed_ = int(work.remember("seed", partial(_draw_seed, selector)))
         work.fit(skip_unreadable, first_passes, limits)
 
@@ -134,7 +134,7 @@ def _settings(selector: TableSelector) -> dict[str, str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class _FolderFit:
     """One fit: what is fitted to what, and by whom."""
 
     selector: TableSelector
@@ -206,7 +206,7 @@ class _Work:
 
     def _scan(self, columns: Columns, skip_unreadable: bool) -> FolderSurvey:
         # A relevance is for methods that learn nothing.
-        reader = Reader(self.table.schema, replace(columns, relevance=None))
+        reader = FileReader(self.table.schema, replace(columns, relevance=None))
 
         def make() -> bytes:
             table, engine = self.table, self.engine

@@ -64,7 +64,7 @@ class FolderPartition(Partition):
 
 
 @dataclass(frozen=True)
-class Reader:
+class FileReader:
     """How a file of a folder is read; small, as it is sent to workers.
 
     ``columns`` are resolved.  Files are compared with ``schema``, None where that was

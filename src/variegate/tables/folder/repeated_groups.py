@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from variegate.partitions import Engine, Partition
 from variegate.report.words import count
 from variegate.tables.columns import Columns
-from variegate.tables.folder.parts import Reader, in_file
+from variegate.tables.folder.parts import FileReader, in_file
 from variegate.tables.survey import count_groups
 from variegate.tables.table import TableError
 
@@ -54,7 +54,7 @@ def repeated(files: Sequence[NDArray[np.uint64]]) -> Iterator[tuple[int, list[in
 
 
 def names_of(
-    item: tuple[Partition, frozenset[int]], reader: Reader
+    item: tuple[Partition, frozenset[int]], reader: FileReader
 ) -> dict[int, list[Any]]:
     """Return the names of the groups of a file that have some hashes."""
     partition, wanted = item
@@ -71,7 +71,7 @@ def names_of(
 
 def refuse_repeated_groups(
     engine: Engine,
-    reader: Reader,
+    reader: FileReader,
     partitions: Sequence[Partition],
     hashes: Sequence[NDArray[np.uint64]],
 ) -> None:
@@ -99,7 +99,7 @@ def refuse_repeated_groups(
 
 def _confirmed(
     engine: Engine,
-    reader: Reader,
+    reader: FileReader,
     partitions: Sequence[Partition],
     suspects: dict[int, list[int]],
 ) -> Iterator[tuple[Any, list[str]]]:

@@ -23,7 +23,7 @@ from variegate.partitions import Engine, Partition, UnreadablePartitionError
 from variegate.report.words import count
 from variegate.tables.columns import Columns
 from variegate.tables.folder.files import FolderTable
-from variegate.tables.folder.parts import FolderPartition, Reader, in_file
+from variegate.tables.folder.parts import FileReader, FolderPartition, in_file
 from variegate.tables.folder.repeated_groups import hash_of, refuse_repeated_groups
 from variegate.tables.survey import GroupIndex, Survey, count_groups
 from variegate.tables.table import TableError
@@ -43,7 +43,7 @@ class Scanned(NamedTuple):
 
 
 def scan_file(
-    partition: Partition, reader: Reader, also: tuple[str, ...] = ()
+    partition: Partition, reader: FileReader, also: tuple[str, ...] = ()
 ) -> Scanned | UnreadablePartitionError:
     """Count the groups of a file, or return why it cannot be read."""
     try:
@@ -68,7 +68,7 @@ class FolderSurvey(Survey):
     it was asked that they be left out.
     """
 
-    reader: Reader = field(kw_only=True)
+    reader: FileReader = field(kw_only=True)
     partitions: tuple[FolderPartition, ...] = field(kw_only=True)
     unreadable: tuple[str, ...] = field(kw_only=True)
 
@@ -88,7 +88,7 @@ class FolderSurvey(Survey):
 
     @classmethod
     def from_bytes(
-        cls, content: bytes, folder: FolderTable, reader: Reader
+        cls, content: bytes, folder: FolderTable, reader: FileReader
     ) -> FolderSurvey:
         """Return the survey of the same folder that :meth:`to_bytes` wrote."""
         with np.load(io.BytesIO(content), allow_pickle=False) as known:
@@ -106,7 +106,7 @@ class FolderSurvey(Survey):
 
 def scan(
     folder: FolderTable,
-    reader: Reader,
+    reader: FileReader,
     engine: Engine,
     skip_unreadable: bool = False,
     progress: Progress = ignore,
@@ -172,7 +172,7 @@ def _refuse_unreadable(
 
 
 def _refuse_one_group(
-    reader: Reader, found: Sequence[tuple[Partition, Scanned]]
+    reader: FileReader, found: Sequence[tuple[Partition, Scanned]]
 ) -> None:
     """Refuse all rows as one group, unless they are in one file."""
     n_files = sum(one.n_rows > 0 for _, one in found)
@@ -186,7 +186,7 @@ def _refuse_one_group(
 
 def _survey(
     folder: FolderTable,
-    reader: Reader,
+    reader: FileReader,
     counted: Sequence[tuple[Partition, int, int]],
     sizes: IntArray,
     n_chosen: IntArray | None,
@@ -218,7 +218,10 @@ class FolderIndex(GroupIndex):
     """The groups of a folder: their sizes, and names that are read when asked for."""
 
     def __init__(
-        self, sizes: IntArray, partitions: tuple[FolderPartition, ...], reader: Reader
+        self,
+        sizes: IntArray,
+        partitions: tuple[FolderPartition, ...],
+        reader: FileReader,
     ) -> None:
         super().__init__()
         self.sizes = sizes
@@ -228,7 +231,9 @@ class FolderIndex(GroupIndex):
 class _Names(Sequence[Any]):
     """Names of groups, read from their file when they are asked for."""
 
-    def __init__(self, partitions: tuple[FolderPartition, ...], reader: Reader) -> None:
+    def __init__(
+        self, partitions: tuple[FolderPartition, ...], reader: FileReader
+    ) -> None:
         self._partitions = partitions
         self._reader = reader
 

@@ -23,7 +23,7 @@ from variegate.tables.file_errors import TableFileError
 from variegate.tables.fitted import FittedSelector, fitting
 from variegate.tables.folder.files import FolderTable, as_folder, open_file
 from variegate.tables.folder.manifest import Manifest, stamp
-from variegate.tables.folder.parts import Reader, in_file
+from variegate.tables.folder.parts import FileReader, in_file
 from variegate.tables.folder.scan import scan
 from variegate.tables.output import Output
 from variegate.tables.selector_parameters import progress_callback
@@ -67,7 +67,7 @@ class _Task:
 
     chooser: Chooser
     encoding: Encoding
-    reader: Reader
+    reader: FileReader
     folder: str
     keep_all: bool
     drop: tuple[str, ...]
@@ -137,7 +137,7 @@ def select_folder(
     columns = selector._columns_for(False, budget is not None)
     fitting(table, columns)
     _check_output(table, out, keep_all, drop)
-    reader = Reader(table.schema, columns)
+    reader = FileReader(table.schema, columns)
     settings = {"k": k, "budget": budget, "omega": omega, "keep_all": keep_all}
     run = settings | {"drop": list(drop), "variegate": __version__}
     task = _Task(
@@ -166,7 +166,7 @@ def _check_output(
 
 def _files(
     table: FolderTable,
-    reader: Reader,
+    reader: FileReader,
     manifest: Manifest,
     engine: Engine,
     skip_unreadable: bool,

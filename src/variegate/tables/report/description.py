@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from variegate.application.description import (
     Description,
-    Section,
+    DescriptionSection,
     in_a_line,
     model_numbers,
 )
@@ -38,9 +38,9 @@ def describe(selector: TableSelector) -> Description:
         _numbers(selector),
         [
             *similarity.sections(selector),
-            Section("learned from", facts.about_data(selector)),
-            Section("training", facts.about_training(selector)),
-            Section(
+            DescriptionSection("learned from", facts.about_data(selector)),
+            DescriptionSection("training", facts.about_training(selector)),
+            DescriptionSection(
                 "columns",
                 rows=facts.about_columns(selector),
                 words=[facts.EMPTY_CELLS[selector.encoding_.missing]],
@@ -50,7 +50,7 @@ def describe(selector: TableSelector) -> Description:
     )
 
 
-def _scores(selector: TableSelector) -> Section:
+def _scores(selector: TableSelector) -> DescriptionSection:
     rows = [
         (
             in_a_line(facts.SCORE_NAMES[name]),
@@ -63,20 +63,22 @@ def _scores(selector: TableSelector) -> Section:
     if selector.k_ is not None:
         at = f"k = {selector.k_}"
     title = f"on {facts.n_judged(selector.training_):,} held-out groups, at {at}"
-    return Section(title, rows=[("", "mean", "95 % interval"), *rows] if rows else [])
+    return DescriptionSection(
+        title, rows=[("", "mean", "95 % interval"), *rows] if rows else []
+    )
 
 
-def _path(selector: TableSelector) -> Section:
+def _path(selector: TableSelector) -> DescriptionSection:
     words = []
     if facts.path_points(selector):
         words = [facts.about_path(selector), *str(selector.path_).splitlines()]
-    return Section("from precision to recall", words=words)
+    return DescriptionSection("from precision to recall", words=words)
 
 
 # Candidates that were compared --------------------------------------------------------
 
 
-def _compared(selector: TableSelector) -> Section:
+def _compared(selector: TableSelector) -> DescriptionSection:
     """Return the F-scores of the candidates, and why the first was chosen."""
     compared = selector.training_["compared"]
     kernels = list(compared.get("kernels", []))
@@ -97,7 +99,7 @@ def _compared(selector: TableSelector) -> Section:
     ]
     heads = [("", "chosen by", "F", "behind", "groups")] if rows else []
     words = [" ".join(_why(selector, kernels))] if kernels else []
-    return Section("what was compared", rows=[*heads, *rows], words=words)
+    return DescriptionSection("what was compared", rows=[*heads, *rows], words=words)
 
 
 def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from variegate.application.description import Section, kinds_in_words
+from variegate.application.description import DescriptionSection, kinds_in_words
 from variegate.application.model_facts import (
     LearnedMetric,
     alike_in_words,
@@ -143,12 +143,14 @@ def similarity_numbers(selector: TableSelector) -> dict[str, Any]:
 # On a terminal ------------------------------------------------------------------------
 
 
-def sections(selector: TableSelector) -> list[Section]:
+def sections(selector: TableSelector) -> list[DescriptionSection]:
     """Return kinds and metrics as a terminal shows them."""
     found = []
     if "kinds" not in selector.training_:
         for kinds in learned_kinds(selector.model_):
-            found.append(Section(_TITLE, words=[kinds_in_words(kinds, "row")]))
+            found.append(
+                DescriptionSection(_TITLE, words=[kinds_in_words(kinds, "row")])
+            )
     for record in records(selector):
         rows: list[tuple[str, ...]] = [
             ("kind", "share", "in a group", "chosen", "most typical")
@@ -159,14 +161,14 @@ def sections(selector: TableSelector) -> list[Section]:
         block = record["block"]
         title = _TITLE if block is None else f"{_TITLE}: kinds of {block}"
         words = [" ".join(_about_kinds(record))]
-        found.append(Section(title, rows=rows, words=words))
+        found.append(DescriptionSection(title, rows=rows, words=words))
     for metric in _metrics(selector):
         shares = feature_shares(selector, metric)
         rows = [(shortened(name, 40), percent(share)) for name, share in shares]
         left = len(rows) - _MOST_FEATURES
         rest = [f"{count(left, 'more feature')} left out."] if left > 0 else []
         title = f"{_TITLE}: the features that the metric goes by"
-        found.append(Section(title, rows=rows[:_MOST_FEATURES], words=rest))
+        found.append(DescriptionSection(title, rows=rows[:_MOST_FEATURES], words=rest))
     return found
 
 

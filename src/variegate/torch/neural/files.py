@@ -31,7 +31,7 @@ from variegate.files.encoding import (
 from variegate.files.model_format import ENDED, HEAD, ModelFileError
 from variegate.files.models import NOTHING, Own, register
 from variegate.files.run_store import CheckpointError, RunStore
-from variegate.files.schema import Anything, MapOf, Maybe, Number, Record, Text
+from variegate.files.schema import Anything, MapOf, Maybe, Number, Record, String
 from variegate.torch.neural.networks import ROLES, Features, make_network
 
 if TYPE_CHECKING:
@@ -49,16 +49,16 @@ _NOT_STORED = (*ROLES, "callback", "device", "verbose")
 _SIZE = Number(least=1, is_whole=True)
 _SHAPE = Record(
     {
-        "type": Text((TYPE,)),
+        "type": String((TYPE,)),
         "settings": MapOf(Anything()),
         "network": Record(
             {
                 "quality_features": _SIZE,
                 "similarity_features": MapOf(_SIZE),
-                "modules": Record(dict.fromkeys(ROLES, Maybe(Text()))),
+                "modules": Record(dict.fromkeys(ROLES, Maybe(String()))),
             }
         ),
-        "weights": Text(),
+        "weights": String(),
     },
     HEAD | ENDED | {"omega": Number(least=0)},
 )
