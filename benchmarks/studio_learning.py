@@ -27,8 +27,8 @@ from sklearn.datasets import load_digits
 import variegate as vg
 from variegate import metrics
 from variegate.studio.choices import untrained_choice, usual_size
+from variegate.studio.group_learner import GroupLearner, LearningResult
 from variegate.studio.kernel_candidates import candidates_for, over_omega
-from variegate.studio.learner import GroupLearner, LearningResult
 from variegate.studio.material.base import Item
 from variegate.studio.material.table_sources import image_material
 from variegate.studio.proposals import Proposer

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from variegate.cli import progress
 from variegate.cli.app import run
-from variegate.report.words import shortened
+from variegate.report.wording import shortened
 from variegate.video import (
     Candidate,
     Keyframe,

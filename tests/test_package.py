@@ -215,7 +215,7 @@ kernels
 learning
 solvers streaming
 partitions
-files.model_format files.encoding files.models
+files.model_format files.model_values files.models
 estimator baselines datasets
 tuning
 application

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from table_instances import caller, fails, succeeds, with_column
 from variegate.files.models import ModelFileError
-from variegate.report.words import gathered, runs
+from variegate.report.wording import gathered, runs
 from variegate.tables import (
     Columns,
     TableError,

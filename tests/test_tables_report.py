@@ -15,7 +15,7 @@ import pytest
 import variegate as vg
 from variegate.application.model_facts import kernel_parts
 from variegate.report.terminal import with_bars
-from variegate.report.words import shortened
+from variegate.report.wording import shortened
 from variegate.tables import TableSelector, make_table
 from variegate.tables.cells import row_texts
 from variegate.tables.choosing import ByMethod, ByModel

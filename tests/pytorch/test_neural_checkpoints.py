@@ -22,10 +22,10 @@ SCRIPT = """
 import sys, time
 import torch
 from neural_cases import ragged, seeded_encoder, small
-from variegate.torch.neural import files
+from variegate.torch.neural import storage
 
 torch.set_num_threads(1)
-files._SHARE = 1e9  # writes at any time, however long one takes
+storage._SHARE = 1e9  # writes at any time, however long one takes
 
 def tell(step):
     print(step.iteration, flush=True)
@@ -94,7 +94,7 @@ def interrupted(model, checkpoint, at):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Training, "_step", counted)
-        patch.setattr("variegate.torch.neural.files._SHARE", 1e9)  # at any time
+        patch.setattr("variegate.torch.neural.storage._SHARE", 1e9)  # at any time
         with pytest.raises(StoppedError):
             model.fit(*DATA, checkpoint=checkpoint)
 
@@ -174,7 +174,7 @@ def test_a_folder_that_is_not_there_is_said_before_the_work(tmp_path, device):
 
 
 def test_writing_takes_a_small_share_of_the_time(tmp_path, device, monkeypatch):
-    from variegate.torch.neural.files import Checkpoint
+    from variegate.torch.neural.storage import Checkpoint
 
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])

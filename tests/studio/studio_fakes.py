@@ -9,7 +9,7 @@ import numpy as np
 
 from variegate.studio.app import studio_app
 from variegate.studio.explanations import Map
-from variegate.studio.learner import LearningResult
+from variegate.studio.group_learner import LearningResult
 from variegate.studio.material.base import Item, MaterialError
 from variegate.studio.proposals import Proposal
 from variegate.studio.security import Access

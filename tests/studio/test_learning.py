@@ -14,6 +14,7 @@ import variegate as vg
 from variegate import metrics
 from variegate.studio import judging
 from variegate.studio.choices import untrained_choice
+from variegate.studio.group_learner import GroupLearner
 from variegate.studio.judging import N_FOLDS, Judge, is_on_curve
 from variegate.studio.kernel_candidates import (
     OMEGAS,
@@ -26,7 +27,6 @@ from variegate.studio.kernel_candidates import (
     over_omega,
     plain_model,
 )
-from variegate.studio.learner import GroupLearner
 from variegate.studio.teacher import Teacher
 
 KERNELS = {"4 kinds": vg.Kinds(4), "Gaussians": vg.MultipleKernel()}

@@ -15,8 +15,8 @@ from variegate.studio.choices import (
     untrained_ensemble,
     usual_size,
 )
+from variegate.studio.group_learner import LearningResult, expected_f
 from variegate.studio.kernel_candidates import candidates_for, over_omega
-from variegate.studio.learner import LearningResult, expected_f
 from variegate.studio.proposals import Proposer, omega_on_path
 from variegate.tuning import PathPoint
 

@@ -23,8 +23,8 @@ from variegate.application.description import Description, described
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.estimator.base import LearnedDisplay
 from variegate.files import models as model_files
-from variegate.files.encoding import read_settings
 from variegate.files.model_format import application
+from variegate.files.model_values import read_settings
 from variegate.files.models import NOTHING, ModelFileError, Own
 from variegate.files.schema import Shape
 from variegate.ground_set import GroundSetError

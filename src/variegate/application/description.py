@@ -24,7 +24,7 @@ from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.report.figures import COLOURS, new_figure
 from variegate.report.notebook import preformatted
 from variegate.report.terminal import columns, with_bars
-from variegate.report.words import count, percent, shortened
+from variegate.report.wording import count, percent, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ from variegate.kernels import (
     Mixture,
     MultipleKernel,
 )
-from variegate.report.words import count, percent, shortened
+from variegate.report.wording import count, percent, shortened
 
 
 @dataclass(frozen=True)

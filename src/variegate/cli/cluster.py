@@ -18,7 +18,7 @@ from variegate._progress import Progress, StageProgress, ignore
 from variegate.cli.options import COUNT, FILE, POSITIVE, Parsed
 from variegate.cli.output import names_of, note
 from variegate.cli.progress import show_progress
-from variegate.report.words import count
+from variegate.report.wording import count
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -13,7 +13,7 @@ from variegate._typing import FloatArray
 from variegate.cli import options, output
 from variegate.cli.progress import show_progress, video_note
 from variegate.report.terminal import columns
-from variegate.report.words import shortened
+from variegate.report.wording import shortened
 from variegate.video.colour import hue_histogram
 from variegate.video.evaluation import (
     THRESHOLD,

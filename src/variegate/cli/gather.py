@@ -11,7 +11,7 @@ import click
 from variegate.cli import options, output
 from variegate.cli.cluster import ClusterChoice, cluster_options
 from variegate.cli.progress import show_progress
-from variegate.report.words import count
+from variegate.report.wording import count
 
 
 @click.command(

@@ -27,7 +27,7 @@ from variegate.cli.keyframe_files import (
     write_results,
 )
 from variegate.cli.progress import show_progress, video_note
-from variegate.report.words import shortened
+from variegate.report.wording import shortened
 from variegate.video.reading import (
     EVERY,
     TruncatedVideoWarning,

@@ -18,7 +18,7 @@ from variegate.cli.cluster import (
     refuse_on_cluster,
 )
 from variegate.cli.progress import show_progress
-from variegate.report.words import count
+from variegate.report.wording import count
 
 if TYPE_CHECKING:
     from variegate.tables.columns import Columns

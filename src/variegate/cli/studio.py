@@ -24,7 +24,7 @@ from variegate.cli.options import (
 )
 from variegate.cli.output import note, notes, say
 from variegate.cli.progress import show_progress
-from variegate.report.words import count
+from variegate.report.wording import count
 
 if TYPE_CHECKING:
     from variegate.studio.material.base import Material

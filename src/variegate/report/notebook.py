@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from variegate.report.words import one_line
+from variegate.report.wording import one_line
 
 #: Longest text of a cell.
 _LONGEST = 300

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from variegate.report.figures import as_svg
-from variegate.report.words import count, one_line
+from variegate.report.wording import count, one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment

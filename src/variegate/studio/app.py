@@ -27,7 +27,7 @@ from starlette.routing import Route
 from variegate._processes import ProcessCallError, ProcessCalls
 from variegate.studio.changes import EventResponse, Streams
 from variegate.studio.export import EXPORTS, Exporter
-from variegate.studio.learner import LearningResult
+from variegate.studio.group_learner import LearningResult
 from variegate.studio.material.base import MaterialError
 from variegate.studio.security import Access, Guard
 from variegate.studio.session import ChangedError, NoSuchError, Session, SessionError

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from variegate.estimator import AllAlikeWarning
 from variegate.report.page import render
-from variegate.report.words import count
+from variegate.report.wording import count
 from variegate.studio.material.base import Material, MaterialError, Picks
 from variegate.tables.columns import is_list
 from variegate.tables.output import write_table

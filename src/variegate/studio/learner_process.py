@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from variegate._processes import ChildProcess, connect_to_parent
 from variegate._typing import IntArray
+from variegate.studio.group_learner import GroupLearner, LearningResult
 from variegate.studio.kernel_candidates import Comparison
-from variegate.studio.learner import GroupLearner, LearningResult
 
 #: Times in a row that a process which ended by itself is started again.
 _RESTARTS = 3
@@ -45,7 +45,7 @@ class Answer:
 class LearnerProcess:
     """A process with a learner, which takes tasks and comparisons.
 
-    ``opening`` are the arguments of :class:`~variegate.studio.learner.Learner`.
+    ``opening`` are the arguments of :class:`~variegate.studio.group_learner.Learner`.
     ``on_answer`` is called in a thread of its own; ``on_end`` when a process has ended
     by itself, with whether another was started: tasks without an answer are lost.
     """

@@ -1,7 +1,7 @@
 """Proposals in a group, fast enough to follow a slider.
 
 The next group is that in which the model has the least confidence: the F-score that it
-expects of its own proposal (:func:`variegate.studio.learner.expected_f`), computed for
+expects of its own proposal (:func:`variegate.studio.group_learner.expected_f`), computed for
 the first hundred groups that are not done, after each learning; of equals the first
 comes first.  Before anything is learned, groups come in their order.
 """
@@ -27,8 +27,8 @@ from variegate.studio.choices import (
     usual_size,
 )
 from variegate.studio.explanations import Map, explain, map_of
+from variegate.studio.group_learner import LearningResult
 from variegate.studio.kernel_candidates import OMEGAS
-from variegate.studio.learner import LearningResult
 from variegate.studio.material.base import Material, Picks
 from variegate.tuning.family import OmegaFamily
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate.studio.changes import Changes
+from variegate.studio.group_learner import LearningResult
 from variegate.studio.history import GroupPicks, History, ShownProposal
-from variegate.studio.learner import LearningResult
 from variegate.studio.material.base import Material
 from variegate.studio.preferences import Preferences
 from variegate.studio.proposals import Proposal, Proposer

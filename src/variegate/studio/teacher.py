@@ -1,7 +1,7 @@
 """The teacher: learning in processes of their own, so that the page never waits.
 
 After each group a model is learned at once, from where the last one stood; then again
-from the start, and judged (:mod:`variegate.studio.learner`).  Kernels are compared in
+from the start, and judged (:mod:`variegate.studio.group_learner`).  Kernels are compared in
 another process when 4, 8, 16, 32, ... groups are done, and the best is learned with
 from then on (:mod:`variegate.studio.kernel_candidates`).
 """
@@ -16,8 +16,8 @@ from threading import Condition, Thread
 
 from variegate._processes import ProcessCallError, ProcessCalls
 from variegate._typing import IntArray
+from variegate.studio.group_learner import Kind, LearningResult
 from variegate.studio.kernel_candidates import Comparison, compare, is_compared
-from variegate.studio.learner import Kind, LearningResult
 from variegate.studio.learner_process import Answer, LearnerProcess, Task
 from variegate.studio.material.base import Material, Picks
 

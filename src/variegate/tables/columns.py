@@ -16,7 +16,7 @@ import pyarrow as pa
 from variegate._validation import check_choice
 from variegate.application.refusal import InPython, Setting
 from variegate.application.table_defaults import MISSING
-from variegate.report.words import gathered
+from variegate.report.wording import gathered
 from variegate.tables.table import TableError
 
 _LISTS = ("quality", "categorical", "similarity")

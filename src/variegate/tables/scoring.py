@@ -13,7 +13,7 @@ from variegate._typing import IntArray
 from variegate.application.refusal import Setting
 from variegate.baselines.learned import Rival
 from variegate.partitions import Engine
-from variegate.report.words import count
+from variegate.report.wording import count
 from variegate.tables.cells import as_labels
 from variegate.tables.comparison import (
     SizeLimit,

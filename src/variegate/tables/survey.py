@@ -20,7 +20,7 @@ from variegate._validation import check_choice
 from variegate.application.refusal import Setting
 from variegate.application.table_defaults import EMPTY_GROUPS
 from variegate.partitions.tree import add_in_tree
-from variegate.report.words import count
+from variegate.report.wording import count
 from variegate.tables.cells import Batch, batches
 from variegate.tables.columns import Columns, no_label
 from variegate.tables.encoding import ColumnStatistics, Encoding

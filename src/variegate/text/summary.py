@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from variegate.report.notebook import card, table
 from variegate.report.page import render
-from variegate.report.words import count, percent
+from variegate.report.wording import count, percent
 from variegate.selection import Selection
 from variegate.text.budget import Budget
 from variegate.text.documents import Document, Sentence

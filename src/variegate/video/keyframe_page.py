@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from variegate.report.page import Row, render
-from variegate.report.words import count, percent
+from variegate.report.wording import count, percent
 from variegate.video.reading import time_label
 from variegate.video.screening import BEST, Decision
 from variegate.video.storyboard import encode_jpeg, fitted, usual_aspect

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from variegate._progress import Progress
-from variegate.report.words import count
+from variegate.report.wording import count
 from variegate.video.reading import (
     EVERY_FRAME,
     VIDEO_SUFFIXES,

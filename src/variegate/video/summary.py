@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from variegate.report.notebook import card
-from variegate.report.words import percent
+from variegate.report.wording import percent
 from variegate.selection import Selection
 from variegate.video.candidates import ReadVideo
 from variegate.video.choosing import Choice

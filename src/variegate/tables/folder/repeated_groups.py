@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variegate.partitions import Engine, Partition
-from variegate.report.words import count
+from variegate.report.wording import count
 from variegate.tables.columns import Columns
 from variegate.tables.folder.parts import FileReader, in_file
 from variegate.tables.survey import count_groups

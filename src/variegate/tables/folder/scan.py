@@ -20,7 +20,7 @@ from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
 from variegate.application.refusal import Setting
 from variegate.partitions import Engine, Partition, UnreadablePartitionError
-from variegate.report.words import count
+from variegate.report.wording import count
 from variegate.tables.columns import Columns
 from variegate.tables.folder.files import FolderTable
 from variegate.tables.folder.parts import FileReader, FolderPartition, in_file

@@ -13,7 +13,7 @@ from variegate.application.description import WIDTH, model_figure
 from variegate.application.model_facts import kernel_parts, strongest
 from variegate.report.figures import COLOURS, new_figure
 from variegate.report.page import Cell, Row
-from variegate.report.words import count, one_line, percent
+from variegate.report.wording import count, one_line, percent
 from variegate.tables.evaluation import Evaluation, Interval
 from variegate.tables.judging import NEAR_COPY
 from variegate.tables.report import facts, similarity

@@ -12,7 +12,7 @@ from variegate.application.description import (
     in_a_line,
     model_numbers,
 )
-from variegate.report.words import count
+from variegate.report.wording import count
 from variegate.tables.encoding import FeatureColumn
 from variegate.tables.report import facts, similarity
 from variegate.tuning.path import omega_name

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from variegate.application.model_facts import Weight, named_weights
-from variegate.report.words import count, gathered, runs, shortened
+from variegate.report.wording import count, gathered, runs, shortened
 from variegate.tables.columns import Columns
 from variegate.tables.derived import AGE
 from variegate.tables.encoding import FeatureColumn

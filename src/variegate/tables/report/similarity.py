@@ -13,7 +13,7 @@ from variegate.application.model_facts import (
     learned_metrics,
 )
 from variegate.report.page import Cell, Row
-from variegate.report.words import count, one_line, percent, shortened
+from variegate.report.wording import count, one_line, percent, shortened
 from variegate.tables.report import facts
 
 if TYPE_CHECKING:

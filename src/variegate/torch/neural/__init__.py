@@ -29,7 +29,6 @@ from variegate.linalg.determinants import with_jitter
 from variegate.report.notebook import card, number
 from variegate.solvers import SolverResult
 from variegate.streaming import Example, ListedExamples
-from variegate.torch.neural.files import Checkpoint, encode
 from variegate.torch.neural.networks import (
     ROLES,
     DPPNetwork,
@@ -37,6 +36,7 @@ from variegate.torch.neural.networks import (
     Items,
     first_network,
 )
+from variegate.torch.neural.storage import Checkpoint, encode
 from variegate.torch.neural.training import Epoch, Training, hold_out
 
 __all__ = ["Epoch", "NeuralDPP"]

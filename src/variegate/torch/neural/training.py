@@ -29,8 +29,8 @@ from variegate.torch.batches import (
     batches_by_size,
     shuffled_batches,
 )
-from variegate.torch.neural.files import Checkpoint, Parts
 from variegate.torch.neural.networks import DPPNetwork, Items, reproducible
+from variegate.torch.neural.storage import Checkpoint, Parts
 
 if TYPE_CHECKING:
     from variegate.torch.neural import NeuralDPP

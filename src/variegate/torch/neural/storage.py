@@ -22,13 +22,13 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from variegate.files.atomic import plain
-from variegate.files.encoding import (
+from variegate.files.model_format import ENDED, HEAD, ModelFileError
+from variegate.files.model_values import (
     decode_ending,
     decode_settings,
     encode_ending,
     encode_settings,
 )
-from variegate.files.model_format import ENDED, HEAD, ModelFileError
 from variegate.files.models import NOTHING, Own, register
 from variegate.files.run_store import CheckpointError, RunStore
 from variegate.files.schema import Anything, MapOf, Maybe, Number, Record, String
