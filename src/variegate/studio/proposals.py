@@ -1,9 +1,9 @@
 """Proposals in a group, fast enough to follow a slider.
 
 The next group is that in which the model has the least confidence: the F-score that it
-expects of its own proposal (:func:`variegate.studio.group_learner.expected_f`), computed for
-the first hundred groups that are not done, after each learning; of equals the first
-comes first.  Before anything is learned, groups come in their order.
+expects of its own proposal (:func:`variegate.studio.group_learner.expected_f`),
+computed for the first hundred groups that are not done, after each learning; of equals
+the first comes first.  Before anything is learned, groups come in their order.
 """
 
 from __future__ import annotations
