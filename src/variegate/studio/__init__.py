@@ -6,7 +6,7 @@ done, and the next group starts from its proposals.
 
 ===============  ==================================================================
 ``material``     items to be shown and learned from: tables, documents, videos, images
-``teacher``      learning in separate processes, :mod:`~variegate.studio.group_learner` how
+``teacher``      learning in other processes; :mod:`~variegate.studio.group_learner`
 ``proposals``    choices of a model, :mod:`~variegate.studio.explanations` the reasons
 ``store``        events in a file, :mod:`~variegate.studio.history` the picks after them
 ``session``      the current group, its picks and proposal, and the last result

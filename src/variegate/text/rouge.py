@@ -313,7 +313,8 @@ class PreparedReferences:
         """Return the scores of a summary that is read already.
 
         To try many summaries made of the same sentences, read each sentence once and
-        put them together by :meth:`Text.join`; limits then apply to each sentence.
+        put them together by :meth:`TokenizedText.join`; limits then apply to each
+        sentence.
         """
         scores = {}
         for name, pools in self._pools.items():
