@@ -2,8 +2,8 @@
 
 After each group a model is learned at once, from where the last one stood; then again
 from the start, and judged (:mod:`variegate.studio.group_learner`).  Kernels are
-compared in another process when 4, 8, 16, 32, ... groups are done, and the best is learned with
-from then on (:mod:`variegate.studio.kernel_candidates`).
+compared in another process when 4, 8, 16, 32, ... groups are done, and the best is
+learned with from then on (:mod:`variegate.studio.kernel_candidates`).
 """
 
 from __future__ import annotations
