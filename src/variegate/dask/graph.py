@@ -105,8 +105,16 @@ class Graph:
         return keys[0]
 
     def submit(self, client: Client, keys: list[Key]) -> list[Future]:
-        """Send all of it; the futures are those of ``keys``, in their order."""
-        with dask.annotate(workers=self.places.get, allow_other_workers=True):
+        """Send all of it; the futures are those of ``keys``, in their order.
+
+        Tasks begin in that order, too, so that results which are fetched in it are not
+        long in coming.
+        """
+        with dask.annotate(
+            workers=self.places.get,
+            allow_other_workers=True,
+            priority=lambda key: -key[1],
+        ):
             futures: list[Future] = client.get(self.tasks, keys, sync=False)
         return futures
 
