@@ -61,7 +61,7 @@ class Pickling(Serial):
     def __init__(self):
         self.n_items = 0
 
-    def map(self, function, items, progress=lambda *_: None):
+    def map(self, function, items, progress=lambda *_: None, ordered=True):
         for n_done, item in enumerate(items, 1):
             self.n_items += 1
             sent, here = pickle.loads(pickle.dumps((function, item)))

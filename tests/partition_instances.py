@@ -40,7 +40,7 @@ class Threads:
         futures = {k: self.pool.submit(journey, items[k]) for k in order}
         return [futures[k].result() for k in range(len(items))]
 
-    def map(self, function, items, progress=lambda *_: None):
+    def map(self, function, items, progress=lambda *_: None, ordered=True):
         return iter(self._shuffled(function, items))
 
     def tree_sum(self, function, items, add):

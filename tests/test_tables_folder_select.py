@@ -107,7 +107,7 @@ class Stopping(Serial):
     def __init__(self, n_files):
         self.n_files = n_files
 
-    def map(self, function, items, progress=lambda *_: None):
+    def map(self, function, items, progress=lambda *_: None, ordered=True):
         if function.func is selecting.select_file:
             yield from map(function, items[: self.n_files])
             function(items[self.n_files])

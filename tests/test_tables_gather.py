@@ -370,7 +370,7 @@ for line in sys.stdin:
 class Sending(Serial):
     """Sends what it is given as another engine would."""
 
-    def map(self, function, items, progress=lambda n_done, n_items: None):
+    def map(self, function, items, progress=lambda n_done, n_items: None, ordered=True):
         # What travels must be small and whole after the journey.
         function = pickle.loads(pickle.dumps(function))
         yield from super().map(function, pickle.loads(pickle.dumps(items)), progress)
@@ -382,7 +382,7 @@ class Weighing(Serial):
     def __init__(self):
         self.n_bytes = []
 
-    def map(self, function, items, progress=lambda n_done, n_items: None):
+    def map(self, function, items, progress=lambda n_done, n_items: None, ordered=True):
         self.n_bytes += [len(pickle.dumps(item)) for item in items]
         yield from super().map(function, items, progress)
 
@@ -538,7 +538,7 @@ def test_a_file_that_changes_is_refused(tmp_path):
     source = write_folder(tmp_path / "in", cut(scattered(), 3))
 
     class Changing(Serial):
-        def map(self, function, items, progress=None):
+        def map(self, function, items, progress=None, ordered=True):
             write_table(scattered(400), source / "day-01.parquet")
             yield from super().map(function, items)
 

@@ -107,6 +107,21 @@ def test_a_scheduler_that_is_not_there_is_an_error_in_time():
     assert time.monotonic() - start < 10
 
 
+def slowly(item):
+    number, seconds = item
+    time.sleep(seconds)
+    return number
+
+
+def test_results_come_in_order_or_as_they_are_finished(client):
+    engine = DaskEngine(client)
+    items = [(0, 3.0), *((k, 0.0) for k in range(1, 8))]
+    assert list(engine.map(slowly, items)) == list(range(8))
+    found = list(engine.map(slowly, items, ordered=False))
+    assert sorted(found) == list(range(8))
+    assert found[0] != 0
+
+
 def test_files_of_encryption_go_together(tmp_path):
     with (
         pytest.raises(ValueError, match="needs three files"),

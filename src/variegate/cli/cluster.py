@@ -61,9 +61,10 @@ class WatchedEngine:
         function: Callable[[T], R],
         items: Sequence[T],
         progress: StageProgress = ignore,
+        ordered: bool = True,
     ) -> Iterator[R]:
         """Yield the results of the engine."""
-        return self._engine.map(function, items, progress)
+        return self._engine.map(function, items, progress, ordered)
 
     def tree_sum(
         self,

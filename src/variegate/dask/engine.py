@@ -85,20 +85,25 @@ class DaskEngine:
         function: Callable[[T], R],
         items: Sequence[T],
         progress: StageProgress = ignore,
+        ordered: bool = True,
     ) -> Iterator[R]:
-        """Yield the results in the order of the items; all are worked on at once."""
+        """Yield the results in the order of the items, or else as they are finished.
+
+        All items are worked on at once.
+        """
         if not items:
             return
-        n_done = 0
+        left = dict(enumerate(items))
         graph = Graph(function)
         try:
             keys = graph.add_leaves(items, self._owners(items))
             with self._submitted(graph, keys) as tasks:
-                for result in tasks.results(progress):
-                    n_done += 1
+                for k, result in tasks.results(progress, ordered):
+                    del left[k]
                     yield result
         except (KilledWorker, StrandedError):
-            for result in self._carefully(function, items[n_done:]):
+            n_done = len(items) - len(left)
+            for result in self._carefully(function, list(left.values())):
                 n_done += 1
                 progress(n_done, len(items))
                 yield result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from typing import Any, Self
 
@@ -170,24 +170,29 @@ class Submitted:
         for future in self._futures:
             future.release()
 
-    def results(self, progress: StageProgress = ignore) -> Iterator[Any]:
-        """Yield the results; the error of a task is raised in its turn."""
-        futures = self._futures
-        n, start, n_done = len(futures), 0, 0
+    def results(
+        self, progress: StageProgress = ignore, ordered: bool = True
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield numbers and results of tasks; an error is raised in its turn."""
+        waiting = dict(enumerate(self._futures))
+        n, n_done = len(waiting), 0
         self._watch.begin()
-        while start < n:
-            while not self._is_settled(futures[start]):
-                n_done = start + sum(future.done() for future in futures[start:])
+        while waiting:
+            first = next(iter(waiting))
+            while not self._is_settled(waiting[first]):
+                n_done = n - len(waiting) + sum(f.done() for f in waiting.values())
                 progress(n_done, n)
-            ready = _with_results(futures[start : start + _BATCH])
+                if not ordered and _with_results(waiting, ordered):
+                    break
+            ready = _with_results(waiting, ordered)
             if not ready:
-                self._raise_error(futures[start])
-            for result in self._fetch(ready):
-                futures[start].release()
-                start += 1
-                n_done = max(n_done, start)
+                self._raise_error(waiting[first])
+            results = self._fetch([waiting[k] for k in ready])
+            for k, result in zip(ready, results, strict=True):
+                waiting.pop(k).release()
+                n_done = max(n_done, n - len(waiting))
                 progress(n_done, n)
-                yield result
+                yield k, result
             self._watch.begin()
 
     def killed(self) -> set[int]:
@@ -206,7 +211,7 @@ class Submitted:
         future = self._futures[k]
         while not self._is_settled(future):
             pass
-        if not _with_results([future]):
+        if future.status != "finished":
             self._raise_error(future)
         return self._fetch([future])[0]
 
@@ -285,9 +290,14 @@ def _given_up() -> StrandedError:
     )
 
 
-def _with_results(futures: list[Future]) -> list[Future]:
-    """Return the first futures, as far as they have results."""
-    for k, future in enumerate(futures):
-        if future.status != "finished":
-            return futures[:k]
-    return futures
+def _with_results(futures: Mapping[int, Future], ordered: bool) -> list[int]:
+    """Return the numbers of some futures with results; if ordered, the first ones."""
+    ready: list[int] = []
+    for k, future in futures.items():
+        if future.status == "finished":
+            ready.append(k)
+        elif ordered:
+            break
+        if len(ready) == _BATCH:
+            break
+    return ready

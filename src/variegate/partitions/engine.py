@@ -27,8 +27,9 @@ class Engine(Protocol):
         function: Callable[[T], R],
         items: Sequence[T],
         progress: StageProgress = ignore,
+        ordered: bool = True,
     ) -> Iterator[R]:
-        """Yield the results in the order of the items."""
+        """Yield the results in the order of the items, or else as they are finished."""
         ...
 
     def tree_sum(
@@ -53,6 +54,7 @@ class Serial:
         function: Callable[[T], R],
         items: Sequence[T],
         progress: StageProgress = ignore,
+        ordered: bool = True,
     ) -> Iterator[R]:
         """Yield each result before the next is computed."""
         for n_done, item in enumerate(items):

@@ -175,12 +175,17 @@ def _steps(
     """Return the results of all items, computed or from the store."""
     keys = [f"{stage} {number}" for number, _ in items]
     missing = [k for k, key in enumerate(keys) if store.get(key) is None]
-    results = engine.map(
-        function, [items[k] for k in missing], partial(progress, stage)
-    )
-    for k, result in zip(missing, results, strict=True):
-        store.put(keys[k], json.dumps(result).encode())
+    todo = [items[k] for k in missing]
+    numbered = partial(_numbered, function)
+    told = partial(progress, stage)
+    for number, result in engine.map(numbered, todo, told, ordered=False):
+        store.put(f"{stage} {number}", json.dumps(result).encode())
     return [json.loads(store.get(key) or "") for key in keys]
+
+
+def _numbered(function: Callable[[Any], Any], item: tuple[int, Any]) -> tuple[int, Any]:
+    """Return the number of an item with its result."""
+    return item[0], function(item)
 
 
 def _deal(plan: Plan, item: tuple[int, Partition]) -> int:

@@ -148,7 +148,7 @@ def select_folder(
         files = _files(table, reader, manifest, engine, skip_unreadable, progress)
         missing = [one for one in files if not manifest.has(Path(one.path).name)]
         work, told = partial(select_file, task=task), partial(progress, "choosing")
-        for name, entry in engine.map(work, missing, told):
+        for name, entry in engine.map(work, missing, told, ordered=False):
             manifest.finish(name, entry)
         return _in_numbers(manifest, len(missing))
 
