@@ -180,7 +180,7 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path):
         RunStore(tmp_path / "nowhere" / "run")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs limits of processes")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs resource.setrlimit")
 def test_a_full_disk_is_an_error_that_names_the_file(tmp_path):
     code = (
         "import resource, signal, sys\n"

@@ -16,7 +16,6 @@ from variegate import tables
 from variegate.dask import DaskEngine, local_cluster
 from variegate.partitions import PairShards, PartitionedExamples, Serial
 from variegate.streaming import write_pairs
-from variegate.tables.folder.groups import raw_source
 
 pytestmark = pytest.mark.cluster
 
@@ -70,25 +69,6 @@ def test_a_folder_of_pairs_is_learned_from_as_at_home(client, pairs, data):
     lists = vg.LargeMarginDPP(**SETTINGS).fit(data.ground_sets, data.subsets)
     np.testing.assert_allclose(model.theta_, lists.theta_, rtol=0, atol=1e-9)
     assert len(model.predict(data.ground_sets[:3])) == 3
-
-
-def test_columns_of_files_are_taken_as_they_are(client, files):
-    columns = {"quality": ["score", "freshness"], "similarity": "embedding"}
-    engine = DaskEngine(client)
-    source = raw_source(files, engine, group="query", label="chosen", **columns)
-    model = vg.LargeMarginDPP(kernel=vg.Linear(), l2=1e-3, tol=1e-8)
-    model.fit(PartitionedExamples(source, engine))
-    ground_sets, subsets = [], []
-    for path in sorted(files.iterdir()):
-        frame = pq.read_table(path).to_pandas()
-        for _, rows in frame.groupby("query", sort=False):
-            quality = rows[["score", "freshness"]].to_numpy(float)
-            ground_sets.append(vg.GroundSet(quality, np.stack(rows["embedding"])))
-            subsets.append(np.flatnonzero(rows["chosen"]))
-    lists = vg.LargeMarginDPP(kernel=vg.Linear(), l2=1e-3, tol=1e-8)
-    lists.fit(ground_sets, subsets)
-    np.testing.assert_allclose(model.theta_, lists.theta_, rtol=0, atol=1e-7)
-    np.testing.assert_allclose(model.intercept_, lists.intercept_, rtol=0, atol=1e-7)
 
 
 def test_a_table_selector_learns_and_chooses_as_at_home(client, files, tmp_path):

@@ -69,7 +69,7 @@ def serve(
             on_start(f"http://{_as_name(host)}:{port}/?token={token}")
             server.run(sockets=[listener])
         except KeyboardInterrupt:
-            pass  # before the server was there to hear it
+            pass  # interrupted before the server had started
         finally:
             sys.setswitchinterval(before)
 

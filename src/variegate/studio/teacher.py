@@ -129,7 +129,7 @@ class Teacher:
         self._process.close()
         self._calls.close("the studio is ending")
         with self._changing():
-            pass  # for those that wait for a change
+            pass  # wakes the threads in wait_for_change
 
     def _take(self, answer: Answer) -> None:
         with self._changing():

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 from variegate._typing import AnyArray, IntArray
 from variegate.ground_set import GroundSet
@@ -93,19 +93,9 @@ class Material(ABC):
     @abstractmethod
     def _picture(self, group: int, item: int) -> AnyArray: ...
 
+    @abstractmethod
     def picks_table(self, picks: Picks) -> Any:
         """Return picks as an Arrow table: a row for every item of the groups."""
-        import pyarrow as pa
-
-        fields = [pa.field(name, kind) for name, kind in self._fields.items()]
-        columns = list(zip(*self._rows(picks), strict=True))
-        return pa.table(columns, pa.schema(fields))
-
-    #: Names and Arrow types of the columns of ``picks_table``.
-    _fields: ClassVar[Mapping[str, str]]
-
-    def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
-        raise NotImplementedError
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
         """Return a file of picks that has its own format, or None for a table."""
@@ -121,3 +111,11 @@ class Material(ABC):
     @abstractmethod
     def command_line(self, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""
+
+
+def arrow_table(fields: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> Any:
+    """Return rows as an Arrow table, with the names and types of its columns."""
+    import pyarrow as pa
+
+    schema = pa.schema([pa.field(name, kind) for name, kind in fields.items()])
+    return pa.table(list(zip(*rows, strict=True)), schema)

@@ -15,7 +15,13 @@ from variegate._progress import Progress
 from variegate._typing import AnyArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear, MultipleKernel
-from variegate.studio.material.base import Item, Material, MaterialError, Picks
+from variegate.studio.material.base import (
+    Item,
+    Material,
+    MaterialError,
+    Picks,
+    arrow_table,
+)
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import ClusterView, feature_names
@@ -98,6 +104,10 @@ class DocumentsMaterial(Material):
         "text": "string",
         "picked": "int8",
     }
+
+    def picks_table(self, picks: Picks) -> Any:
+        """Return a row for every item of the groups."""
+        return arrow_table(self._fields, self._rows(picks))
 
     def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
         rows = []

@@ -20,7 +20,13 @@ import numpy as np
 from variegate._progress import Progress
 from variegate._typing import AnyArray
 from variegate.kernels import Kinds, Linear, Mixture, MultipleKernel
-from variegate.studio.material.base import Item, Material, MaterialError, Picks
+from variegate.studio.material.base import (
+    Item,
+    Material,
+    MaterialError,
+    Picks,
+    arrow_table,
+)
 from variegate.video import KeyframePicker
 from variegate.video.candidates import (
     ReadVideo,
@@ -129,6 +135,10 @@ class VideoMaterial(Material):
         return self._frames[piece.video].picture(piece.places[item])
 
     _fields: ClassVar = {"video": "string", "time": "float64", "picked": "int8"}
+
+    def picks_table(self, picks: Picks) -> Any:
+        """Return a row for every item of the groups."""
+        return arrow_table(self._fields, self._rows(picks))
 
     def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
         rows = []

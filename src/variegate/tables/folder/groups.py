@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,13 +17,12 @@ from variegate.ground_set import GroundSet
 from variegate.partitions import Engine, Partition
 from variegate.streaming import Example
 from variegate.tables.cells import row_texts
-from variegate.tables.encoding import ColumnStatistics, Encoding, FeatureColumn
-from variegate.tables.folder.files import FolderTable, as_folder
+from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.folder.parts import FileReader, FolderPartition, in_file
-from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
+from variegate.tables.folder.scan import FolderSurvey, split_by_file
 from variegate.tables.groups import Group, Groups, field_of
 from variegate.tables.model_file import encode_encoding
-from variegate.tables.survey import column_statistics, count_groups, usable_groups
+from variegate.tables.survey import column_statistics, count_groups
 from variegate.tables.table import TableError
 
 R = TypeVar("R")
@@ -253,58 +251,3 @@ class FolderSource:
     def read(self, partition: Partition) -> list[Example]:
         """Return the groups of a file that are learned from."""
         return self.examples.read(partition)
-
-
-def raw_source(
-    folder: str | Path | FolderTable,
-    engine: Engine,
-    *,
-    group: str | None = None,
-    label: str | None = None,
-    quality: str | Sequence[str] | None = None,
-    similarity: str | Sequence[str] | Mapping[str, Any] | None = None,
-) -> FolderSource:
-    """Return the groups of a folder as examples whose features are cells as they are.
-
-    Numbers are neither centred nor scaled, and vectors keep their length; groups of
-    which nothing was chosen are examples of that.
-
-    Parameters
-    ----------
-    folder : str, Path or FolderTable
-    engine : Engine
-        Looks for the groups.
-    group, label, quality, similarity
-        Columns, as for :class:`variegate.tables.TableSelector`.
-    """
-    # Which import this module.
-    from variegate.tables.selector import TableSelector
-    from variegate.tables.selector_parameters import training_columns
-
-    table = as_folder(folder, False)
-    settings = TableSelector(
-        group=group, label=label, quality=quality, similarity=similarity
-    )
-    columns = training_columns(settings, table)[1]
-    found = scan(table, FileReader(table.schema, columns), engine)
-    numbers = usable_groups(found, "keep")
-    encoding = _as_they_are(encoding_on(engine, found, numbers))
-    return FolderSource(
-        tuple(split_by_file(found.partitions, numbers)),
-        ExampleReader(found.reader, encoding),
-    )
-
-
-def _as_they_are(encoding: Encoding) -> Encoding:
-    blocks = {
-        name: tuple(map(_unscaled, block)) for name, block in encoding.blocks.items()
-    }
-    return Encoding(tuple(map(_unscaled, encoding.quality)), blocks, encoding.missing)
-
-
-def _unscaled(column: FeatureColumn) -> FeatureColumn:
-    if column.kind == "category":
-        raise TableError(f"column {column.name!r} holds no numbers")
-    kind = "vector" if column.kind == "direction" else column.kind
-    zeros = np.zeros_like(column.mean)
-    return replace(column, kind=kind, mean=zeros, scale=zeros + 1.0)
