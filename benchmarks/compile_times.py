@@ -157,7 +157,7 @@ def frames():
 
 def keys():
     """Hash the keys of groups."""
-    from variegate.tables.folder.shuffle import hashes_of
+    from variegate.tables.shuffle import hashes_of
 
     hashes_of(pa.array(["one", "two"]))
     hashes_of(pa.array([], pa.string()))

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from variegate.dask import DaskEngine
-    from variegate.tables.folder.files import FolderTable
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -113,27 +112,6 @@ class ClusterChoice:
     timeout: float
     skip_unreadable: bool
 
-    @contextmanager
-    def engine(self) -> Iterator[tuple[WatchedEngine, Progress]]:
-        """Yield an engine and a progress callback.
-
-        Errors of the cluster or of a file end the command in one line.
-        """
-        from variegate.dask import ClusterError, DaskEngine
-        from variegate.partitions import PartitionError
-
-        try:
-            with self._client() as client:
-                engine = WatchedEngine(
-                    DaskEngine(client, no_workers_timeout=self.timeout)
-                )
-                with show_progress(note=engine.note) as progress:
-                    yield engine, progress or ignore
-        except (ClusterError, PartitionError) as error:
-            # A parameter of the library is an option here.
-            text = str(error).replace("skip_unreadable", "--skip-unreadable")
-            raise click.ClickException(text) from error
-
     def _client(self) -> AbstractContextManager[Client]:
         from variegate.dask import connect, local_cluster
 
@@ -141,16 +119,37 @@ class ClusterChoice:
             return local_cluster(self.n_workers or 1)
         return connect(self.address, timeout=self.timeout, **self.tls)
 
-    def folder(self, path: Path) -> FolderTable:
-        """Return a folder by its absolute path, as workers find it."""
-        from variegate.tables.folder.files import as_folder
 
-        if path.is_file():
-            raise click.UsageError(
-                f"{path} is a file, and a cluster works on a folder of Parquet or "
-                f"Arrow files: name one, or leave out {_EITHER}"
+@contextmanager
+def working(
+    cluster: ClusterChoice | None,
+) -> Iterator[tuple[WatchedEngine | None, Progress]]:
+    """Yield the engine of a cluster, None without one, and a progress callback.
+
+    Errors of the cluster or of a file end the command in one line.
+    """
+    from variegate.partitions import PartitionError
+
+    if cluster is None:
+        try:
+            with show_progress() as progress:
+                yield None, progress or ignore
+        except PartitionError as error:
+            raise click.ClickException(str(error)) from error
+        return
+    from variegate.dask import ClusterError, DaskEngine
+
+    try:
+        with cluster._client() as client:
+            engine = WatchedEngine(
+                DaskEngine(client, no_workers_timeout=cluster.timeout)
             )
-        return as_folder(path.absolute(), self.skip_unreadable)
+            with show_progress(note=engine.note) as progress:
+                yield engine, progress or ignore
+    except (ClusterError, PartitionError) as error:
+        # A parameter of the library is an option here.
+        text = str(error).replace("skip_unreadable", "--skip-unreadable")
+        raise click.ClickException(text) from error
 
 
 # Options ------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from variegate.cli.cluster import (
     cluster_options,
     note_unreadable,
     refuse_on_cluster,
+    working,
 )
-from variegate.cli.progress import show_progress
 from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
@@ -125,15 +125,25 @@ def evaluate(
     if given["methods"] == ("none",):
         given["methods"] = ()
     given["name"] = str(models[0])
+    given["others"] = dict(zip(map(str, models[1:]), others, strict=True))
+    skip = cluster is not None and cluster.skip_unreadable
     with output.notes():
-        if cluster is not None:
-            result = _evaluate_on(cluster, first, table, train, **given)
-        else:
-            given["others"] = dict(zip(map(str, models[1:]), others, strict=True))
-            given["train"] = train and _training_table(train, separator)
-            source = options.open_table(table, separator)
-            with show_progress() as progress:
-                result = first.evaluate(source, progress=progress, **given)
+        given["train"] = train and _training_table(train, separator)
+        source = options.open_table(table, separator, skip)
+        with working(cluster) as (engine, progress):
+            result = first.evaluate(
+                source,
+                engine=engine,
+                progress=progress,
+                skip_unreadable=skip,
+                **given,
+            )
+        note_unreadable(result.unreadable)
+        if result.n_groups < result.n_in_all:
+            output.note(
+                f"judged by {result.n_groups:,} of {result.n_in_all:,} groups, drawn "
+                "at random"
+            )
     is_known = given["relevance"] is not None or first.columns_.relevance is not None
     # Not before, so that errors are one line.
     guessed = first.default_relevance() if given["methods"] and not is_known else None
@@ -170,25 +180,6 @@ def _load(
     return [one.with_columns(columns.group, label, cost) for one in selectors]
 
 
-def _evaluate_on(
-    cluster: ClusterChoice, selector: TableSelector, table: Path, train: Path | None,
-    **given: Any,
-) -> Evaluation:  # fmt: skip
-    """Compare on the files of a folder, on a cluster."""
-    folder = cluster.folder(table)
-    given["train"] = train and cluster.folder(train)
-    given["skip_unreadable"] = cluster.skip_unreadable
-    with cluster.engine() as (engine, progress):
-        found = selector.evaluate(folder, engine=engine, progress=progress, **given)
-    note_unreadable(found.unreadable)
-    if found.n_groups < found.n_in_all:
-        output.note(
-            f"judged by {found.n_groups:,} of {found.n_in_all:,} groups, drawn at "
-            "random"
-        )
-    return found
-
-
 def _training_table(path: Path, separator: str | None) -> Table:
     """Return the table for rivals, which need not be CSV where the other one is."""
     from variegate.tables.reading import format_of
@@ -219,7 +210,7 @@ def _numbers(result: Evaluation) -> dict[str, Any]:
         "diversity": plain(result.diversities()),
         "reference": result.reference,
         "less": plain(result.differences(result.reference)),
-        "endings": result.endings_in_short(),
+        "endings": {n: one._asdict() for n, one in result.endings.items()},
     }
 
 

@@ -14,15 +14,13 @@ from variegate.cli import options, output
 from variegate.cli.cluster import (
     ClusterChoice,
     cluster_options,
-    is_given,
     note_unreadable,
     refuse_on_cluster,
+    working,
 )
-from variegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from variegate.tables.columns import Columns
-    from variegate.tables.folder.files import FolderTable
     from variegate.tables.report import Report
     from variegate.tables.selector import TableSelector
 
@@ -85,9 +83,9 @@ def _target(text: str) -> dict[str, float]:
 )  # fmt: skip
 @click.option("--max-iter", type=options.COUNT, metavar="N", help=options.MAX_ITER_HELP)
 @click.option(
-    "--epochs", "n_epochs", type=click.IntRange(min=0), metavar="N",
-    help="Passes of stochastic gradient descent: over a table larger than --memory or, "
-    "on a cluster, before the solver.",
+    "--first-passes", type=click.IntRange(min=0), metavar="N",
+    help="Passes of stochastic gradients before the solver.  [default: 1 for very many "
+    "groups, else 0]",
 )  # fmt: skip
 @click.option(
     "--validation", "validation_fraction", default=0.2, show_default=True,
@@ -99,8 +97,7 @@ def _target(text: str) -> dict[str, float]:
     metavar="N", help="Seed for the held-out groups and for choosing.",
 )  # fmt: skip
 @options.memory_option(
-    help="Memory for features; a larger table is read in parts. On a cluster, memory "
-    "of each worker, 256MB if not given."
+    help="Memory to hold, of each process; a larger table is read in parts."
 )
 @options.JOBS
 @click.option(
@@ -138,38 +135,39 @@ def fit(
     files, and may be larger than memory. Some groups are held out, and scores on them
     are printed.
 
-    On a cluster, TABLE is a folder in which all rows of a group are in one file (see
-    'variegate gather'). Run again after an interruption, the command resumes from
+    On a cluster, run again after an interruption, the command resumes from
     FILE.checkpoint beside the file of -o.
     """
     options.need_tables()
+    from variegate.tables.fitting import open_checkpoint
     from variegate.tables.report.gathering import check_report_columns
 
     _check_outputs(table, out, reports, force)
     columns = options.columns_of(
         column_roles, **{role: given.pop(role) for role in _ROLES}
     )
-    if cluster is None and given["n_epochs"] == 0:
-        raise click.UsageError("--epochs 0 is for --cluster or --workers")
+    skip = False
     if cluster is not None:
         refuse_on_cluster(device="workers learn on their CPUs")
-        n_epochs = given.pop("n_epochs")
-    selector, made = _selector(columns, given), None
+        skip = cluster.skip_unreadable
+    selector = _selector(columns, given)
     with output.notes():
-        if cluster is None:
-            source = options.open_table(table, separator)
-            check_report_columns(source, None, show)
-            with show_progress() as progress:
-                selector.fit(source, progress=progress)
-                selector.save(out)
-                if reports:
-                    made = selector.report(source, None, show, str(out), progress)
-        else:
-            folder = cluster.folder(table)
-            check_report_columns(folder, None, show)
-            made = _fit_on(cluster, selector, folder, out, n_epochs, show, reports)
-        if made is not None:
-            _write(made, reports)
+        source = options.open_table(table, separator, skip)
+        check_report_columns(source.schema, None, show)
+        path = None if cluster is None else out.with_name(f"{out.name}.checkpoint")
+        how: dict[str, Any] = {"skip_unreadable": skip}
+        with (
+            _resumable(path),
+            working(cluster) as (how["engine"], how["progress"]),
+            open_checkpoint(selector, source, path) as checkpoint,
+        ):
+            selector.fit(source, checkpoint=checkpoint, **how)
+            selector.save(out)
+            checkpoint.remove()
+            note_unreadable(selector.training_["unreadable"])
+            if reports:
+                made = selector.report(source, show=show, model=str(out), **how)
+                _write(made, reports)
     description = selector.describe()
     if as_json:
         output.echo_json(description.numbers)
@@ -178,46 +176,12 @@ def fit(
     output.say_written(out, *reports)
 
 
-def _fit_on(
-    cluster: ClusterChoice,
-    selector: TableSelector,
-    table: FolderTable,
-    out: Path,
-    first_passes: int | None,
-    show: tuple[str, ...] | None,
-    reports: Sequence[Path],
-) -> Report | None:
-    """Learn on a cluster, write the model, and return a report if one is wanted."""
-    from variegate.partitions import Limits
-    from variegate.tables.folder.learning import open_checkpoint
-
-    path = out.with_name(f"{out.name}.checkpoint")
-    with (
-        _resumable(path),
-        cluster.engine() as (engine, progress),
-        open_checkpoint(selector, table, path) as checkpoint,
-    ):
-        how: dict[str, Any] = {"skip_unreadable": cluster.skip_unreadable}
-        how |= {"engine": engine, "progress": progress}
-        limits = Limits(memory=selector.memory) if is_given("memory") else Limits()
-        selector.fit(
-            table,
-            checkpoint=checkpoint,
-            first_passes=first_passes,
-            limits=limits,
-            **how,
-        )
-        selector.save(out)
-        checkpoint.remove()
-        note_unreadable(selector.training_["folder"]["unreadable"])
-        if not reports:
-            return None
-        return selector.report(table, show=show, model=str(out), **how)
-
-
 @contextmanager
-def _resumable(checkpoint: Path) -> Iterator[None]:
+def _resumable(checkpoint: Path | None) -> Iterator[None]:
     """Name the checkpoint of an interrupted run; remove that of a failed one."""
+    if checkpoint is None:
+        yield
+        return
     is_new = not checkpoint.exists()
     try:
         yield

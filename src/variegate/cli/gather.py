@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from variegate.cli import options, output
-from variegate.cli.cluster import ClusterChoice, cluster_options
-from variegate.cli.progress import show_progress
+from variegate.cli.cluster import ClusterChoice, cluster_options, working
 from variegate.report.wording import count
 
 
@@ -59,8 +58,7 @@ def gather(
     from it.
     """
     options.need_tables()
-    from variegate._progress import ignore
-    from variegate.tables.folder.gather import gather as gather_folder
+    from variegate.tables.gather import gather as gather_folder
 
     if files is not None and rows is not None:
         raise click.UsageError("give --files or --rows, one of the two")
@@ -72,12 +70,8 @@ def gather(
     given |= {"n_files": files, "rows_a_file": rows, "replace": force}
     work = partial(gather_folder, folder, out, **given)
     try:
-        if cluster is None:
-            with show_progress() as progress:
-                gathered = work(progress=progress or ignore)
-        else:
-            with cluster.engine() as (engine, told):
-                gathered = work(engine=engine, progress=told)
+        with working(cluster) as (engine, progress):
+            gathered = work(engine=engine, progress=progress)
     except KeyboardInterrupt:
         raise output.Interrupted("run it again, and it resumes") from None
     n_rows, n_groups, written = gathered.n_rows, gathered.n_groups, gathered.files

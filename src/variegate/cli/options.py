@@ -266,7 +266,9 @@ TRADE_OFF = click.option(
 )  # fmt: skip
 
 
-def open_table(path: Path, separator: str | None) -> Table:
+def open_table(
+    path: Path, separator: str | None, skip_unreadable: bool = False
+) -> Table:
     """Open a table: a file, or a folder of files; a separator is for CSV."""
     from variegate.tables.reading import TableFile
     from variegate.tables.table import as_table
@@ -277,7 +279,7 @@ def open_table(path: Path, separator: str | None) -> Table:
                 f"{path} is a folder of Parquet or Arrow files, which need no "
                 "--separator"
             )
-        return as_table(path)
+        return as_table(path, skip_unreadable)
     return TableFile(path, separator)
 
 

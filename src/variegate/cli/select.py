@@ -16,13 +16,13 @@ from variegate.cli.cluster import (
     cluster_options,
     note_unreadable,
     refuse_on_cluster,
+    working,
 )
 from variegate.cli.progress import show_progress
 from variegate.report.wording import count
 
 if TYPE_CHECKING:
     from variegate.tables.columns import Columns
-    from variegate.tables.selector import TableSelector
     from variegate.tables.table import Table
 
 #: Roles of columns that have an option, and those of them that a model knows.
@@ -117,7 +117,6 @@ def select(
     roles = {role: given.pop(role) for role in _ROLES}
     columns = options.columns_of(column_roles, **roles)
     _refuse_mixture(model, method, columns, roles, given)
-    selector = None
     choose: Callable[..., Any] = partial(
         select_untrained, columns=columns, method=str(method), seed=seed or 0
     )
@@ -128,12 +127,14 @@ def select(
         selector = selector.with_columns(group=columns.group, cost=columns.cost)
         selector.seed_ = selector.seed_ if seed is None else seed
         choose = selector.select
+    skip = cluster is not None and cluster.skip_unreadable
     with output.notes():
-        if cluster is not None and selector is not None:
-            numbers, unknown = _select_on(cluster, selector, table, out, given)
-        else:
-            source = options.open_table(table, separator)
+        source = options.open_table(table, separator, skip)
+        if cluster is None:
             numbers, unknown = _select_locally(choose, source, out, given)
+        else:
+            given |= {"skip_unreadable": skip, "out": out}
+            numbers, unknown = _select_on(cluster, choose, source, given)
     for name, number in unknown.items():
         output.note(
             f"{number:,} rows have a value of {name!r} that was not there in training: "
@@ -180,19 +181,14 @@ def _select_locally(
 
 def _select_on(
     cluster: ClusterChoice,
-    selector: TableSelector,
-    table: Path,
-    out: Path,
+    choose: Callable[..., Any],
+    table: Table,
     given: Mapping[str, Any],
 ) -> tuple[dict[str, Any], Mapping[str, int]]:
     """Do the same with the files of a folder, on a cluster."""
-    folder = cluster.folder(table)
-    how = {**given, "skip_unreadable": cluster.skip_unreadable}
     try:
-        with cluster.engine() as (engine, progress):
-            found = selector.select(
-                folder, out=out, engine=engine, progress=progress, **how
-            )
+        with working(cluster) as (engine, progress):
+            found = choose(table, engine=engine, progress=progress, **given)
     except KeyboardInterrupt:
         raise output.Interrupted(
             "run it again, and it does only what is missing"
@@ -203,7 +199,7 @@ def _select_on(
         "groups": found.n_groups,
         "empty_groups": found.n_empty,
         "chosen": found.n_chosen,
-        "folder": str(out),
+        "folder": str(found.folder),
         "files": found.n_files,
         "written": found.n_written,
         "unreadable": list(found.unreadable),

@@ -1,5 +1,5 @@
 from .cache import Limits
-from .engine import Engine, Serial
+from .engine import Engine, Serial, Threads
 from .examples import PartitionedExamples
 from .partition import (
     Partition,
@@ -22,5 +22,6 @@ __all__ = [
     "Reader",
     "Serial",
     "Source",
+    "Threads",
     "UnreadablePartitionError",
 ]

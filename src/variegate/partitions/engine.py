@@ -70,3 +70,10 @@ class Serial:
     ) -> R:
         """Return the sum, holding few results at a time."""
         return add_in_tree(add, map(function, items))
+
+
+class Threads(Serial):
+    """Placeholder until the pool of threads is merged."""
+
+    def __init__(self, n_jobs: int = 1) -> None:
+        self.n_jobs = n_jobs

@@ -1,14 +1,13 @@
 from .columns import Columns
+from .errors import TableError, TableFileError
 from .evaluation import Evaluation
-from .file_errors import TableFileError
-from .folder.files import FolderTable
-from .folder.gather import Gathered, gather
-from .folder.selecting import FolderSelection
+from .gather import Gathered, gather
 from .output import write_table
 from .reading import TableFile
 from .sample import make_table
+from .selecting import FolderSelection
 from .selector import TableSelector
-from .table import TableError
+from .table import FolderTable
 from .untrained import select_untrained
 
 __all__ = [

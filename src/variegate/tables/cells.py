@@ -6,8 +6,8 @@ Rows are counted from 1 in messages, as spreadsheets do, headers not counted.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,10 +18,7 @@ import pyarrow.compute as pc
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.refusal import Setting
 from variegate.tables.columns import is_number, is_text, is_vector
-from variegate.tables.table import Table, TableError
-
-#: Called with sorted rows and names of columns; returns their cells as text by row.
-RowTexts = Callable[[IntArray, Sequence[str]], dict[int, tuple[str, ...]]]
+from variegate.tables.errors import TableError
 
 #: The longest text of a cell that is shown.
 _LONGEST = 80
@@ -32,14 +29,20 @@ _FLAGS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "0.0": 0.0, "1.0": 1.0}
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows of a table: ``first`` others come before them.
+    """Some rows of a table.
 
-    Where a table is untyped, text is read as numbers.
+    Where a table is untyped, text is read as numbers.  Rows have ``numbers`` in the
+    table if they do not stand one after another; if they do, ``first`` others come
+    before them, in the file ``path`` of a folder or in the table.  A batch may be
+    joined from ``parts``.
     """
 
     rows: pa.RecordBatch
     first: int
     is_untyped: bool
+    numbers: IntArray | None = None
+    path: str = ""
+    parts: tuple[Batch, ...] = ()
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -50,30 +53,47 @@ class Batch:
         return self.first + len(self)
 
     def __getitem__(self, name: str) -> Cells:
-        return Cells(self.rows.column(name), name, self.first, self.is_untyped)
+        return Cells(self.rows.column(name), name, self.is_untyped, self.row_name)
+
+    def row_name(self, place: int) -> str:
+        """Return a row of the batch as messages name it, counted from 1."""
+        for part in self.parts:
+            if place < len(part):
+                return part.row_name(place)
+            place -= len(part)
+        number = self.first + place if self.numbers is None else self.numbers[place]
+        return f"{number + 1} of {self.path}" if self.path else f"{number + 1}"
+
+    @classmethod
+    def joined(cls, batches: Sequence[Batch]) -> Batch:
+        """Return batches as one, without dictionaries and extensions."""
+        if len(batches) == 1:
+            return batches[0]
+        first = batches[0]
+        columns = {
+            name: pa.concat_arrays([batch[name].column for batch in batches])
+            for name in first.rows.schema.names
+        }
+        numbers = None
+        if first.numbers is not None:
+            numbers = np.concatenate([np.asarray(b.numbers) for b in batches])
+        rows = pa.RecordBatch.from_pydict(columns)
+        parts = tuple(replace(batch, parts=()) for batch in batches)
+        return cls(rows, first.first, first.is_untyped, numbers, parts=parts)
 
 
-def batches(table: Table, *names: str | None, first: int = 0) -> Iterator[Batch]:
-    """Read some columns of a table, each once; None is the name of no column.
-
-    ``first`` rows come before those of the table, where it is a part of another.
-    """
-    named = [name for name in dict.fromkeys(names) if name is not None]
-    # Rows cannot be counted without a column.
-    for rows in table.batches(named or table.schema.names[:1]):
-        batch = Batch(rows, first, table.is_untyped)
-        yield batch
-        first = batch.end
+def _place(place: int) -> str:
+    return f"{place + 1}"
 
 
 @dataclass(eq=False)
 class Cells:
-    """The cells of a column in some rows, before which there are ``first`` others."""
+    """The cells of a column in some rows, which messages name by ``row_name``."""
 
     column: Any
     name: str
-    first: int = 0
     is_untyped: bool = False
+    row_name: Callable[[int], str] = _place
 
     def __post_init__(self) -> None:
         """Do without dictionaries and extensions."""
@@ -84,9 +104,9 @@ class Cells:
         if pa.types.is_string_view(self.column.type):
             self.column = self.column.cast(pa.large_string())  # views lack functions
 
-    def row(self, bad: Any) -> int:
-        """Return the row of the table that the first bad one is."""
-        return self.first + int(np.argmax(bad)) + 1
+    def row(self, bad: Any) -> str:
+        """Return the name of the first bad row."""
+        return self.row_name(int(np.argmax(bad)))
 
     def error(self, *problem: str | Setting) -> TableError:
         """Return an error that names the column."""
@@ -132,14 +152,14 @@ class Cells:
         try:
             return text.cast(pa.float64())
         except pa.ArrowInvalid:
-            for row, cell in enumerate(text.to_pylist(), self.first + 1):
+            for place, cell in enumerate(text.to_pylist()):
                 try:
                     pa.array([cell], pa.string()).cast(pa.float64())
                 except pa.ArrowInvalid:
-                    raise self._no_number(cell, row) from None
+                    raise self._no_number(cell, self.row_name(place)) from None
             raise
 
-    def _no_number(self, cell: str, row: int) -> TableError:
+    def _no_number(self, cell: str, row: str) -> TableError:
         if is_date(cell):
             return self.error(
                 f"holds {cell!r} in row {row}, which is a date and not a number: "
@@ -239,7 +259,7 @@ class Cells:
     def _vectors_in_text(self) -> Any:
         """Read vectors that are written as ``[0.1, 0.2]``."""
         vectors: list[list[float] | None] = []
-        for row, cell in enumerate(self.column.to_pylist(), self.first + 1):
+        for place, cell in enumerate(self.column.to_pylist()):
             if not cell or not cell.strip():
                 vectors.append(None)
                 continue
@@ -251,8 +271,8 @@ class Cells:
             except (TypeError, ValueError, OverflowError, RecursionError):
                 short = cell if len(cell) <= 40 else f"{cell[:37]}..."
                 raise self.error(
-                    f"holds {short!r} in row {row}, which is no vector: in text, "
-                    "vectors are written as [0.1, 0.2]"
+                    f"holds {short!r} in row {self.row_name(place)}, which is not a "
+                    "vector: in text, vectors are written as [0.1, 0.2]"
                 ) from None
         return pa.array(vectors, pa.list_(pa.float64()))
 
@@ -283,11 +303,10 @@ def is_date(text: str) -> bool:
     return "-" in text
 
 
-def check_relevance(table: Table, name: str | None) -> None:
+def check_relevance(kind: pa.DataType, name: str) -> None:
     """Refuse a column whose type says that it holds no numbers."""
-    if name is not None and not table.is_untyped:
-        # No rows are read: what is wrong with a type is wrong with none of them.
-        Cells(pa.array([], table.schema.field(name).type), name).numbers()
+    # No rows are read: what is wrong with a type is wrong with none of them.
+    Cells(pa.array([], kind), name).numbers()
 
 
 def as_labels(y: Any) -> BoolArray | None:
@@ -302,26 +321,6 @@ def as_labels(y: Any) -> BoolArray | None:
     except (pa.ArrowException, TypeError) as error:
         raise TableError(f"y must be 1 or 0 for every row: {error}") from None
     return Cells(column, "y").flags()
-
-
-def row_texts(
-    table: Table, rows: IntArray, show: Sequence[str]
-) -> dict[int, tuple[str, ...]]:
-    """Return the cells of some rows, which are sorted, by the number of the row.
-
-    Without columns to show, their place in the table stands for them.
-    """
-    if not show:
-        return {int(row): (f"row {row + 1}",) for row in rows}
-    found: dict[int, tuple[str, ...]] = {}
-    for batch in batches(table, *show):
-        low, high = np.searchsorted(rows, [batch.first, batch.end])
-        here = batch.rows.take(pa.array(rows[low:high] - batch.first))
-        columns = [map(as_text, here.column(name).to_pylist()) for name in show]
-        found |= zip(rows[low:high].tolist(), zip(*columns, strict=True), strict=True)
-        if high == len(rows):
-            break
-    return found
 
 
 def as_text(value: Any) -> str:

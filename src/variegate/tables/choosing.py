@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -20,8 +21,9 @@ from variegate.decoding import Constraint
 from variegate.decoding.residuals import ranked
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.selection import Selection
-from variegate.tables.groups import Group, Groups, in_rows
-from variegate.tables.table import TableError
+from variegate.tables.encoded import Group
+from variegate.tables.errors import TableError
+from variegate.tables.groups import Groups, in_rows
 
 if TYPE_CHECKING:
     from variegate.decoding import Decoder
@@ -177,6 +179,22 @@ class Choices:
     endings: list[dict[str, Any]] = field(default_factory=list)
     unknown_levels: Mapping[str, int] = field(default_factory=dict)
 
+    def between(self, first: int, end: int) -> Choices:
+        """Return the choices of some rows, without the groups that they are of."""
+        known = None if self.probability is None else self.probability[first:end]
+        return Choices(self.selected[first:end], self.rank[first:end], known)
+
+
+class ChosenPart(NamedTuple):
+    """Choices from some groups: rows by their numbers in the table."""
+
+    rows: IntArray
+    rank: IntArray
+    probability: FloatArray | None
+    names: list[Any]
+    endings: list[dict[str, Any]]
+    unknown: Counter[str]
+
 
 def choose(
     groups: Groups,
@@ -185,24 +203,54 @@ def choose(
     progress: Progress = ignore,
 ) -> Choices:
     """Choose from every group of a table."""
-    n_rows = groups.survey.n_rows
+    work = partial(choose_some, chooser=chooser, n_jobs=groups.threads(n_jobs))
+    numbers, told = np.arange(len(groups)), partial(progress, "choosing")
+    return collect(groups.map(work, numbers, told), groups.survey.n_rows)
+
+
+def collect(parts: Iterable[ChosenPart], n_rows: int, first_row: int = 0) -> Choices:
+    """Return the choices from rows of a table, those from ``first_row`` on."""
     rank: IntArray = np.zeros(n_rows, dtype=np.int32)
-    probability = np.zeros(n_rows)
-    has_probability = False
+    probability: FloatArray | None = None
     names: list[Any] = []
     endings: list[dict[str, Any]] = []
+    unknown: Counter[str] = Counter()
+    for part in parts:
+        rows = part.rows - first_row
+        rank[rows] = part.rank
+        if part.probability is not None:
+            probability = np.zeros(n_rows) if probability is None else probability
+            probability[rows] = part.probability
+        names += part.names
+        endings += part.endings
+        unknown.update(part.unknown)
+    return Choices(rank > 0, rank, probability, names, endings, dict(unknown))
+
+
+def choose_some(
+    groups: Iterable[Group], chooser: Chooser, n_jobs: int | None
+) -> ChosenPart:
+    """Choose from the groups of a partition."""
+    rows: list[IntArray] = []
+    ranks: list[IntArray] = []
+    probabilities: list[FloatArray] = []
+    names: list[Any] = []
+    endings: list[dict[str, Any]] = []
+    unknown: Counter[str] = Counter()
     for group, choice in in_turn(chooser, groups, n_jobs):
-        rank[group.rows[choice.order]] = np.arange(1, len(choice.order) + 1)
+        rank: IntArray = np.zeros(len(group), dtype=np.int32)
+        rank[choice.order] = np.arange(1, len(choice.order) + 1)
+        rows.append(group.rows)
+        ranks.append(rank)
         if choice.probability is not None:
-            probability[group.rows] = choice.probability
-            has_probability = True
+            probabilities.append(choice.probability)
         if choice.ending is not None:
             endings.append(choice.ending)
         names.append(group.name)
-        progress("choosing", len(names), len(groups))
-    shown = probability if has_probability else None
-    levels = groups.unknown_levels()
-    return Choices(rank > 0, rank, shown, names, endings, levels)
+        unknown.update(group.unknown)
+    joined = np.concatenate(probabilities) if probabilities else None
+    ranked = np.concatenate(ranks)
+    return ChosenPart(np.concatenate(rows), ranked, joined, names, endings, unknown)
 
 
 def in_turn(

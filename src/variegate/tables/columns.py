@@ -17,7 +17,7 @@ from variegate._validation import check_choice
 from variegate.application.refusal import InPython, Setting
 from variegate.application.table_defaults import MISSING
 from variegate.report.wording import gathered
-from variegate.tables.table import TableError
+from variegate.tables.errors import TableError
 
 _LISTS = ("quality", "categorical", "similarity")
 

@@ -14,8 +14,9 @@ from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS
 from variegate.baselines.learned import Rival, learned_rivals
 from variegate.tables.choosing import ByMethod, Choice, Chooser, in_turn
-from variegate.tables.groups import Group, Groups
-from variegate.tables.table import TableError
+from variegate.tables.encoded import Group
+from variegate.tables.errors import TableError
+from variegate.tables.groups import Groups
 
 if TYPE_CHECKING:
     from variegate.tables.fitted import FittedSelector
@@ -147,7 +148,7 @@ def sample_groups(
 ) -> IntArray:
     """Draw at most ``MAX_GROUPS`` whose features take no more than some memory."""
     drawn = np.random.default_rng(seed).permutation(numbers)[:MAX_GROUPS]
-    n_bytes = 8 * groups.encoding.width * np.cumsum(groups.survey.index.sizes[drawn])
+    n_bytes = 8 * groups.encoding.width * np.cumsum(groups.survey.sizes[drawn])
     n_drawn = max(1, int(np.searchsorted(n_bytes, memory, side="right")))
     return np.sort(drawn[:n_drawn])
 

@@ -8,7 +8,7 @@ Two forms of names ask for them where quality or similarity columns are named:
 ``age:published``
     is a number: the days from a date to the newest one in the training table.
 
-A :class:`DerivedTable` has them beside the columns of the table they are made from.
+A :class:`Derivation` makes them from the batches of a table.
 
 A time with a zone is that instant; without one it is taken as UTC, and a date as the
 first instant of its day in UTC.  In text, dates are written as ISO 8601 has them.
@@ -16,18 +16,23 @@ first instant of its day in UTC.  In text, dates are written as ISO 8601 has the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from variegate._typing import FloatArray
-from variegate.tables.cells import Batch, Cells, batches
+from variegate.partitions import UnreadablePartitionError
+from variegate.tables.cells import Batch, Cells
 from variegate.tables.columns import Columns, check_there, is_text, matching
-from variegate.tables.table import Table, TableError, parts_of
+from variegate.tables.errors import TableError
+
+if TYPE_CHECKING:
+    from variegate.tables.rows import Rows
 
 #: What the name of an age begins with.
 AGE = "age:"
@@ -56,7 +61,7 @@ def days(cells: Cells) -> FloatArray:
 
 def _days_in_text(cells: Cells) -> FloatArray:
     found = []
-    for row, cell in enumerate(cells.column.to_pylist(), cells.first + 1):
+    for place, cell in enumerate(cells.column.to_pylist()):
         if cell is None or not cell.strip():
             found.append(np.nan)
             continue
@@ -65,8 +70,8 @@ def _days_in_text(cells: Cells) -> FloatArray:
         except ValueError:
             short = cell if len(cell) <= 40 else f"{cell[:37]}..."
             raise cells.error(
-                f"holds {short!r} in row {row}, which is no date: dates are written as "
-                "2026-01-31 or 2026-01-31T12:00+01:00"
+                f"holds {short!r} in row {cells.row_name(place)}, which is not a date: "
+                "dates are written as 2026-01-31 or 2026-01-31T12:00+01:00"
             ) from None
     return np.array(found, dtype=np.float64)
 
@@ -84,21 +89,20 @@ def date_of(number: float) -> str:
     return (_EPOCH + number * _DAY).isoformat()
 
 
-def newest(table: Table, name: str) -> str:
-    """Return the last of all dates in a column."""
-    return as_newest(last_day(table, name), name)
+def last_day(rows: Rows, name: str) -> float:
+    """Return the last of all dates in days from 1970, minus infinity without any.
 
-
-def last_day(table: Table, name: str) -> float:
-    """Return the last of all dates in days from 1970, minus infinity without any."""
+    A file that cannot be read has none; the survey names it.
+    """
     latest = -np.inf
-    for batch in batches(table, name):
-        found = days(batch[name])
-        latest = max(latest, np.max(found, initial=-np.inf, where=~np.isnan(found)))
+    with suppress(UnreadablePartitionError):
+        for batch in rows.batches([name]):
+            found = days(batch[name])
+            latest = max(latest, np.max(found, initial=-np.inf, where=~np.isnan(found)))
     return float(latest)
 
 
-def as_newest(latest: float, name: str) -> str:
+def newest(latest: float, name: str) -> str:
     """Return the last of all dates as text, if there is any."""
     if latest == -np.inf:
         raise TableError(f"column {name!r} holds no dates, so that there is no age")
@@ -111,60 +115,38 @@ def as_newest(latest: float, name: str) -> str:
         ) from None
 
 
-class DerivedTable:
-    """A table with more columns, computed as it is read.
+class Derivation:
+    """Computes the vectors and ages that columns ask for, batch by batch.
 
-    Parameters
+    Attributes
     ----------
-    table : Table
-    vectors : mapping from str to sequence of str
-        Names of vectors, and the columns of their numbers.
-    ages : mapping from str to str
-        Columns of dates, and the dates up to which ages are counted.
+    schema : pyarrow.Schema
+        The columns of the table, then vectors and ages.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        vectors: Mapping[str, Sequence[str]],
-        ages: Mapping[str, str],
-    ) -> None:
-        self.table = table
-        self.is_untyped = table.is_untyped
-        self._vectors = {name: list(parts) for name, parts in vectors.items()}
-        self._dates = dict(ages)
-        self._ages = {f"{AGE}{name}": (name, days_of(d)) for name, d in ages.items()}
-        self._sources = self._vectors | {
-            a: [name] for a, (name, _) in self._ages.items()
-        }
+    def __init__(self, schema: pa.Schema, columns: Columns) -> None:
+        self._vectors = columns.vectors
+        self._ages = {f"{AGE}{n}": (n, days_of(d)) for n, d in columns.ages.items()}
+        self._sources = {name: list(parts) for name, parts in self._vectors.items()}
+        self._sources |= {age: [name] for age, (name, _) in self._ages.items()}
         for name in (name for several in self._sources.values() for name in several):
-            check_there(name, table.schema.names)
-        made = [pa.field(n, self._vector_type(n)) for n in self._vectors]
+            check_there(name, schema.names)
+        made = [pa.field(n, _vector_type(p, schema)) for n, p in self._vectors.items()]
         made += [pa.field(name, pa.float64()) for name in self._ages]
-        kept = [field for field in table.schema if field.name not in self._sources]
-        self.schema = pa.schema([*kept, *made], table.schema.metadata)
+        kept = [field for field in schema if field.name not in self._sources]
+        self.schema = pa.schema([*kept, *made], schema.metadata)
 
-    @property
-    def name(self) -> str:
-        """The name in messages."""
-        return self.table.name
+    def sources(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of the table that some columns are made of."""
+        read = (part for name in names for part in self._sources.get(name, [name]))
+        return list(dict.fromkeys(read))
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read some columns, or all, from the beginning."""
-        names = self.schema.names if columns is None else list(columns)
-        schema = pa.schema([self.schema.field(name) for name in names])
-        read = [part for name in names for part in self._sources.get(name, [name])]
-        first = 0
-        for rows in self.table.batches(list(dict.fromkeys(read))):
-            batch = Batch(rows, first, self.is_untyped)
-            arrays = [self._array(name, batch) for name in names]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-            first = batch.end
-
-    def parts(self) -> Iterator[DerivedTable]:
-        """Yield the files of a folder, or the table itself, with the same columns."""
-        for part in parts_of(self.table):
-            yield DerivedTable(part, self._vectors, self._dates)
+    def of(self, batch: Batch, names: Sequence[str]) -> Batch:
+        """Return some columns of a batch that has their sources."""
+        if not self._sources.keys() & set(names):
+            return batch
+        arrays = [self._array(name, batch) for name in names]
+        return replace(batch, rows=pa.RecordBatch.from_arrays(arrays, list(names)))
 
     def _array(self, name: str, batch: Batch) -> Any:
         if name in self._ages:
@@ -178,28 +160,19 @@ class DerivedTable:
         values = pa.array(numbers.ravel()).cast(kind.value_type)
         return pa.FixedSizeListArray.from_arrays(values, len(parts))
 
-    def _vector_type(self, name: str) -> pa.DataType:
-        parts = self._vectors[name]
-        kinds = {self.table.schema.field(part).type for part in parts}
-        number = pa.float32() if kinds == {pa.float32()} else pa.float64()
-        return pa.list_(number, len(parts))
 
-
-def derived(table: Table, columns: Columns) -> Table:
-    """Return a table with the vectors and ages that a model was learned with."""
-    if isinstance(table, DerivedTable) or not (columns.vectors or columns.ages):
-        return table
-    return DerivedTable(table, columns.vectors, columns.ages)
+def _vector_type(parts: Sequence[str], schema: pa.Schema) -> pa.DataType:
+    kinds = {schema.field(part).type for part in parts}
+    number = pa.float32() if kinds == {pa.float32()} else pa.float64()
+    return pa.list_(number, len(parts))
 
 
 def derive(
-    table: Table,
-    columns: Columns,
-    newest: Callable[[Table, str], str] = newest,
-) -> tuple[Table, Columns]:
-    """Return a training table with what its columns ask for, and their new names.
+    schema: pa.Schema, columns: Columns, newest: Callable[[str], str]
+) -> Columns:
+    """Return the columns with the vectors and ages that their names ask for.
 
-    Where ages are asked for, their column is read for its newest date.
+    ``newest`` returns the newest date of a column.
     """
     vectors: dict[str, list[str]] = {}
     ages: dict[str, str] = {}
@@ -207,15 +180,15 @@ def derive(
     for part in ("quality", "similarity"):
         names = []
         for entry in getattr(columns, part):
-            if entry in table.schema.names:
+            if entry in schema.names:
                 names.append(entry)
             elif entry.startswith(AGE):
                 date = entry.removeprefix(AGE)
-                check_there(date, table.schema.names)
-                ages[date] = ages.get(date) or newest(table, date)
+                check_there(date, schema.names)
+                ages[date] = ages.get(date) or newest(date)
                 names.append(entry)
             elif "=" in entry:
-                name, parts = _vector(entry, part, columns, table)
+                name, parts = _vector(entry, part, columns, schema.names)
                 vectors.setdefault(name, []).extend(parts)
                 names.append(name)
             else:
@@ -228,23 +201,22 @@ def derive(
                 f"{several[0]!r}: name that column itself"
             )
     found = {name: tuple(dict.fromkeys(several)) for name, several in vectors.items()}
-    columns = replace(columns, **named, vectors=found, ages=ages)
-    return derived(table, columns), columns
+    return replace(columns, **named, vectors=found, ages=ages)
 
 
 def _vector(
-    entry: str, part: str, columns: Columns, table: Table
+    entry: str, part: str, columns: Columns, names: Sequence[str]
 ) -> tuple[str, tuple[str, ...]]:
     """Return the name of a vector, and the columns of its numbers."""
     name, _, pattern = entry.partition("=")
     name, pattern = name.strip(), pattern.strip()
     if not name or not pattern:
         raise TableError(
-            f"{entry!r} is no vector: one is written as embedding=e*, its name before "
-            "and its columns after the sign"
+            f"{entry!r} is not a vector: write embedding=e*, its name before and its "
+            "columns after the sign"
         )
-    if name in table.schema.names:
+    if name in names:
         raise TableError(
             f"vector {name!r} has the name of a column: give it another one"
         )
-    return name, matching([pattern], table.schema.names, part, columns.taken())
+    return name, matching([pattern], names, part, columns.taken())

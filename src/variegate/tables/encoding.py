@@ -36,7 +36,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.cosine import unit_rows
 from variegate.tables.cells import Batch, Cells
 from variegate.tables.columns import Columns, is_text, is_vector
-from variegate.tables.table import TableError
+from variegate.tables.errors import TableError
 
 #: A column with more values than this holds no categories.
 MAX_LEVELS = 1000
@@ -115,13 +115,14 @@ class FeatureColumn:
         values[known, codes[known]] = 1.0
         return values, np.asarray(text.is_null().to_numpy(zero_copy_only=False))
 
-    def n_unknown(self, cells: Cells) -> int:
-        """Return how many rows have a value that was not there in training."""
+    def is_unknown(self, cells: Cells) -> BoolArray:
+        """Return which rows have a value that was not there in training."""
         if self.kind != "category":
-            return 0
+            return np.zeros(0, dtype=bool)
         text = cells.texts()
         found = pc.is_in(text, value_set=pa.array(self.levels, pa.string()))
-        return int(pc.sum(pc.and_(pc.invert(found), pc.is_valid(text))).as_py() or 0)
+        is_unknown = pc.and_(pc.invert(found), pc.is_valid(text))
+        return np.asarray(is_unknown.to_numpy(zero_copy_only=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,15 +232,16 @@ class _Moments:
 
 @dataclass
 class ColumnStatistics:
-    """Statistics of resolved columns, from batches, for an :class:`Encoding`.
+    """Statistics of resolved columns, for an :class:`Encoding`, and their problems.
 
-    Those of several parts of a table can be :meth:`merged`.
+    Those of several partitions can be :meth:`merged`.  A problem of one column does not
+    keep others from being read.
     """
 
     columns: Columns
     schema: pa.Schema
-    #: Rows that were taken in, learned from or not.
-    n_rows: int = 0
+    #: The first problem of every column that has one.
+    problems: dict[str, TableError] = field(default_factory=dict)
     _moments: dict[str, _Moments] = field(default_factory=dict)
     _levels: dict[str, set[str]] = field(default_factory=dict)
     _empty: set[str] = field(default_factory=set)
@@ -254,36 +256,41 @@ class ColumnStatistics:
         return "number"
 
     def add(self, batch: Batch, is_wanted: BoolArray) -> None:
-        """Take in some rows, and learn from those that are wanted."""
-        self.n_rows += len(batch)
+        """Check all rows, and learn from those that are wanted."""
         for name in self.columns.features():
-            cells = batch[name]
-            if name in self.columns.categorical:
-                self.add_categories(cells, is_wanted)
-                continue
-            self.look_for_vectors(batch, name)
-            if self.kind_of(name, "quality") == "vector":
-                self.add_vectors(cells, is_wanted)
-            else:
-                moments = self._moments.setdefault(name, _Moments())
-                moments.add(cells.numbers()[is_wanted])
+            try:
+                empty = self._add_column(batch, name, is_wanted)
+                if self.columns.missing == "error" and empty.any():
+                    raise batch[name].no_value(empty)
+            except TableError as error:
+                self.problems.setdefault(name, error)
 
-    def look_for_vectors(self, batch: Batch, name: str) -> None:
-        """Find out from the first rows whether a column of text holds vectors."""
-        if batch.first == 0 and batch.is_untyped and _holds_vectors(batch[name].column):
-            self._sizes[name] = 0
+    def _add_column(self, batch: Batch, name: str, is_wanted: BoolArray) -> BoolArray:
+        """Learn from one column; return which cells are empty."""
+        cells = batch[name]
+        if name in self.columns.categorical:
+            return self._add_categories(cells, is_wanted)
+        if batch.is_untyped and _holds_vectors(cells.column):
+            self._sizes.setdefault(name, 0)
+        if self.kind_of(name, "quality") == "vector":
+            self._add_vectors(cells, is_wanted)
+            return np.zeros(len(batch), dtype=bool)
+        numbers = cells.numbers()
+        moments = self._moments.setdefault(name, _Moments())
+        moments.add(numbers[is_wanted])
+        return np.isnan(numbers)
 
-    def add_categories(self, cells: Cells, is_wanted: BoolArray) -> None:
-        """Take in names of kinds."""
-        text = cells.texts().filter(pa.array(is_wanted))
+    def _add_categories(self, cells: Cells, is_wanted: BoolArray) -> BoolArray:
+        texts = cells.texts()
+        wanted = texts.filter(pa.array(is_wanted))
         levels = self._levels.setdefault(cells.name, set())
-        levels.update(value for value in text.unique().to_pylist() if value is not None)
-        if text.null_count:
+        levels.update(one for one in wanted.unique().to_pylist() if one is not None)
+        if wanted.null_count:
             self._empty.add(cells.name)
         _check_levels(cells.name, levels)
+        return np.asarray(texts.is_null().to_numpy(zero_copy_only=False))
 
-    def add_vectors(self, cells: Cells, is_wanted: BoolArray) -> None:
-        """Take in vectors."""
+    def _add_vectors(self, cells: Cells, is_wanted: BoolArray) -> None:
         # Directions need no more than their length, which every row must share.
         vectors = cells.vectors(self._sizes.get(cells.name) or None)
         if len(vectors):
@@ -294,7 +301,8 @@ class ColumnStatistics:
 
     def merged(self, other: ColumnStatistics) -> ColumnStatistics:
         """Return the statistics of the rows of both; neither changes."""
-        both = ColumnStatistics(self.columns, self.schema, self.n_rows + other.n_rows)
+        both = ColumnStatistics(self.columns, self.schema)
+        both.problems = {**other.problems, **self.problems}
         both._empty = self._empty | other._empty
         for name in self.columns.features():
             here, there = self._moments.get(name), other._moments.get(name)
@@ -304,20 +312,28 @@ class ColumnStatistics:
                 both._moments[name] = here or there  # type: ignore[assignment]
             if name in self._levels or name in other._levels:
                 levels = self._levels.get(name, set()) | other._levels.get(name, set())
-                _check_levels(name, levels)
                 both._levels[name] = levels
+                try:
+                    _check_levels(name, levels)
+                except TableError as error:
+                    both.problems.setdefault(name, error)
             sizes = {s._sizes[name] for s in (self, other) if s._sizes.get(name)}
             if len(sizes) > 1:
-                raise TableError(
-                    f"column {name!r} holds vectors of {min(sizes)} numbers in some "
-                    f"files and of {max(sizes)} in others"
+                both.problems.setdefault(
+                    name,
+                    TableError(
+                        f"column {name!r} holds vectors of {min(sizes)} numbers in "
+                        f"some rows and of {max(sizes)} in others"
+                    ),
                 )
             if sizes:
-                both._sizes[name] = sizes.pop()
+                both._sizes[name] = max(sizes)
         return both
 
     def encoding(self) -> Encoding:
-        """Return the encoding by these statistics."""
+        """Return the encoding by these statistics, or raise the first problem."""
+        for error in self.problems.values():
+            raise error
         quality = tuple(self._column(n, "quality") for n in self.columns.quality)
         similarity = [self._column(n, "similarity") for n in self.columns.similarity]
         blocks: dict[str, tuple[FeatureColumn, ...]] = {

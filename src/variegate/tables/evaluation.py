@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +34,37 @@ class Interval(NamedTuple):
     high: float
 
 
+class Endings(NamedTuple):
+    """How searches ended over some groups.
+
+    ``stop_reasons`` are counted, ``n_optimal`` selections are known to be the best, and
+    no other is further from it than ``largest_gap``, None where that is unknown.
+    """
+
+    stop_reasons: dict[str, int]
+    n_optimal: int
+    largest_gap: float | None
+
+    @classmethod
+    def of(cls, endings: Sequence[dict[str, Any]]) -> Endings:
+        """Count the endings of groups."""
+        gaps = [ending["gap"] for ending in endings]
+        return cls(
+            dict(Counter(ending["stop_reason"] for ending in endings)),
+            sum(ending["is_optimal"] for ending in endings),
+            None if None in gaps else max(gaps),
+        )
+
+    def __add__(self, other: Endings) -> Endings:  # type: ignore[override]
+        """Return the endings of both."""
+        gaps = self.largest_gap, other.largest_gap
+        return Endings(
+            dict(Counter(self.stop_reasons) + Counter(other.stop_reasons)),
+            self.n_optimal + other.n_optimal,
+            None if None in gaps else max(gaps),  # type: ignore[type-var]
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """Scores of several choosers on the same groups.
@@ -40,12 +73,6 @@ class Evaluation:
     ----------
     scores : dict from the name of a chooser to an array of shape (groups, 4)
         Columns are ``SCORES``.
-    wanted_size : float
-        Mean number of labelled rows a group.
-    endings : dict from the name of a chooser to a list of dict
-        How the search in each group ended, of choosers that search: see
-        ``Choices.endings``.  Empty where files were
-        evaluated by an engine: :meth:`endings_in_short` counts those, too.
     counts : dict from the name of a chooser to an array of shape (groups, 3)
         Columns are ``COUNTS``.
     diversity : dict from the name of a chooser to an array of shape (groups, 3)
@@ -53,6 +80,8 @@ class Evaluation:
         chosen), how many are near copies of another, and how many kinds they are of
         (NaN where the kernel is without kinds).  "wanted rows" are among the choosers.
         Empty where it was not judged.
+    endings : dict from the name of a chooser to Endings
+        How searches ended, of choosers that search.
     reference : str
         The chooser to compare others with, as it chooses within the same limit; by
         default the first.
@@ -63,14 +92,12 @@ class Evaluation:
     """
 
     scores: Mapping[str, FloatArray]
-    wanted_size: float
-    endings: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    counts: Mapping[str, FloatArray] = field(default_factory=dict)
+    counts: Mapping[str, FloatArray]
     diversity: Mapping[str, FloatArray] = field(default_factory=dict)
+    endings: Mapping[str, Endings] = field(default_factory=dict)
     reference: str = ""
     n_in_all: int = 0
     unreadable: tuple[str, ...] = ()
-    _ended: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.reference:
@@ -82,42 +109,25 @@ class Evaluation:
         """The number of groups."""
         return len(next(iter(self.scores.values())))
 
-    def endings_in_short(self) -> dict[str, dict[str, Any]]:
-        """Return how searches ended over all groups, of every chooser that searches.
-
-        ``stop_reasons`` are counted, ``n_optimal`` selections are known to be the best,
-        and no other is further from it than ``largest_gap``, None where that is
-        unknown.
-        """
-        return dict(self._ended) or {
-            name: {
-                "stop_reasons": dict(Counter(e["stop_reason"] for e in endings)),
-                "n_optimal": sum(ending["is_optimal"] for ending in endings),
-                "largest_gap": _largest([ending["gap"] for ending in endings]),
-            }
-            for name, endings in self.endings.items()
-        }
+    @property
+    def wanted_size(self) -> float:
+        """The mean number of labelled rows a group."""
+        counts = next(iter(self.counts.values()))
+        return float(counts[:, COUNTS.index("wanted")].mean())
 
     @classmethod
     def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
         """Return the evaluation of all groups from those of some groups each."""
-        names = ("scores", "counts", "diversity")
         tables: dict[str, Any] = {
             table: {
                 name: np.concatenate([getattr(part, table)[name] for part in parts])
                 for name in getattr(parts[0], table)
             }
-            for table in names
+            for table in ("scores", "counts", "diversity")
         }
-        n_wanted = sum(part.wanted_size * part.n_groups for part in parts)
-        ended = [part.endings_in_short() for part in parts]
-        return cls(
-            wanted_size=n_wanted / sum(part.n_groups for part in parts),
-            _ended={
-                name: _all_ended([one[name] for one in ended]) for name in ended[0]
-            },
-            **tables,
-        )
+        names = parts[0].endings
+        ended = {n: reduce(add, [part.endings[n] for part in parts]) for n in names}
+        return cls(**tables, endings=ended)
 
     def intervals(
         self, seed: int = 0, names: Sequence[str] | None = None
@@ -176,22 +186,6 @@ class Evaluation:
         if name == WANTED_ROWS:
             return next(iter(self.counts.values()))[:, COUNTS.index("wanted")]
         return self.counts[name][:, COUNTS.index("chosen")]
-
-
-def _largest(gaps: Sequence[float | None]) -> float | None:
-    return None if None in gaps else max(cast("Sequence[float]", gaps))
-
-
-def _all_ended(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Add up how searches ended in several parts."""
-    reasons: Counter[str] = Counter()
-    for part in parts:
-        reasons.update(part["stop_reasons"])
-    return {
-        "stop_reasons": dict(reasons),
-        "n_optimal": sum(part["n_optimal"] for part in parts),
-        "largest_gap": _largest([part["largest_gap"] for part in parts]),
-    }
 
 
 def _intervals(

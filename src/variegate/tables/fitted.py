@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -15,21 +16,17 @@ from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_count, check_number
 from variegate.application.base import Application
 from variegate.application.refusal import Setting
-from variegate.baselines.ordering import Ordering
 from variegate.estimator import LargeMarginDPP
 from variegate.partitions import Engine
 from variegate.tables.choosing import Choices, Chooser, choose
-from variegate.tables.columns import Columns, no_label
-from variegate.tables.derived import derived
+from variegate.tables.columns import Columns
+from variegate.tables.derived import Derivation
 from variegate.tables.encoding import Encoding
-from variegate.tables.folder.files import FolderTable, as_folder
-from variegate.tables.folder.groups import FolderGroups
-from variegate.tables.folder.parts import FileReader
-from variegate.tables.folder.scan import scan
+from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
 from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
 from variegate.tables.output import Output
-from variegate.tables.policy import Fallback, Policy
+from variegate.tables.policy import Policy
 from variegate.tables.problems import Inspection
 from variegate.tables.selector_parameters import (
     is_network,
@@ -38,14 +35,14 @@ from variegate.tables.selector_parameters import (
     refuse_network,
 )
 from variegate.tables.survey import survey
-from variegate.tables.table import Table, TableError, as_table
+from variegate.tables.table import FolderTable, Table, as_table
 from variegate.tuning.path import OmegaPath
 
 
 class FittedSelector(Application):
     """The part of a :class:`~variegate.tables.TableSelector` that needs no labels.
 
-    It goes by ``columns_``, ``encoding_``, ``family_``, ``omega_`` and ``seed_``.
+    It goes by ``columns_``, ``encoding_``, ``policy_`` and ``seed_``.
     """
 
     _type = "table-selector"
@@ -58,10 +55,7 @@ class FittedSelector(Application):
 
     columns_: Columns
     encoding_: Encoding
-    omega_: float
-    k_: int | None
-    ordering_: Ordering | None
-    fallback_: Fallback | None
+    policy_: Policy
     path_: OmegaPath | None
     seed_: int
     decoder: Any
@@ -78,6 +72,16 @@ class FittedSelector(Application):
         return float(self.models_[0].lam)
 
     @property
+    def omega_(self) -> float:
+        """The default omega."""
+        return self.policy_.omega
+
+    @property
+    def k_(self) -> int | None:
+        """The default number of rows of each group; None where the model decides."""
+        return self.policy_.k
+
+    @property
     def model_(self) -> LargeMarginDPP:
         """The model for ``omega_``."""
         check_is_fitted(self, "family_")
@@ -86,11 +90,6 @@ class FittedSelector(Application):
     def _model_at(self, omega: float | None) -> LargeMarginDPP:
         """Return the model for an omega, by default that for ``omega_``."""
         return self.family_.at(self.family_.resolve(omega, self.omega_))
-
-    @property
-    def policy_(self) -> Policy:
-        """The models, and how rows are chosen by them if nothing else is asked for."""
-        return Policy(self.family_, self.omega_, self.k_, self.ordering_)
 
     @property
     def feature_names_(self) -> list[str]:
@@ -156,10 +155,10 @@ class FittedSelector(Application):
         check_is_fitted(self, "family_")
         progress = progress_callback(progress, self.verbose)
         chooser = self._chooser(omega, k, budget)
-        groups = self._groups(
-            as_table(X), use_costs=budget is not None, progress=progress
-        )
-        return choose(groups, chooser, self.n_jobs, progress)
+        table, columns = as_table(X), self._columns_for(False, budget is not None)
+        groups = self._groups(table, columns, progress=progress)
+        with self._all_problems(table, columns):
+            return choose(groups, chooser, self.n_jobs, progress)
 
     def _chooser(
         self,
@@ -174,46 +173,52 @@ class FittedSelector(Application):
             check_number("budget", budget, positive=True)
         if omega is not None:
             check_number("omega", omega, positive=True)
-        given: dict[str, Any] = {"omega": omega, "k": k, "budget": budget}
-        given |= {"decoder": self.decoder, "seed": self.seed_}
-        usual = self.policy_.chooser(**given)
-        if self.fallback_ is None:
-            return usual
-        return self.fallback_.chooser(usual, **given)
+        return self.policy_.chooser(omega, k, budget, self.decoder, self.seed_)
 
     def _groups(
         self,
         table: Table,
+        columns: Columns,
         *,
         labels: BoolArray | None = None,
-        use_labels: bool = False,
-        use_costs: bool = False,
-        relevance: str | None = None,
         empty_groups: str | None = None,
         progress: Progress = ignore,
         engine: Engine | None = None,
         skip_unreadable: bool = False,
+        by_file: bool = False,
     ) -> Groups:
         """Return the groups of another table, its columns encoded as in training.
 
         If it is refused, problems with ``empty_groups`` are listed with the rest.
-        With an engine, the table is a folder whose groups are read where they are.
         """
-        columns = self._columns_for(use_labels, use_costs, relevance)
-        if engine is not None:
-            assert isinstance(table, FolderTable)
-            if use_labels and columns.label is None:
-                raise no_label()
-            fitting(table, columns)
-            reader = FileReader(table.schema, columns)
-            scanned = scan(table, reader, engine, skip_unreadable, progress)
-            return FolderGroups(scanned, self.encoding_, engine)
+        with self._all_problems(table, columns, labels, empty_groups):
+            check_fits(table, columns)
+            found = survey(
+                table,
+                columns,
+                labels,
+                engine=engine,
+                memory=self.memory,
+                progress=progress,
+                skip_unreadable=skip_unreadable,
+                by_file=by_file,
+            )
+        return Groups(found, self.encoding_, labels, engine=engine, memory=self.memory)
+
+    @contextmanager
+    def _all_problems(
+        self,
+        table: Table,
+        columns: Columns,
+        labels: BoolArray | None = None,
+        empty_groups: str | None = None,
+    ) -> Iterator[None]:
+        """List all problems of a table that is refused."""
         try:
-            made = fitting(table, columns)
-            found = survey(made, columns, labels, progress)
-            return Groups(made, found, self.encoding_, labels, self.memory, progress)
+            yield
         except TableError as error:
-            how = empty_groups if use_labels or labels is not None else None
+            has_labels = columns.label is not None or labels is not None
+            how = empty_groups if has_labels else None
             raise Inspection(table, columns, labels, how, True).of(error) from error
 
     def _columns_for(
@@ -258,7 +263,9 @@ class FittedSelector(Application):
         check_is_fitted(self, "family_")
         model = self._model_at(omega)
         refuse_network(model, "kinds")
-        return row_kinds(kinds_of(model, block), self._groups(as_table(X)))
+        table, columns = as_table(X), self._columns_for(False, False)
+        with self._all_problems(table, columns):
+            return row_kinds(kinds_of(model, block), self._groups(table, columns))
 
     def select(
         self,
@@ -302,33 +309,31 @@ class FittedSelector(Application):
             the result.
         """
         check_is_fitted(self, "family_")
-        if engine is not None:
-            from variegate.tables.folder.selecting import select_folder
-
-            if out is None:
-                raise ValueError("with an engine, rows are written: name a folder, out")
-            return select_folder(
-                self, X, out, engine, k=k, budget=budget, omega=omega,
-                keep_all=keep_all, drop=drop, skip_unreadable=skip_unreadable,
-                progress=progress,
-            )  # fmt: skip
-        output, table = Output(keep_all, drop, out), as_table(X)
-        output.check(table, has_probability=True)
         progress = progress_callback(progress, self.verbose)
+        table = as_table(X, skip_unreadable)
+        if engine is not None:
+            from variegate.tables.selecting import select_into_folder
+
+            if out is None or not isinstance(table, FolderTable):
+                raise ValueError(
+                    "with an engine, rows of a folder are written to a folder: name "
+                    "both, X and out"
+                )
+            settings = {"omega": omega, "k": k, "budget": budget}
+            return select_into_folder(
+                self, table, Output(keep_all, drop, out), engine, settings,
+                skip_unreadable, progress,
+            )  # fmt: skip
+        output = Output(keep_all, drop, out)
+        output.check(table, has_probability=True)
         choices = self.choose(table, k, budget, omega, progress)
         return output.of(X, choices, progress)
 
 
-def opened(X: Any, engine: Engine | None, skip_unreadable: bool = False) -> Table:
-    """Return a table, for an engine a folder whose files workers can find."""
-    return as_table(X) if engine is None else as_folder(X, skip_unreadable)
-
-
-def fitting(table: Table, columns: Columns) -> Table:
-    """Return a table with all columns of a model, some of them made from others."""
+def check_fits(table: Table, columns: Columns) -> None:
+    """Refuse a table without the columns of a model, some made from others."""
     try:
-        made = derived(table, columns)
-        columns.resolve(made.schema, is_untyped=made.is_untyped)
+        schema = Derivation(table.schema, columns).schema
+        columns.resolve(schema, is_untyped=table.is_untyped)
     except TableError as error:
         raise error.within(f"{table.name} does not fit the model: ") from None
-    return made

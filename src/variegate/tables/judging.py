@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,10 +15,10 @@ from variegate.application.model_facts import LearnedKinds, learned_kinds
 from variegate.estimator import LargeMarginDPP
 from variegate.linalg.cosine import unit_rows
 from variegate.tables.choosing import Chooser, in_turn
-from variegate.tables.evaluation import WANTED_ROWS, Evaluation
-from variegate.tables.folder.groups import FolderGroups
-from variegate.tables.groups import Group, Groups
-from variegate.tables.table import TableError, stage_progress
+from variegate.tables.encoded import Group
+from variegate.tables.errors import TableError
+from variegate.tables.evaluation import WANTED_ROWS, Endings, Evaluation
+from variegate.tables.groups import Groups
 from variegate.tuning.held_out import scores_of
 
 #: Rows whose cosine is above this are near copies of each other.
@@ -27,7 +27,7 @@ NEAR_COPY = 0.95
 #: Rows that are compared with all others at a time.
 _CHUNK = 1024
 
-#: Groups of a folder that are judged at most, as scores of all of them come here.
+#: Groups that are judged at most, as scores of all of them are held.
 MAX_JUDGED = 1_000_000
 
 
@@ -40,48 +40,38 @@ def judge(
     diversity: DiversityJudge | None = None,
     *,
     seed: int = 0,
+    stage: str = "judging",
 ) -> Evaluation:
     """Compare choosers with the labels of the groups with these numbers.
 
-    Groups of a folder are judged where the engine reads its files.  If they are more
-    than ``MAX_JUDGED``, a sample is drawn by the seed.
+    If they are more than ``MAX_JUDGED``, a sample is drawn by the seed.
     """
-    if not isinstance(groups, FolderGroups):
-        told = stage_progress(progress, "judging", len(numbers))
-        return evaluate(groups.only(numbers), choosers, n_jobs, told, diversity)
     n_in_all = len(numbers)
     if n_in_all > MAX_JUDGED:
         rng = np.random.default_rng(seed)
         numbers = np.sort(rng.choice(numbers, MAX_JUDGED, replace=False))
-    work = partial(_evaluate_file, choosers=choosers, diversity=diversity)
-    parts = list(groups.map(work, numbers, partial(progress, "judging")))
+    work = partial(
+        evaluate,
+        choosers=choosers,
+        n_jobs=groups.threads(n_jobs),
+        diversity=diversity,
+    )
+    parts = list(groups.map(work, numbers, partial(progress, stage)))
     if not parts:
         raise TableError("there are no groups to evaluate on")
     unreadable = groups.survey.unreadable
     return replace(Evaluation.joined(parts), n_in_all=n_in_all, unreadable=unreadable)
 
 
-def _evaluate_file(
-    groups: Iterable[Group],
-    choosers: Mapping[str, Chooser],
-    diversity: DiversityJudge | None,
-) -> Evaluation:
-    """Evaluate the groups of a file; endings travel as counts."""
-    found = evaluate(groups, choosers, diversity=diversity)
-    return replace(found, endings={}, _ended=found.endings_in_short())
-
-
 def evaluate(
     groups: Iterable[Group],
     choosers: Mapping[str, Chooser],
     n_jobs: int | None = None,
-    progress: Callable[[int], object] | None = None,
     diversity: DiversityJudge | None = None,
 ) -> Evaluation:
     """Choose from every group by several choosers, and compare with its labels.
 
-    ``progress`` is called with the number of groups that are done; ``diversity`` judges
-    the chosen rows beside the labels.
+    ``diversity`` judges the chosen rows beside the labels.
     """
 
     def judged(group: Group) -> tuple[Any, ...]:
@@ -93,24 +83,18 @@ def evaluate(
             [_counts(order, wanted) for order in orders[:-1]],
             [] if diversity is None else [diversity(group, one) for one in orders],
             [choice.ending for choice in choices],
-            len(wanted),
         )
 
-    found: list[tuple[Any, ...]] = []
-    for _, one in in_turn(judged, groups, n_jobs):
-        found.append(one)
-        if progress is not None:
-            progress(len(found))
+    found = [one for _, one in in_turn(judged, groups, n_jobs)]
     if not found:
         raise TableError("there are no groups to evaluate on")
-    scores, counts, diversities, endings, n_wanted = zip(*found, strict=True)
+    scores, counts, diversities, endings = zip(*found, strict=True)
     by_chooser = zip(choosers, zip(*endings, strict=True), strict=True)
     return Evaluation(
         _by_chooser(choosers, scores),
-        float(np.mean(n_wanted)),
-        {name: list(ended) for name, ended in by_chooser if ended[0] is not None},
         _by_chooser(choosers, counts),
         _by_chooser([*choosers, WANTED_ROWS], diversities),
+        {name: Endings.of(ended) for name, ended in by_chooser if ended[0] is not None},
     )
 
 

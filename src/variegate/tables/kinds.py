@@ -12,8 +12,8 @@ from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import COUNT
 from variegate.files.schema import ListOf, Maybe, Number, Record, String
 from variegate.tables.cells import as_text
+from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
-from variegate.tables.table import TableError
 
 #: Groups that the record of a training looks at, at most.
 _MAX_GROUPS = 500
@@ -154,7 +154,7 @@ def _some(groups: Groups, numbers: IntArray, seed: int) -> IntArray:
     """Return some of the groups, so that their features take bounded memory."""
     most = min(_MAX_ROWS, _MAX_NUMBERS // max(groups.encoding.width, 1))
     some = np.random.default_rng(seed).permutation(numbers)[:_MAX_GROUPS]
-    n_rows = np.cumsum(groups.survey.index.sizes[some])
+    n_rows = np.cumsum(groups.survey.sizes[some])
     return np.sort(some[: max(1, int(np.searchsorted(n_rows, most, side="right")))])
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, FeatureColumn
 from variegate.tables.evaluation import Evaluation
 from variegate.tables.kinds import KINDS
-from variegate.tables.policy import FALLBACK, RULE, Fallback, Policy
+from variegate.tables.policy import POLICY, Policy
 from variegate.tables.survey import Survey
 from variegate.tables.training import Learned
 from variegate.tuning.held_out import SCORES
@@ -98,18 +99,11 @@ _RECORD = Record(
         ),
         "path": Maybe(_PATH),
         "validation": Maybe(Record(dict.fromkeys(SCORES, ListOf(Number(), 3, 3)))),
+        "n_sample": COUNT,
+        "n_judged": COUNT,
+        "unreadable": ListOf(String()),
     },
-    {
-        "kinds": KINDS,
-        "folder": Record(
-            {
-                "n_files": COUNT,
-                "unreadable": ListOf(String()),
-                "n_sample": COUNT,
-                "n_judged": COUNT,
-            }
-        ),
-    },
+    {"kinds": KINDS},
 )
 
 _COLUMN = Record(
@@ -129,23 +123,19 @@ SECTIONS: dict[str, Shape] = {
     "encoding": Record(
         {"quality": ListOf(_COLUMN, least=1), "blocks": MapOf(ListOf(_COLUMN, least=1))}
     ),
-    "omega": POSITIVE,
+    "policy": POLICY,
     "table": ListOf(String()),
     "seed": COUNT,
-    "fallback": Maybe(FALLBACK),
     "training": _RECORD,
-    **RULE,
 }
 
 
 def encode_rest(selector: TableSelector) -> dict[str, Any]:
-    """Return columns, encoding, omega and seed of a selector as plain values."""
+    """Return columns, encoding, policy and seed of a selector as plain values."""
     return {
         "columns": asdict(selector.columns_),
         "encoding": encode_encoding(selector.encoding_),
-        "omega": selector.omega_,
-        **selector.policy_.encode_rule(),
-        "fallback": selector.fallback_ and selector.fallback_.encode(),
+        "policy": selector.policy_.encode(),
         "seed": selector.seed_,
         "table": [str(name) for name in selector.feature_names_in_],
     }
@@ -176,11 +166,8 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
 def decode_policy(
     selector: TableSelector, document: Mapping[str, Any], own: Own
 ) -> None:
-    """Give a selector with models the policies that a file holds."""
-    selector.omega_ = selector.family_.resolve(document["omega"])
-    selector.k_, selector.ordering_ = Policy.decode_rule(document)
-    fallback = document["fallback"]
-    selector.fallback_ = Fallback.decode(fallback, selector.models_[0], own)
+    """Give a selector with models the policy that a file holds."""
+    selector.policy_ = Policy.decode(document["policy"], selector.family_, own)
     _check_models(selector)
 
 
@@ -194,8 +181,8 @@ def _check_models(selector: TableSelector) -> None:
     }
     items = GroundSet(rng.normal(size=(2, len(encoding.names))), blocks or None)
     models = selector.family_.models
-    if selector.fallback_ is not None:
-        models += selector.fallback_.policy.family.models
+    if selector.policy_.fallback is not None:
+        models += selector.policy_.fallback.family.models
     for model in models:
         _check_model(model, items)
 
@@ -278,7 +265,7 @@ def training_record(
 ) -> dict[str, Any]:
     """Return everything about a training that is worth keeping."""
     assert survey.n_chosen is not None  # there is no training without labels
-    sizes = survey.index.sizes
+    sizes = survey.sizes
     used = np.concatenate([learned_from, held_out])
     record = {
         "n_rows": survey.n_rows,
@@ -295,6 +282,8 @@ def training_record(
         "history": _history(learned),
         "path": None if path is None else _encode_path(path),
         "validation": None,
+        "n_sample": learned.n_sample,
+        "unreadable": [Path(path).name for path in survey.unreadable],
     }
     if judged is not None:
         intervals = judged.intervals(names=[""])[""]

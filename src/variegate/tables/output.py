@@ -14,9 +14,9 @@ from variegate._progress import Progress, ignore
 from variegate._typing import AnyArray
 from variegate.tables.choosing import Choices
 from variegate.tables.columns import matching
-from variegate.tables.folder.files import FolderTable
+from variegate.tables.errors import TableError
 from variegate.tables.reading import TableFile
-from variegate.tables.table import MemoryTable, Table, TableError, as_table
+from variegate.tables.table import FolderTable, MemoryTable, Table, as_table
 from variegate.tables.writing import check_writable, table_writer
 
 

@@ -1,9 +1,9 @@
-"""Policies: how a fitted selector chooses from groups, and its fallback."""
+"""The policy of a fitted selector: how it chooses from groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from variegate.baselines.learned import METHODS
@@ -13,20 +13,26 @@ from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import MODELS, POSITIVE
 from variegate.files.models import ModelFileError, Own
 from variegate.files.schema import Maybe, Number, Record, Shape, String
+from variegate.report.wording import count
 from variegate.tables.choosing import ByMethod, ByModel, Choice, Chooser, inclusion
-from variegate.tables.groups import Group
+from variegate.tables.encoded import Group
 from variegate.tuning import OmegaFamily
 from variegate.tuning.kernel_search import Familiarity, kinds_of
 
-#: The shape of a rule in a file.
-RULE: dict[str, Shape] = {
+_RULE: dict[str, Shape] = {
+    "omega": POSITIVE,
     "k": Maybe(Number(least=1, is_whole=True)),
     "ordering": Maybe(
         Record({"method": String(tuple(METHODS)), "trade_off": Number(least=0, most=1)})
     ),
 }
-#: The shape of a fallback in a file.
-FALLBACK = Record({"least": Number(), "omega": POSITIVE, "models": MODELS, **RULE})
+#: The shape of a policy in a file, whose models stand beside it.
+POLICY = Record(
+    {
+        **_RULE,
+        "fallback": Maybe(Record({"least": Number(), "models": MODELS, **_RULE})),
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +48,30 @@ class Policy:
     ordering : Ordering or None
         A method of :func:`variegate.select` to choose by, with the model's log-quality
         for relevance; None: the decoder of the model.
+    fallback : Policy or None
+        For groups that are not familiar: models without learned kinds.
+    is_familiar : Familiarity or None
+        Tells whether a group is like those that kinds were learned from.
     """
 
     family: OmegaFamily
     omega: float
     k: int | None = None
     ordering: Ordering | None = None
+    fallback: Policy | None = None
+    is_familiar: Familiarity | None = None
+
+    def __str__(self) -> str:
+        """Return how many rows are chosen by default, and how."""
+        decoder = self.family.at(self.omega).decoder
+        by = decoder if isinstance(decoder, str) else type(decoder).__name__
+        if self.ordering is not None:
+            trade_off = f"(trade-off {self.ordering.trade_off:g})"
+            by = f"{self.ordering.method} {trade_off} on learned relevance"
+        number = "as many as the model finds right"
+        if self.k is not None:
+            number = f"{count(self.k, 'row')} of each group"
+        return f"{number}, by {by}"
 
     def chooser(
         self,
@@ -58,6 +82,24 @@ class Policy:
         seed: int = 0,
     ) -> Chooser:
         """Return a chooser; with an ``omega`` and no ``k`` the model decides on k."""
+        usual = self._usual(omega, k, budget, decoder, seed)
+        if self.fallback is None or self.is_familiar is None:
+            return usual
+        if omega is not None:
+            low, high = self.fallback.family.omegas[0], self.fallback.family.omegas[-1]
+            omega = min(max(omega, low), high)
+        other = self.fallback.chooser(omega, k, budget, decoder, seed)
+        return _ByFamiliarity(usual, other, self.is_familiar)
+
+    def _usual(
+        self,
+        omega: float | None,
+        k: int | None,
+        budget: float | None,
+        decoder: Any,
+        seed: int,
+    ) -> Chooser:
+        """Return the chooser for familiar groups."""
         model = self.family.at(self.family.resolve(omega, self.omega))
         if omega is None and budget is None:
             k = self.k if k is None else k
@@ -68,17 +110,44 @@ class Policy:
         decoder = model.decoder if decoder is None else decoder
         return ByModel(model, as_decoder(decoder), k, budget, seed)
 
-    def encode_rule(self) -> dict[str, Any]:
-        """Return ``k`` and ``ordering`` as plain values."""
+    def encode(self) -> dict[str, Any]:
+        """Return all but the models as plain values."""
+        values: dict[str, Any] = self._encode_rule() | {"fallback": None}
+        if self.fallback is not None and self.is_familiar is not None:
+            values["fallback"] = self.fallback._encode_rule() | {
+                "least": self.is_familiar.least,
+                "models": self.fallback.family.encode(),
+            }
+        return values
+
+    def _encode_rule(self) -> dict[str, Any]:
         found = self.ordering
         ordering = found and {"method": found.method, "trade_off": found.trade_off}
-        return {"k": self.k, "ordering": ordering}
+        return {"omega": self.omega, "k": self.k, "ordering": ordering}
 
-    @staticmethod
-    def decode_rule(section: Mapping[str, Any]) -> tuple[int | None, Ordering | None]:
-        """Return ``k`` and ``ordering`` of a file."""
+    @classmethod
+    def decode(
+        cls, section: Mapping[str, Any], family: OmegaFamily, own: Own
+    ) -> Policy:
+        """Return the policy that :meth:`encode` wrote, with its models."""
+        usual, there = cls._decode_rule(section, family), section["fallback"]
+        if there is None:
+            return usual
+        model = family.models[0]
+        if not kinds_of(model.kernel_):
+            raise ModelFileError('"fallback" needs a model with kinds')
+        others = OmegaFamily.decode(there, own, "fallback", len(model.theta_))
+        return replace(
+            usual,
+            fallback=cls._decode_rule(there, others),
+            is_familiar=Familiarity(model.kernel_, float(there["least"])),
+        )
+
+    @classmethod
+    def _decode_rule(cls, section: Mapping[str, Any], family: OmegaFamily) -> Policy:
         ordering = section["ordering"]
-        return section["k"], ordering and Ordering(**ordering)
+        omega = family.resolve(section["omega"])
+        return cls(family, omega, section["k"], ordering and Ordering(**ordering))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,45 +165,6 @@ class _ByQuality:
         }
         order = self.method(group, k).order
         return Choice(order, inclusion(self.model, group), ending)
-
-
-@dataclass(frozen=True, eq=False)
-class Fallback:
-    """The policy for groups unlike those that kinds were learned from."""
-
-    policy: Policy
-    is_familiar: Familiarity
-
-    def chooser(self, usual: Chooser, **given: Any) -> Chooser:
-        """Return a chooser that takes ``usual`` for familiar groups."""
-        omega = given.get("omega")
-        if omega is not None:
-            low, high = self.policy.family.omegas[0], self.policy.family.omegas[-1]
-            given["omega"] = min(max(omega, low), high)
-        return _ByFamiliarity(usual, self.policy.chooser(**given), self.is_familiar)
-
-    def encode(self) -> dict[str, Any]:
-        """Return it as plain values; the kernel is that of the selector."""
-        return {
-            "least": self.is_familiar.least,
-            "omega": self.policy.omega,
-            **self.policy.encode_rule(),
-            "models": self.policy.family.encode(),
-        }
-
-    @classmethod
-    def decode(
-        cls, section: Mapping[str, Any] | None, model: LargeMarginDPP, own: Own
-    ) -> Fallback | None:
-        """Return the fallback that :meth:`encode` has put into a file."""
-        if section is None:
-            return None
-        if not kinds_of(model.kernel_):
-            raise ModelFileError('"fallback" needs a model with kinds')
-        family = OmegaFamily.decode(section, own, "fallback", len(model.theta_))
-        omega = family.resolve(section["omega"])
-        policy = Policy(family, omega, *Policy.decode_rule(section))
-        return cls(policy, Familiarity(model.kernel_, float(section["least"])))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,33 +1,39 @@
-"""All problems of a table that was refused, found by reading it once more.
+"""All problems of a table that was refused, with the settings that solve them.
 
-The first problem may hide others.  So a table that is refused is read once more, column
-by column: a problem of one column does not keep others from being read, and a problem
-with an obvious remedy is taken to be remedied, so that all remedies are named together.
+The first problem may hide others.  So the survey of a table that is refused is made
+again with the remedies of the problems found so far, until it finds no others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from variegate._typing import BoolArray, IntArray
+from variegate._typing import BoolArray
 from variegate.application.refusal import RefusalError, Setting
-from variegate.tables.cells import Batch, Cells, batches
+from variegate.partitions import PartitionError
+from variegate.tables.cells import Cells
 from variegate.tables.columns import Columns, check_there, closest, is_text, no_label
-from variegate.tables.derived import AGE, days, derive, derived
+from variegate.tables.derived import AGE, Derivation, days, derive
+from variegate.tables.encoded import check_parts
 from variegate.tables.encoding import ColumnStatistics
-from variegate.tables.groups import costs_of, repeated_item
-from variegate.tables.survey import GroupIndex, Survey, flags_of, usable_groups
-from variegate.tables.table import Table, TableError
+from variegate.tables.errors import TableError
+from variegate.tables.rows import RowReader
+from variegate.tables.survey import (
+    Survey,
+    column_statistics,
+    survey,
+    usable_groups,
+)
+from variegate.tables.table import Table, rows_of
 
-#: Rows in which repeated items are looked for.
-_MOST_ROWS = 1_000_000
+#: Surveys that are made to find problems behind others.
+_ROUNDS = 6
 
 #: Cells that tell whether a column of text is one of numbers with some mistakes.
 _TRIED = 200
@@ -61,9 +67,14 @@ class Inspection:
     def of(self, error: TableError) -> TableError:
         """Return the error, or one that lists all problems."""
         names = self._look_for_features if self.of_model else self._look_at_names
-        for look in (names, self._look_at_cells):
-            with suppress(RefusalError):  # what cannot be looked at
-                look()
+        with suppress(RefusalError, PartitionError):  # what cannot be looked at
+            names()
+        for _ in range(_ROUNDS):
+            n_known = len(self.problems)
+            with suppress(RefusalError, PartitionError):
+                self._look_at_cells()
+            if len(self.problems) == n_known:
+                break
         found = self.problems
         if str(error) not in map(str, found):
             found = [error, *found]
@@ -133,8 +144,9 @@ class Inspection:
         alone = replace(self.mended, **nothing | {part: (entry,)}, relevance=None)
         rest = tuple(n for n in getattr(self.mended, part) if n != entry)
         try:
-            table, one = derive(self.table, alone)
-            one.resolve(table.schema, needs_quality=False)
+            one = derive(self.table.schema, alone, lambda name: "1970-01-01")
+            schema = Derivation(self.table.schema, one).schema
+            one.resolve(schema, needs_quality=False)
         except TableError as error:
             meant = closest(entry, names)
             if entry in taken:
@@ -172,13 +184,17 @@ class Inspection:
 
     def _reads(self, name: str, kind: str) -> bool:
         """Tell whether the first rows of a column can be read as a kind of cells."""
-        for batch in batches(self.table, name):
-            try:
-                getattr(batch[name], kind)()
-            except TableError:
-                return False
-            return True
-        return False
+        cells = self._first_cells(name)
+        try:
+            return cells is not None and getattr(cells, kind)() is not None
+        except TableError:
+            return False
+
+    def _first_cells(self, name: str) -> Cells | None:
+        for rows in rows_of(self.table):
+            for batch in rows.batches([name]):
+                return batch[name]
+        return None
 
     def _look_for_features(self) -> None:
         """Find columns of a model that are not there."""
@@ -208,155 +224,86 @@ class Inspection:
 
     # Cells ------------------------------------------------------------------------
 
-    def _look_at_cells(self) -> None:
-        """Read all columns, and find cells that they may not hold."""
-        if self.of_model:
-            table, columns = derived(self.table, self.mended), self.mended
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Note a refusal, and go on with its remedy."""
+        try:
+            yield
+        except TableError as error:
+            for problem in error.problems:
+                self._note(problem)
+
+    def _note(self, error: RefusalError) -> None:
+        if str(error) in map(str, self.problems):
+            return
+        fixes = {setting.name: setting.value for setting in error.fixes}
+        if "empty_groups" in fixes:
+            self.problems.append(TableError(*error.parts, fixes=error.fixes))
+            self.mended_groups = "drop"
+        elif fixes and not self.of_model:
+            self.mend(TableError(*error.parts), **fixes)
         else:
-            table, columns = derive(self.table, self.mended)
+            self.problems.append(TableError(*error.parts))
+
+    def _look_at_cells(self) -> None:
+        """Make the survey by the columns so far, and note its problems."""
+        schema, columns = self.table.schema, self.mended
+        if not self.of_model:
+            columns = derive(schema, columns, lambda name: "1970-01-01")
         has_quality = bool(columns.quality) or self.of_model
         columns = columns.resolve(
-            table.schema,
-            is_untyped=table.is_untyped,
-            needs_quality=not has_quality and not table.is_untyped,
+            Derivation(schema, columns).schema,
+            is_untyped=self.table.is_untyped,
+            needs_quality=not has_quality and not self.table.is_untyped,
         )
-        reader = _CellReader(self, table, columns)
-        for batch in batches(table, *reader.names()):
-            reader.look_at(batch)
-        reader.end()
-
-
-class _CellReader:
-    """Reads resolved columns, each until a problem is found."""
-
-    def __init__(self, inspection: Inspection, table: Table, columns: Columns) -> None:
-        self._inspection = inspection
-        self._columns = columns
-        self._index = GroupIndex()
-        self._n_rows, self._n_chosen = 0, self._index.sizes
-        self._statistics = ColumnStatistics(columns, table.schema)
-        self._groups: IntArray = np.zeros(0, dtype=np.int64)
-        self._items: dict[tuple[int, str], int] = {}
-        #: Columns that are not read any more, and how others are read instead.
-        self._wrong: set[str] = set()
-        self._instead: dict[str, str] = {}
-
-    def names(self) -> list[str | None]:
-        """Return the columns to read."""
-        columns = self._columns
-        label = columns.label if self._inspection.labels is None else None
-        parts = [columns.group, label, columns.item, columns.cost]
-        return [*parts, *columns.features()]
-
-    def look_at(self, batch: Batch) -> None:
-        """Look at some rows of every column."""
-        columns = self._columns
-        self._try("group", partial(self._look_at_groups, batch))
-        if "group" not in self._wrong:
-            self._try("label", partial(self._look_at_labels, batch))
-            if columns.item is not None and batch.end <= _MOST_ROWS:
-                self._try("item", partial(self._look_at_items, batch, columns.item))
-        if columns.cost is not None:
-            self._try("cost", partial(costs_of, batch[columns.cost]))
-        for name in columns.features():
-            self._try(f"feature {name}", partial(self._look_at_feature, batch, name))
-        self._n_rows = batch.end
-
-    def end(self) -> None:
-        """Find groups of which nothing was chosen."""
-        inspection = self._inspection
-        has_labels = self._columns.label is not None or inspection.labels is not None
-        if inspection.empty_groups is None or not has_labels or not self._n_rows:
+        columns = replace(columns, relevance=None)
+        found: Survey | None = None
+        with self._noting():
+            found = survey(self.table, columns, self.labels)
+        if found is None:
+            self._look_without_groups(columns)
             return
-        if self._wrong & {"group", "label"}:
-            return
-        found = Survey(self._columns, self._index, self._n_rows, self._n_chosen)
-        try:
-            usable_groups(found, inspection.empty_groups)
-        except TableError as error:
-            inspection.problems.append(error)
-            if error.fixes:
-                inspection.mended_groups = "drop"
+        if self.mended_groups is not None and found.n_chosen is not None:
+            with self._noting():
+                usable_groups(found, self.mended_groups)
+        for partition in found.partitions:
+            for error in check_parts(partition, found.reader):
+                self._note(error)
+        self._look_at_features(column_statistics(found, np.arange(len(found))))
 
-    def _try(self, what: str, look: Callable[[], Any]) -> None:
-        if what in self._wrong:
-            return
-        try:
-            look()
-        except TableError as error:
-            self._wrong.add(what)
-            if error.fixes and not self._inspection.of_model:
-                parts = {setting.name: setting.value for setting in error.fixes}
-                self._inspection.mend(error, **parts)
+    def _look_without_groups(self, columns: Columns) -> None:
+        """Look at the features of a table whose groups cannot be told."""
+        reader = RowReader(self.table.schema, columns, self.table.is_untyped)
+        statistics = ColumnStatistics(columns, reader.derivation.schema)
+        for batch in reader.batches(rows_of(self.table), *columns.features()):
+            statistics.add(batch, np.ones(len(batch), dtype=bool))
+        self._look_at_features(statistics)
+
+    def _look_at_features(self, statistics: ColumnStatistics) -> None:
+        for name, error in statistics.problems.items():
+            remedy = {} if self.of_model or error.fixes else self._remedy(name)
+            if remedy and str(error) not in map(str, self.problems):
+                self.mend(error, **remedy)
             else:
-                self._inspection.problems.append(error)
+                self._note(error)
 
-    def _look_at_groups(self, batch: Batch) -> None:
-        self._groups = self._index.add(batch, self._columns.group)
-
-    def _look_at_labels(self, batch: Batch) -> None:
-        flags = flags_of(batch, self._columns.label, self._inspection.labels)
-        if flags is not None:
-            chosen = self._groups[flags]
-            self._n_chosen = self._index.counted(self._n_chosen, chosen)
-
-    def _look_at_items(self, batch: Batch, item: str) -> None:
-        keys = map(repr, batch[item].keys().to_pylist())
-        rows = enumerate(zip(self._groups.tolist(), keys, strict=True), batch.first + 1)
-        for row, key in rows:
-            before = self._items.setdefault(key, row)
-            if before != row:
-                raise repeated_item(before, row, self._index.names[key[0]], item)
-
-    def _look_at_feature(self, batch: Batch, name: str) -> None:
-        """Read a column as what it is, or as its remedy would have it."""
-        cells = batch[name]
-        is_wanted = np.ones(len(batch), dtype=bool)
-        self._statistics.look_for_vectors(batch, name)
-        kind = self._instead.get(name) or self._statistics.kind_of(name, "quality")
-        if kind == "category":
-            self._statistics.add_categories(cells, is_wanted)
-            empty = cells.texts().is_null().to_numpy(zero_copy_only=False)
-        elif kind == "vector":
-            self._statistics.add_vectors(cells, is_wanted)
-            return
-        elif kind == "age":
-            empty = np.isnan(days(cells))
-        else:
-            try:
-                empty = np.isnan(cells.numbers())
-            except TableError as error:
-                if not self._is_mended(error, cells):
-                    raise
-                return self._look_at_feature(batch, name)
-        if self._columns.missing == "error" and empty.any():
-            raise cells.no_value(empty)
-
-    def _is_mended(self, error: TableError, cells: Cells) -> bool:
-        """Tell whether a column that holds no numbers can be read as something else."""
-        if self._inspection.of_model:
-            return False
-        mended, name = self._inspection.mended, cells.name
+    def _remedy(self, name: str) -> dict[str, Any]:
+        """Return the roles by which a column that holds no numbers can be read."""
+        cells = self._first_cells(name) if name in self.table.schema.names else None
+        if cells is None or name in self.mended.categorical:
+            return {}
         if _holds_dates(cells):
-            parts: dict[str, Any] = {
+            return {
                 part: tuple(
                     f"{AGE}{name}" if entry == name else entry
-                    for entry in getattr(mended, part)
+                    for entry in getattr(self.mended, part)
                 )
                 for part in ("quality", "similarity")
-                if name in getattr(mended, part)
+                if name in getattr(self.mended, part)
             }
-            kind = "age"
-        elif is_text(cells.column.type) and not _holds_some_numbers(cells):
-            parts = {"categorical": (*mended.categorical, name)}
-            kind = "category"
-        else:
-            return False
-        if not parts:  # it is there by a pattern
-            return False
-        self._inspection.mend(error, **parts)
-        self._instead[name] = kind
-        return True
+        if is_text(cells.column.type) and not _holds_some_numbers(cells):
+            return {"categorical": (*self.mended.categorical, name)}
+        return {}
 
 
 def _holds_dates(cells: Cells) -> bool:

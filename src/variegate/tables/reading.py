@@ -15,11 +15,14 @@ text.
 
 from __future__ import annotations
 
+import bisect
 import csv
 import io
 import mmap
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,7 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
-from variegate.tables.file_errors import (
+from variegate.tables.errors import (
     BLOCK_BYTES,
     NAMES,
     TableFileError,
@@ -137,36 +140,61 @@ class TableFile:
         """The name in messages."""
         return str(self.path)
 
+    @property
+    def is_seekable(self) -> bool:
+        """Whether rows in the middle are found without reading those before."""
+        return self.format in ("parquet", "arrow")
+
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield some columns, or all, in file order, in batches of 24 MB at most."""
         names = self.schema.names if columns is None else list(columns)
+        return (batch for _, batch in self.row_range(names))
+
+    def row_range(
+        self, names: Sequence[str], first: int = 0, end: int | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield some columns of the rows from ``first`` to ``end``.
+
+        With each batch comes the number of its first row in the file.
+        """
         for name in names:
             if name not in self.schema.names:
                 raise TableFileError(
                     f"{self.path} has no column {name!r}; it has "
                     f"{', '.join(map(repr, self.schema.names))}"
                 )
-        return self._whole_batches(names)
+        last = sys.maxsize if end is None else end
+        return self._rows_within(list(names), first, last)
 
-    def _whole_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def _rows_within(
+        self, names: list[str], first: int, end: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         schema = pa.schema(
             [self.schema.field(name) for name in names], self.schema.metadata
         )
-        batches = getattr(self, f"_{self.format}_batches")(names)
-        while True:
+        batches = getattr(self, f"_{self.format}_batches")(names, first)
+        reached = 0
+        while reached < end:
             # Only what happens in here is the file's fault.
             with self._errors_named():
-                batch = next(batches, None)
-                if batch is None:
+                found = next(batches, None)
+                if found is None:
                     return
-                batch = batch.select(names)
+                start, batch = found
+                reached = start + batch.num_rows
+                low, high = max(first - start, 0), min(end, reached) - start
+                if high <= low:
+                    continue
+                batch = batch.select(names).slice(low, high - low)
                 if self.format != "arrow":  # where it has been done
                     # Offsets of a damaged file would crash whoever follows them.
                     batch.validate(full=True)
                 if names:
                     batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-            if batch.num_rows:
-                yield from _parts(batch)
+            place = start + low
+            for part in _parts(batch):
+                yield place, part
+                place += part.num_rows
 
     # What is wrong -----------------------------------------------------------------
 
@@ -228,12 +256,28 @@ class TableFile:
             self.n_rows = file.metadata.num_rows
             return file.schema_arrow
 
-    def _parquet_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def _parquet_batches(
+        self, names: list[str], first: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         with self._open_parquet() as file:
             # Rows cannot be counted without a column.
             names = names or self.schema.names[:1]
             n_rows = _rows_a_batch(file, names)
-            yield from file.iter_batches(n_rows, columns=names, use_threads=False)
+            footer = file.metadata
+            sizes = [footer.row_group(k).num_rows for k in range(footer.num_row_groups)]
+            ends = list(accumulate(sizes))
+            # Row groups that end before the first row are not read.
+            skipped = bisect.bisect_right(ends, first)
+            start = ends[skipped - 1] if skipped else 0
+            yield from _numbered(
+                file.iter_batches(
+                    n_rows,
+                    row_groups=range(skipped, len(sizes)),
+                    columns=names,
+                    use_threads=False,
+                ),
+                start,
+            )
 
     # CSV ---------------------------------------------------------------------------
 
@@ -258,10 +302,12 @@ class TableFile:
                 self._has_rows = True
         return pa.schema([(name, pa.string()) for name in names])
 
-    def _csv_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def _csv_batches(
+        self, names: list[str], first: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         if not self._has_rows:
             return
-        yield from arrow_csv.open_csv(
+        reader = arrow_csv.open_csv(
             str(self.path),
             # With threads, messages would not say which row is wrong.
             arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
@@ -272,6 +318,7 @@ class TableFile:
                 strings_can_be_null=False,
             ),
         )
+        yield from _numbered(reader)
 
     # JSON lines --------------------------------------------------------------------
 
@@ -286,14 +333,17 @@ class TableFile:
                 [field.with_type(_without_times(field.type)) for field in reader.schema]
             )
 
-    def _jsonl_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        yield from arrow_json.open_json(
+    def _jsonl_batches(
+        self, names: list[str], first: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        reader = arrow_json.open_json(
             str(self.path),
             arrow_json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
             arrow_json.ParseOptions(
                 explicit_schema=self.schema, unexpected_field_behavior="error"
             ),
         )
+        yield from _numbered(reader)
 
     # Arrow -------------------------------------------------------------------------
 
@@ -303,20 +353,26 @@ class TableFile:
             self.n_rows = reader.count_rows()
         return reader.schema
 
-    def _arrow_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def _arrow_batches(
+        self, names: list[str], first: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         mapping = self._mapping()
         reader = _open_arrow(mapping)
         if isinstance(reader, arrow_ipc.RecordBatchFileReader):
             batches = map(reader.get_batch, range(reader.num_record_batches))
         else:
             batches = iter(reader)
-        for batch in batches:
+        for start, batch in _numbered(batches):
+            if start + batch.num_rows <= first:
+                continue
             # A quick look at the ends of the offsets, then a close look at each part
             # before anything follows them.
             batch.validate()
-            for part in _parts(batch.select(names)):
+            for place, part in _numbered(_parts(batch.select(names)), start):
+                if place + part.num_rows <= first:
+                    continue
                 part.validate(full=True)
-                yield _copy(part)
+                yield place, _copy(part)
                 if hasattr(mapping, "madvise"):
                     # Pages that have been read would count as memory of this process.
                     mapping.madvise(mmap.MADV_DONTNEED)
@@ -332,6 +388,15 @@ def _open_arrow(mapping: mmap.mmap) -> Any:
     if mapping[:6] == b"ARROW1":
         return arrow_ipc.open_file(source)
     return arrow_ipc.open_stream(source)
+
+
+def _numbered(
+    batches: Iterable[pa.RecordBatch], start: int = 0
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield batches, each with the number of its first row."""
+    for batch in batches:
+        yield start, batch
+        start += batch.num_rows
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

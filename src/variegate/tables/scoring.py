@@ -23,9 +23,10 @@ from variegate.tables.comparison import (
     remembered,
     rival_choosers,
 )
-from variegate.tables.derived import AGE, derived
+from variegate.tables.derived import AGE, Derivation
+from variegate.tables.errors import TableError
 from variegate.tables.evaluation import Evaluation
-from variegate.tables.fitted import FittedSelector, opened
+from variegate.tables.fitted import FittedSelector
 from variegate.tables.groups import Groups
 from variegate.tables.judging import DiversityJudge, judge
 from variegate.tables.selector_parameters import (
@@ -34,7 +35,7 @@ from variegate.tables.selector_parameters import (
     refuse_network,
 )
 from variegate.tables.survey import usable_groups
-from variegate.tables.table import Table, TableError, as_table
+from variegate.tables.table import Table, as_table
 from variegate.tuning.held_out import SCORES
 
 if TYPE_CHECKING:
@@ -125,17 +126,17 @@ class ScoringSelector(FittedSelector):
         methods_limit = self._usual_limit(limit) if methods else limit
         choosers = method_choosers(methods, methods_limit, trade_off)
         here = model_choosers(name, self, omega, limit)
-        given: dict[str, Any] = {"use_costs": budget is not None, "engine": engine}
         if train is not None:
-            rivals = self._rivals(train, budget, empty_groups, progress, **given)
+            rivals = self._rivals(train, budget, empty_groups, progress, engine)
             choosers = rival_choosers(rivals, limit) | choosers
-        table = opened(X, engine, skip_unreadable)
-        given |= {"labels": as_labels(y), "use_labels": y is None}
-        given |= {"empty_groups": empty_groups, "skip_unreadable": skip_unreadable}
-        given["progress"] = progress
+        table = as_table(X, skip_unreadable)
+        roles: dict[str, Any] = {"use_labels": y is None, "use_costs": bool(budget)}
+        given: dict[str, Any] = {"labels": as_labels(y), "empty_groups": empty_groups}
+        given |= {"skip_unreadable": skip_unreadable, "progress": progress}
+        given["engine"] = engine
         for other, selector in (others or {}).items():
             self._check_comparable(selector)
-            groups = selector._groups(table, **given)
+            groups = selector._groups(table, selector._columns_for(**roles), **given)
             used = _judged_groups(groups, empty_groups, table)
             there = model_choosers(other, selector, omega, limit)
             here |= remembered(groups.only(used), there, selector.n_jobs)
@@ -143,12 +144,14 @@ class ScoringSelector(FittedSelector):
         models = [name, *(others or {})]
         limited = [one for one in here if one not in models]
         here = {one: here[one] for one in (*models, *limited)} | choosers
-        groups = self._groups(table, relevance=relevance, **given)
+        columns = self._columns_for(**roles, relevance=relevance)
+        groups = self._groups(table, columns, **given)
         used = _judged_groups(groups, empty_groups, table)
         diversity = DiversityJudge.of(self._model_at(omega))
-        found = judge(
-            groups, used, here, self.n_jobs, progress, diversity, seed=self.seed_
-        )
+        with self._all_problems(table, columns, given["labels"], empty_groups):
+            found = judge(
+                groups, used, here, self.n_jobs, progress, diversity, seed=self.seed_
+            )
         return replace(found, reference=f"{name} ({limit})" if limit else name)
 
     def _check_comparable(self, other: FittedSelector) -> None:
@@ -165,14 +168,16 @@ class ScoringSelector(FittedSelector):
         budget: float | None,
         empty_groups: str,
         progress: Progress,
-        **given: Any,
+        engine: Engine | None,
     ) -> dict[str, Rival]:
         """Learn rivals from a labelled table, or from a table and its labels."""
         X, y = train if isinstance(train, tuple) else (train, None)
-        given |= {"use_labels": y is None, "progress": progress}
+        columns = self._columns_for(y is None, budget is not None)
+        labels = as_labels(y)
         try:
-            table = opened(X, given["engine"])
-            groups = self._groups(table, labels=as_labels(y), **given)
+            groups = self._groups(
+                as_table(X), columns, labels=labels, engine=engine, progress=progress
+            )
             used = usable_groups(groups.survey, empty_groups)
         except TableError as error:
             raise error.within("rivals cannot learn: ") from error
@@ -212,7 +217,8 @@ class ScoringSelector(FittedSelector):
         """Return the mean F-score over groups."""
         check_is_fitted(self, "family_")
         labels = as_labels(y)
-        groups = self._groups(as_table(X), labels=labels, use_labels=y is None)
+        columns = self._columns_for(y is None, False)
+        groups = self._groups(as_table(X), columns, labels=labels)
         used = usable_groups(groups.survey, self.empty_groups)
         found = judge(groups, used, {"": self._chooser()}, self.n_jobs)
         return float(found.scores[""][:, SCORES.index("f")].mean())
@@ -246,27 +252,28 @@ class ScoringSelector(FittedSelector):
         engine, skip_unreadable : as for :meth:`evaluate`
             A few thousand groups are brought here.
         """
-        from variegate.tables.report.gathering import check_report_columns, report_of
+        from variegate.tables.report.gathering import (
+            check_report_columns,
+            report_of,
+            shown_columns,
+        )
 
         check_is_fitted(self, "family_")
         refuse_network(self.model_, "report")
         progress = progress_callback(progress, self.verbose)
         relevance = relevance or self.columns_.relevance
-        table = opened(X, engine, skip_unreadable)
-        made = derived(table, self.columns_)
-        if engine is not None:
-            check_report_columns(made, relevance, show)
+        table = as_table(X, skip_unreadable)
+        schema = Derivation(table.schema, self.columns_).schema
+        check_report_columns(schema, relevance, show)
         groups = self._groups(
             table,
-            use_labels=True,
-            relevance=relevance,
+            self._columns_for(True, False, relevance),
             progress=progress,
             engine=engine,
             skip_unreadable=skip_unreadable,
         )
-        return report_of(
-            self, made, groups, groups.texts, relevance, show, model, progress
-        )
+        shown = tuple(show) if show else shown_columns(self, schema)
+        return report_of(self, table.name, groups, shown, model, progress)
 
     def describe(self) -> Description:
         """Return a description of the model: print it, or take its ``numbers``."""

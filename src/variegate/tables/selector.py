@@ -3,55 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import clone
 
 from variegate._progress import Progress
-from variegate._random import generator
-from variegate._typing import BoolArray, IntArray, RandomState
+from variegate._typing import RandomState
 from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY, MISSING
 from variegate.estimator import DPPEstimator
 from variegate.files.models import NOTHING, Own
 from variegate.files.run_store import RunStore
 from variegate.kernels import Kernel
 from variegate.partitions import Engine
-from variegate.partitions.cache import Limits
 from variegate.tables import model_file
 from variegate.tables.cells import as_labels
-from variegate.tables.columns import Columns
-from variegate.tables.groups import Groups
-from variegate.tables.judging import judge
-from variegate.tables.kinds import kinds_record
-from variegate.tables.model_file import (
-    NOUNS,
-    path_of_record,
-    training_record,
-    validation_path,
-)
+from variegate.tables.errors import TableError
+from variegate.tables.fitting import SelectorFit, opened_store
+from variegate.tables.model_file import path_of_record
 from variegate.tables.problems import Inspection
 from variegate.tables.scoring import ScoringSelector
 from variegate.tables.selector_parameters import (
-    NetworkPlan,
     check_parameters,
     columns_wanted,
     progress_callback,
-    training_columns,
-    training_plan,
 )
-from variegate.tables.survey import (
-    Survey,
-    learn_encoding,
-    refuse_labels_among,
-    split,
-    survey,
-    usable_groups,
-)
-from variegate.tables.table import Table, TableError, as_table
-from variegate.tables.training import Learned, TrainingPlan
+from variegate.tables.table import as_table
 
 
 class TableSelector(ScoringSelector):
@@ -98,7 +75,7 @@ class TableSelector(ScoringSelector):
     omega : float or sequence of float, optional
         What a missed row costs against a wrong one.  Of several, a model is learned for
         each, and any value between them can be asked for later.  By default 1/16, 1/4,
-        1, 4 and 16; 1 alone for tables larger than ``memory``.
+        1, 4 and 16.
     tune : bool, default=False
         Whether to choose ``lam`` among ``lams``, and ``omega``, by cross-validation
         on at most 500 of the groups.
@@ -125,16 +102,15 @@ class TableSelector(ScoringSelector):
         Most iterations of L-BFGS.  200 without an estimator.
     tol : float, optional
         Its tolerance on the gradient.  1e-2 without an estimator.
-    n_epochs : int, optional
-        Passes over a table that is too large for memory; by default those of the
-        estimator's solver, if that is a :class:`variegate.solvers.MiniBatch`, else as
-        many as make 1000 steps.
+    first_passes : int, optional
+        Passes of stochastic gradients before L-BFGS begins; by default one for very
+        many groups, where it saves time, and none for fewer.
     validation_fraction : float, default=0.0
         Share of the groups that is held out and judged by in ``training_``; what is
         learned does not depend on them.
     memory : int, default=536870912
-        Bytes of features that may be held in memory.  A table that takes more is
-        learned from in batches, by stochastic gradients.
+        Bytes that a process may hold.  A larger table is read in parts; what is learned
+        does not depend on it.
     n_jobs : int, optional
         Threads or processes that work at a time; -1 for one a core.
     random_state : None, int or numpy.random.Generator, default=0
@@ -167,12 +143,10 @@ class TableSelector(ScoringSelector):
         The default omega.
     k_ : int or None
         The default number of rows of each group; None where the model decides.
-    ordering_ : Ordering or None
-        The method of :func:`variegate.select` and its trade-off that rows are chosen
-        by, with the model's quality for relevance, where a regression did best.
-    fallback_ : Fallback or None
-        Where kinds were learned by comparison: models without learned kinds, for groups
-        that are unlike those of training.
+    policy_ : Policy
+        How rows are chosen by default: models, omega, k, a method of
+        :func:`variegate.select` where a regression did best and, where kinds were
+        learned by comparison, a fallback for groups unlike those of training.
     path_ : OmegaPath or None
         Precision and recall by omega: of cross-validation with ``tune``, else on the
         groups held out.
@@ -219,7 +193,7 @@ class TableSelector(ScoringSelector):
         decoder: Any = None,
         max_iter: int | None = None,
         tol: float | None = None,
-        n_epochs: int | None = None,
+        first_passes: int | None = None,
         validation_fraction: float = 0.0,
         memory: int = MEMORY,
         n_jobs: int | None = None,
@@ -249,7 +223,7 @@ class TableSelector(ScoringSelector):
         self.decoder = decoder
         self.max_iter = max_iter
         self.tol = tol
-        self.n_epochs = n_epochs
+        self.first_passes = first_passes
         self.validation_fraction = validation_fraction
         self.memory = memory
         self.n_jobs = n_jobs
@@ -270,10 +244,12 @@ class TableSelector(ScoringSelector):
         engine: Engine | None = None,
         checkpoint: RunStore | str | Path | None = None,
         skip_unreadable: bool = False,
-        first_passes: int | None = None,
-        limits: Limits | None = None,
     ) -> Self:
         """Learn from a table of groups and what was chosen from them.
+
+        What is learned does not depend on how the table is packed: in memory, in a file
+        or in a folder of any number of files, by any engine, the model is the same to
+        the last bit.
 
         Parameters
         ----------
@@ -281,19 +257,16 @@ class TableSelector(ScoringSelector):
         y : array of 0 and 1, optional
             The label of every row, in place of the label column.
         progress : callable, optional
-            Called with what is being done, and (finished, all) steps of it.
+            Called with the stage, and the numbers of finished and of all its steps.
         engine : Engine, optional
-            Learns from the files of a folder where they are, one by one: ``X`` is the
-            path of a folder of Parquet or Arrow files, of which each holds all rows of
-            its groups (:func:`variegate.tables.gather` sees to that).  The rest is for
-            an engine only.
+            Reads and learns partition by partition, such as
+            :class:`variegate.dask.DaskEngine`; by default this process.
         checkpoint : RunStore, str or Path, optional
-            A file, made if it is not there, by which a fit that was killed is resumed,
-            with the same bits.  It is removed at the end, unless it was given open.
+            A file, made if it is not there, from which a fit to a file or a folder
+            resumes after it was killed, with the same bits.  It is removed at the end,
+            unless it was given open.
         skip_unreadable : bool, default=False
             Whether files that cannot be read are left out, and named in ``training_``.
-        first_passes, limits
-            As for :class:`variegate.partitions.PartitionedExamples`.
 
         Returns
         -------
@@ -301,84 +274,18 @@ class TableSelector(ScoringSelector):
         """
         self._check_parameters()
         progress = progress_callback(progress, self.verbose)
-        if engine is not None:
-            from variegate.tables.folder.learning import learn_folder
-
-            if y is not None:
-                raise ValueError(
-                    "with an engine, labels are a column of the files, not y"
-                )
-            learn_folder(
-                self, X, engine, progress, checkpoint=checkpoint,
-                skip_unreadable=skip_unreadable, first_passes=first_passes,
-                limits=limits,
-            )  # fmt: skip
-            return self
-        table = as_table(X)
-        labels = as_labels(y)
-        try:
-            return self._fit(table, y, labels, progress)
-        except TableError as error:
-            wanted = columns_wanted(self, table, y)
-            found = Inspection(table, wanted, labels, self.empty_groups)
-            raise found.of(error) from error
-
-    def _fit(
-        self, table: Table, y: Any, labels: BoolArray | None, progress: Progress
-    ) -> Self:
-        names = table.schema.names
-        table, columns = training_columns(self, table, y)
-        if labels is not None and not self.quality:
-            refuse_labels_among(columns.quality, table, labels)
-        self.seed_ = int(generator(self.random_state).integers(2**31))
-        # A relevance is for methods that learn nothing.
-        found = survey(table, replace(columns, relevance=None), labels, progress)
-        learned_from, held_out = self._split(found)
-        encoding = learn_encoding(table, found, learned_from, progress)
-        groups = Groups(table, found, encoding, labels, self.memory, progress)
-        plan = training_plan(self, encoding, progress)
-        self._learn(plan, names, columns, groups, learned_from, held_out)
-        return self
-
-    def _learn(
-        self,
-        plan: TrainingPlan | NetworkPlan,
-        names: Sequence[str],
-        columns: Columns,
-        groups: Groups,
-        learned_from: IntArray,
-        held_out: IntArray,
-    ) -> Learned:
-        """Learn from some groups, judge by others, and record how it went.
-
-        ``names`` are those of all columns of the table.
-        """
-        learned = plan.learn(groups, learned_from)
-        self.columns_, self.encoding_ = columns, groups.encoding
-        self.family_, self.omega_ = learned.policy.family, learned.policy.omega
-        self.k_, self.ordering_ = learned.policy.k, learned.policy.ordering
-        self.fallback_ = learned.fallback
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self.n_features_in_ = len(self.feature_names_in_)
-        judged = None
-        if len(held_out):
-            # One chooser per omega, plus the default.
-            choosers = {str(omega): self._chooser(omega) for omega in self.omegas_}
-            choosers[""] = self._chooser()
-            judged = judge(
-                groups, held_out, choosers, self.n_jobs, plan.progress, seed=self.seed_
+        table, labels = as_table(X, skip_unreadable), as_labels(y)
+        with opened_store(checkpoint, self, table) as store:
+            fit = SelectorFit(
+                self, table, y, labels, engine, store, skip_unreadable, progress
             )
-        path = learned.path or validation_path(judged, learned)
-        self.path_ = path and replace(path, nouns=NOUNS)
-        self.training_ = training_record(
-            groups.survey, learned, self.path_, judged, learned_from, held_out
-        )
-        self.training_ |= kinds_record(self.model_, groups, learned_from, self.seed_)
-        return learned
-
-    def _split(self, found: Survey) -> tuple[IntArray, IntArray]:
-        usable = usable_groups(found, self.empty_groups)
-        return split(usable, self.validation_fraction, self.seed_)
+            try:
+                fit.run()
+            except TableError as error:
+                wanted = columns_wanted(self, table.schema.names, y)
+                found = Inspection(table, wanted, labels, self.empty_groups)
+                raise found.of(error) from error
+        return self
 
     # Keeping ----------------------------------------------------------------------
 

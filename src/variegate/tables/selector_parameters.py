@@ -7,7 +7,7 @@ values of omega cannot be mixed; parameters that need these are refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +22,16 @@ from variegate.application.table_defaults import (
     default_estimator,
 )
 from variegate.estimator import DPPEstimator, LargeMarginDPP
+from variegate.files.run_store import RunStore
 from variegate.kernels import Kernel, Kinds, Linear, Metric, Mixture, MultipleKernel
 from variegate.tables.cells import check_relevance
 from variegate.tables.columns import Columns, no_label
-from variegate.tables.derived import derive, newest
+from variegate.tables.derived import Derivation, derive
 from variegate.tables.encoding import Encoding
+from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
 from variegate.tables.policy import Policy
-from variegate.tables.table import Table, TableError
+from variegate.tables.table import Table
 from variegate.tables.training import Learned, TrainingPlan, refuse_large_groups
 from variegate.tuning import LargeMarginDPPCV, OmegaFamily
 from variegate.tuning.family import as_omegas
@@ -52,34 +54,35 @@ _COLUMNS = (
 
 
 def columns_wanted(
-    selector: TableSelector, table: Table | None = None, y: Any = None
+    selector: TableSelector, names: Sequence[str] = (), y: Any = None
 ) -> Columns:
     """Return the columns that a selector was given.
 
-    Where labels are given beside a table, the label is a column only if there is one.
+    Where labels are given beside a table, whose columns have these names, the label is
+    a column only if there is one.
     """
     wanted = Columns.of(**{name: getattr(selector, name) for name in _COLUMNS})
-    if table is None or y is None or wanted.label in table.schema.names:
+    if y is None or wanted.label in names:
         return wanted
     name = getattr(y, "name", None)
-    return replace(wanted, label=name if name in table.schema.names else None)
+    return replace(wanted, label=name if name in names else None)
 
 
 def training_columns(
-    selector: TableSelector,
-    table: Table,
-    y: Any = None,
-    newest: Callable[[Table, str], str] = newest,
-) -> tuple[Table, Columns]:
-    """Return a training table with vectors and ages, and the roles of its columns."""
-    table, wanted = derive(table, columns_wanted(selector, table, y), newest)
-    columns = wanted.resolve(table.schema, is_untyped=table.is_untyped)
-    check_relevance(table, columns.relevance)
+    selector: TableSelector, table: Table, y: Any, newest: Callable[[str], str]
+) -> Columns:
+    """Return the roles of the columns of a training table, with vectors and ages."""
+    wanted = columns_wanted(selector, table.schema.names, y)
+    wanted = derive(table.schema, wanted, newest)
+    schema = Derivation(table.schema, wanted).schema
+    columns = wanted.resolve(schema, is_untyped=table.is_untyped)
+    if columns.relevance is not None and not table.is_untyped:
+        check_relevance(schema.field(columns.relevance).type, columns.relevance)
     if y is not None:
-        return table, replace(columns, label=None)
+        return replace(columns, label=None)
     if columns.label is None:
         raise no_label()
-    return table, columns
+    return columns
 
 
 def estimator_of(selector: TableSelector) -> Any:
@@ -96,7 +99,10 @@ def estimator_of(selector: TableSelector) -> Any:
 
 
 def training_plan(
-    selector: TableSelector, encoding: Encoding, progress: Progress
+    selector: TableSelector,
+    encoding: Encoding,
+    progress: Progress,
+    store: RunStore | None = None,
 ) -> TrainingPlan | NetworkPlan:
     """Return the training plan of a selector for features of an encoding."""
     estimator = estimator_of(selector)
@@ -130,8 +136,9 @@ def training_plan(
         selector.memory,
         selector.seed_,
         kernels,
-        selector.n_epochs,
+        selector.first_passes,
         progress,
+        store,
     )
 
 
@@ -154,8 +161,8 @@ def check_parameters(selector: TableSelector) -> None:
     if fraction >= 1.0:
         raise ValueError(f"validation_fraction must be below 1, got {fraction!r}")
     check_count("memory", selector.memory)
-    if selector.n_epochs is not None:
-        check_count("n_epochs", selector.n_epochs)
+    if selector.first_passes:
+        check_count("first_passes", selector.first_passes)
     if selector.omega is not None:
         as_omegas(selector.omega)
     if not isinstance(selector.estimator, DPPEstimator | None):
@@ -302,14 +309,14 @@ class NetworkPlan:
     def learn(self, groups: Groups, numbers: IntArray) -> Learned:
         """Learn from the groups with these numbers."""
         refuse_large_groups(groups, numbers)
-        sizes = groups.survey.index.sizes[numbers]
+        sizes = groups.survey.sizes[numbers]
         n_bytes = 8 * int(sizes.sum()) * groups.encoding.width
         name = type(self.estimator).__name__
         if n_bytes > self.memory:
             raise TableError(
                 f"the features of the table take {n_bytes:,} bytes, more than "
                 f"memory={self.memory:,}, and a {name} holds them all: raise memory, "
-                "or learn with a LargeMarginDPP, which reads larger tables in batches"
+                "or learn with a LargeMarginDPP, which reads larger tables in parts"
             )
         model: Any = clone(self.estimator)
         model.set_params(omega=self.omega, callback=self._watch)

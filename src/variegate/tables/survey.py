@@ -1,194 +1,356 @@
-"""The first readings of a table: its groups and labels, then column statistics.
+"""The survey of a table: its groups and labels, and the partitions they are read in.
 
-How columns become features is learned from some of the groups only, so that those which
-are held out have no part in it.
+Groups are numbered in the order of their first rows, through all files of a folder.
+A partition holds consecutive groups; where it begins follows from the sizes of groups
+and the width of rows alone.  So a table gives the same partitions, and sums over them
+the same bits, in memory, as a file or as a folder of any number of files.
+
+Where the rows of every group stand one after another, partitions are ranges of rows.
+Where they do not, a table in memory is read by row numbers, and files are shuffled
+first (:mod:`variegate.tables.shuffle`).
 """
 
 from __future__ import annotations
 
+import io
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from hashlib import blake2b, sha256
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from variegate._progress import Progress, ignore
 from variegate._typing import BoolArray, IntArray
 from variegate._validation import check_choice
 from variegate.application.refusal import Setting
-from variegate.application.table_defaults import EMPTY_GROUPS
-from variegate.partitions.tree import add_in_tree
+from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY
+from variegate.files.run_store import RunStore
+from variegate.partitions import Engine, Serial, UnreadablePartitionError
 from variegate.report.wording import count
-from variegate.tables.cells import Batch, batches
+from variegate.tables.cells import Batch
 from variegate.tables.columns import Columns, no_label
 from variegate.tables.encoding import ColumnStatistics, Encoding
-from variegate.tables.table import Table, TableError, parts_of
+from variegate.tables.errors import TableError
+from variegate.tables.partitioning import GroupPartition, TableCut, is_local
+from variegate.tables.rows import GroupIndex, RowReader, Rows
+from variegate.tables.table import FolderTable, MemoryTable, Table, held, rows_of
+
+#: Files that a message names.
+_NAMED = 5
 
 
-class GroupIndex:
-    """Groups, numbered in the order of their first rows."""
+# One file, or a table in memory -------------------------------------------------------
 
-    def __init__(self) -> None:
-        self._found: list[Any] = []
-        #: The value of the group column for every group.
-        self.names: Sequence[Any] = self._found
-        #: The number of rows of every group.
-        self.sizes: IntArray = np.zeros(0, dtype=np.int64)
-        self._numbers: dict[Any, int] = {}
 
-    def __len__(self) -> int:
-        return len(self.names)
+def hash_of(name: Any) -> int:
+    """Return 64 bits of a value of the group column, the same in all processes."""
+    if isinstance(name, float):
+        name += 0.0  # there is a zero with a sign, which is equal to the other
+    digest = blake2b(repr(name).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
-    def add(self, batch: Batch, name: str | None) -> IntArray:
-        """Count some rows, and return the number of the group of each."""
-        numbers = self.numbers(batch, name, grow=True)
-        self.sizes = self.counted(self.sizes, numbers)
-        return numbers
 
-    def counted(self, counts: IntArray, numbers: IntArray) -> IntArray:
-        """Return counts by group, of which there may be more now, and these added."""
-        total = np.bincount(numbers, minlength=len(self))
-        total[: len(counts)] += counts
-        return total
+class Scanned(NamedTuple):
+    """Counts of some rows: the hash, size and choices of every group, in their order.
 
-    def numbers(
-        self, batch: Batch, name: str | None, *, grow: bool = False
-    ) -> IntArray:
-        """Return the number of the group of every row."""
-        if name is None:
-            if grow and not self._found:
-                self._found.append("all rows")
-            return np.zeros(len(batch), dtype=np.int64)
-        keys = pc.dictionary_encode(batch[name].keys())
-        here = []
-        for key in keys.dictionary.to_pylist():
-            number = self._numbers.get(key)
-            if number is None:
-                if not grow:
-                    raise TableError(
-                        f"the table changed while it was read: group {key!r} is new"
-                    )
-                number = self._numbers[key] = len(self._found)
-                self._found.append(key)
-            here.append(number)
-        indices = keys.indices.to_numpy(zero_copy_only=False)
-        return np.asarray(np.array(here, dtype=np.int64)[indices])
+    ``is_in_order`` where the rows of every group stand one after another.
+    """
+
+    n_rows: int
+    hashes: npt.NDArray[np.uint64]
+    sizes: npt.NDArray[np.int32]
+    n_chosen: npt.NDArray[np.int32] | None
+    is_in_order: bool
+    problems: tuple[TableError, ...]
+
+
+def scan(
+    rows: Rows,
+    reader: RowReader,
+    labels: BoolArray | None = None,
+    also: Sequence[str] = (),
+) -> Scanned | UnreadablePartitionError:
+    """Count the groups of some rows, or return why they cannot be read.
+
+    Other columns are read ``also``, to see that they can be.
+    """
+    columns, index = reader.columns, GroupIndex()
+    label = columns.label if labels is None else None
+    problems: dict[str, TableError] = {}
+    sizes = chosen = np.zeros(0, dtype=np.int64)
+    n_rows = n_runs = 0
+    last = -1
+    try:
+        for batch in reader.batches([rows], columns.group, label, *also):
+            n_rows += len(batch)
+            try:
+                numbers = index.numbers(batch, columns.group)
+                sizes = _counted(sizes, numbers, len(index))
+            except TableError as error:
+                problems.setdefault("group", error)
+                numbers = np.zeros(len(batch), dtype=np.int64)
+            n_runs += int((np.diff(numbers, prepend=last) != 0).sum())
+            last = int(numbers[-1])
+            try:
+                flags = flags_of(batch, label, labels)
+                if flags is not None:
+                    chosen = _counted(chosen, numbers[flags], len(index))
+            except TableError as error:
+                problems.setdefault("label", error)
+    except UnreadablePartitionError as error:
+        return error
+    has_labels = label is not None or labels is not None
+    return Scanned(
+        n_rows,
+        np.array([hash_of(name) for name in index.names], dtype=np.uint64),
+        sizes.astype(np.int32),
+        chosen.astype(np.int32) if has_labels else None,
+        n_runs == len(index),
+        tuple(problems.values()),
+    )
+
+
+def _counted(counts: IntArray, numbers: IntArray, n_groups: int) -> IntArray:
+    """Return counts by group, of which there may be more now, and these added."""
+    total = np.bincount(numbers, minlength=n_groups)
+    total[: len(counts)] += counts
+    return total
+
+
+# All of a table -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """The first reading of a table: resolved columns, groups, and rows of each."""
+    """The groups of a table, and the partitions that they are read in.
 
-    columns: Columns
-    index: GroupIndex
-    n_rows: int
-    #: How many rows of each group are labelled 1, where there are labels.
+    Attributes
+    ----------
+    reader : RowReader
+        Reads the rows of partitions; its columns are resolved.
+    sizes, n_chosen : arrays, an entry a group
+        How many rows it has, and how many of them are labelled 1; the latter is None
+        without labels.
+    partitions : tuple of GroupPartition
+    key : str
+        Tells this table from others in a run store.
+    sources : tuple of (Rows, int)
+        All rows of the table with all columns, by file, and the numbers they begin at.
+    unreadable : tuple of str
+        Files that were left out, if that was asked for.
+    """
+
+    reader: RowReader
+    sizes: IntArray
     n_chosen: IntArray | None
+    partitions: tuple[GroupPartition, ...]
+    key: str
+    sources: tuple[tuple[Rows, int], ...]
+    unreadable: tuple[str, ...] = ()
+    #: Whether every partition lies in one file.
+    is_by_file: bool = False
+    #: Keeps what was shuffled on disk.
+    shuffled: Any = None
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def columns(self) -> Columns:
+        """The roles of the columns."""
+        return self.reader.columns
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.sizes.sum())
+
+    def name(self, number: int) -> Any:
+        """Return the name of a group, which is read from its partition."""
+        starts = [partition.first_group for partition in self.partitions]
+        partition = self.partitions[int(np.searchsorted(starts, number, "right")) - 1]
+        index = GroupIndex()
+        for batch in self.reader.batches(partition.rows, self.columns.group):
+            index.numbers(batch, self.columns.group)
+        return index.names[int(number) - partition.first_group]
+
+    def split(self, numbers: IntArray) -> Iterator[GroupPartition]:
+        """Yield every partition with those of some groups, sorted, that it has."""
+        starts = np.array([one.first_group for one in self.partitions])
+        ends = starts + [one.n_groups for one in self.partitions]
+        bounds = np.searchsorted(numbers, [starts, ends])
+        for one, first, end in zip(self.partitions, *bounds.tolist(), strict=True):
+            yield one.only(numbers[first:end], first)
 
 
 def survey(
     table: Table,
     columns: Columns,
     labels: BoolArray | None = None,
+    *,
+    engine: Engine | None = None,
+    memory: int = MEMORY,
     progress: Progress = ignore,
+    skip_unreadable: bool = False,
+    by_file: bool = False,
+    store: RunStore | None = None,
 ) -> Survey:
-    """Read groups and labels; those of every row may be given in place of a column."""
-    found = count_groups(table, columns, labels, progress)
-    if found.n_rows == 0:
+    """Count the groups of a table, and cut it into partitions.
+
+    Parameters
+    ----------
+    columns : Columns
+        Resolved.
+    labels : array of bool, optional
+        Those of every row, in place of a column.
+    engine : Engine, optional
+        Reads the files of a folder.  Without one, or with one of this process, a table
+        whose columns take no more than ``memory`` bytes is held.
+    skip_unreadable : bool
+        Whether files that cannot be read are left out and named in the result; to find
+        them all, every column is read.
+    by_file : bool
+        Whether partitions should end where files do, if groups do.
+    store : RunStore, optional
+        Remembers the counts of a run that resumes.
+    """
+    reader = RowReader(table.schema, columns, table.is_untyped)
+    columns_read = (
+        columns.group, columns.label if labels is None else None, columns.item,
+        columns.cost, columns.relevance, *columns.features(),
+    )  # fmt: skip
+    used = [name for name in dict.fromkeys(columns_read) if name is not None]
+    names = reader.derivation.sources(used) or table.schema.names[:1]
+    rows, n_rows = rows_of(table), None
+    if is_local(engine) and not skip_unreadable:
+        table, n_rows = held(table, rows, names, memory)
+    elif isinstance(table, MemoryTable):
+        raise TableError(
+            "workers of other processes cannot read a table in memory: write it to a "
+            "file or a folder, and name that"
+        )
+    engine = Serial() if engine is None else engine
+    everything, also = rows, used if skip_unreadable else []
+    rows = rows_of(table)
+
+    def make() -> Counts:
+        work = partial(scan, reader=reader, labels=labels, also=also)
+        found = list(engine.map(work, rows, partial(progress, "reading")))
+        return Counts.of(found, skip_unreadable)
+
+    if store is None or store.path is None:
+        counts = make()
+    else:
+        key = f"scan of {sha256(repr((rows, columns, also)).encode()).hexdigest()}"
+        counts = Counts.from_bytes(store.remember(key, lambda: make().to_bytes()))
+    if labels is not None and isinstance(table, FolderTable):
+        raise TableError(
+            "labels beside a folder that is larger than memory: make them a column of "
+            "its files"
+        )
+    if counts.n_rows.sum() == 0:
         raise TableError(f"{table.name} has no rows")
-    if labels is not None and len(labels) != found.n_rows:
-        raise TableError(f"{len(labels)} labels for a table of {found.n_rows} rows")
-    return found
+    if labels is not None and len(labels) != counts.n_rows.sum():
+        raise TableError(
+            f"{len(labels)} labels for a table of {counts.n_rows.sum()} rows"
+        )
+    if n_rows is None:  # of the files that were counted
+        everything = tuple(rows[k] for k in counts.readable)
+        n_rows = counts.n_rows.tolist()
+    firsts = accumulate(n_rows, initial=0)
+    sources = tuple(zip(everything, firsts, strict=False))
+    cut = TableCut(table, reader, names, counts, [rows[k] for k in counts.readable])
+    is_by_file = by_file and cut.cut_at_files()
+    told = partial(progress, "shuffling")
+    partitions, shuffled = cut.partitions(engine, memory, told, store)
+    key = uuid.uuid4().hex
+    if not isinstance(table, MemoryTable):
+        key = sha256(repr((rows, columns)).encode()).hexdigest()
+    left_out = [one.path for k, one in enumerate(rows) if k not in counts.readable]
+    return Survey(
+        reader,
+        cut.sizes,
+        None if counts.n_chosen is None else cut.summed(counts.n_chosen),
+        partitions,
+        key,
+        sources,
+        tuple(left_out),
+        is_by_file,
+        shuffled,
+    )
 
 
-def count_groups(
-    table: Table,
-    columns: Columns,
-    labels: BoolArray | None = None,
-    progress: Progress = ignore,
-    also: Sequence[str] = (),
-) -> Survey:
-    """Read groups and labels of a table that may have no rows.
+class Counts(NamedTuple):
+    """Counts of all rows of a table: by file, and by group of each file."""
 
-    Other columns are read ``also``, to see that they can be.
-    """
-    index = GroupIndex()
-    label = columns.label if labels is None else None
-    n_rows, n_chosen = 0, index.sizes
-    for batch in batches(table, columns.group, label, *also):
-        numbers = index.add(batch, columns.group)
-        flags = flags_of(batch, label, labels)
-        if flags is not None:
-            n_chosen = index.counted(n_chosen, numbers[flags])
-        n_rows = batch.end
-        progress("reading", n_rows, 0)
-    has_labels = label is not None or labels is not None
-    return Survey(columns, index, n_rows, n_chosen if has_labels else None)
+    #: Places of the files that can be read.
+    readable: IntArray
+    n_rows: IntArray
+    n_groups: IntArray
+    is_in_order: BoolArray
+    hashes: npt.NDArray[np.uint64]
+    sizes: IntArray
+    n_chosen: IntArray | None
 
+    @classmethod
+    def of(
+        cls,
+        scanned: Sequence[Scanned | UnreadablePartitionError],
+        skip_unreadable: bool,
+    ) -> Counts:
+        """Join the counts of files, or raise their problems."""
+        found = [one for one in scanned if isinstance(one, Scanned)]
+        unread = [one for one in scanned if not isinstance(one, Scanned)]
+        _refuse_unreadable(unread, bool(found), skip_unreadable)
+        problems = [problem for one in found for problem in one.problems]
+        if problems:
+            raise problems[0] if len(problems) == 1 else TableError.of(problems)
+        chosen = [one.n_chosen for one in found if one.n_chosen is not None]
+        return cls(
+            np.flatnonzero([isinstance(one, Scanned) for one in scanned]),
+            np.array([one.n_rows for one in found]),
+            np.array([len(one.sizes) for one in found]),
+            np.array([one.is_in_order for one in found]),
+            np.concatenate([one.hashes for one in found]),
+            np.concatenate([one.sizes for one in found]),
+            np.concatenate(chosen) if chosen else None,
+        )
 
-def learn_encoding(
-    table: Table,
-    found: Survey,
-    numbers: IntArray | None = None,
-    progress: Progress = ignore,
-) -> Encoding:
-    """Learn how columns become features, from the rows of some groups or of all.
+    def to_bytes(self) -> bytes:
+        """Return the counts, for a run store."""
+        arrays = {n: value for n, value in self._asdict().items() if value is not None}
+        content = io.BytesIO()
+        np.savez_compressed(content, allow_pickle=False, **arrays)
+        return content.getvalue()
 
-    ``found`` is the survey of the same table, ``numbers`` are those of the groups.
-    Statistics of files are merged in one order, with or without an engine.
-    """
-    is_wanted = np.full(len(found.index), numbers is None)
-    is_wanted[numbers if numbers is not None else []] = True
-
-    def parts() -> Iterator[ColumnStatistics]:
-        first = 0
-        for part in parts_of(table):
-            statistics = column_statistics(part, found, is_wanted, progress, first)
-            first += statistics.n_rows
-            yield statistics
-
-    return add_in_tree(ColumnStatistics.merged, parts()).encoding()
-
-
-def column_statistics(
-    table: Table,
-    found: Survey,
-    is_wanted: BoolArray,
-    progress: Progress = ignore,
-    first: int = 0,
-) -> ColumnStatistics:
-    """Return the column statistics of wanted groups, given one flag a group.
-
-    In messages, rows are counted with those ``first`` before this part of a table.
-    """
-    columns = found.columns
-    statistics = ColumnStatistics(columns, table.schema)
-    names = columns.features()
-    for batch in batches(table, columns.group, *names, first=first) if names else ():
-        groups = found.index.numbers(batch, columns.group)
-        statistics.add(batch, is_wanted[groups])
-        progress("looking at columns", batch.end, 0)
-    return statistics
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Counts:
+        """Return the counts that :meth:`to_bytes` wrote."""
+        with np.load(io.BytesIO(content), allow_pickle=False) as known:
+            return cls(*(known.get(name) for name in cls._fields))
 
 
-def refuse_labels_among(names: Sequence[str], table: Table, labels: BoolArray) -> None:
-    """Refuse columns that were taken for features and are the labels themselves."""
-    same = dict.fromkeys(names, True)
-    for batch in batches(table, *names):
-        here = pa.array(labels[batch.first : batch.end])
-        for name in names:
-            column = batch.rows.column(name)
-            is_decimal = pa.types.is_decimal(column.type)
-            expected = here if is_decimal else here.cast(column.type)
-            same[name] = same[name] and column.equals(expected)
-    for name in names:
-        if same[name]:
-            raise TableError(
-                f"column {name!r} holds the labels: name it as label, or name the "
-                "quality columns"
-            )
+def _refuse_unreadable(
+    unread: Sequence[UnreadablePartitionError], is_any: bool, skip_unreadable: bool
+) -> None:
+    if not unread or (skip_unreadable and is_any):
+        return
+    first, *rest = unread
+    problem = first.problem
+    if rest:
+        names = ", ".join(error.path for error in rest[: _NAMED - 1])
+        more = len(rest) - _NAMED + 1
+        problem += f"; {count(len(rest), 'other file')} cannot be read either: {names}"
+        problem += f" and {more} more" if more > 0 else ""
+    if is_any:
+        problem += ". With skip_unreadable such files are left out"
+    raise UnreadablePartitionError(first.path, problem)
 
 
 def flags_of(
@@ -197,38 +359,93 @@ def flags_of(
     """Return which rows are labelled 1: as given, or by a column, if there is one."""
     if labels is None:
         return None if label is None else batch[label].flags()
+    if batch.numbers is not None:
+        return labels[batch.numbers]
     if len(labels) < batch.end:
         raise TableError(f"{len(labels)} labels for a table of more rows")
     return labels[batch.first : batch.end]
 
 
+# Columns ------------------------------------------------------------------------------
+
+
+def learn_encoding(
+    found: Survey, numbers: IntArray | None = None, engine: Engine | None = None
+) -> Encoding:
+    """Learn how columns become features, from the rows of some groups or of all."""
+    numbers = np.arange(len(found)) if numbers is None else numbers
+    return column_statistics(found, numbers, engine).encoding()
+
+
+def column_statistics(
+    found: Survey, numbers: IntArray, engine: Engine | None = None
+) -> ColumnStatistics:
+    """Return the statistics of columns in some groups, with all problems of columns."""
+    engine = Serial() if engine is None else engine
+    work = partial(partition_statistics, reader=found.reader)
+    parts = list(found.split(numbers))
+    return engine.tree_sum(work, parts, ColumnStatistics.merged)
+
+
+def partition_statistics(
+    partition: GroupPartition, reader: RowReader
+) -> ColumnStatistics:
+    """Return the column statistics of the wanted groups of a partition."""
+    columns = reader.columns
+    statistics = ColumnStatistics(columns, reader.derivation.schema)
+    names = columns.features()
+    batch = reader.whole(partition.rows, columns.group, *names) if names else None
+    if batch is not None:
+        numbers = GroupIndex().numbers(batch, columns.group)
+        statistics.add(batch, partition.flags()[numbers])
+    return statistics
+
+
+def refuse_labels_among(names: Sequence[str], found: Survey, labels: BoolArray) -> None:
+    """Refuse columns that were taken for features and are the labels themselves."""
+    same = dict.fromkeys(names, True)
+    for partition in found.partitions:
+        for batch in found.reader.batches(partition.rows, *names):
+            here = pa.array(flags_of(batch, None, labels))
+            for name in names:
+                column = batch.rows.column(name)
+                is_decimal = pa.types.is_decimal(column.type)
+                expected = here if is_decimal else here.cast(column.type)
+                same[name] = same[name] and column.equals(expected)
+    for name in names:
+        if same[name]:
+            raise TableError(
+                f"column {name!r} holds the labels: name it as label, or name the "
+                "quality columns"
+            )
+
+
 # Groups to learn from and groups to hold out ------------------------------------------
 
 
-def usable_groups(survey: Survey, empty_groups: str) -> IntArray:
+def usable_groups(found: Survey, empty_groups: str) -> IntArray:
     """Return numbers of the groups with chosen rows, or of all of them."""
     check_choice("empty_groups", empty_groups, EMPTY_GROUPS)
-    n_chosen = survey.n_chosen
+    n_chosen = found.n_chosen
     if n_chosen is None:
         raise no_label()
-    names = survey.index.names
     if not n_chosen.any():
-        where = f" in column {survey.columns.label!r}" if survey.columns.label else ""
+        where = f" in column {found.columns.label!r}" if found.columns.label else ""
         raise TableError(f"no row is labelled 1{where}: nothing was chosen")
     empty = n_chosen == 0
     if empty.any() and empty_groups == "error":
         n_empty, drop = int(empty.sum()), Setting("empty_groups", "drop")
         raise TableError(
-            f"{n_empty:,} of {len(names):,} groups "
+            f"{n_empty:,} of {len(found):,} groups "
             f"{'has' if n_empty == 1 else 'have'} no chosen row, the first is "
-            f"{names[int(np.argmax(empty))]!r}: leave such groups out (",
+            f"{found.name(int(np.argmax(empty)))!r}: leave such groups out (",
             drop,
             "), or take it that nothing was to be chosen there (",
             Setting("empty_groups", "keep"),
             ")",
             fixes=[drop],
         )
-    return np.flatnonzero(~empty) if empty_groups == "drop" else np.arange(len(names))
+    return np.flatnonzero(~empty) if empty_groups == "drop" else np.arange(len(found))
 
 
 def split(usable: IntArray, fraction: float, seed: int) -> tuple[IntArray, IntArray]:

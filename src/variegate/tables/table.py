@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from variegate._progress import Progress
-from variegate.application.refusal import RefusalError
-from variegate.tables.file_errors import repeated
-from variegate.tables.folder.files import FolderTable
-from variegate.tables.reading import TableFile
+from variegate.partitions import Partition, PartitionError
+from variegate.tables.errors import TableError, TableFileError, repeated
+from variegate.tables.reading import FORMATS, TableFile, data_bytes
+from variegate.tables.rows import FileRows, MemoryRows, Rows, open_file
 
-
-def stage_progress(
-    progress: Progress, stage: str, total: int
-) -> Callable[[int], object]:
-    """Return a callback for the number of finished steps of a stage."""
-    return lambda done: progress(stage, done, total)
-
-
-class TableError(RefusalError):
-    """A table does not hold what was asked of it."""
+#: Formats of the files in a folder: those that state their types.
+_TYPED = ("parquet", "arrow")
 
 
 class Table(Protocol):
-    """Columns with names, read in batches, as often as one likes."""
+    """Columns with names, read in batches, as often as needed."""
 
     schema: pa.Schema
 
@@ -45,13 +36,12 @@ class Table(Protocol):
 
 
 class MemoryTable:
-    """A table that is in memory."""
+    """A table in memory."""
 
-    is_untyped = False
-    name = "the table"
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table = table
+    def __init__(
+        self, table: pa.Table, name: str = "the table", is_untyped: bool = False
+    ) -> None:
+        self.table, self.name, self.is_untyped = table, name, is_untyped
         self.schema = table.schema
         twice = repeated(self.schema.names)
         if twice:
@@ -60,43 +50,173 @@ class MemoryTable:
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns, or all, from the beginning."""
         table = self.table if columns is None else self.table.select(list(columns))
-        if table.num_columns == 0:
-            return
-        for batch in table.to_batches(max_chunksize=_ROWS):
-            if batch.num_rows:
+        return (batch for batch in table.to_batches() if batch.num_rows)
+
+
+class FolderTable:
+    """The files of a folder, in the order of their names, read as one table.
+
+    Files are those whose suffix stands for Parquet or Arrow; names that begin with
+    ``.`` or ``_``, folders inside, and files that are not tables are passed over.  All
+    files have the same columns of the same types, in any order.
+
+    Parameters
+    ----------
+    path : str or Path
+    skip_unreadable : bool, default=False
+        Whether the schema may be that of the first file that can be read, if the first
+        cannot.
+
+    Attributes
+    ----------
+    path : Path
+        Absolute, for workers in other directories.
+    partitions : tuple of Partition
+        The files, as they were when they were listed.
+    schema : pyarrow.Schema
+        That of the first file; others are compared with it when they are opened.
+
+    Raises
+    ------
+    TableFileError
+        If there is no such folder, no file in it, or one that is not a table.
+    """
+
+    is_untyped = False
+
+    def __init__(self, path: str | Path, *, skip_unreadable: bool = False) -> None:
+        self.name = str(path)
+        self.path = Path(path).absolute()
+        self.partitions = list_files(self.path)
+        self.schema = self._first_schema(skip_unreadable)
+
+    def __repr__(self) -> str:
+        return (
+            f"<FolderTable: {len(self.schema)} columns in {len(self.partitions)} files "
+            f"of {self.path}>"
+        )
+
+    def _first_schema(self, skip_unreadable: bool) -> pa.Schema:
+        problem: Exception | None = None
+        for partition in self.partitions:
+            try:
+                return TableFile(partition.path).schema
+            except TableFileError as error:
+                problem = problem or error
+                if not skip_unreadable:
+                    break
+        assert problem is not None  # there are files in a folder
+        raise problem
+
+    def check(self) -> None:
+        """Open every file, and refuse one that has other columns."""
+        for _ in self.files():
+            pass
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield some columns, or all, of one file after another, in batches."""
+        names = self.schema.names if columns is None else list(columns)
+        schema = pa.schema(
+            [self.schema.field(name) for name in names if name in self.schema.names],
+            self.schema.metadata,
+        )
+        for file in self.files():
+            for batch in file.batches(names):
+                if names:
+                    # What files say beside the types may differ.
+                    batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
                 yield batch
 
+    def files(self) -> Iterator[TableFile]:
+        """Yield the files, each a table by itself."""
+        for partition in self.partitions:
+            try:
+                yield open_file(partition, self.schema)
+            except PartitionError as error:
+                raise TableFileError(str(error)) from error
 
-#: Rows that are looked at together.
-_ROWS = 16_384
+
+def list_files(folder: Path) -> tuple[Partition, ...]:
+    """Return the Parquet and Arrow files of a folder, sorted by name."""
+    try:
+        found = sorted(path for path in folder.iterdir() if path.is_file())
+    except FileNotFoundError:
+        raise TableFileError(f"there is no folder {folder}") from None
+    except OSError as error:
+        raise TableFileError(f"cannot read {folder}: {error.strerror}") from None
+    files = []
+    for path in found:
+        if path.name[0] in "._":
+            continue
+        kind = FORMATS.get(path.suffix.lower())
+        if kind in _TYPED:
+            files.append(path)
+        elif kind is not None:
+            raise TableFileError(
+                f"{path}: a folder is read as one table if its files are Parquet or "
+                "Arrow, which state their types; convert this one, or move it to "
+                "another folder"
+            )
+    if not files:
+        raise TableFileError(
+            f"there are no Parquet or Arrow files in {folder}; folders inside it are "
+            "not looked into"
+        )
+    return tuple(map(_listed, files))
 
 
-def as_table(table: Any) -> Table:
-    """Return a path, an Arrow table or a data frame as a table.
+def _listed(path: Path) -> Partition:
+    try:
+        return Partition.of(path)
+    except PartitionError as error:
+        raise TableFileError(str(error)) from error
 
-    A folder of files is one table; all of them are opened to see that they fit.
-    """
+
+def as_table(table: Any, skip_unreadable: bool = False) -> Table:
+    """Return a path, an Arrow table or a data frame as a table."""
     if isinstance(table, TableFile | MemoryTable | FolderTable):
         return table
     if isinstance(table, str | Path):
-        return _opened(Path(table))
+        if Path(table).is_dir():
+            return FolderTable(table, skip_unreadable=skip_unreadable)
+        return TableFile(table)
     if isinstance(table, pa.Table):
         return MemoryTable(table)
     return MemoryTable(_arrow_of_frame(table))
 
 
-def parts_of(table: Table) -> Iterator[Table]:
-    """Yield the files of a folder one by one, or the table itself."""
-    parts = getattr(table, "parts", None)
-    return iter([table]) if parts is None else parts()
+def rows_of(table: Table) -> tuple[Rows, ...]:
+    """Return all rows of a table: of a folder, one entry a file."""
+    if isinstance(table, MemoryTable):
+        return (MemoryRows(table, 0, table.table.num_rows),)
+    if isinstance(table, FolderTable):
+        return tuple(FileRows(one, schema=table.schema) for one in table.partitions)
+    assert isinstance(table, TableFile)
+    return (FileRows(_listed(table.path.absolute()), table=table),)
 
 
-def _opened(path: Path) -> Table:
-    if not path.is_dir():
-        return TableFile(path)
-    folder = FolderTable(path)
-    folder.check()
-    return folder
+def held(
+    table: Table, rows: Sequence[Rows], names: Sequence[str], memory: int
+) -> tuple[Table, list[int] | None]:
+    """Return some columns of a table in memory, if they fit, and its rows by file.
+
+    Where they do not fit, return the table itself, and None.
+    """
+    if isinstance(table, MemoryTable):
+        return table, [table.table.num_rows]
+    pieces: list[pa.RecordBatch] = []
+    n_bytes, n_rows = 0, []
+    for source in rows:
+        n_rows.append(0)
+        for batch in source.batches(names):
+            n_bytes += data_bytes(batch.rows)
+            if n_bytes > memory:
+                return table, None
+            n_rows[-1] += len(batch)
+            pieces.append(batch.rows)
+    schema = pa.schema([table.schema.field(name) for name in names])
+    found = pa.Table.from_batches([piece.cast(schema) for piece in pieces], schema)
+    return MemoryTable(found, table.name, table.is_untyped), n_rows
 
 
 def _arrow_of_frame(frame: Any) -> pa.Table:

@@ -12,11 +12,12 @@ from variegate.application.refusal import Setting
 from variegate.application.table_defaults import MEMORY
 from variegate.tables.choosing import ByMethod, choose
 from variegate.tables.columns import Columns
-from variegate.tables.derived import derive
+from variegate.tables.derived import Derivation, derive, last_day, newest
+from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
 from variegate.tables.output import Output
 from variegate.tables.survey import learn_encoding, survey
-from variegate.tables.table import Table, TableError, as_table
+from variegate.tables.table import Table, as_table, rows_of
 
 #: Methods that do not ask whether rows are alike.
 _WITHOUT_SIMILARITY = ("top", "random")
@@ -86,10 +87,12 @@ def untrained_groups(
             Setting("relevance"),
         )
     wanted = replace(columns, quality=(), label=None, item=None)
-    table, wanted = derive(table, wanted)
-    wanted = wanted.resolve(
-        table.schema, is_untyped=table.is_untyped, needs_quality=False
-    )
-    found = survey(table, wanted, progress=progress)
-    encoding = learn_encoding(table, found, progress=progress)
-    return Groups(table, found, encoding, None, memory, progress)
+
+    def latest(name: str) -> str:
+        return newest(max(last_day(rows, name) for rows in rows_of(table)), name)
+
+    wanted = derive(table.schema, wanted, latest)
+    schema = Derivation(table.schema, wanted).schema
+    wanted = wanted.resolve(schema, is_untyped=table.is_untyped, needs_quality=False)
+    found = survey(table, wanted, memory=memory, progress=progress)
+    return Groups(found, learn_encoding(found), memory=memory)

@@ -24,7 +24,7 @@ import pyarrow.parquet as parquet
 
 from variegate.files.atomic import new_file, writing_to
 from variegate.tables.columns import is_list, is_number, is_text
-from variegate.tables.file_errors import repeated
+from variegate.tables.errors import repeated
 from variegate.tables.reading import data_bytes, format_of
 
 _GROUP_ROWS = 2**16

@@ -15,18 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from variegate._typing import AnyArray, IntArray
-from variegate.application.table_defaults import MEMORY
 from variegate.kernels import Kernel, Mixture
 from variegate.studio.material.base import Item, Material, MaterialError, Picks
 from variegate.studio.material.pictures import is_picture, read_picture
 from variegate.tables.columns import Columns, is_list, is_text
-from variegate.tables.derived import derive
+from variegate.tables.derived import Derivation, derive, last_day, newest
 from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
 from variegate.tables.selector import TableSelector
 from variegate.tables.selector_parameters import kernel_for
 from variegate.tables.survey import learn_encoding, survey
-from variegate.tables.table import MemoryTable
+from variegate.tables.table import MemoryTable, rows_of
 from variegate.tables.training import MAX_ROWS
 
 #: Numbers of kinds that are learned; the first is the default.
@@ -64,13 +63,18 @@ class TableMaterial(Material):
     ) -> None:
         self.kind, self.nouns = kind, nouns
         self._name, self._table = name, table
-        made, wanted = derive(MemoryTable(table), columns)
-        self._columns = wanted.resolve(made.schema)
+        source = MemoryTable(table)
+
+        def latest(name: str) -> str:
+            return newest(last_day(rows_of(source)[0], name), name)
+
+        wanted = derive(table.schema, columns, latest)
+        self._columns = wanted.resolve(Derivation(table.schema, wanted).schema)
         self._given = columns
         self.prior = None if prior is None else prior.family_
-        found = survey(made, replace(self._columns, label=None, relevance=None))
-        encoding = learn_encoding(made, found) if prior is None else prior.encoding_
-        grouped = Groups(made, found, encoding, memory=MEMORY)
+        found = survey(source, replace(self._columns, label=None, relevance=None))
+        encoding = learn_encoding(found) if prior is None else prior.encoding_
+        grouped = Groups(found, encoding, memory=0)
         self.kernels = _kernels(encoding)
         self.feature_names = encoding.names
         self._groups = list(grouped)

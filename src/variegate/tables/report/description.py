@@ -62,7 +62,7 @@ def _scores(selector: TableSelector) -> DescriptionSection:
     at = f"omega = {omega_name(selector.omega_)}"
     if selector.k_ is not None:
         at = f"k = {selector.k_}"
-    title = f"on {facts.n_judged(selector.training_):,} held-out groups, at {at}"
+    title = f"on {selector.training_['n_judged']:,} held-out groups, at {at}"
     return DescriptionSection(
         title, rows=[("", "mean", "95 % interval"), *rows] if rows else []
     )
@@ -110,9 +110,8 @@ def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:
     if is_regression:
         named = f"a logistic regression followed by {_rule(first)}"
     n_groups = selector.training_["n_compared"]
-    is_sample = ", a sample from all files," * ("folder" in selector.training_)
     words = [
-        f"On {count(n_groups, 'group')}{is_sample or ','} held out in turn, "
+        f"On {count(n_groups, 'group')}, held out in turn, "
         f"these were compared, and {named} did best: F {first['f']:.3f}."
     ]
     rival = next((e for e in kernels if e["name"] == _REGRESSION), None)
@@ -134,7 +133,7 @@ def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:
                 f"That is {_margin(rival, 1.96)} above a logistic regression followed "
                 f"by {rule}."
             )
-    if selector.fallback_ is not None:
+    if selector.policy_.fallback is not None:
         words.append(
             "Groups that are unlike all of these, further from the learned kinds than "
             "rows at random, are chosen from by a second model without learned kinds."
@@ -179,8 +178,8 @@ def _numbers(selector: TableSelector) -> dict[str, Any]:
         "omega": selector.omega_,
         "omegas": list(selector.omegas_),
         "k": selector.k_,
-        "ordering": selector.ordering_ and asdict(selector.ordering_),
-        "has_fallback": selector.fallback_ is not None,
+        "ordering": selector.policy_.encode()["ordering"],
+        "has_fallback": selector.policy_.fallback is not None,
         "validation": found or record["validation"],
         "path": record["path"],
         "weights": selector.weights_,

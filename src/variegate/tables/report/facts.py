@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from variegate.application.model_facts import Weight, named_weights
 from variegate.report.wording import count, gathered, runs, shortened
@@ -147,22 +147,14 @@ def about_data(selector: TableSelector) -> dict[str, str]:
     if record["n_left_out"]:
         left_out = count(record["n_left_out"], "group")
         facts["Left out"] = f"{left_out} with nothing chosen"
-    folder = record.get("folder")
-    if folder is None:
-        return facts
-    facts["Files"] = f"{folder['n_files']:,}, each read where it was worked on"
-    if folder["unreadable"]:
-        names = listing([shortened(name, 40) for name in folder["unreadable"]])
+    if record["unreadable"]:
+        names = listing([shortened(name, 40) for name in record["unreadable"]])
         facts["Files left out"] = f"{names}: they could not be read"
-    if n_judged(record) < record["n_held_out"]:
-        facts["Judged by"] = f"{n_judged(record):,} of those held out, drawn at random"
+    if record["n_judged"] < record["n_held_out"]:
+        facts["Judged by"] = (
+            f"{record['n_judged']:,} of those held out, drawn at random"
+        )
     return facts
-
-
-def n_judged(record: Mapping[str, Any]) -> int:
-    """Return the number of held-out groups that the scores are of."""
-    n_held_out = int(record["n_held_out"])
-    return int(record.get("folder", {}).get("n_judged", n_held_out))
 
 
 def _spread(sizes: Mapping[str, float]) -> str:
@@ -190,11 +182,10 @@ def about_training(selector: TableSelector) -> dict[str, str]:
         omegas = ", ".join(map(omega_name, selector.omegas_))
         facts["Models"] = f"{len(selector.omegas_)}, for ω = {omegas}"
     facts["Kernel"] = type(model.kernel_).__name__
-    sample = _about_sample(record)
-    if sample:
-        facts["Sample"] = sample
+    if record["n_sample"]:
+        facts["Sample"] = f"learned from {count(record['n_sample'], 'group')}"
     facts |= {
-        "Rows are chosen": _how_chosen(selector),
+        "Rows are chosen": str(selector.policy_),
         "Penalty on the weights": f"{model.l2:g}",
         "Ended": result.status,
         "Iterations": f"{result.n_iterations:,}",
@@ -203,35 +194,6 @@ def about_training(selector: TableSelector) -> dict[str, str]:
     if result.remedy:
         facts["What may help"] = result.remedy
     return facts
-
-
-def _about_sample(record: Mapping[str, Any]) -> str:
-    """Return which steps of a folder's training saw a sample, and which all groups."""
-    n_seen = max(record["n_compared"], record["n_tuned"])
-    n_sample = record.get("folder", {}).get("n_sample", 0)
-    if "folder" not in record or not (n_seen or n_sample):
-        return ""
-    words = []
-    if n_seen:
-        words.append(
-            f"what was compared was compared on {count(n_seen, 'group')}, drawn at "
-            "random and brought to one machine"
-        )
-    learned = "all groups" if not n_sample else f"{count(n_sample, 'group')} like these"
-    words.append(f"the models learned from {learned}")
-    return "; ".join(words)
-
-
-def _how_chosen(selector: TableSelector) -> str:
-    """Return the number of rows that are chosen by default, and the method."""
-    decoder, ordering = selector.model_.decoder, selector.ordering_
-    by = decoder if isinstance(decoder, str) else type(decoder).__name__
-    if ordering is not None:
-        trade_off = f"(trade-off {ordering.trade_off:g})"
-        by = f"{ordering.method} {trade_off} on learned relevance"
-    if selector.k_ is None:
-        return f"as many as the model finds right, by {by}"
-    return f"{count(selector.k_, 'row')} of each group, by {by}"
 
 
 # Scores -------------------------------------------------------------------------------
@@ -258,7 +220,7 @@ def scores_in_words(selector: TableSelector) -> str:
     record, path = selector.training_, selector.path_
     means = {name: interval.mean for name, interval in validation(selector).items()}
     if means:
-        groups = count(n_judged(record), "group")
+        groups = count(record["n_judged"], "group")
         return f"On {groups} that the model did not learn from, {_doing(means)}"
     chosen = [] if path is None else [p for p in path if p.omega == path.chosen]
     if chosen and record["n_tuned"]:
@@ -302,6 +264,6 @@ def about_path(selector: TableSelector) -> str:
     words.append(
         f"Scores by cross-validation on {count(record['n_tuned'], 'group')}."
         if record["n_tuned"]
-        else f"Scores on {count(n_judged(record), 'group')} that were held out."
+        else f"Scores on {count(record['n_judged'], 'group')} that were held out."
     )
     return " ".join(words)

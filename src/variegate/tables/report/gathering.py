@@ -7,25 +7,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from variegate import metrics
 from variegate._progress import Progress
 from variegate._typing import IntArray
 from variegate.application.table_defaults import UNTRAINED
-from variegate.tables.cells import RowTexts, check_relevance
+from variegate.tables.cells import check_relevance
 from variegate.tables.choosing import Chooser
-from variegate.tables.columns import check_there, is_vector
+from variegate.tables.columns import check_there, is_text, is_vector
 from variegate.tables.comparison import (
     SizeLimit,
     learn_rivals,
     method_choosers,
     rival_choosers,
 )
+from variegate.tables.encoded import Group
 from variegate.tables.evaluation import Evaluation
-from variegate.tables.groups import Group, Groups
-from variegate.tables.judging import DiversityJudge, evaluate
+from variegate.tables.fitting import split_groups
+from variegate.tables.groups import Groups
+from variegate.tables.judging import DiversityJudge, judge
 from variegate.tables.report import similarity
-from variegate.tables.table import Table, stage_progress
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -83,41 +85,35 @@ class Report:
 
 
 def check_report_columns(
-    table: Table, relevance: str | None, show: Sequence[str] | None
+    schema: pa.Schema, relevance: str | None, show: Sequence[str] | None
 ) -> None:
     """Refuse, before the work, columns that a report could not be made of."""
     for name in (relevance, *(show or ())):
         if name is not None:
-            check_there(name, table.schema.names)
-    check_relevance(table, relevance)
+            check_there(name, schema.names)
+    if relevance is not None and not is_text(schema.field(relevance).type):
+        check_relevance(schema.field(relevance).type, relevance)
 
 
 def report_of(
     selector: TableSelector,
-    table: Table,
+    table: str,
     groups: Groups,
-    texts: RowTexts,
-    relevance: str | None,
-    show: Sequence[str] | None,
+    show: tuple[str, ...],
     model: str,
     progress: Progress,
 ) -> Report:
-    """Return the report of a training on groups of a table, wherever they are."""
-    learned_from, held_out = selector._split(groups.survey)
-    shown = tuple(show) if show else _shown(selector, table)
+    """Return the report of a training on the groups of a table of this name."""
+    learned_from, held_out = split_groups(selector, groups.survey)
     looked_at = held_out if len(held_out) else learned_from
     few = list(groups.only(looked_at[:_N_EXAMPLES]))
-    examples = example_groups(texts, few, selector._chooser(), shown)
+    examples = example_groups(groups, few, selector._chooser(), show)
     comparison = None
     if len(held_out) > 1:
-        comparison = _compared(
-            selector, groups, learned_from, held_out, relevance is not None, progress
-        )
+        comparison = _compared(selector, groups, learned_from, held_out, progress)
     rows = np.array(similarity.typical(selector), dtype=np.int64)
-    typical = texts(rows, shown) if len(rows) else {}
-    return Report(
-        selector, table.name, shown, tuple(examples), comparison, model, typical
-    )
+    typical = groups.texts(rows, show) if len(rows) else {}
+    return Report(selector, table, show, tuple(examples), comparison, model, typical)
 
 
 def _compared(
@@ -125,7 +121,6 @@ def _compared(
     groups: Groups,
     learned_from: IntArray,
     held_out: IntArray,
-    has_relevance: bool,
     progress: Progress,
 ) -> Evaluation:
     """Judge the model, rivals that learned from the same groups, and methods."""
@@ -136,28 +131,30 @@ def _compared(
     )
     choosers: dict[str, Chooser] = {"learned": selector._chooser()}
     choosers |= rival_choosers(rivals, SizeLimit())
-    if has_relevance:
+    if groups.survey.columns.relevance is not None:
         limit = selector._usual_limit(SizeLimit())
         choosers |= method_choosers(UNTRAINED, limit, 0.5)
-    return evaluate(
-        groups.only(compared),
+    return judge(
+        groups,
+        compared,
         choosers,
         selector.n_jobs,
-        stage_progress(progress, "comparing", len(compared)),
+        progress,
         DiversityJudge.of(selector.model_),
+        stage="comparing",
     )
 
 
-def _shown(selector: TableSelector, table: Table) -> tuple[str, ...]:
+def shown_columns(selector: TableSelector, schema: pa.Schema) -> tuple[str, ...]:
     """Return the item and the first columns of the quality."""
     names = [selector.columns_.item, *selector.columns_.quality]
-    fields = [table.schema.field(name) for name in names if name is not None]
+    fields = [schema.field(name) for name in names if name is not None]
     is_short = [field.name for field in fields if not is_vector(field.type)]
     return tuple(is_short[:_N_SHOWN])
 
 
 def example_groups(
-    texts: RowTexts, groups: Sequence[Group], chooser: Chooser, show: Sequence[str]
+    every: Groups, groups: Sequence[Group], chooser: Chooser, show: Sequence[str]
 ) -> list[ExampleGroup]:
     """Return groups with the cells of the columns ``show`` as text.
 
@@ -168,7 +165,7 @@ def example_groups(
         return []
     choices = [chooser(group) for group in groups]
     wanted_rows = np.concatenate([group.rows for group in groups])
-    cells = texts(np.sort(wanted_rows), show)
+    cells = every.texts(np.sort(wanted_rows), show)
     examples = []
     for group, choice in zip(groups, choices, strict=True):
         assert group.chosen is not None  # examples are made of labelled groups

@@ -14,7 +14,7 @@ from typing import Any, Self
 from variegate.files.atomic import plain
 from variegate.files.run_store import CheckpointError, RunStore, StoreInUseError
 from variegate.partitions import Partition
-from variegate.tables.file_errors import TableFileError
+from variegate.tables.errors import TableFileError
 
 MANIFEST = ".manifest.sqlite"
 

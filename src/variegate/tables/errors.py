@@ -1,4 +1,4 @@
-"""Messages about table files that cannot be read."""
+"""Errors about tables, and messages about files that cannot be read."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ BLOCK_BYTES = 4 * 2**20
 def repeated(names: Sequence[str]) -> str:
     """Return which names several columns have, with a comma between them."""
     return ", ".join(repr(n) for n, times in Counter(names).items() if times > 1)
+
+
+class TableError(RefusalError):
+    """A table does not hold what was asked of it."""
 
 
 class TableFileError(RefusalError):

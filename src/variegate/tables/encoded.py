@@ -1,0 +1,299 @@
+"""The groups of one partition: rows read from a table, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
+from variegate.application.refusal import Setting
+from variegate.ground_set import GroundSet
+from variegate.learning.examples import Example
+from variegate.tables.cells import Batch, Cells
+from variegate.tables.encoding import Encoding
+from variegate.tables.errors import TableError
+from variegate.tables.partitioning import GroupPartition
+from variegate.tables.rows import GroupIndex, RowReader
+from variegate.tables.survey import flags_of
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The rows of one group, in the order of the table.
+
+    ``rows`` says where they are in the table.  Of N rows, the quality is an array of
+    shape (N, d) and each block of the similarity, if the quality does not serve both
+    purposes, one of shape (N, p); labels, costs and relevance are of shape (N,).
+    """
+
+    name: Any
+    number: int
+    rows: IntArray
+    quality: FloatArray
+    blocks: dict[str, FloatArray]
+    chosen: BoolArray | None
+    costs: FloatArray | None
+    relevance: FloatArray | None
+    #: By column, how many rows have a category that was not there in training.
+    unknown: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def ground_set(self) -> GroundSet:
+        """The group as a ground set; a single block goes without a name."""
+        return self.take(slice(None))
+
+    def take(self, rows: Any) -> GroundSet:
+        """Return some rows as a ground set."""
+        blocks = {name: block[rows] for name, block in self.blocks.items()}
+        similarity = blocks if len(blocks) > 1 else next(iter(blocks.values()), None)
+        costs = None if self.costs is None else self.costs[rows]
+        return GroundSet(self.quality[rows], similarity, costs)
+
+    def wanted(self) -> IntArray:
+        """Return the rows that are labelled 1."""
+        if self.chosen is None:
+            raise TableError("there are no labels to compare with")
+        return np.flatnonzero(self.chosen)
+
+    def embeddings(self) -> FloatArray:
+        """Return all similarity features side by side, for methods without kernels."""
+        blocks = list(self.blocks.values()) or [self.quality]
+        return blocks[0] if len(blocks) == 1 else np.column_stack(blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """The rows of a partition as numbers, those of a group one after another."""
+
+    names: list[Any]
+    #: Where groups begin and, at last, the number of rows.
+    bounds: IntArray
+    rows: IntArray
+    quality: FloatArray
+    blocks: dict[str, AnyArray]
+    chosen: BoolArray | None
+    costs: FloatArray | None
+    relevance: FloatArray | None
+    #: By column, which rows have a category that was not there in training.
+    unknown: dict[str, BoolArray]
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of the features."""
+        blocks = sum(block.nbytes for block in self.blocks.values())
+        return int(self.quality.nbytes + blocks)
+
+    def group(self, place: int, number: int) -> Group:
+        """Return the group at a place, with its number in the table."""
+        part = slice(*self.bounds[place : place + 2].tolist())
+        return Group(
+            self.names[place],
+            number,
+            self.rows[part],
+            self.quality[part],
+            {n: np.array(b[part], dtype=np.float64) for n, b in self.blocks.items()},
+            None if self.chosen is None else self.chosen[part],
+            None if self.costs is None else self.costs[part],
+            None if self.relevance is None else self.relevance[part],
+            {n: int(rows[part].sum()) for n, rows in self.unknown.items()},
+        )
+
+    def examples(self, flags: BoolArray, position: int) -> list[Example]:
+        """Return the groups with a flag as examples, numbered from ``position`` on.
+
+        All features are checked and copied at once: the time a group takes is that of
+        a few slices.
+        """
+        assert self.chosen is not None  # there are no examples without labels
+        is_wanted = np.repeat(flags, np.diff(self.bounds))
+        quality = self._checked("quality", self.quality, is_wanted)
+        blocks = {
+            name: self._checked("similarity", block, is_wanted)
+            for name, block in self.blocks.items()
+        }
+        if len(blocks) == 1:  # goes without a name
+            blocks = {"": next(iter(blocks.values()))}
+        chosen = np.flatnonzero(self.chosen)
+        places = np.searchsorted(chosen, self.bounds).tolist()
+        bounds = self.bounds.tolist()
+        found = []
+        for place, group in enumerate(np.flatnonzero(flags).tolist(), position):
+            first, end = bounds[group : group + 2]
+            ground_set = GroundSet.of_checked(
+                quality[first:end],
+                {name: block[first:end] for name, block in blocks.items()} or None,
+            )
+            low, high = places[group : group + 2]
+            found.append(Example(place, ground_set, chosen[low:high] - first, 1.0, 1.0))
+        return found
+
+    def _checked(self, role: str, features: AnyArray, is_wanted: BoolArray) -> Any:
+        """Return features of all rows as a read-only matrix."""
+        matrix = np.array(features, dtype=np.float64, order="C")
+        bad = ~np.isfinite(matrix).all(axis=1) & is_wanted
+        if bad.any():
+            row = self.rows[int(np.argmax(bad))] + 1
+            raise TableError(
+                f"row {row} has a {role} feature that is not a finite number: its "
+                "cells are too far from those that features were learned from"
+            )
+        matrix.flags.writeable = False
+        return matrix
+
+
+@dataclass(eq=False)
+class GroupReader:
+    """Reads the groups of partitions; sent to workers.
+
+    Labels of all rows may be given in place of a column.  In the process that made it,
+    a reader keeps what it has encoded, up to ``memory`` bytes.
+    """
+
+    rows: RowReader
+    encoding: Encoding
+    labels: BoolArray | None = None
+    memory: int = 0
+    _held: dict[int, EncodedRows] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"memory": 0, "_held": {}}
+
+    def read(self, partition: GroupPartition) -> list[Example]:
+        """Return the wanted groups of a partition as examples to learn from.
+
+        Their positions are those among all that are learned from.
+        """
+        encoded = self.encoded(partition)
+        return encoded.examples(partition.flags(), partition.first_example)
+
+    def groups(self, partition: GroupPartition) -> Iterator[Group]:
+        """Yield the wanted groups of a partition."""
+        encoded = self.encoded(partition)
+        for place in np.flatnonzero(partition.flags()).tolist():
+            yield encoded.group(place, partition.first_group + place)
+
+    def encoded(self, partition: GroupPartition) -> EncodedRows:
+        """Return the rows of a partition as numbers."""
+        known = self._held.get(partition.first_group)
+        if known is None:
+            known = self._encode(partition)
+            n_bytes = sum(one.n_bytes for one in self._held.values())
+            if n_bytes + known.n_bytes <= self.memory:
+                self._held[partition.first_group] = known
+        return known
+
+    def _encode(self, partition: GroupPartition) -> EncodedRows:
+        columns, encoding = self.rows.columns, self.encoding
+        label = columns.label if self.labels is None else None
+        parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
+        features = {column.name: column for column in encoding.columns()}
+        batch = self.rows.whole(partition.rows, *parts, *features)
+        index = GroupIndex()
+        numbers = None if batch is None else index.numbers(batch, columns.group)
+        if batch is None or len(index) != partition.n_groups:
+            raise TableError(
+                f"{partition.path} changed while it was read, or two of its groups "
+                "have names of the same hash: rename one"
+            )
+        assert numbers is not None
+        rows = partition.first_row + np.arange(len(batch))
+        rows = rows if batch.numbers is None else np.asarray(batch.numbers)
+        if columns.item is not None:
+            _check_unique(batch, columns.item, numbers, index)
+        relevance = None
+        if columns.relevance is not None:
+            cells = batch[columns.relevance]
+            relevance = encoding.filled(cells.name, cells.numbers())
+            relevance = _all_there(relevance, cells, "relevance")
+        strange = {n: column.is_unknown(batch[n]) for n, column in features.items()}
+        return EncodedRows(
+            index.names,
+            np.flatnonzero(np.diff(numbers, prepend=-1, append=-1)),
+            rows,
+            encoding.encode(encoding.quality, batch),
+            {
+                name: encoding.encode(block, batch).astype(_precision(block))
+                for name, block in encoding.blocks.items()
+            },
+            flags_of(batch, label, self.labels),
+            None if columns.cost is None else costs_of(batch[columns.cost]),
+            relevance,
+            {name: rows for name, rows in strange.items() if rows.any()},
+        )
+
+
+def check_parts(partition: GroupPartition, reader: RowReader) -> Iterator[TableError]:
+    """Yield the problems of the items and costs of a partition."""
+    columns, index = reader.columns, GroupIndex()
+    batch = reader.whole(partition.rows, columns.group, columns.item, columns.cost)
+    if batch is None:
+        return
+    if columns.item is not None:
+        try:
+            numbers = index.numbers(batch, columns.group)
+            _check_unique(batch, columns.item, numbers, index)
+        except TableError as error:
+            yield error
+    if columns.cost is not None:
+        try:
+            costs_of(batch[columns.cost])
+        except TableError as error:
+            yield error
+
+
+def _precision(block: Sequence[Any]) -> str:
+    """Return the type that features of a block are kept in.
+
+    Directions are at most 1; other numbers may be larger than those learned from.
+    """
+    is_single = all(c.is_single and c.kind == "direction" for c in block)
+    return "f4" if is_single else "f8"
+
+
+def costs_of(cells: Cells) -> FloatArray:
+    """Return costs, all of which must be above zero."""
+    costs = _all_there(cells.numbers(), cells, "cost")
+    bad = costs <= 0.0
+    if bad.any():
+        raise TableError(
+            f"column {cells.name!r}, the cost, holds {costs[bad][0]:g} in row "
+            f"{cells.row(bad)}: costs must be above zero"
+        )
+    return costs
+
+
+def _all_there(numbers: FloatArray, cells: Cells, part: str) -> FloatArray:
+    bad = np.isnan(numbers)
+    if bad.any():
+        raise TableError(
+            f"column {cells.name!r}, the {part}, has no value in row "
+            f"{cells.row(bad)}: correct it, or name another column"
+        )
+    return numbers
+
+
+def _check_unique(
+    batch: Batch, item: str, numbers: IntArray, index: GroupIndex
+) -> None:
+    """Refuse two rows of a group with the same item."""
+    # Of text: two items of a group share such a hash once in ages, while those of the
+    # numbers -1 and -2 are equal.
+    keys = np.array([hash(repr(key)) for key in batch[item].keys().to_pylist()])
+    order = np.lexsort((keys, numbers))
+    same = (np.diff(keys[order]) == 0) & (np.diff(numbers[order]) == 0)
+    if same.any():
+        first, second = sorted(order[int(np.argmax(same)) :][:2].tolist())
+        raise TableError(
+            f"rows {batch.row_name(first)} and {batch.row_name(second)} of group "
+            f"{index.names[int(numbers[first])]!r} have the same {item!r}: items of a "
+            "group must differ, unless you leave out ",
+            Setting("item"),
+            fixes=[Setting("item", left_out=True)],
+        )

@@ -1,0 +1,477 @@
+"""A folder of tables written anew, so that no group is in more than one file.
+
+Groups are counted, the rows of each file are shuffled to buckets of consecutive groups
+(:mod:`~variegate.tables.shuffle`), and the buckets of each new file are put in order
+and written; each step is a function of one file, for any engine.
+
+Everything happens in a hidden folder beside the one that is written, which all workers
+must see, and which takes the place of the result when the last file is there: a folder
+with some of the groups would look like a whole one.  What is finished in the hidden
+folder is used again after an interruption, if nothing else has been asked for since.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from variegate._progress import Progress, ignore
+from variegate._typing import IntArray
+from variegate._version import __version__
+from variegate.application.table_defaults import MEMORY
+from variegate.files.atomic import write_atomic
+from variegate.files.run_store import CheckpointError, RunStore, StoreInUseError
+from variegate.partitions import Engine, PartitionError, Serial
+from variegate.tables.cells import Cells
+from variegate.tables.columns import Columns
+from variegate.tables.errors import TableError, TableFileError
+from variegate.tables.partitioning import TableCut
+from variegate.tables.reading import FORMATS, TableFile, data_bytes
+from variegate.tables.rows import RowReader
+from variegate.tables.shuffle import (
+    FULL,
+    Deal,
+    Pieces,
+    deal_out,
+    in_order,
+    stored_schema,
+)
+from variegate.tables.survey import Counts, scan
+from variegate.tables.table import FolderTable, rows_of
+from variegate.tables.writing import table_writer
+
+#: The share of memory that rows take: they are there twice while they are put in order,
+#: and a file that is written needs some.
+_SHARE = 5
+
+#: The most bytes of rows in order at a time; Arrow counts those of a text in 32 bits.
+_MOST_BYTES = 2**30
+
+#: Files that are looked into to tell how large a row is.
+_LOOKED_INTO = 8
+
+_STORE = "gather.sqlite"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Counts of the rows and groups that were written, and the files."""
+
+    n_rows: int
+    n_groups: int
+    files: tuple[Path, ...]
+
+
+def gather(
+    folder: str | Path,
+    out: str | Path,
+    *,
+    group: str,
+    n_files: int | None = None,
+    rows_a_file: int | None = None,
+    memory: int = MEMORY,
+    engine: Engine | None = None,
+    replace: bool = False,
+    progress: Progress = ignore,
+) -> Gathered:
+    """Write the tables of a folder to another, each group whole in one file.
+
+    Groups stand in the order of their first rows, and all rows of a group one after the
+    other, in the order in which they were: that of the names of the files, and of the
+    rows in each.  Columns, types and metadata stay as they are.
+
+    Memory is bounded, whatever the sizes of files and groups.  The disk of ``out``
+    needs room for the table as it is in memory, and for the result.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Its Parquet or Arrow files are read: see
+        :class:`~variegate.tables.FolderTable`.
+    out : str or Path
+        The folder to write, with files of the same format as the first.  It appears
+        when all of them are there.  Until then there is a hidden folder beside it; all
+        workers of an engine must see both.
+    group : str
+        The column whose values tell groups apart; none may be empty.
+    n_files : int, optional
+        How many files to write, with about as many rows each; by default as many as
+        there are.  A file that would have no group is not written.
+    rows_a_file : int, optional
+        In place of ``n_files``, how many rows a file should have about.
+    memory : int
+        The most bytes to hold, of each worker.
+    engine : Engine, optional
+        Works on several files at a time; by default this process, one by one.
+    replace : bool
+        Whether ``out`` may be there already, with nothing but tables in it.
+    progress : callable, optional
+        Called with the stage, and the numbers of finished and of all files.
+
+    Returns
+    -------
+    Gathered
+
+    Raises
+    ------
+    TableError
+        If the files do not go together, or a row has no group.
+    TableFileError
+        If a file cannot be read.
+    """
+    folder, out = Path(folder), Path(out)
+    engine = Serial() if engine is None else engine
+    if n_files is not None and rows_a_file is not None:
+        raise TableError("say how many files, or how many rows a file, not both")
+    _check_out(folder, out, replace)
+    table = FolderTable(folder.resolve())
+    plan = _Plan.of(table, out, group, memory)
+    with plan.named_if_full():
+        with plan.opened(table, n_files, rows_a_file) as store:
+            work = _Gathering(plan, table, store, engine, progress)
+            counts = work.run(n_files, rows_a_file)
+        plan.put_in_place(out)
+    return Gathered(
+        sum(n_rows for n_rows, _ in counts),
+        sum(n_groups for _, n_groups in counts),
+        tuple(
+            out / plan.name_of(number)
+            for number, (n_rows, _) in enumerate(counts)
+            if n_rows
+        ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Gathering:
+    """The steps of gathering a folder, those of a run that was killed left out."""
+
+    plan: _Plan
+    table: FolderTable
+    store: RunStore
+    engine: Engine
+    progress: Progress
+
+    def run(
+        self, n_files: int | None, rows_a_file: int | None
+    ) -> list[tuple[int, int]]:
+        """Do what is not done yet; return rows and groups of every file."""
+        rows, plan = rows_of(self.table), self.plan
+        reader = RowReader(self.table.schema, Columns(group=plan.group))
+
+        def count() -> bytes:
+            told = partial(self.progress, "reading")
+            found = self.engine.map(partial(scan, reader=reader), rows, told)
+            return Counts.of(list(found), False).to_bytes()
+
+        try:
+            counts = Counts.from_bytes(self.store.remember("counts", count))
+            cut = TableCut(self.table, reader, (), counts, rows)
+            if n_files is None:
+                n_rows = rows_a_file or -(-int(counts.n_rows.sum()) // len(rows)) or 1
+                n_files = -(-int(counts.n_rows.sum()) // n_rows)
+                n_files = len(rows) if rows_a_file is None else n_files
+            bounds, starts = file_bounds(cut.sizes, max(n_files, 1), plan.rows_a_bucket)
+            deal = partial(_deal, plan=plan, reader=reader, bounds=bounds)
+            self._steps("dealing out", deal, list(enumerate(cut.deals())))
+        except PartitionError as error:
+            raise TableFileError(str(error)) from error
+        # Writers look up the pieces of their file: a list for every pair of files would
+        # not fit here.
+        tasks = [(k, (starts[k], starts[k + 1], bounds, len(rows)))
+                 for k in range(len(starts) - 1)]  # fmt: skip
+        written = self._steps("writing", partial(_write, plan=plan), tasks)
+        n_read, n_written = int(counts.n_rows.sum()), sum(n for n, _ in written)
+        if n_written != n_read:
+            raise TableError(f"{n_read:,} rows were read, but {n_written:,} written")
+        return written
+
+    def _steps(
+        self,
+        stage: str,
+        function: Callable[[Any], Any],
+        items: Sequence[tuple[int, Any]],
+    ) -> list[Any]:
+        """Return the results of all items, computed or from the store."""
+        keys = [f"{stage} {number}" for number, _ in items]
+        missing = [k for k, key in enumerate(keys) if self.store.get(key) is None]
+        work, told = partial(_numbered, function), partial(self.progress, stage)
+        todo = [items[k] for k in missing]
+        for number, result in self.engine.map(work, todo, told, ordered=False):
+            self.store.put(f"{stage} {number}", json.dumps(result).encode())
+        return [json.loads(self.store.get(key) or "") for key in keys]
+
+
+def file_bounds(
+    sizes: IntArray, n_files: int, rows_a_bucket: int
+) -> tuple[IntArray, list[int]]:
+    """Cut groups into files of about as many rows, and these into buckets.
+
+    Return the groups that buckets begin with, and the buckets that files begin with;
+    both end with the number of all.
+    """
+    ends = np.cumsum(sizes)
+    n_rows = int(ends[-1]) if len(ends) else 0
+    wanted = np.arange(1, n_files) * (n_rows / n_files)
+    files = np.unique([0, *(np.searchsorted(ends, wanted) + 1), len(sizes)])
+    files = files[files <= len(sizes)]
+    bounds: list[int] = []
+    starts: list[int] = []
+    for first, end in zip(files[:-1].tolist(), files[1:].tolist(), strict=True):
+        starts.append(len(bounds))
+        before = int(ends[first - 1]) if first else 0
+        place = first
+        while place < end:
+            bounds.append(place)
+            place = max(
+                place + 1,
+                int(np.searchsorted(ends[:end], before + rows_a_bucket, "right")),
+            )
+            before = int(ends[place - 1])
+    return np.array([*bounds, len(sizes)]), [*starts, len(bounds)]
+
+
+def _numbered(function: Callable[[Any], Any], item: tuple[int, Any]) -> tuple[int, Any]:
+    """Return the number of an item with its result."""
+    return item[0], function(item)
+
+
+def _deal(
+    item: tuple[int, Deal], plan: _Plan, reader: RowReader, bounds: IntArray
+) -> int:
+    """Deal out the rows of a file; return how many they are."""
+    number, deal = item
+    path, index = plan.dealt_from(number)
+    pieces = deal_out(deal, reader, plan.schema, bounds, path, plan.memory)
+    stored = io.BytesIO()
+    np.save(stored, pieces.slices)
+    write_atomic(index, stored.getvalue())
+    return pieces.n_rows
+
+
+def _write(item: tuple[int, Any], plan: _Plan) -> tuple[int, int]:
+    """Write the groups of some buckets to a file; return how many rows and groups."""
+    number, (first, end, bounds, n_dealt) = item
+    pieces = []
+    for k in range(n_dealt):
+        path, index = plan.dealt_from(k)
+        slices = np.load(index)
+        pieces.append(Pieces(str(path), slices, np.arange(len(slices))).of(first, end))
+    n_rows = sum(piece.n_rows for piece in pieces)
+    with table_writer(plan.files / plan.name_of(number), plan.schema) as write:
+        for bucket in range(first, end):
+            here = [piece.of(bucket, bucket + 1) for piece in pieces]
+            if bounds[bucket + 1] - bounds[bucket] == 1:
+                # One group is in order, and may be larger than memory.
+                batches: Any = (one for piece in here for one in piece.batches())
+            else:
+                batches = [in_order(here)]
+            for batch in batches:
+                part = batch.select(batch.schema.names[2:])
+                part = pa.RecordBatch.from_arrays(
+                    part.columns, schema=stored_schema(plan.schema)
+                )
+                write(part.cast(plan.schema))
+    return n_rows, int(bounds[end] - bounds[first])
+
+
+# The plan, and the hidden folder ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Parameters of all steps; small, as it is sent with every call.
+
+    ``hidden`` is the folder of intermediate files, ``memory`` the most bytes of rows to
+    put in order at a time.
+    """
+
+    hidden: Path
+    schema: pa.Schema
+    suffix: str
+    group: str
+    n_bytes: int
+    rows_a_bucket: int
+    memory: int
+
+    @classmethod
+    def of(cls, table: FolderTable, out: Path, group: str, memory: int) -> _Plan:
+        """Look at the files, and refuse those that cannot be gathered."""
+        _check_columns(table, group)
+        files = list(table.files())
+        a_row = _bytes_a_row(files)
+        share = min(max(memory // _SHARE, 1), _MOST_BYTES)
+        out = out.resolve()
+        return cls(
+            hidden=out.with_name(f".{out.name}.gathering"),
+            schema=_common(files),
+            suffix=files[0].path.suffix,
+            group=group,
+            n_bytes=int(sum(map(_n_rows, files)) * a_row),
+            rows_a_bucket=max(int(share / max(a_row, 1.0)), 1),
+            memory=share,
+        )
+
+    @property
+    def dealt(self) -> Path:
+        """Where rows lie that are dealt out."""
+        return self.hidden / "dealt"
+
+    def dealt_from(self, number: int) -> tuple[Path, Path]:
+        """Return where the rows of a file lie that are dealt out, and their index."""
+        path = self.dealt / f"{number:05}.arrow"
+        return path, path.with_suffix(".npy")
+
+    @property
+    def files(self) -> Path:
+        """Where the files are written."""
+        return self.hidden / "files"
+
+    def name_of(self, number: int) -> str:
+        """Return the name of a file."""
+        return f"part-{number:05}{self.suffix}"
+
+    def opened(
+        self, table: FolderTable, n_files: int | None, rows_a_file: int | None
+    ) -> RunStore:
+        """Open the run store in the hidden folder; that of other work is removed."""
+        run = {
+            "variegate": __version__,
+            "group": self.group,
+            "files": n_files,
+            "rows": rows_a_file,
+            "memory": self.memory,
+            "read": sha256(repr(table.partitions).encode()).hexdigest(),
+        }
+        path = self.hidden / _STORE
+        # Without files, they were put in place just before the process was killed.
+        if path.exists() and self.files.is_dir():
+            try:
+                return RunStore(path, run)
+            except StoreInUseError:
+                raise TableError(
+                    f"{self.hidden} is in use by another process: wait until that has "
+                    "ended, or name another folder to write"
+                ) from None
+            except CheckpointError:  # of other work, or damaged
+                pass
+        if self.hidden.exists():
+            shutil.rmtree(self.hidden)
+        free = shutil.disk_usage(self.hidden.parent).free
+        if self.n_bytes > free:
+            raise OSError(f"{self._no_room()}, and {free / 1e9:.1f} GB are free")
+        self.dealt.mkdir(parents=True)
+        self.files.mkdir()
+        return RunStore(path, run)
+
+    def put_in_place(self, out: Path) -> None:
+        """Let the finished files appear as the folder, all at once."""
+        out = out.resolve()
+        shutil.rmtree(self.dealt, ignore_errors=True)
+        if out.exists():
+            # Two steps: a process that is killed between them does the second next
+            # time.
+            if any(out.iterdir()):
+                os.rename(out, self.hidden / "replaced")
+            else:
+                out.rmdir()  # which not every system replaces
+        os.rename(self.files, out)
+        shutil.rmtree(self.hidden)
+
+    @contextmanager
+    def named_if_full(self) -> Iterator[None]:
+        """Say what is needed where the disk is full."""
+        try:
+            yield
+        except OSError as error:
+            cause = error.__cause__ or error
+            if isinstance(cause, OSError) and cause.errno in FULL:
+                raise OSError(
+                    f"{self._no_room()}; make room and run it again, and it resumes"
+                ) from error
+            raise
+
+    def _no_room(self) -> str:
+        return (
+            f"the disk of {self.hidden.parent} has no room: about "
+            f"{self.n_bytes / 1e9:.1f} GB are needed for a while, besides the result"
+        )
+
+
+def _check_out(folder: Path, out: Path, replace: bool) -> None:
+    """Refuse a folder that cannot be written, or should not be replaced."""
+    source, target = folder.resolve(), out.resolve()
+    if source == target or source in target.parents or target in source.parents:
+        raise TableError(f"{out} and {folder} overlap: name another folder to write")
+    if not target.parent.is_dir():
+        raise TableError(f"cannot write {out}: there is no folder {target.parent}")
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise TableError(f"cannot write {out}: it is not a folder")
+    names = sorted(path.name for path in target.iterdir())
+    if names and not replace:
+        raise TableError(f"{out} is not empty: name another folder, or replace it")
+    for name in names:
+        if Path(name).suffix.lower() not in FORMATS or (target / name).is_dir():
+            raise TableError(
+                f"{out} holds {name!r}, which is not a table, and would be lost: name "
+                "another folder"
+            )
+
+
+def _check_columns(table: FolderTable, group: str) -> None:
+    names = table.schema.names
+    if group not in names:
+        raise TableError(
+            f"{table.name} has no column {group!r}; it has "
+            f"{', '.join(map(repr, names))}"
+        )
+    # No rows are read: what is wrong with a type is wrong with none of them.
+    Cells(pa.array([], table.schema.field(group).type), group).keys()
+    for field in stored_schema(table.schema):
+        try:
+            pa.nulls(1, field.type).take(pa.array([0]))
+        except pa.ArrowNotImplementedError:
+            raise TableError(
+                f"column {field.name!r} holds {field.type} values, which Arrow cannot "
+                "put in another order; convert it"
+            ) from None
+
+
+def _common(files: Sequence[TableFile]) -> pa.Schema:
+    """Return the columns of the first file; empty cells are allowed where any does."""
+    schema = files[0].schema
+    for place, field in enumerate(schema):
+        if any(file.schema.field(field.name).nullable for file in files):
+            schema = schema.set(place, field.with_nullable(True))
+    return schema
+
+
+def _n_rows(file: TableFile) -> int:
+    if file.n_rows is not None:
+        return file.n_rows
+    return sum(batch.num_rows for batch in file.batches(file.schema.names[:1]))
+
+
+def _bytes_a_row(files: Sequence[TableFile]) -> float:
+    """Return how much memory a row takes, by the first rows of some files."""
+    n_rows = n_bytes = 0
+    for file in files[:: -(-len(files) // _LOOKED_INTO)]:
+        batch = next(file.batches(), None)
+        if batch is not None:
+            n_rows += batch.num_rows
+            n_bytes += data_bytes(batch)
+    return n_bytes / max(n_rows, 1)

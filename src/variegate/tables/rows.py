@@ -1,0 +1,233 @@
+"""Rows of a table, wherever they are: in memory, in a file, or shuffled to buckets.
+
+Every table is a sequence of :class:`Rows`: a table in memory is one, a folder has one a
+file.  After the survey, so is every partition of groups.  A :class:`RowReader` reads
+their columns, and is sent with them to the workers of an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from variegate._typing import IntArray
+from variegate.partitions import (
+    Partition,
+    PartitionError,
+    UnreadablePartitionError,
+)
+from variegate.tables.cells import Batch
+from variegate.tables.columns import Columns
+from variegate.tables.derived import Derivation
+from variegate.tables.errors import TableFileError
+from variegate.tables.reading import TableFile
+
+if TYPE_CHECKING:
+    from variegate.tables.table import MemoryTable
+
+
+class Rows(Protocol):
+    """Some rows of a table, read in batches as often as needed."""
+
+    @property
+    def path(self) -> str:
+        """The file, or the name of the table."""
+        ...
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        """Yield some columns of the rows."""
+        ...
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that has changed since it was listed."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows:
+    """Rows of a table in memory: those from ``first`` to ``end``, or by ``numbers``."""
+
+    table: MemoryTable
+    first: int
+    end: int
+    numbers: IntArray | None = None
+
+    @property
+    def path(self) -> str:
+        """The name of the table."""
+        return self.table.name
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        """Yield some columns of the rows."""
+        table, is_untyped = self.table.table.select(list(names)), self.table.is_untyped
+        if self.numbers is None:
+            first = self.first
+            for rows in table.slice(first, self.end - first).to_batches():
+                if rows.num_rows:
+                    yield Batch(rows, first, is_untyped)
+                    first += rows.num_rows
+            return
+        taken, first = table.take(pa.array(self.numbers)), 0
+        for rows in taken.to_batches():
+            here = self.numbers[first : first + rows.num_rows]
+            yield Batch(rows, 0, is_untyped, here)
+            first += rows.num_rows
+
+    def check_unchanged(self) -> None:
+        """Do nothing: a table in memory is not written to."""
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """Rows of a file as it was when it was listed; without an end, to the last.
+
+    ``schema`` is that of a folder, whose files are opened by the workers and compared
+    with it; a single file is ``table``.
+    """
+
+    file: Partition
+    first: int = 0
+    end: int | None = None
+    table: TableFile | None = field(default=None, compare=False, repr=False)
+    schema: pa.Schema | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return self.file.path
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        """Yield some columns of the rows, numbered as in the file."""
+        table, path = self.table, ""
+        if table is None:
+            table, path = open_file(self.file, self.schema), self.path
+        found = table.row_range(names, self.first, self.end)
+        while True:
+            try:  # only what happens in here is the fault of the file
+                first, rows = next(found)
+            except StopIteration:
+                return
+            except TableFileError as error:
+                if self.table is not None:
+                    raise
+                raise unreadable(self.file, error) from error
+            yield Batch(rows, first, table.is_untyped, path=path)
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that has changed since it was listed."""
+        self.file.check_unchanged()
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Reads columns of rows, made from others where ``columns`` say so.
+
+    Small, as it is sent to workers.  ``schema`` is that of the table without columns
+    that are made from others.
+    """
+
+    schema: pa.Schema
+    columns: Columns
+    is_untyped: bool = False
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        """How vectors and ages are made from other columns."""
+        return Derivation(self.schema, self.columns)
+
+    def batches(self, rows: Sequence[Rows], *names: str | None) -> Iterator[Batch]:
+        """Yield some columns of rows, each once; None is not a column.
+
+        Errors name the file of a folder.  A file that changes meanwhile is refused.
+        """
+        named = [name for name in dict.fromkeys(names) if name is not None]
+        # Rows cannot be counted without a column.
+        named = named or self.derivation.schema.names[:1]
+        for piece in rows:
+            piece.check_unchanged()
+            for batch in piece.batches(self.derivation.sources(named)):
+                yield self.derivation.of(batch, named)
+            piece.check_unchanged()
+
+    def whole(self, rows: Sequence[Rows], *names: str | None) -> Batch | None:
+        """Return some columns of all rows as one batch, None where there are none."""
+        found = list(self.batches(rows, *names))
+        return None if not found else Batch.joined(found)
+
+
+class GroupIndex:
+    """Groups of some rows, numbered in the order of their first rows."""
+
+    def __init__(self) -> None:
+        #: The value of the group column for every group.
+        self.names: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def numbers(self, batch: Batch, name: str | None) -> IntArray:
+        """Return the number of the group of every row."""
+        if name is None:
+            self.names = self.names or ["all rows"]
+            return np.zeros(len(batch), dtype=np.int64)
+        keys = pc.dictionary_encode(batch[name].keys())
+        here = []
+        for key in keys.dictionary.to_pylist():
+            number = self._numbers.setdefault(key, len(self.names))
+            if number == len(self.names):
+                self.names.append(key)
+            here.append(number)
+        indices = keys.indices.to_numpy(zero_copy_only=False)
+        return np.asarray(np.array(here, dtype=np.int64)[indices])
+
+
+# Files --------------------------------------------------------------------------------
+
+
+def open_file(partition: Partition, schema: pa.Schema | None = None) -> TableFile:
+    """Open the file of a partition, which must be as it was listed.
+
+    Raises a ``PartitionError`` if it has changed, cannot be read, or has other columns
+    than ``schema``, if one is given.
+    """
+    partition.check_unchanged()
+    try:
+        table = TableFile(partition.path)
+    except TableFileError as error:
+        raise unreadable(partition, error) from error
+    difference = "" if schema is None else _difference(table.schema, schema)
+    if difference:
+        raise PartitionError(
+            partition.path,
+            f"{difference}: all files of a folder must have the same columns",
+        )
+    return table
+
+
+def unreadable(partition: Partition, error: TableFileError) -> UnreadablePartitionError:
+    """Return the error of a damaged file, with the message of its reader."""
+    said = str(error)
+    for known in (f"{partition.path}: ", f"{partition.path} "):
+        said = said.removeprefix(known)
+    return UnreadablePartitionError(partition.path, f"cannot be read: {said}")
+
+
+def _difference(found: pa.Schema, expected: pa.Schema) -> str:
+    """Return the first difference between a file and the first of a folder."""
+    for name in expected.names:
+        if name not in found.names:
+            return f"has no column {name!r}, which the first file has"
+        here, there = found.field(name).type, expected.field(name).type
+        if here != there:
+            return f"holds {here} in column {name!r}, where the first file has {there}"
+    for name in found.names:
+        if name not in expected.names:
+            return f"has a column {name!r}, which the first file has not"
+    return ""

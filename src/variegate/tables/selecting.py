@@ -1,0 +1,217 @@
+"""Choosing from a folder where an engine works: one file for each that is there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from variegate._progress import Progress
+from variegate._version import __version__
+from variegate.files.atomic import plain
+from variegate.partitions import Engine, Partition
+from variegate.tables.choosing import (
+    Choices,
+    Chooser,
+    choose,
+    choose_some,
+    collect,
+)
+from variegate.tables.encoded import GroupReader
+from variegate.tables.errors import TableFileError
+from variegate.tables.groups import Groups
+from variegate.tables.manifest import Manifest, stamp
+from variegate.tables.output import Output
+from variegate.tables.partitioning import GroupPartition
+from variegate.tables.rows import open_file
+from variegate.tables.table import FolderTable
+
+if TYPE_CHECKING:
+    from variegate.tables.fitted import FittedSelector
+
+
+@dataclass(frozen=True)
+class FolderSelection:
+    """Counts of the rows chosen from a folder.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the rows are.
+    n_files, n_written : int
+        Files that are there, and those that were written this time.
+    n_rows, n_groups, n_empty, n_chosen : int
+        Rows and groups of all files, groups of which nothing was chosen, chosen rows.
+        A group that lies in several files counts in each.
+    unknown_levels : dict
+        By column, how many rows have a category that was not there in training.
+    stop_reasons : dict
+        How searches ended, and in how many groups.
+    unreadable : tuple of str
+        Files that were left out.
+    """
+
+    folder: Path
+    n_files: int
+    n_written: int
+    n_rows: int
+    n_groups: int
+    n_empty: int
+    n_chosen: int
+    unknown_levels: Mapping[str, int] = field(default_factory=dict)
+    stop_reasons: Mapping[str, int] = field(default_factory=dict)
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _FileTask:
+    """A file to choose from, by its partitions or with choices that were made."""
+
+    file: Partition
+    first_row: int
+    n_rows: int
+    partitions: tuple[GroupPartition, ...]
+    choices: Choices | None = None
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return self.file.path
+
+
+def select_into_folder(
+    selector: FittedSelector,
+    table: FolderTable,
+    output: Output,
+    engine: Engine,
+    settings: Mapping[str, Any],
+    skip_unreadable: bool,
+    progress: Progress,
+) -> FolderSelection:
+    """Choose rows of every group of a folder into another folder.
+
+    For every file there is one of the same name and format, with the chosen rows in
+    their order; it is there whole or not at all.  Run again, only missing files are
+    written; another model, other settings or files that have changed are refused.
+    """
+    chooser = selector._chooser(**settings)
+    out = Path(str(output.out)).absolute()
+    _check_output(table, output, out)
+    columns = selector._columns_for(False, settings["budget"] is not None)
+    run = {**settings, "keep_all": output.keep_all, "drop": list(output.drop)}
+    run |= {"variegate": __version__, "model": hash_of_model(selector)}
+    with Manifest(out, run) as manifest:
+        manifest.refuse_changes(table.partitions)
+        groups = selector._groups(
+            table, columns, progress=progress, engine=engine,
+            skip_unreadable=skip_unreadable, by_file=True,
+        )  # fmt: skip
+        unreadable = set(groups.survey.unreadable)
+        files = [one for one in table.partitions if one.path not in unreadable]
+        manifest.begin(files, [Path(path).name for path in unreadable])
+        tasks = [
+            task
+            for task in _tasks(groups, files, chooser, progress)
+            if not manifest.has(Path(task.path).name)
+        ]
+        work = partial(
+            _select_file, reader=groups.reader, chooser=chooser, output=output
+        )
+        with selector._all_problems(table, columns):
+            told = partial(progress, "choosing")
+            for name, entry in engine.map(work, tasks, told, ordered=False):
+                manifest.finish(name, entry)
+        return _counted(manifest, len(tasks))
+
+
+def _check_output(table: FolderTable, output: Output, out: Path) -> None:
+    """Refuse an output that could not be written, before the work."""
+    if out.exists() and out.samefile(table.path):
+        raise TableFileError(f"{out} is the folder to read: name another one")
+    for suffix in sorted({Path(one.path).suffix for one in table.partitions}):
+        one = Output(output.keep_all, output.drop, out / f"file{suffix}")
+        one.check(table, has_probability=True)
+
+
+def _tasks(
+    groups: Groups, files: Sequence[Partition], chooser: Chooser, progress: Progress
+) -> list[_FileTask]:
+    """Return a task a file; where groups lie in several files, with its choices."""
+    survey = groups.survey
+    firsts = [first for _, first in survey.sources] + [survey.n_rows]
+    choices = None if survey.is_by_file else choose(groups, chooser, None, progress)
+    tasks = []
+    for file, (first, end) in zip(files, pairwise(firsts), strict=True):
+        inside = tuple(one for one in survey.partitions if first <= one.first_row < end)
+        some = None if choices is None else choices.between(first, end)
+        tasks.append(_FileTask(file, first, end - first, inside, some))
+    return tasks
+
+
+def _select_file(
+    task: _FileTask, reader: GroupReader, chooser: Chooser, output: Output
+) -> tuple[str, dict[str, Any]]:
+    """Choose rows of a file and write them, whole or not at all.
+
+    Returns its name and what it holds.
+    """
+    name = Path(task.path).name
+    path = Path(str(output.out), name)
+    table, choices = open_file(task.file), task.choices
+    if choices is None:
+        found = (choose_some(reader.groups(one), chooser, 1) for one in task.partitions)
+        choices = collect(found, task.n_rows, task.first_row)
+    Output(output.keep_all, output.drop, path).of(table, choices)
+    try:
+        task.file.check_unchanged()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    entry = {
+        "input": stamp(task.file),
+        "n_bytes": path.stat().st_size,
+        "n_rows": len(choices.rank),
+        "n_groups": len(choices.groups),
+        # One row of every group that has any is the first.
+        "n_empty": len(choices.groups) - int((choices.rank == 1).sum()),
+        "n_chosen": int(choices.selected.sum()),
+        "unknown_levels": dict(choices.unknown_levels),
+        "stop_reasons": dict(Counter(e["stop_reason"] for e in choices.endings)),
+    }
+    return name, entry
+
+
+def hash_of_model(selector: FittedSelector) -> str:
+    """Return a hash of everything that choices depend on."""
+    document = {
+        **selector._encode_rest(),
+        "models": selector.family_.encode(),
+        "decoder": repr(selector.decoder),
+    }
+    text = json.dumps(document, sort_keys=True, default=plain)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _counted(manifest: Manifest, n_written: int) -> FolderSelection:
+    entries = list(manifest.files.values())
+    levels: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for entry in entries:
+        levels.update(entry["unknown_levels"])
+        reasons.update(entry["stop_reasons"])
+    names = ("n_rows", "n_groups", "n_empty", "n_chosen")
+    return FolderSelection(
+        manifest.folder,
+        len(entries),
+        n_written,
+        **{name: sum(entry[name] for entry in entries) for name in names},
+        unknown_levels=dict(levels),
+        stop_reasons=dict(reasons),
+        unreadable=tuple(manifest.unreadable),
+    )

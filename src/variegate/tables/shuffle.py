@@ -1,0 +1,352 @@
+"""Rows shuffled to buckets, each of which holds all rows of consecutive groups.
+
+The rows of each file are collected until they fill the memory that is allowed, then
+written bucket by bucket: one file of Arrow batches holds the rows of all buckets, in
+slices, and those of a bucket are read back in the order in which they came.  The first
+two columns of a slice are the numbers of groups and rows in the table.
+
+A bucket is put in order in memory when it is read, so that a caller cuts buckets that
+fit.  One of a single group needs no order, however large.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc as ipc
+
+from variegate._progress import StageProgress, ignore
+from variegate._typing import AnyArray, IntArray
+from variegate.partitions import Engine
+from variegate.tables.cells import Batch
+from variegate.tables.errors import TableError
+from variegate.tables.reading import data_bytes
+from variegate.tables.rows import GroupIndex, RowReader, Rows
+from variegate.tables.writing import table_writer
+
+#: A slice: its bucket, and how many rows it has.
+_SLICE = np.dtype([("bucket", "i8"), ("rows", "i8")])
+
+#: Types that Arrow puts in no order, and those that hold the same.
+_STORED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@dataclass(frozen=True, eq=False)
+class Deal:
+    """The rows of a file, its first row in the table, and numbers of its groups."""
+
+    rows: Rows
+    first_row: int
+    numbers: IntArray
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.rows.path
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Slices of a file of buckets; ``places`` are the numbers of their batches."""
+
+    path: str
+    slices: AnyArray
+    places: IntArray
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.slices["rows"].sum())
+
+    def of(self, first: int, end: int) -> Pieces:
+        """Return the slices of some buckets."""
+        buckets = self.slices["bucket"]
+        wanted = (buckets >= first) & (buckets < end)
+        return Pieces(self.path, self.slices[wanted], self.places[wanted])
+
+    def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read some columns, or all, a slice at a time, the numbers before them."""
+        if not len(self.places):
+            return
+        with pa.OSFile(self.path) as file, ipc.open_file(file) as reader:
+            for place in self.places.tolist():
+                batch = reader.get_batch(place)
+                if names is not None:
+                    batch = batch.select([*batch.schema.names[:2], *names])
+                yield batch
+
+
+def stored_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns by types that Arrow can put in order."""
+    fields = [one.with_type(_STORED.get(one.type, one.type)) for one in schema]
+    return pa.schema(fields, schema.metadata)
+
+
+def numbered_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of a table and, before them, numbers of groups and rows."""
+    for name in ("row", "group"):
+        while name in schema.names:
+            name += "_"
+        schema = schema.insert(0, pa.field(name, pa.int64()))
+    return schema
+
+
+def write_buckets(
+    batches: Iterable[tuple[pa.RecordBatch, IntArray]],
+    path: Path,
+    schema: pa.Schema,
+    bounds: IntArray,
+    first_row: int,
+    memory: int,
+) -> Pieces:
+    """Write rows to a file, by bucket; it appears whole or not at all.
+
+    With each batch come the numbers of the groups of its rows.  Bucket k takes groups
+    from ``bounds[k]`` to ``bounds[k + 1]``; ``memory`` is the most bytes to hold.
+    """
+    slices: list[tuple[int, int]] = []
+    numbered = numbered_schema(schema)
+    with table_writer(path, numbered) as write:
+        for held, numbers in _collected(batches, memory):
+            rows = np.arange(first_row, first_row + len(numbers))
+            first_row += len(numbers)
+            buckets = np.searchsorted(bounds, numbers, side="right") - 1
+            order = np.argsort(buckets, kind="stable")
+            table = rearranged(held, schema, order)
+            numbers, buckets, rows = numbers[order], buckets[order], rows[order]
+            ends = [0, *(np.flatnonzero(np.diff(buckets)) + 1).tolist(), len(buckets)]
+            for first, end in pairwise(ends):
+                part = table.slice(first, end - first)
+                counted = (pa.array(numbers[first:end]), pa.array(rows[first:end]))
+                write(pa.record_batch([*counted, *part.columns], schema=numbered))
+                slices.append((int(buckets[first]), end - first))
+    index = np.array(slices, dtype=_SLICE)
+    return Pieces(str(path), index, np.arange(len(index)))
+
+
+def _collected(
+    batches: Iterable[tuple[pa.RecordBatch, IntArray]], memory: int
+) -> Iterator[tuple[list[pa.RecordBatch], IntArray]]:
+    """Yield as many rows at a time as memory holds."""
+    held: list[pa.RecordBatch] = []
+    numbers: list[IntArray] = []
+    n_bytes = 0
+    for batch, numbers_here in batches:
+        size = data_bytes(batch)
+        if held and n_bytes + size > memory:
+            yield held, np.concatenate(numbers)
+            held, numbers, n_bytes = [], [], 0
+        held.append(batch)
+        numbers.append(numbers_here)
+        n_bytes += size
+    if held:
+        yield held, np.concatenate(numbers)
+
+
+def rearranged(
+    batches: list[pa.RecordBatch], schema: pa.Schema, order: IntArray
+) -> pa.RecordBatch:
+    """Return rows in another order, as one batch; ``batches`` is emptied.
+
+    A column at a time, so that only one is held twice.
+    """
+    columns = [
+        list(column) for column in zip(*(b.columns for b in batches), strict=True)
+    ]
+    batches.clear()
+    indices = pa.array(order)
+    taken = []
+    for column in schema:
+        parts = columns.pop(0)
+        whole = _as_one(parts, column)
+        parts.clear()
+        taken.append(whole.take(indices))
+    # What a small bucket leaves free is of use to the next, but not to others.
+    with suppress(NotImplementedError):
+        pa.default_memory_pool().release_unused()
+    return pa.RecordBatch.from_arrays(taken, schema=schema)
+
+
+def _as_one(parts: list[Any], column: pa.Field) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    try:
+        return pa.concat_arrays(parts)
+    except pa.ArrowInvalid as error:
+        if not pa.types.is_dictionary(column.type):
+            raise
+        raise TableError(
+            f"column {column.name!r} has more different values in all files than its "
+            f"type, {column.type}, can number: store it as plain values"
+        ) from error
+
+
+def in_order(
+    pieces: Sequence[Pieces], names: Sequence[str] | None = None
+) -> pa.RecordBatch | None:
+    """Return the rows of a bucket by group, each group in the order of the table."""
+    batches = [batch for piece in pieces for batch in piece.batches(names)]
+    if not batches:
+        return None
+    numbers = np.concatenate([batch.column(0).to_numpy() for batch in batches])
+    order = np.argsort(numbers, kind="stable")
+    return rearranged(batches, batches[0].schema, order)
+
+
+# The partitions of a table whose groups are scattered ---------------------------------
+
+
+@dataclass(frozen=True)
+class BucketRows:
+    """The rows of a bucket, in the order of their groups."""
+
+    path: str
+    pieces: tuple[Pieces, ...] = field(compare=False, repr=False)
+    number: int
+    is_untyped: bool
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        """Yield some columns of the rows as one batch."""
+        rows = in_order(self.pieces, names)
+        if rows is not None:
+            numbers = rows.column(1).to_numpy()
+            yield Batch(rows.select(list(names)), 0, self.is_untyped, numbers)
+
+    def check_unchanged(self) -> None:
+        """Do nothing: the file was compared when its rows were dealt out."""
+
+
+class Shuffled:
+    """Buckets on disk, which go when this does."""
+
+    def __init__(self, folder: Path, dealt: Sequence[Pieces], is_local: bool) -> None:
+        self._dealt = list(dealt)
+        if is_local and Path("/proc/self/fd").is_dir():
+            # Without a name, files go with the process, however that ends.
+            descriptors = [os.open(piece.path, os.O_RDONLY) for piece in dealt]
+            self._dealt = [
+                Pieces(f"/proc/self/fd/{number}", piece.slices, piece.places)
+                for number, piece in zip(descriptors, dealt, strict=True)
+            ]
+            for number in descriptors:
+                weakref.finalize(self, os.close, number)
+            _remove(folder)
+        else:
+            weakref.finalize(self, _remove, folder)
+
+    def bucket(self, number: int) -> tuple[Pieces, ...]:
+        """Return the slices of a bucket."""
+        found = (piece.of(number, number + 1) for piece in self._dealt)
+        return tuple(piece for piece in found if len(piece.places))
+
+
+def _remove(folder: Path) -> None:
+    for path in folder.glob("*"):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def shuffle(
+    deals: Sequence[Deal],
+    bounds: IntArray,
+    reader: RowReader,
+    names: Sequence[str],
+    *,
+    engine: Engine,
+    folder: Path | None,
+    memory: int,
+    progress: StageProgress = ignore,
+) -> tuple[Shuffled, list[tuple[Rows, ...]]]:
+    """Shuffle some columns of a table; return the rows of every partition.
+
+    These begin with the groups ``bounds``.  ``folder`` is one that all workers see;
+    None stands for one of this process.
+    """
+    place = Path(tempfile.mkdtemp(prefix="variegate-")) if folder is None else folder
+    if folder is not None:
+        _remove(folder)
+        folder.mkdir(exist_ok=True)
+    schema = pa.schema([reader.schema.field(name) for name in names])
+    work = partial(
+        _deal_to, reader=reader, schema=schema, bounds=bounds, place=place,
+        memory=memory,
+    )  # fmt: skip
+    try:
+        with room_in(place):
+            items = list(enumerate(deals))
+            dealt = list(engine.map(work, items, progress))
+    except BaseException:
+        _remove(place)
+        raise
+    shuffled = Shuffled(place, dealt, folder is None)
+    rows: list[tuple[Rows, ...]] = [
+        (BucketRows(deals[0].path, shuffled.bucket(k), k, reader.is_untyped),)
+        for k in range(len(bounds) - 1)
+    ]
+    return shuffled, rows
+
+
+def _deal_to(
+    item: tuple[int, Deal],
+    reader: RowReader,
+    schema: pa.Schema,
+    bounds: IntArray,
+    place: Path,
+    memory: int,
+) -> Pieces:
+    number, deal = item
+    path = place / f"{number:05}.arrow"
+    # Rows are held twice while they are put in order.
+    return deal_out(deal, reader, schema, bounds, path, max(memory // 4, 1))
+
+
+def deal_out(
+    deal: Deal,
+    reader: RowReader,
+    schema: pa.Schema,
+    bounds: IntArray,
+    path: Path,
+    memory: int,
+) -> Pieces:
+    """Deal out the columns ``schema`` of a file to the buckets of another."""
+    index, group, stored = GroupIndex(), reader.columns.group, stored_schema(schema)
+
+    def batches() -> Iterator[tuple[pa.RecordBatch, IntArray]]:
+        for batch in deal.rows.batches(schema.names):
+            numbers = deal.numbers[index.numbers(batch, group)]
+            yield batch.rows.cast(stored), numbers
+
+    deal.rows.check_unchanged()
+    pieces = write_buckets(batches(), path, stored, bounds, deal.first_row, memory)
+    deal.rows.check_unchanged()
+    return pieces
+
+
+@contextmanager
+def room_in(folder: Path) -> Iterator[None]:
+    """Say what to do where the disk of temporary files is full."""
+    try:
+        yield
+    except OSError as error:
+        cause = error.__cause__ or error
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            raise OSError(
+                f"there is no room for temporary files in {folder.parent}: set TMPDIR "
+                "to a folder on another disk, or allow more memory"
+            ) from error
+        raise
