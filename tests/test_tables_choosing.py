@@ -13,7 +13,7 @@ from variegate.decoding.residuals import ranked
 from variegate.ground_set import GroundSetError
 from variegate.tables import TableError, choosing
 from variegate.tables.choosing import ByMethod, ByModel, choose
-from variegate.tables.groups import Group
+from variegate.tables.encoded import Group
 
 
 def make_group(rng, n, number=0, costs=False, rows=None, blocks=1):
@@ -50,8 +50,18 @@ class Listed(list):
 
     survey = SimpleNamespace(n_rows=23)
 
-    def unknown_levels(self):
-        return {}
+    def threads(self, n_jobs):
+        return n_jobs
+
+    def map(self, function, numbers, progress):
+        """Yield the result of one partition."""
+
+        def told():
+            for done, group in enumerate(self, 1):
+                yield group
+                progress(done, len(self))
+
+        yield function(told())
 
 
 @pytest.fixture(scope="module")

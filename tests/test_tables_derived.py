@@ -115,8 +115,8 @@ def test_a_vector_for_the_quality(table):
     [
         ("v=z*", r"no column matches 'z\*'; the table has query, .*x1 … x12"),
         ("v=x1", "vector 'v' would have a single number, of column 'x1'"),
-        ("v=", "'v=' is no vector: one is written as embedding=e*"),
-        ("=x*", "'=x.' is no vector"),
+        ("v=", "'v=' is not a vector: write embedding=e*"),
+        ("=x*", "'=x.' is not a vector"),
         ("score=x*", "vector 'score' has the name of a column: give it another one"),
         ({"v": 3}, "similarity must be names of columns"),
         ({"v": ["x1", 3]}, "similarity must be names of columns"),
@@ -234,7 +234,10 @@ def test_an_empty_date_is_an_empty_cell(dated):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["yesterday"] * 84, "'when' holds 'yesterday' in row 1, which is no date: "),
+        (
+            ["yesterday"] * 84,
+            "'when' holds 'yesterday' in row 1, which is not a date: ",
+        ),
         ([3.0] * 84, "column 'when' holds double values, no dates"),
         ([None] * 84, "column 'when' holds no dates"),
         (pa.array([2**30] * 84, pa.date32()), "out of range|after the year 9999"),

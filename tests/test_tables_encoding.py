@@ -35,8 +35,8 @@ def learned(table, **columns):
     table = table if isinstance(table, TableFile) else MemoryTable(table)
     resolved = Columns.of(**columns).resolve(table.schema, is_untyped=table.is_untyped)
     found = survey(table, resolved)
-    encoding = learn_encoding(table, found)
-    (group,) = Groups(table, found, encoding)
+    encoding = learn_encoding(found)
+    (group,) = Groups(found, encoding)
     return encoding, group
 
 
@@ -44,9 +44,8 @@ def encoded(table, encoding, **columns):
     """Return another table, encoded by what was learned before."""
     table = MemoryTable(table)
     resolved = Columns.of(**columns).resolve(table.schema)
-    groups = Groups(table, survey(table, resolved), encoding)
-    (group,) = groups
-    return group, groups.unknown_levels()
+    (group,) = Groups(survey(table, resolved), encoding)
+    return group, group.unknown
 
 
 def csv(path, rows, header="x"):
@@ -408,7 +407,7 @@ def test_what_is_no_label(value, found):
     with pytest.raises(
         TableError, match=f"'y' holds {found} in row 13: labels must be"
     ):
-        Cells(column, "y", 12).flags()
+        Cells(column, "y", row_name=lambda place: f"{place + 13}").flags()
 
 
 @pytest.mark.parametrize(("cell", "found"), [("yes", "'yes'"), ("", "nothing")])
@@ -442,7 +441,7 @@ def test_a_key_must_not_be_empty(column):
     with pytest.raises(
         TableError, match="column 'g' is empty in row 5: every row needs"
     ):
-        Cells(column, "g", 3).keys()
+        Cells(column, "g", row_name=lambda place: f"{place + 4}").keys()
 
 
 def test_what_is_no_key():
@@ -608,23 +607,23 @@ def test_vectors_in_text(tmp_path):
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("[1, 2", r"'v' holds '\[1, 2' in row 2, which is no vector: in text"),
-        ("1 2", "'v' holds '1 2' in row 2, which is no vector"),
-        ("3", "'v' holds '3' in row 2, which is no vector"),
-        ("[1, null]", "in row 2, which is no vector"),
-        ("[[1], [2]]", "in row 2, which is no vector"),
+        ("[1, 2", r"'v' holds '\[1, 2' in row 2, which is not a vector: in text"),
+        ("1 2", "'v' holds '1 2' in row 2, which is not a vector"),
+        ("3", "'v' holds '3' in row 2, which is not a vector"),
+        ("[1, null]", "in row 2, which is not a vector"),
+        ("[[1], [2]]", "in row 2, which is not a vector"),
         ("[1, NaN]", "'v' holds NaN, infinity or an empty cell in the vector of row 2"),
         (
             "[1, 2, 3]",
             "'v' holds a vector of 3 numbers in row 2, but the others have 2",
         ),
         ("", "'v' has no vector in row 2"),
-        ("12", "'v' holds '12' in row 2, which is no vector"),
-        ('""12""', "in row 2, which is no vector"),
-        ('{""1"": 2, ""3"": 4}', "in row 2, which is no vector"),
+        ("12", "'v' holds '12' in row 2, which is not a vector"),
+        ('""12""', "in row 2, which is not a vector"),
+        ('{""1"": 2, ""3"": 4}', "in row 2, which is not a vector"),
         ("[1, 1" + "0" * 400 + "]", "in row 2"),
-        ("[" * 20_000, "in row 2, which is no vector"),
-        ("[1, 2] " * 20, r"holds '.{37}\.\.\.' in row 2, which is no vector"),
+        ("[" * 20_000, "in row 2, which is not a vector"),
+        ("[1, 2] " * 20, r"holds '.{37}\.\.\.' in row 2, which is not a vector"),
     ],
 )
 def test_bad_vectors_in_text(tmp_path, cell, message):

@@ -12,7 +12,7 @@ from variegate.tables.evaluation import (
     WANTED_ROWS,
     Evaluation,
 )
-from variegate.tables.groups import Group
+from variegate.tables.encoded import Group
 from variegate.tables.judging import (
     NEAR_COPY,
     Diversity,
@@ -69,9 +69,7 @@ def sets(numbers):
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_scores_from_first_principles(n_jobs):
     ways = {"nothing": nothing, "first": first, "everything": everything}
-    steps = []
-    found = evaluate(iter(GROUPS), ways, n_jobs, steps.append)
-    assert steps == [1, 2, 3, 4, 5]
+    found = evaluate(iter(GROUPS), ways, n_jobs)
     assert found.n_groups == 5
     assert found.wanted_size == (2 + 0 + 1 + 5 + 1) / 5
     assert list(found.scores) == list(ways)
@@ -111,7 +109,7 @@ def evaluation():
     wide = rng.random((40, 4))
     return Evaluation(
         {"a": wide, "b": wide * 0.9, "c": rng.random((40, 4)), "d": np.ones((40, 4))},
-        3.0,
+        {},
     )
 
 
@@ -155,7 +153,7 @@ def test_differences_are_in_pairs_and_antisymmetric(evaluation):
 
 
 def test_one_group_has_an_interval_of_no_width():
-    one = Evaluation({"a": np.array([[0.5, 1.0, 0.7, 3.0]])}, 1.0)
+    one = Evaluation({"a": np.array([[0.5, 1.0, 0.7, 3.0]])}, {})
     assert one.intervals()["a"]["f"] == (0.7, 0.7, 0.7)
 
 
@@ -188,7 +186,7 @@ def test_counts_and_scores_over_all_rows_by_hand():
 
 def test_groups_of_which_nothing_is_chosen_do_not_bend_precision():
     counts = np.array([[1.0, 2.0, 2.0]] * 10 + [[0.0, 0.0, 2.0]] * 30)
-    half = Evaluation({"a": np.zeros((40, 4))}, 2.0, {}, {"a": counts})
+    half = Evaluation({"a": np.zeros((40, 4))}, {"a": counts})
     assert half.over_rows()["a"]["precision"] == (0.5, 0.5, 0.5)
     assert half.over_rows()["a"]["recall"].mean == 10 / 80
 
@@ -197,7 +195,7 @@ def test_intervals_over_rows_are_those_of_a_plain_bootstrap():
     rng = np.random.default_rng(5)
     chosen = rng.integers(0, 8, 60)
     counts = np.column_stack([rng.binomial(chosen, 0.6), chosen, chosen + 2])
-    found = Evaluation({"a": np.zeros((60, 4))}, 5.0, {}, {"a": counts}).over_rows()
+    found = Evaluation({"a": np.zeros((60, 4))}, {"a": counts}).over_rows()
     samples = []
     for _ in range(N_BOOTSTRAP):
         hits, size, wanted = counts[rng.integers(60, size=60)].sum(axis=0)
@@ -284,7 +282,7 @@ def test_kinds_that_are_covered(table, is_mixed):
     found = kinds.evaluate(table, methods=["mmr"], k=2)
     choices = kinds.choose(table)
     of_row = kinds.kinds(table).kind
-    groups = list(kinds._groups(MemoryTable(table), use_labels=True))
+    groups = list(kinds._groups(MemoryTable(table), kinds._columns_for(True, False)))
     for name, is_chosen in (
         ("model", lambda group: choices.selected[group.rows]),
         (WANTED_ROWS, lambda group: group.chosen),
@@ -382,13 +380,15 @@ def test_all_are_judged_by_the_columns_of_the_first(selector, table):
     ).fit(table)
     found = selector.evaluate(table, others={"other": other})
     chosen = other.choose(table).selected
-    groups = list(selector._groups(MemoryTable(table), use_labels=True))
+    groups = list(
+        selector._groups(MemoryTable(table), selector._columns_for(True, False))
+    )
     for group, numbers in zip(groups, found.diversity["other"], strict=True):
         order = np.flatnonzero(chosen[group.rows])
         expected = diversity_by_hand(group.blocks["embedding"], order)
         np.testing.assert_allclose(numbers[:2], expected, atol=1e-12)
     assert list(found.endings) == ["model", "other"]
-    assert len(found.endings["other"]) == 8
+    assert sum(found.endings["other"].stop_reasons.values()) == 8
 
 
 def test_a_contest_needs_two_groups(selector, table):

@@ -1,5 +1,7 @@
 import datetime
 from collections import defaultdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -8,19 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from variegate.application.table_defaults import MEMORY
-from variegate.tables import Columns, TableError
-from variegate.tables import groups as module
+from variegate.partitions import PartitionChangedError
+from variegate.tables import Columns, TableError, partitioning, write_table
+from variegate.tables import survey as survey_module
 from variegate.tables.groups import Groups, in_rows
 from variegate.tables.survey import learn_encoding, split, survey, usable_groups
-from variegate.tables.table import MemoryTable
+from variegate.tables.table import MemoryTable, as_table
 from variegate.tables.untrained import untrained_groups
 
 
-def grouped(table, labels=None, memory=MEMORY, **columns):
-    table = MemoryTable(table)
+def grouped(table, labels=None, memory=MEMORY, path=None, **columns):
+    """Return the groups of a table, in memory or in a file that is not held."""
+    source = MemoryTable(table)
+    if path is not None:
+        write_table(table, path)
+        source, memory = as_table(path), 1
     resolved = Columns.of(**columns).resolve(table.schema)
-    found = survey(table, resolved, labels)
-    return Groups(table, found, learn_encoding(table, found), labels, memory)
+    found = survey(source, resolved, labels, memory=memory)
+    return Groups(found, learn_encoding(found), labels, memory=memory)
 
 
 def in_pieces(table, size):
@@ -36,11 +43,12 @@ def same(first, second):
         np.testing.assert_array_equal(first.blocks[block], second.blocks[block])
 
 
-@pytest.fixture(params=["held", "spooled", "one-shard"])
-def memory(request, monkeypatch):
-    if request.param == "spooled":
-        monkeypatch.setattr(module, "_SHARD", 300)
-    return MEMORY if request.param == "held" else 1
+@pytest.fixture(params=["held", "parts", "file", "file-parts"])
+def packing(request, monkeypatch, tmp_path):
+    """Arguments of ``grouped``: a table in memory or a file, in one partition or more."""
+    if "parts" in request.param:
+        monkeypatch.setattr(partitioning, "_ROWS", 3)
+    return {"path": tmp_path / "table.arrow"} if "file" in request.param else {}
 
 
 # Bringing rows together -----------------------------------------------------------
@@ -49,10 +57,10 @@ def memory(request, monkeypatch):
 @given(
     st.lists(st.integers(0, 8), min_size=1, max_size=40),
     st.integers(1, 12),
-    st.sampled_from([1, 70, 200, 10**6]),
-    st.sampled_from([1, MEMORY]),
+    st.sampled_from([1, 3, 7, 10**6]),
+    st.sampled_from([None, ".parquet", ".arrow"]),
 )
-def test_scattered_rows_come_together_as_in_a_dict_of_lists(keys, size, shard, memory):
+def test_scattered_rows_come_together_as_in_a_dict_of_lists(keys, size, rows, suffix):
     rng = np.random.default_rng(len(keys))
     table = pa.table(
         {
@@ -66,11 +74,11 @@ def test_scattered_rows_come_together_as_in_a_dict_of_lists(keys, size, shard, m
     twin = defaultdict(list)
     for row, key in enumerate(keys):
         twin[f"q{key}"].append(row)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_SHARD", shard)
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(partitioning, "_ROWS", rows)
         groups = grouped(
             in_pieces(table, size),
-            memory=memory,
+            path=None if suffix is None else Path(folder, f"table{suffix}"),
             group="g",
             label="y",
             cost="c",
@@ -79,10 +87,11 @@ def test_scattered_rows_come_together_as_in_a_dict_of_lists(keys, size, shard, m
             similarity="v",
         )
         found = list(groups)
-    assert isinstance(groups._shards, module._Spooled) is (memory == 1)
+    is_scattered = [f"q{key}" for key in keys] != [k for k in twin for _ in twin[k]]
+    assert (groups.survey.shuffled is not None) is (is_scattered and suffix is not None)
     assert [group.name for group in found] == list(twin)
     assert [group.number for group in found] == list(range(len(twin)))
-    assert groups.survey.index.sizes.tolist() == [len(rows) for rows in twin.values()]
+    assert groups.survey.sizes.tolist() == [len(rows) for rows in twin.values()]
     x = table["x"].to_numpy()
     scaled = (x - x.mean()) / x.std() if x.std() > 0.0 else np.zeros(len(x))
     v = np.array(table["v"].to_pylist())
@@ -96,9 +105,9 @@ def test_scattered_rows_come_together_as_in_a_dict_of_lists(keys, size, shard, m
         np.testing.assert_allclose(group.blocks["v"], v[rows], atol=1e-6)
 
 
-def test_groups_can_be_read_again_and_in_between(memory):
+def test_groups_can_be_read_again_and_in_between(packing):
     table = pa.table({"g": list("abcabcabcd"), "x": np.arange(10.0)})
-    groups = grouped(table, memory=memory, group="g", quality="x")
+    groups = grouped(table, **packing, group="g", quality="x")
     whole = list(groups)
     assert len(groups) == len(whole) == 4
     for first, second in zip(groups, groups, strict=True):
@@ -110,7 +119,7 @@ def test_groups_can_be_read_again_and_in_between(memory):
     assert [group.name for group in groups.only(numbers)] == ["b", "d"]
 
 
-def test_spooled_features_are_those_in_memory():
+def test_shuffled_features_are_those_in_memory(tmp_path):
     rng = np.random.default_rng(0)
     table = pa.table(
         {
@@ -123,18 +132,24 @@ def test_spooled_features_are_those_in_memory():
     )
     columns = {"group": "g", "quality": ["x", "kind"], "similarity": ["v", "w", "x"]}
     held = grouped(table, **columns, categorical="kind")
-    spooled = grouped(table, memory=1, **columns, categorical="kind")
-    for first, second in zip(held, spooled, strict=True):
+    path = tmp_path / "table.parquet"
+    shuffled = grouped(table, path=path, **columns, categorical="kind")
+    for first, second in zip(held, shuffled, strict=True):
         same(first, second)
 
 
-def test_a_temporary_file_is_closed_with_its_groups():
-    table = pa.table({"x": np.arange(10.0)})
-    groups = grouped(table, memory=1, quality="x")
-    file = groups._shards._file
-    assert not file.closed
-    del groups
-    assert file.closed
+def test_temporary_files_go_with_the_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    table = pa.table({"g": list("abab"), "x": np.arange(4.0)})
+    groups = grouped(table, path=tmp_path / "t.parquet", group="g", quality="x")
+    assert [group.rows.tolist() for group in groups] == [[0, 2], [1, 3]]
+    (rows,) = groups.survey.partitions[0].rows
+    path = Path(rows.pieces[0].path)
+    assert path.exists()
+    del groups, rows
+    assert not path.exists()
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -151,11 +166,11 @@ def test_a_temporary_file_is_closed_with_its_groups():
     ids=lambda values: type(values[0]).__name__,
 )
 @pytest.mark.parametrize("coded", [False, True])
-def test_groups_of_every_type(values, coded, memory):
+def test_groups_of_every_type(values, coded, packing):
     column = pa.array(values)
     column = column.dictionary_encode() if coded else column
     table = in_pieces(pa.table({"g": column, "x": np.arange(4.0)}), 1)
-    groups = list(grouped(table, memory=memory, group="g", quality="x"))
+    groups = list(grouped(table, **packing, group="g", quality="x"))
     assert [group.name for group in groups] == list(dict.fromkeys(values))
     assert groups[0].rows.tolist() == [0, 2]
 
@@ -167,9 +182,9 @@ def test_groups_named_in_string_views():
     assert [group.name for group in groups] == ["b", "a"]
 
 
-def test_without_a_group_column_all_rows_are_one_group(memory):
+def test_without_a_group_column_all_rows_are_one_group(packing):
     table = in_pieces(pa.table({"x": np.arange(5.0)}), 2)
-    (group,) = grouped(table, memory=memory, quality="x")
+    (group,) = grouped(table, **packing, quality="x")
     assert group.rows.tolist() == [0, 1, 2, 3, 4]
     assert group.chosen is group.costs is group.relevance is None
 
@@ -191,12 +206,12 @@ def test_a_group_must_have_a_name():
         ([1.5, 2.0, 1.5, 3.0, 4.0, 3.0], "rows 4 and 6 of group 'q'"),
     ],
 )
-def test_the_same_item_twice_in_a_group(items, rows, memory):
+def test_the_same_item_twice_in_a_group(items, rows, packing):
     table = pa.table({"g": list("pqrqqq"), "id": items, "x": np.arange(6.0)})
     with pytest.raises(
         TableError, match=f"{rows} have the same 'id': items of a group"
     ):
-        list(grouped(table, memory=memory, group="g", item="id", quality="x"))
+        list(grouped(table, **packing, group="g", item="id", quality="x"))
 
 
 @pytest.mark.parametrize(
@@ -220,16 +235,16 @@ def test_different_items_differ(items):
 def test_an_item_must_have_a_name():
     table = pa.table({"id": ["a", ""], "x": [1.0, 2.0]})
     with pytest.raises(TableError, match="column 'id' is empty in row 2"):
-        grouped(table, item="id", quality="x")
+        list(grouped(table, item="id", quality="x"))
 
 
 # Labels, costs, relevance ---------------------------------------------------------
 
 
-def test_labels_beside_the_table_are_those_of_a_column(memory):
+def test_labels_beside_the_table_are_those_of_a_column(packing):
     flags = np.array([True, False, True, True])
     table = pa.table({"g": list("abab"), "x": np.arange(4.0), "y": flags})
-    columns = {"group": "g", "quality": "x", "memory": memory}
+    columns = {"group": "g", "quality": "x", **packing}
     with_column = grouped(in_pieces(table, 3), label="y", **columns)
     beside = grouped(in_pieces(table, 3), flags, **columns)
     for first, second in zip(with_column, beside, strict=True):
@@ -264,7 +279,7 @@ def test_a_bad_label_in_a_later_batch():
 def test_bad_costs(costs, message):
     table = in_pieces(pa.table({"x": np.arange(3.0), "c": costs}), 2)
     with pytest.raises(TableError, match=message):
-        grouped(table, cost="c", quality="x")
+        list(grouped(table, cost="c", quality="x"))
 
 
 def test_relevance_may_be_anything_finite():
@@ -273,12 +288,12 @@ def test_relevance_may_be_anything_finite():
     assert group.relevance.tolist() == [-1.0, 0.0, 1e9]
     table = pa.table({"x": np.arange(3.0), "r": [-1.0, np.nan, 1e9]})
     with pytest.raises(TableError, match="'r', the relevance, has no value in row 2"):
-        grouped(table, relevance="r", quality="x")
+        list(grouped(table, relevance="r", quality="x"))
 
 
-def test_what_is_returned_can_be_written_to(memory):
+def test_what_is_returned_can_be_written_to(packing):
     table = pa.table({"g": list("ab"), "x": [1.0, 2.0], "c": [1.0, 2.0]})
-    groups = grouped(table, memory=memory, group="g", cost="c", quality="x")
+    groups = grouped(table, **packing, group="g", cost="c", quality="x")
     for group in groups:
         group.quality[:], group.costs[:], group.rows[:] = 9.0, 9.0, 9
     assert [group.rows[0] for group in groups] == [0, 1]
@@ -286,30 +301,19 @@ def test_what_is_returned_can_be_written_to(memory):
     assert [group.quality[0, 0] for group in groups] == [-1.0, 1.0]
 
 
-def test_a_table_that_changes_while_it_is_read():
-    class Changing(MemoryTable):
-        def __init__(self, first, second):
-            super().__init__(first)
-            # Groups and columns are read first, then the records.
-            self.tables = [first, first, second]
-
-        def batches(self, columns=None):
-            self.table = self.tables.pop(0)
-            return super().batches(columns)
-
+def test_a_table_that_changes_while_it_is_read(tmp_path):
     first = pa.table({"g": ["a", "b"], "x": [1.0, 2.0]})
-    columns = Columns.of(group="g", quality="x").resolve(first.schema)
-    for second, message in [
-        (first.slice(0, 1), "the table changed while it was read"),
-        (pa.table({"g": ["a", "c"], "x": [1.0, 2.0]}), "changed .* group 'c' is new"),
-        (pa.concat_tables([first, first]), "the table changed while it was read"),
-    ]:
-        for memory in (1, MEMORY):
-            table = Changing(first, second)
-            found = survey(table, columns)
-            encoding = learn_encoding(table, found)
-            with pytest.raises(TableError, match=message):
-                Groups(table, found, encoding, memory=memory)
+    groups = grouped(first, path=tmp_path / "t.parquet", group="g", quality="x")
+    write_table(pa.concat_tables([first, first]), tmp_path / "t.parquet")
+    with pytest.raises(PartitionChangedError, match=r"t.parquet has changed since"):
+        list(groups)
+
+
+def test_two_groups_with_one_hash_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(survey_module, "hash_of", lambda name: 1)
+    table = pa.table({"g": list("abab"), "x": np.arange(4.0)})
+    with pytest.raises(TableError, match="two of its groups have names of the same"):
+        list(grouped(table, path=tmp_path / "t.parquet", group="g", quality="x"))
 
 
 # Which groups are learned from ----------------------------------------------------
@@ -413,9 +417,9 @@ def test_a_relevance_is_filled_as_the_quality_that_it_is(missing):
     assert group.relevance.tolist() == [1.0, 3.0, 3.0, 5.0]
     # What is no quality has no mean to take.
     with pytest.raises(TableError, match="column 'r', the relevance, has no value"):
-        grouped(table, **parts, relevance="r")
-    with pytest.raises(TableError, match="'x', the relevance, has no value in row 2"):
-        grouped(table, **parts | {"missing": "error"}, relevance="x")
+        list(grouped(table, **parts, relevance="r"))
+    with pytest.raises(TableError, match="'x' has no value in row 2"):
+        list(grouped(table, **parts | {"missing": "error"}, relevance="x"))
 
 
 @pytest.mark.parametrize(

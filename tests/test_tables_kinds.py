@@ -209,10 +209,8 @@ def test_only_groups_that_were_learned_from_are_looked_at(table):
     assert record["n_groups"] == 15
 
 
-def test_tables_that_are_streamed_have_a_record_too():
-    # Of so many groups, some are set aside to watch learning by.
-    streamed = fitted(market(220, 4), memory=2**15, n_epochs=1)
-    (record,) = streamed.training_["kinds"]
+def test_tables_larger_than_memory_have_a_record_too():
+    (record,) = fitted(market(220, 4), memory=2**15, max_iter=3).training_["kinds"]
     assert record["n_groups"] == 220
     assert sum(kind["share"] for kind in record["kinds"]) == pytest.approx(1.0)
 

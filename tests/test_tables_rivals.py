@@ -14,6 +14,7 @@ from variegate.tables.comparison import (
     sample_groups,
 )
 from variegate.tables.evaluation import SCORES
+from variegate.tables.fitting import split_groups
 from variegate.tables.table import MemoryTable
 
 F, SIZE = SCORES.index("f"), SCORES.index("size")
@@ -44,7 +45,7 @@ def selector(train):
 
 
 def groups_of(selector, table):
-    groups = selector._groups(MemoryTable(table), use_labels=True, use_costs=True)
+    groups = selector._groups(MemoryTable(table), selector._columns_for(True, True))
     return list(groups)
 
 
@@ -85,7 +86,7 @@ def test_a_model_by_itself_and_on_terms(selector, new):
             if name != "model":
                 assert len(chosen) <= 3
                 assert costs[group.rows[chosen]].sum() <= budget
-    assert len(found.endings[found.reference]) == 10
+    assert sum(found.endings[found.reference].stop_reasons.values()) == 10
 
 
 def test_as_many_as_wanted_where_nothing_is(selector, new):
@@ -130,7 +131,7 @@ def test_rivals_are_those_of_the_training_table(selector, train, new, budget):
 
 
 def test_a_budget_is_kept_by_rivals(selector, train, new):
-    groups = selector._groups(MemoryTable(train), use_labels=True, use_costs=True)
+    groups = selector._groups(MemoryTable(train), selector._columns_for(True, True))
     rivals = learn_rivals(groups, np.arange(20), budget=900.0, memory=2**30)
     ways = rival_choosers(rivals, SizeLimit(budget=900.0))
     for group in groups_of(selector, new):
@@ -158,7 +159,7 @@ def test_without_training_data_there_are_no_rivals(selector, new):
 
 
 def test_bounded_training(selector, train, monkeypatch):
-    groups = selector._groups(MemoryTable(train), use_labels=True)
+    groups = selector._groups(MemoryTable(train), selector._columns_for(True, False))
     every = np.arange(20)
     assert sample_groups(groups, every, 0, 2**30).tolist() == every.tolist()
     monkeypatch.setattr(room, "MAX_GROUPS", 6)
@@ -192,7 +193,7 @@ def test_what_rivals_cannot_learn_from(selector, train, new):
         selector.evaluate(new, train=(train, flags))
     with pytest.raises(TableError, match="rivals cannot learn: y must have one label"):
         selector.evaluate(new, train=(train, flags.reshape(2, -1)))
-    groups = selector._groups(MemoryTable(train), use_labels=True)
+    groups = selector._groups(MemoryTable(train), selector._columns_for(True, False))
     with pytest.raises(TableError, match="no groups that rivals could learn from"):
         learn_rivals(groups, np.arange(0), memory=2**30)
 
@@ -203,7 +204,9 @@ def test_empty_groups_of_the_training_table(selector, train, new):
     with pytest.raises(TableError, match="rivals cannot learn: 1 of 20 groups has no"):
         selector.evaluate(new, train=(train, flags))
     found = selector.evaluate(new, train=(train, flags), empty_groups="drop")
-    groups = selector._groups(MemoryTable(train), labels=flags)
+    groups = selector._groups(
+        MemoryTable(train), selector._columns_for(False, False), labels=flags
+    )
     learned = learn_rivals(groups, np.arange(1, 20), selector.seed_, memory=2**30)
     assert [name for name in found.scores if "+" in name] == [
         f"{name} (k = {rival.k})" for name, rival in learned.items()
@@ -218,8 +221,8 @@ def test_rivals_of_a_report_learn_from_what_the_model_did(train):
         group="query", label="chosen", quality=["score", "freshness"], tol=1.0,
         similarity="embedding", omega=1.0, kernel="linear", validation_fraction=0.25,
     ).fit(train)  # fmt: skip
-    groups = selector._groups(MemoryTable(train), use_labels=True)
-    learned_from, held_out = selector._split(groups.survey)
+    groups = selector._groups(MemoryTable(train), selector._columns_for(True, False))
+    learned_from, held_out = split_groups(selector, groups.survey)
     rivals = learn_rivals(groups, learned_from, selector.seed_, memory=2**30)
     ways = rival_choosers(rivals, SizeLimit())
     plain = selector.report(train).comparison

@@ -39,7 +39,7 @@ class Group:
     costs: FloatArray | None
     relevance: FloatArray | None
     #: By column, how many rows have a category that was not there in training.
-    unknown: dict[str, int]
+    unknown: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -96,12 +96,12 @@ class EncodedRows:
         return Group(
             self.names[place],
             number,
-            self.rows[part],
-            self.quality[part],
+            self.rows[part].copy(),
+            self.quality[part].copy(),
             {n: np.array(b[part], dtype=np.float64) for n, b in self.blocks.items()},
-            None if self.chosen is None else self.chosen[part],
-            None if self.costs is None else self.costs[part],
-            None if self.relevance is None else self.relevance[part],
+            None if self.chosen is None else self.chosen[part].copy(),
+            None if self.costs is None else self.costs[part].copy(),
+            None if self.relevance is None else self.relevance[part].copy(),
             {n: int(rows[part].sum()) for n, rows in self.unknown.items()},
         )
 
@@ -196,13 +196,8 @@ class GroupReader:
         features = {column.name: column for column in encoding.columns()}
         batch = self.rows.whole(partition.rows, *parts, *features)
         index = GroupIndex()
-        numbers = None if batch is None else index.numbers(batch, columns.group)
-        if batch is None or len(index) != partition.n_groups:
-            raise TableError(
-                f"{partition.path} changed while it was read, or two of its groups "
-                "have names of the same hash: rename one"
-            )
-        assert numbers is not None
+        numbers = index.numbers(batch, columns.group)
+        partition.check_groups(index)
         rows = partition.first_row + np.arange(len(batch))
         rows = rows if batch.numbers is None else np.asarray(batch.numbers)
         if columns.item is not None:
@@ -233,8 +228,6 @@ def check_parts(partition: GroupPartition, reader: RowReader) -> Iterator[TableE
     """Yield the problems of the items and costs of a partition."""
     columns, index = reader.columns, GroupIndex()
     batch = reader.whole(partition.rows, columns.group, columns.item, columns.cost)
-    if batch is None:
-        return
     if columns.item is not None:
         try:
             numbers = index.numbers(batch, columns.group)

@@ -39,14 +39,13 @@ from variegate.tables.columns import Columns
 from variegate.tables.errors import TableError, TableFileError
 from variegate.tables.partitioning import TableCut
 from variegate.tables.reading import FORMATS, TableFile, data_bytes
-from variegate.tables.rows import RowReader
+from variegate.tables.rows import RowReader, stored_schema
 from variegate.tables.shuffle import (
     FULL,
     Deal,
     Pieces,
     deal_out,
     in_order,
-    stored_schema,
 )
 from variegate.tables.survey import Counts, scan
 from variegate.tables.table import FolderTable, rows_of

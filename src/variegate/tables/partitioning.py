@@ -17,6 +17,7 @@ from variegate.files.run_store import RunStore
 from variegate.partitions import Engine, Serial, Threads
 from variegate.tables import shuffle
 from variegate.tables.columns import is_vector
+from variegate.tables.errors import TableError
 from variegate.tables.reading import TableFile
 from variegate.tables.rows import FileRows, GroupIndex, MemoryRows, RowReader, Rows
 from variegate.tables.table import FolderTable, MemoryTable, Table
@@ -56,6 +57,14 @@ class GroupPartition:
         """Refuse files that have changed since they were listed."""
         for rows in self.rows:
             rows.check_unchanged()
+
+    def check_groups(self, index: GroupIndex) -> None:
+        """Refuse rows whose groups are not those that were counted."""
+        if len(index) != self.n_groups:
+            raise TableError(
+                f"{self.path} changed while it was read, or two of its groups have "
+                "names of the same hash: rename one"
+            )
 
     def flags(self) -> BoolArray:
         """Return one flag a group: whether it is wanted."""

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from variegate.tables.table import MemoryTable
 
 
+#: Types that Arrow puts in no order, and those that hold the same.
+_STORED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+
 class Rows(Protocol):
     """Some rows of a table, read in batches as often as needed."""
 
@@ -73,6 +77,7 @@ class MemoryRows:
                     yield Batch(rows, first, is_untyped)
                     first += rows.num_rows
             return
+        table = table.cast(stored_schema(table.schema))
         taken, first = table.take(pa.array(self.numbers)), 0
         for rows in taken.to_batches():
             here = self.numbers[first : first + rows.num_rows]
@@ -155,10 +160,9 @@ class RowReader:
                 yield self.derivation.of(batch, named)
             piece.check_unchanged()
 
-    def whole(self, rows: Sequence[Rows], *names: str | None) -> Batch | None:
-        """Return some columns of all rows as one batch, None where there are none."""
-        found = list(self.batches(rows, *names))
-        return None if not found else Batch.joined(found)
+    def whole(self, rows: Sequence[Rows], *names: str | None) -> Batch:
+        """Return some columns of all rows, of which there are some, as one batch."""
+        return Batch.joined(list(self.batches(rows, *names)))
 
 
 class GroupIndex:
@@ -186,6 +190,12 @@ class GroupIndex:
             here.append(number)
         indices = keys.indices.to_numpy(zero_copy_only=False)
         return np.asarray(np.array(here, dtype=np.int64)[indices])
+
+
+def stored_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns by types that Arrow can put in order."""
+    fields = [one.with_type(_STORED.get(one.type, one.type)) for one in schema]
+    return pa.schema(fields, schema.metadata)
 
 
 # Files --------------------------------------------------------------------------------

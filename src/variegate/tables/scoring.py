@@ -173,8 +173,8 @@ class ScoringSelector(FittedSelector):
         """Learn rivals from a labelled table, or from a table and its labels."""
         X, y = train if isinstance(train, tuple) else (train, None)
         columns = self._columns_for(y is None, budget is not None)
-        labels = as_labels(y)
         try:
+            labels = as_labels(y)
             groups = self._groups(
                 as_table(X), columns, labels=labels, engine=engine, progress=progress
             )

@@ -33,14 +33,11 @@ from variegate.partitions import Engine
 from variegate.tables.cells import Batch
 from variegate.tables.errors import TableError
 from variegate.tables.reading import data_bytes
-from variegate.tables.rows import GroupIndex, RowReader, Rows
+from variegate.tables.rows import GroupIndex, RowReader, Rows, stored_schema
 from variegate.tables.writing import table_writer
 
 #: A slice: its bucket, and how many rows it has.
 _SLICE = np.dtype([("bucket", "i8"), ("rows", "i8")])
-
-#: Types that Arrow puts in no order, and those that hold the same.
-_STORED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -88,12 +85,6 @@ class Pieces:
                 if names is not None:
                     batch = batch.select([*batch.schema.names[:2], *names])
                 yield batch
-
-
-def stored_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the columns by types that Arrow can put in order."""
-    fields = [one.with_type(_STORED.get(one.type, one.type)) for one in schema]
-    return pa.schema(fields, schema.metadata)
 
 
 def numbered_schema(schema: pa.Schema) -> pa.Schema:

@@ -35,6 +35,7 @@ from variegate.partitions import Engine, Serial, UnreadablePartitionError
 from variegate.report.wording import count
 from variegate.tables.cells import Batch
 from variegate.tables.columns import Columns, no_label
+from variegate.tables.derived import Derivation
 from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import GroupPartition, TableCut, is_local
@@ -220,13 +221,14 @@ def survey(
     store : RunStore, optional
         Remembers the counts of a run that resumes.
     """
-    reader = RowReader(table.schema, columns, table.is_untyped)
     columns_read = (
         columns.group, columns.label if labels is None else None, columns.item,
         columns.cost, columns.relevance, *columns.features(),
     )  # fmt: skip
     used = [name for name in dict.fromkeys(columns_read) if name is not None]
-    names = reader.derivation.sources(used) or table.schema.names[:1]
+    names = Derivation(table.schema, columns).sources(used) or table.schema.names[:1]
+    schema = pa.schema([table.schema.field(name) for name in names])
+    reader = RowReader(schema, columns, table.is_untyped)
     rows, n_rows = rows_of(table), None
     if is_local(engine) and not skip_unreadable:
         table, n_rows = held(table, rows, names, memory)
@@ -394,9 +396,10 @@ def partition_statistics(
     columns = reader.columns
     statistics = ColumnStatistics(columns, reader.derivation.schema)
     names = columns.features()
-    batch = reader.whole(partition.rows, columns.group, *names) if names else None
-    if batch is not None:
-        numbers = GroupIndex().numbers(batch, columns.group)
+    if names:
+        batch, index = reader.whole(partition.rows, columns.group, *names), GroupIndex()
+        numbers = index.numbers(batch, columns.group)
+        partition.check_groups(index)
         statistics.add(batch, partition.flags()[numbers])
     return statistics
 

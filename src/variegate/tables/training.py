@@ -200,21 +200,36 @@ class TrainingPlan:
         has_margin = winner.contender.model.lam > 0.0
         omegas = (*given, omega) if has_margin else (omega,)
         sample = self._within(groups, numbers, len(numbers), _SAMPLE_BYTES)
+        policy = self._policy(winner, omegas, omega, groups, numbers, sample)
+        self.progress("learning", 1, 1)
+        is_two_stage = isinstance(winner.contender, TwoStage)
+        n_sample = len(sample) if is_two_stage and len(sample) < len(numbers) else 0
+        if winner.fallback is not None:
+            kernel = policy.family.models[0].kernel_
+            is_familiar = Familiarity.of(kernel, groups.examples(sample)[0])
+            if is_familiar is not None:
+                omegas = policy.family.omegas
+                fallback = self._policy(
+                    winner.fallback, omegas, omega, groups, numbers, sample
+                )
+                policy = replace(policy, fallback=fallback, is_familiar=is_familiar)
+        return Learned(policy, path, n_tuned, winner, n_sample=n_sample)
+
+    def _policy(
+        self,
+        winner: Winner,
+        omegas: Sequence[float],
+        omega: float,
+        groups: Groups,
+        numbers: IntArray,
+        sample: IntArray,
+    ) -> Policy:
+        """Learn from all groups; a regression has few weights, and needs a sample."""
         if isinstance(winner.contender, TwoStage):
-            # Few numbers, for which some of the groups are enough.
             with groups.named(sample):
-                policy = self._fit(winner, omegas, omega, *groups.examples(sample))
-            self.progress("learning", 1, 1)
-            n_sample = 0 if len(sample) == len(numbers) else len(sample)
-            return Learned(policy, path, n_tuned, winner, n_sample=n_sample)
-        data = self._data(groups, numbers)
+                return self._fit(winner, omegas, omega, *groups.examples(sample))
         with groups.named(numbers):
-            policy = self._fit(winner, omegas, omega, *data)
-            self.progress("learning", 1, 1)
-            if winner.fallback is not None:
-                ground_sets, _ = groups.examples(sample)
-                policy = self._with_fallback(policy, winner.fallback, ground_sets, data)
-        return Learned(policy, path, n_tuned, winner)
+            return self._fit(winner, omegas, omega, *self._data(groups, numbers))
 
     def _data(self, groups: Groups, numbers: IntArray) -> tuple[Any, Any]:
         """Return groups as partitions; for a device or mini-batches, as lists."""
@@ -240,17 +255,6 @@ class TrainingPlan:
             limits=Limits(memory=max(self.memory // 2, 1)),
         )
         return examples, None
-
-    def _with_fallback(
-        self, policy: Policy, winner: Winner, ground_sets: Any, data: tuple[Any, Any]
-    ) -> Policy:
-        """Add a policy for groups unlike these ground sets, where there are kinds."""
-        kernel = policy.family.models[0].kernel_
-        is_familiar = Familiarity.of(kernel, ground_sets)
-        if is_familiar is None:
-            return policy
-        fallback = self._fit(winner, policy.family.omegas, policy.omega, *data)
-        return replace(policy, fallback=fallback, is_familiar=is_familiar)
 
     def _fit(
         self,
