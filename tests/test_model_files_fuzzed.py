@@ -70,9 +70,10 @@ def with_more(document):
         "kernels": [contender, contender | {"name": "logistic regression", "k": 3}],
         "settings": [contender | {"error": None}],
     }
-    document["k"] = 2
-    document["ordering"] = {"method": "mmr", "trade_off": 0.5}
-    document["fallback"] = {
+    policy = document["policy"]
+    policy["k"] = 2
+    policy["ordering"] = {"method": "mmr", "trade_off": 0.5}
+    policy["fallback"] = {
         "least": 0.5,
         "omega": 1.0,
         "k": None,
@@ -283,10 +284,10 @@ def test_parameters_of_decoders_are_checked(decoder, message, tmp_path):
         (["training", "history", "objective"], [], "not of one length"),
         (["training", "mood"], 3, "unknown 'training.mood'"),
         (["training", "path"], {"lam": 1.0}, "training.path.points"),
-        (["omega"], "1", "\"omega\" is '1', not a number above 0"),
-        (["k"], 0, '"k" is 0, not a whole number of at least 1'),
-        (["fallback", "least"], None, "fallback.least"),
-        (["ordering", "trade_off"], 1.5, "is 1.5, not a number from 0 to 1"),
+        (["policy", "omega"], "1", "omega\" is '1', not a number above 0"),
+        (["policy", "k"], 0, 'k" is 0, not a whole number of at least 1'),
+        (["policy", "fallback", "least"], None, "fallback.least"),
+        (["policy", "ordering", "trade_off"], 1.5, "1.5, not a number from 0 to 1"),
         (["encoding", "quality", 0, "scale"], [0.0], "not a number above 0"),
         (["models", 0, "fitted", "kernel_parameters", 0], 1e308, "larger than"),
     ],

@@ -1,6 +1,7 @@
 """A selector that chooses its kernel by evidence, and says what it compared."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -64,7 +65,7 @@ def regression():
 
 def test_kinds_are_taken_where_they_are_the_truth(kinds):
     assert isinstance(kinds.model_.kernel_, vg.Kinds)
-    assert kinds.fallback_ is not None
+    assert kinds.policy_.fallback is not None
     compared = kinds.training_["compared"]["kernels"]
     names = [entry["name"] for entry in compared]
     assert names[0].endswith(" kinds")
@@ -92,13 +93,13 @@ def test_kinds_are_taken_where_they_are_the_truth(kinds):
 def test_new_kinds_go_to_the_second_model(kinds):
     other = editor(20, seed=4, kinds=range(4, 8))
     groups = list(kinds._groups(as_table(other), use_labels=True))
-    way = kinds.fallback_.policy.chooser(seed=kinds.seed_)
+    way = kinds.policy_.fallback.chooser(seed=kinds.seed_)
     chooser = kinds._chooser()
     for group in groups:
-        assert not kinds.fallback_.is_familiar(group.ground_set)
+        assert not kinds.policy_.is_familiar(group.ground_set)
         np.testing.assert_array_equal(chooser(group).order, way(group).order)
     known = next(iter(kinds._groups(as_table(editor(2, seed=5)))))
-    usual = kinds.policy_.chooser(seed=kinds.seed_)
+    usual = replace(kinds.policy_, fallback=None).chooser(seed=kinds.seed_)
     np.testing.assert_array_equal(chooser(known).order, usual(known).order)
     # What is asked for holds there too.
     assert len(kinds._chooser(k=3)(groups[0]).order) == 3
@@ -106,9 +107,9 @@ def test_new_kinds_go_to_the_second_model(kinds):
 
 
 def test_a_regression_is_taken_where_it_is_the_truth(regression):
-    assert regression.ordering_ == Ordering("mmr", 0.5)
+    assert regression.policy_.ordering == Ordering("mmr", 0.5)
     assert regression.k_ == 5
-    assert regression.fallback_ is None
+    assert regression.policy_.fallback is None
     new = two_stage(30, seed=9)
     # The relevance is learned, so that few choices differ from those of the truth.
     assert regression.score(new) > 0.9
@@ -140,7 +141,7 @@ def test_a_file_keeps_how_rows_are_chosen(name, request, tmp_path):
     path = tmp_path / "model.json"
     selector.save(path)
     loaded = vg.load(path)
-    assert (loaded.k_, loaded.ordering_) == (selector.k_, selector.ordering_)
+    assert str(loaded.policy_) == str(selector.policy_)
     both = editor(10, seed=4, kinds=range(8)) if name == "kinds" else two_stage(10, 4)
     np.testing.assert_array_equal(loaded.choose(both).rank, selector.choose(both).rank)
     assert str(loaded.describe()) == str(selector.describe())
@@ -149,7 +150,7 @@ def test_a_file_keeps_how_rows_are_chosen(name, request, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"k": 0}, '"k" is 0, not a whole number of at least 1'),
+        ({"k": 0}, '"policy.k" is 0, not a whole number of at least 1'),
         (
             {"ordering": {"method": "best", "trade_off": 0.5}},
             "ordering.method\" is 'best', not one of",
@@ -163,7 +164,9 @@ def test_a_file_keeps_how_rows_are_chosen(name, request, tmp_path):
 def test_damaged_rules_are_refused(regression, tmp_path, change, message):
     path = tmp_path / "model.json"
     regression.save(path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    document = json.loads(path.read_text())
+    document["policy"] |= change
+    path.write_text(json.dumps(document))
     with pytest.raises(ModelFileError, match=message):
         vg.load(path)
 
@@ -171,7 +174,7 @@ def test_damaged_rules_are_refused(regression, tmp_path, change, message):
 def test_what_is_given_is_not_decided():
     table = two_stage(24)
     given = TableSelector(**COLUMNS, decoder="greedy", lam=2.0, omega=1.0).fit(table)
-    assert (given.k_, given.ordering_) == (None, None)
+    assert (given.k_, given.policy_.ordering) == (None, None)
     assert given.lam_ == 2.0
     assert given.model_.decoder == "greedy"
     names = [entry["name"] for entry in given.training_["compared"]["kernels"]]
@@ -183,7 +186,7 @@ def test_what_is_given_is_not_decided():
     aimed = TableSelector(**COLUMNS, target_recall=0.8, omega=[0.5, 1.0, 4.0]).fit(
         table
     )
-    assert (aimed.k_, aimed.ordering_) == (None, None)
+    assert (aimed.k_, aimed.policy_.ordering) == (None, None)
 
 
 def test_too_few_groups_to_compare_on_take_gaussians():

@@ -17,7 +17,6 @@ from variegate.application.model_facts import kernel_parts
 from variegate.report.terminal import with_bars
 from variegate.report.wording import shortened
 from variegate.tables import TableSelector, make_table
-from variegate.tables.cells import row_texts
 from variegate.tables.choosing import ByMethod, ByModel
 from variegate.tables.judging import DiversityJudge, evaluate
 from variegate.tables.report import (
@@ -112,9 +111,10 @@ def chooser(selector):
 
 def report_of(selector, table, n_examples=2):
     source = as_table(table)
-    groups = list(selector._groups(source, use_labels=True, relevance="score"))
-    texts = partial(row_texts, source)
-    examples = example_groups(texts, groups[:n_examples], chooser(selector), SHOWN)
+    columns = selector._columns_for(True, False, "score")
+    every = selector._groups(source, columns)
+    groups = list(every)
+    examples = example_groups(every, groups[:n_examples], chooser(selector), SHOWN)
     ways = {"model": chooser(selector), "top 3": ByMethod("top", 3)}
     ways["random 3"] = ByMethod("random", 3)
     comparison = evaluate(groups, ways, diversity=DiversityJudge())
@@ -373,10 +373,11 @@ def test_scores_are_only_promised_where_they_are_known(table):
     assert "held-out" not in text(selector)
 
 
-def test_a_stream_shows_what_was_seen():
-    # Of so many groups, some are set aside to watch learning by.
-    table = make_table(300, 5, 3, random_state=0)
-    selector = fitted(table, memory=2**16, n_epochs=2, validation_fraction=0.25)
+def test_mini_batches_show_how_many_groups_were_seen():
+    table = make_table(60, 5, 3, random_state=0)
+    solver = vg.solvers.MiniBatch(batch_size=8, n_epochs=2, validation_fraction=0.2)
+    estimator = vg.LargeMarginDPP(lam=4.0, kernel=vg.Linear(), solver=solver)
+    selector = fitted(table, kernel=None, estimator=estimator)
     history = selector.training_["history"]
     assert history["n_seen"][-1] > 0
     drawn = learning_figures(selector.training_)
@@ -425,10 +426,10 @@ def test_names_cannot_break_out(tmp_path):
         validation_fraction=0.25,
     )
     source = as_table(table)
-    groups = list(selector._groups(source, use_labels=True))
+    every = selector._groups(source, selector._columns_for(True, False))
+    groups = list(every)
     shown = tuple(names.values())
-    texts = partial(row_texts, source)
-    examples = example_groups(texts, groups[:2], chooser(selector), shown)
+    examples = example_groups(every, groups[:2], chooser(selector), shown)
     comparison = evaluate(
         groups, {NASTY: chooser(selector), "x<b>": ByMethod("top", 2)}
     )

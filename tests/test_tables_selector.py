@@ -237,15 +237,13 @@ def test_the_settings_of_an_estimator_are_in_the_file(table, tmp_path):
     assert again.model_.intercept_ == 0.0
 
 
-def test_an_estimator_for_streams(table):
+def test_an_estimator_of_mini_batches(table):
     solver = vg.solvers.MiniBatch(batch_size=4, n_epochs=2)
     estimator = vg.LargeMarginDPP(lam=4.0, solver=solver, kernel=vg.Linear())
-    selector = TableSelector(**COLUMNS, omega=1.0, memory=1, estimator=estimator)
+    selector = TableSelector(**COLUMNS, omega=1.0, estimator=estimator)
     selector.fit(table)
     assert selector.training_["history"]["n_seen"][-1] == 24
     assert selector.model_.solver == solver
-    selector.set_params(n_epochs=3).fit(table)
-    assert selector.training_["history"]["n_seen"][-1] == 36
 
 
 def test_the_steps_of_an_estimator_are_told_to_its_callback(table):
@@ -295,7 +293,7 @@ def test_a_bad_estimator_is_refused(table, estimator, message):
         ({"validation_fraction": -0.1}, "validation_fraction must be a finite number"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
         ({"memory": 0.5}, "memory must be a whole number of at least 1"),
-        ({"n_epochs": 0}, "n_epochs must be a whole number of at least 1"),
+        ({"first_passes": -1}, "first_passes must be a whole number of at least 1"),
         ({"omega": 0.0}, "omega must be one or more positive numbers, got 0.0"),
         ({"omega": []}, r"omega must be one or more positive numbers, got \[\]"),
         ({"decoder": "best"}, "best"),
@@ -774,35 +772,30 @@ def test_a_split_that_leaves_nothing(table, fraction):
         TableSelector(**QUICK, validation_fraction=fraction).fit(table)
 
 
-@pytest.mark.parametrize("validation_fraction", [0.0, 0.25])
-def test_learning_from_a_stream_is_near_to_learning_in_memory(validation_fraction):
-    table = make_table(n_groups=80, n_items=7, n_dimensions=4, random_state=2)
-    parameters = QUICK | {"l2": 1e-2, "validation_fraction": validation_fraction}
-    held = TableSelector(**parameters).fit(table)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", category=UserWarning)
-        stream = TableSelector(**parameters, memory=1, n_epochs=30).fit(table)
-    gap = np.abs(
-        held.inclusion_probability(table) - stream.inclusion_probability(table)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"validation_fraction": 0.25},
+        {"omega": None},
+        {"omega": [0.5, 1.0], "tune": True, "lams": (0.0, 1.0)},
+    ],
+)
+def test_what_is_learned_does_not_depend_on_memory(table, parameters):
+    held = TableSelector(**QUICK | parameters).fit(table)
+    small = TableSelector(**QUICK | parameters, memory=1).fit(table)
+    assert small.omegas_ == held.omegas_
+    for one, other in zip(small.models_, held.models_, strict=True):
+        assert one.theta_.tobytes() == other.theta_.tobytes()
+        assert one.intercept_ == other.intercept_
+    assert small.training_ == held.training_
+
+
+def test_first_passes_are_a_start_of_the_solver(table):
+    plain = TableSelector(**QUICK | {"tol": 1e-6}).fit(table)
+    started = TableSelector(**QUICK | {"tol": 1e-6}, first_passes=2).fit(table)
+    np.testing.assert_allclose(
+        started.model_.theta_, plain.model_.theta_, rtol=1e-3, atol=1e-3
     )
-    assert gap.max() < 0.15
-    assert (held.predict(table) == stream.predict(table)).mean() > 0.9
-    json.dumps(stream.training_, allow_nan=False)
-
-
-def test_a_stream_of_several_omegas(table):
-    parameters = QUICK | {"omega": [4.0, 0.25], "memory": 1, "n_epochs": 5}
-    selector = TableSelector(**parameters).fit(table)
-    assert selector.omegas_ == (0.25, 4.0)
-    sizes = [selector.choose(table, omega=w).selected.sum() for w in (0.25, 1.0, 4.0)]
-    assert sizes == sorted(sizes)
-
-
-def test_tuning_on_a_stream(table):
-    parameters = QUICK | {"omega": [0.5, 1.0], "memory": 1, "n_epochs": 3}
-    selector = TableSelector(**parameters, tune=True, lams=(0.0, 1.0)).fit(table)
-    assert selector.omega_ in (0.5, 1.0)
-    assert selector.predict(table).any()
 
 
 def test_progress(table):
@@ -812,7 +805,6 @@ def test_progress(table):
     assert list(dict.fromkeys(stages)) == [
         "reading",
         "looking at columns",
-        "encoding",
         "learning",
         "judging",
     ]
@@ -912,17 +904,6 @@ def test_what_cannot_be_learned_is_said_with_the_name_of_the_group(
         TableSelector(**QUICK | parameters).fit(zeros)
 
 
-def test_groups_that_a_stream_is_watched_by_are_named():
-    table = make_table(n_groups=220, n_items=4, n_dimensions=3, random_state=2)
-    selector = TableSelector(**QUICK | {"memory": 1, "n_epochs": 1}).fit(table)
-    # One in twenty, set aside to tell which step was the best.
-    watched = np.random.default_rng(selector.seed_).permutation(220)[:11]
-    for number in [*watched[:3], *np.setdiff1d(np.arange(220), watched)[::90]]:
-        name = f"q{number + 1:04d}"
-        with pytest.raises(TableError, match=f"^group '{name}': its row"):
-            clone(selector).fit(with_a_group_of_zeros(table, name))
-
-
 def test_a_copy_of_a_row_is_rarely_chosen_with_it(table):
     selector = TableSelector(**QUICK | {"kernel": "multiple"}).fit(table)
     twice = pa.concat_tables([table.slice(0, 7), table.slice(0, 7)])
@@ -960,7 +941,7 @@ SAVED = {
     "kernel object": {"kernel": vg.Gaussian(bandwidth=1.0)},
     "numpy settings": {"omega": np.array([0.5, 1.0]), "lam": np.float64(2.0)},
     "generator": {"random_state": np.random.default_rng(0)},
-    "stream": {"memory": 1, "n_epochs": 3},
+    "first passes": {"first_passes": 1},
     "all numbers": {"quality": None},
     "stars": {"quality": ["s*", "fresh*"], "item": "item"},
 }
@@ -1155,7 +1136,7 @@ DAMAGES = {
     "no encoding": lambda d: d.pop("encoding"),
     "no columns": lambda d: d.pop("columns"),
     "no table": lambda d: d.pop("table"),
-    "no omega": lambda d: d.pop("omega"),
+    "no omega": lambda d: d["policy"].pop("omega"),
     "no models": lambda d: d.pop("models"),
     "no settings": lambda d: d.pop("settings"),
     "a list of columns": lambda d: d.update(columns=["query"]),
