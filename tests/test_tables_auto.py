@@ -92,7 +92,7 @@ def test_kinds_are_taken_where_they_are_the_truth(kinds):
 
 def test_new_kinds_go_to_the_second_model(kinds):
     other = editor(20, seed=4, kinds=range(4, 8))
-    groups = list(kinds._groups(as_table(other), use_labels=True))
+    groups = list(kinds._groups(as_table(other), kinds._columns_for(True, False)))
     way = kinds.policy_.fallback.chooser(seed=kinds.seed_)
     chooser = kinds._chooser()
     for group in groups:

@@ -5,6 +5,7 @@ import variegate as vg
 from variegate.tables import TableError, TableSelector, make_table
 from variegate.tables.choosing import ByMethod, Choice
 from variegate.tables.comparison import SizeLimit, method_choosers
+from variegate.tables.encoded import Group
 from variegate.tables.evaluation import (
     COUNTS,
     N_BOOTSTRAP,
@@ -12,7 +13,6 @@ from variegate.tables.evaluation import (
     WANTED_ROWS,
     Evaluation,
 )
-from variegate.tables.encoded import Group
 from variegate.tables.judging import (
     NEAR_COPY,
     Diversity,

@@ -25,6 +25,7 @@ from variegate.tables import (
     make_table,
     select_untrained,
 )
+from variegate.tables.fitting import split_groups
 from variegate.tables.survey import survey
 from variegate.tables.table import MemoryTable
 from variegate.tables.training import OMEGAS
@@ -810,7 +811,7 @@ def test_progress(table):
     ]
     stages.clear()
     selector.choose(table, progress=lambda stage, done, total: stages.append(stage))
-    assert list(dict.fromkeys(stages)) == ["reading", "encoding", "choosing"]
+    assert list(dict.fromkeys(stages)) == ["reading", "choosing"]
 
 
 # Small tables ---------------------------------------------------------------------
@@ -966,7 +967,7 @@ def test_rows_in_a_file_are_those_that_are_returned(selector, table, tmp_path):
         )
         same_choices(choices, selector.choose(table, k=2))
         assert parquet.read_table(path).equals(rows)
-    assert stages == {"reading", "encoding", "choosing", "writing"}
+    assert stages == {"reading", "choosing", "writing"}
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
@@ -1015,7 +1016,7 @@ def test_evaluation(selector, table):
     assert list(found.scores) == ["model"]
     f = found.scores["model"][:, 2].mean()
     assert f == pytest.approx(selector.score(table))
-    short = found.endings_in_short()["model"]
+    short = found.endings["model"]._asdict()
     assert sum(short["stop_reasons"].values()) == 12
     assert (short["n_optimal"], short["largest_gap"]) == (0, None)
     # Labels beside the table, other selectors, methods of a number of rows.
@@ -1032,8 +1033,8 @@ def test_evaluation(selector, table):
         "exact (as many as wanted)",
         "top (as many as wanted)",
     ]
-    assert found.endings_in_short()["exact"]["n_optimal"] == 12
-    assert found.endings_in_short()["exact"]["largest_gap"] == 0.0
+    assert found.endings["exact"].n_optimal == 12
+    assert found.endings["exact"].largest_gap == 0.0
     assert found.scores["greedy"][:, 2].mean() == f
     k = round(selector.training_["chosen_sizes"]["mean"])
     assert f"mmr (k = {k})" in selector.evaluate(table, methods=["mmr"]).scores
@@ -1189,12 +1190,12 @@ def test_damaged_files(selector, tmp_path, name):
 def test_held_out_groups_have_no_part_in_learning(memory):
     table = make_table(40, 8, 4, random_state=2)
     parameters = QUICK | {"memory": memory, "validation_fraction": 0.25}
-    parameters |= {"n_epochs": 2, "categorical": "kind"}
+    parameters |= {"categorical": "kind"}
     first = TableSelector(**parameters).fit(table)
     found = survey(MemoryTable(table), first.columns_)
-    _, held_out = first._split(found)
+    _, held_out = split_groups(first, found)
     assert len(held_out) == 10
-    names = {found.index.names[number] for number in held_out}
+    names = {found.name(number) for number in held_out}
     is_held_out = np.array([name in names for name in table["query"].to_pylist()])
     # Other labels, other numbers and new kinds, in groups that are held out.
     flipped = np.where(is_held_out, ~np.array(table["chosen"]), table["chosen"])
@@ -1223,10 +1224,10 @@ def test_the_groups_held_out_are_remembered(table, tmp_path):
     parameters = QUICK | {"random_state": rng, "validation_fraction": 0.25}
     selector = TableSelector(**parameters).fit(table)
     found = survey(MemoryTable(table), selector.columns_)
-    first, second = selector._split(found), selector._split(found)
+    first, second = (split_groups(selector, found) for _ in range(2))
     assert first[1].tolist() == second[1].tolist()
     selector.save(tmp_path / "model.json")
-    again = vg.load(tmp_path / "model.json")._split(found)
+    again = split_groups(vg.load(tmp_path / "model.json"), found)
     assert first[1].tolist() == again[1].tolist()
     same_choices(vg.load(tmp_path / "model.json").choose(table), selector.choose(table))
 
