@@ -45,7 +45,7 @@ def same(first, second):
 
 @pytest.fixture(params=["held", "parts", "file", "file-parts"])
 def packing(request, monkeypatch, tmp_path):
-    """Arguments of ``grouped``: a table in memory or a file, in one partition or more."""
+    """Return arguments of ``grouped``: a table in memory or a file, cut or whole."""
     if "parts" in request.param:
         monkeypatch.setattr(partitioning, "_ROWS", 3)
     return {"path": tmp_path / "table.arrow"} if "file" in request.param else {}
