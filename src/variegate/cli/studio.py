@@ -127,7 +127,7 @@ def _session(material: Material, path: Path, data: str) -> Session:
     from variegate.studio.store import Store
     from variegate.studio.teacher import Teacher
 
-    store = Store.open(path, material.fingerprint, data)
+    store = Store(path, material.fingerprint, data)
     try:
         return Session(material, store, Teacher(material), Proposer(material))
     except BaseException:
