@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -166,6 +167,14 @@ def _plain_kernel(kernel: Any) -> Any:
     return kernel
 
 
+def without_warnings(learn: Callable[[], Any]) -> Any:
+    """Call a function that learns, without warnings about its result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", AllAlikeWarning)
+        return learn()
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """The best of several candidates, and a sentence about all of them."""
@@ -199,10 +208,7 @@ def compare(
         tries_sizes=False,
     )
     compared, picks = map(list, zip(*some, strict=True))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", AllAlikeWarning)
-        winner = search.run(compared, picks)
+    winner = without_warnings(partial(search.run, compared, picks))
     first, *others = winner.standings
     scores = ", ".join(f"{one.name} {one.mean:.2f}" for one in others)
     sentence = (
