@@ -123,7 +123,7 @@ def _vectors_as_text(table: pa.Table) -> pa.Table:
 
 
 def _content(write: Callable[[Path], object], name: str) -> bytes:
-    """Return what is written to a file of this name."""
+    """Return the content of a file that ``write`` writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         write(path)
