@@ -116,7 +116,7 @@ def test_a_person_picks_goes_and_comes_back(person, table, tmp_path):
 
 def test_picks_of_other_data_are_refused(call, table, tmp_path):
     store = tmp_path / "picks.sqlite"
-    Store.open(store, "another fingerprint", "other.parquet").close()
+    Store(store, "another fingerprint", "other.parquet").close()
     result = call("studio", table, *COLUMNS, "--store", store, "--no-browser")
     assert fails(result, "holds picks from other data (other.parquet)", "--store")
 

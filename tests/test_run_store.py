@@ -92,6 +92,15 @@ def test_a_file_cut_at_any_place_is_refused_or_true(tmp_path):
             assert "is damaged" in str(error)  # noqa: PT017
 
 
+def test_a_damaged_name_of_a_table_is_refused(tmp_path):
+    path = tmp_path / "run"
+    whole = bytearray(written(path, 1))
+    whole[whole.index(b"run (name")] ^= 128  # SQLite quotes it in its message
+    path.write_bytes(whole)
+    with pytest.raises(CheckpointError, match="is damaged"):
+        RunStore(path)
+
+
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_changed_byte_is_never_believed(tmp_path_factory, data):

@@ -138,7 +138,7 @@ class FakeProposer:
 def open_session(path, material=None, follows=False, **settings):
     """Return a session over the fakes, started; groups in the order given."""
     material = material or FakeMaterial()
-    store = Store.open(path, material.fingerprint, "data.csv")
+    store = Store(path, material.fingerprint, "data.csv")
     session = Session(material, store, FakeTeacher(), FakeProposer(material, follows))
     session.start(**{"order": "given", **settings})
     return session

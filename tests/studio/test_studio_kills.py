@@ -72,7 +72,7 @@ class Page(threading.Thread):
 
 def kept_in(path):
     """Open a store that was left by a kill; return picks, and the number of events."""
-    store = Store.open(path, "of the tests", "data.csv")
+    store = Store(path, "of the tests", "data.csv")
     history = History()
     events = store.events()
     for event in events:

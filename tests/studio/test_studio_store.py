@@ -11,7 +11,7 @@ from variegate.studio.store import Store, StoreError, StoreFullError
 
 
 def opened(path, fingerprint="print"):
-    return Store.open(path, fingerprint, "data.csv")
+    return Store(path, fingerprint, "data.csv")
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_a_folder_in_place_of_the_file(tmp_path):
 def test_a_second_process_is_refused_while_the_first_is_there(path):
     code = (
         "import sys; from variegate.studio.store import Store; "
-        "Store.open(sys.argv[1], 'print', 'data'); print('open', flush=True); "
+        "store = Store(sys.argv[1], 'print', 'data'); print('open', flush=True); "
         "sys.stdin.read()"
     )
     with subprocess.Popen(
@@ -169,7 +169,7 @@ def test_a_second_process_is_refused_while_the_first_is_there(path):
 FULL = """
 import resource, sys
 from variegate.studio.store import Store, StoreFullError
-store = Store.open(sys.argv[1], "print", "data")
+store = Store(sys.argv[1], "print", "data")
 kept = [store.record("pick", {"n": n}).body["n"] for n in range(3)]
 unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, unlimited[1]))

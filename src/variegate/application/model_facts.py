@@ -186,7 +186,7 @@ def _parts(model: LargeMarginDPP) -> list[tuple[Kernel, FloatArray, float]]:
 
 
 def alike_in_words(apart: float, noun: str = "row") -> str:
-    """Return what ``ε`` means: how readily a second item of a kind is chosen.
+    """Explain ``ε``: how readily a second item of a kind is chosen.
 
     Two items that are surely of one kind have the similarity ``s = 1 - ε``, and the
     determinant of the two is ``1 - s²`` times that of items unlike each other: by that

@@ -214,16 +214,16 @@ def column_options(*roles: str) -> Callable[[_Command], _Command]:
     return add
 
 
-def columns_of(roles: Sequence[Path | tuple[str, str]], **given: Any) -> Columns:
+def columns_of(column_roles: Sequence[Path | tuple[str, str]], **given: Any) -> Columns:
     """Return columns by the entries of ``--columns``, replaced by those ``given``."""
     from variegate.tables.columns import Columns
 
     columns = Columns()
-    for path in roles:
+    for path in column_roles:
         if isinstance(path, Path):
             read = Columns.from_toml(path)
             columns = columns.updated({r: getattr(read, r) or None for r in ROLES})
-    for entry in roles:
+    for entry in column_roles:
         if isinstance(entry, tuple):
             role, names = entry
             is_list = isinstance(getattr(columns, role), tuple)

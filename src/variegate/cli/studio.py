@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import webbrowser
-from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -73,7 +72,6 @@ def studio(
     store: Path | None,
     order: str | None,
     page: int | None,
-    column_roles: Sequence[Path | tuple[str, str]],
     host: str,
     port: int,
     no_browser: bool,
@@ -91,11 +89,10 @@ def studio(
     from variegate.studio.material.opening import open_material
     from variegate.studio.serving import serve
 
-    roles = _roles(column_roles, columns)
     with notes(), show_progress("opening") as progress:
         material = open_material(
             data,
-            columns=roles,
+            columns=_roles(columns),
             page=page,
             model=model,
             progress=progress or ignore,
@@ -110,13 +107,11 @@ def studio(
     say(f"the picks are in {session.store.path}", err=True)
 
 
-def _roles(
-    column_roles: Sequence[Path | tuple[str, str]], given: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the roles of columns that were given."""
-    if not column_roles and not any(given.values()):
+def _roles(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the roles of columns that options gave."""
+    if not any(given.values()):
         return {}
-    columns = columns_of(column_roles, **given)
+    columns = columns_of(**given)
     roles = {role: getattr(columns, role) for role in (*_COLUMNS, "missing")}
     return {role: value for role, value in roles.items() if value}
 
@@ -127,7 +122,7 @@ def _session(material: Material, path: Path, data: str) -> Session:
     from variegate.studio.store import Store
     from variegate.studio.teacher import Teacher
 
-    store = Store.open(path, material.fingerprint, data)
+    store = Store(path, material.fingerprint, data)
     try:
         return Session(material, store, Teacher(material), Proposer(material))
     except BaseException:

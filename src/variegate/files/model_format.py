@@ -37,8 +37,10 @@ class ModelFileError(ValueError):
 COUNT = Number(least=0, is_whole=True)
 POSITIVE = Number(least=0, is_above=True)
 
-_HEAD: dict[str, Shape] = {"format": String(), "version": Number(1, is_whole=True)}
-_ABOUT: dict[str, Shape] = {"written_by": String()}
+_REQUIRED: dict[str, Shape] = {"format": String(), "version": Number(1, is_whole=True)}
+_OPTIONAL: dict[str, Shape] = {"written_by": String()}
+#: The first lines of all files.
+HEAD = _REQUIRED | _OPTIONAL
 _MODEL: dict[str, Shape] = {
     "settings": MapOf(Anything()),
     "kernel": Record(
@@ -58,7 +60,7 @@ _MODEL: dict[str, Shape] = {
     ),
 }
 #: How learning ended.
-_ENDED: dict[str, Shape] = {
+ENDED: dict[str, Shape] = {
     "training": Record(
         {
             "stop": String(tuple(stop.value for stop in Stop)),
@@ -109,16 +111,16 @@ _PARAMETERS: dict[str, dict[str, Shape]] = {
 TOOLS = {name: Record({}, shapes) for name, shapes in _PARAMETERS.items()}
 
 #: A file with one model and nothing else.
-PLAIN = Record(_HEAD | _MODEL | _ENDED, _ABOUT)
+PLAIN = Record(_REQUIRED | _MODEL | ENDED, _OPTIONAL)
 
 
 class _OneModel(Names):
     """A model for an omega; of one that has a type, the rest is its reader's."""
 
     def check(self, value: Any, place: str = "") -> None:
-        """Refuse what is no model."""
+        """Refuse a value that is not a model."""
         super().check(value, place)
-        shape = Record({"omega": POSITIVE} | _MODEL | _ENDED)
+        shape = Record({"omega": POSITIVE} | _MODEL | ENDED)
         if "type" in value:
             shape = Record({"omega": POSITIVE, "type": String()})
             value = {name: value[name] for name in ("omega", "type") if name in value}
@@ -127,23 +129,12 @@ class _OneModel(Names):
 
 #: The models of an application, one for each omega.
 MODELS = ListOf(_OneModel(), least=1)
-#: A file with one model of a type of its own: what every such file has.
-HEAD = _HEAD | _ABOUT
-ENDED = _ENDED
 
 
 def application(sections: Mapping[str, Shape]) -> Record:
-    """Return the format of an application's files, from what it adds."""
-    return Record(
-        _HEAD
-        | {
-            "type": String(),
-            "settings": MapOf(Anything()),
-            "models": MODELS,
-        }
-        | dict(sections),
-        _ABOUT,
-    )
+    """Return the format of an application's files, with sections of its own."""
+    shared = {"type": String(), "settings": MapOf(Anything()), "models": MODELS}
+    return Record({**_REQUIRED, **shared, **sections}, _OPTIONAL)
 
 
 def section_of(document: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -29,13 +29,10 @@ _NESTED = "$kernel"
 
 def encode_ending(result: SolverResult) -> dict[str, Any]:
     """Return how learning ended as plain values."""
+    names = ("status", "remedy", "objective", "n_iterations", "n_evaluations")
     return {
         "stop": result.stop.value,
-        "status": result.status,
-        "remedy": result.remedy,
-        "objective": result.objective,
-        "n_iterations": result.n_iterations,
-        "n_evaluations": result.n_evaluations,
+        **{name: getattr(result, name) for name in names},
     }
 
 
@@ -125,16 +122,10 @@ def decode_settings(
 
 def decode_ending(document: Mapping[str, Any], flat: FloatArray) -> SolverResult:
     """Return how learning ended, at some parameters."""
-    training = document["training"]
-    return SolverResult(
-        flat,
-        float(training["objective"]),
-        Stop(training["stop"]),
-        training["status"],
-        training["remedy"],
-        training["n_iterations"],
-        training["n_evaluations"],
-    )
+    training = dict(document["training"])
+    training["stop"] = Stop(training["stop"])
+    training["objective"] = float(training["objective"])
+    return SolverResult(flat, **training)
 
 
 def _decode_tool(setting: str, value: Mapping[str, Any]) -> Any:
@@ -148,14 +139,7 @@ def _decode_tool(setting: str, value: Mapping[str, Any]) -> Any:
 
 def decode_kernel(section: Mapping[str, Any], own: Sequence[type[Kernel]]) -> Kernel:
     """Return the kernel of a file, one of variegate's or of the user's own."""
-    return _decode_kernel(
-        section, {kernel.__name__: kernel for kernel in own} | _KERNELS
-    )
-
-
-def _decode_kernel(
-    section: Mapping[str, Any], known: Mapping[str, type[Kernel]]
-) -> Kernel:
+    known = {kernel.__name__: kernel for kernel in own} | _KERNELS
     name = section.get("type")
     if name not in known:
         raise ModelFileError(
@@ -163,7 +147,7 @@ def _decode_kernel(
             "kernel of your own, pass its class: vg.load(path, kernels=[YourKernel])"
         )
     parameters = {
-        key: _decode_kernel_parameter(value, known)
+        key: _decode_kernel_parameter(value, own)
         for key, value in section_of(section, "parameters").items()
     }
     kernel = known[str(name)](**parameters)
@@ -172,9 +156,9 @@ def _decode_kernel(
     return kernel
 
 
-def _decode_kernel_parameter(value: Any, known: Mapping[str, type[Kernel]]) -> Any:
+def _decode_kernel_parameter(value: Any, own: Sequence[type[Kernel]]) -> Any:
     if isinstance(value, dict) and value.keys() == {_NESTED}:
-        return _decode_kernel(section_of(value, _NESTED), known)
+        return decode_kernel(section_of(value, _NESTED), own)
     if isinstance(value, list):
-        return [_decode_kernel_parameter(entry, known) for entry in value]
+        return [_decode_kernel_parameter(entry, own) for entry in value]
     return value

@@ -29,19 +29,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from variegate._version import __version__
 from variegate.files.atomic import plain, write_atomic
-from variegate.files.model_format import (
-    FORMAT,
-    PLAIN,
-    VERSION,
-    ModelFileError,
-    parse,
-)
+from variegate.files.model_format import FORMAT, PLAIN, VERSION, ModelFileError, parse
 from variegate.files.model_values import (
     decode_ending,
     decode_kernel,
@@ -55,12 +49,10 @@ from variegate.kernels import Kernel
 
 __all__ = ["ModelFileError", "load", "save"]
 
-_Model = TypeVar("_Model")
-
 
 @dataclass(frozen=True)
 class Own:
-    """What a user gives back where a file names code that it cannot hold.
+    """The user's own code that a file names and cannot hold.
 
     Attributes
     ----------
@@ -83,6 +75,15 @@ _readers: dict[str | None, Reader] = {}
 _APPLICATIONS = "variegate.applications"
 #: Settings that are code, live state or about a machine, and so are not stored.
 _NOT_STORED = ("kernel", "callback", "verbose", "device")
+#: Errors that values of the right shape cause where they do not go together.
+_NONSENSE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 def register(kind: str | None, reader: Reader) -> None:
@@ -174,14 +175,7 @@ def load(
         return _reader(document.get("type"))(document, own)
     except (ModelFileError, SchemaError) as error:
         raise ModelFileError(f"{path}: {error}") from None
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except _NONSENSE as error:
         raise ModelFileError(
             f"{path} holds a model that makes no sense: {error}"
         ) from None
@@ -201,7 +195,7 @@ def _check_head(document: Any) -> None:
 
 
 def _reader(kind: Any) -> Reader:
-    """Return what reads a type of model; a file can name no other code."""
+    """Return the reader of a type of model; a file can name no other code."""
     if kind not in _readers:
         known = {point.name: point for point in entry_points(group=_APPLICATIONS)}
         if kind not in known:
@@ -222,27 +216,23 @@ def read_one(
 
 
 def read_plain(
-    cls: Callable[..., _Model],
-    document: Mapping[str, Any],
-    own: Own = NOTHING,
-) -> _Model:
+    cls: Callable[..., Any], document: Mapping[str, Any], own: Own = NOTHING
+) -> Any:
     """Return the model of a file that holds one and nothing else."""
     PLAIN.check(document)
     return decode(cls, document, own)
 
 
 def decode(
-    cls: Callable[..., _Model],
-    document: Mapping[str, Any],
-    own: Own = NOTHING,
-) -> _Model:
+    cls: Callable[..., Any], document: Mapping[str, Any], own: Own = NOTHING
+) -> Any:
     """Return the ``LargeMarginDPP`` that :func:`encode` turned into plain values.
 
     They have been checked against the schema of the format.
     """
     section = document["kernel"]
     kernel = decode_kernel(section, own.kernels)
-    model: Any = cls(
+    model = cls(
         **decode_settings(document, cls(), _NOT_STORED),
         kernel=kernel if section["given"] else None,
     )
@@ -262,6 +252,4 @@ def decode(
         "kernel": parameters,
     }
     flat = np.concatenate(list(parts.values()))
-    model._set_fitted(kernel, parts, decode_ending(document, flat))
-    fitted_model: _Model = model
-    return fitted_model
+    return model._set_fitted(kernel, parts, decode_ending(document, flat))

@@ -48,7 +48,7 @@ _PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 #: Groups that are listed at once, the widest picture, and pictures that are made at a
 #: time: picks must not wait for them.
 _MOST_GROUPS = 1000
-_WIDEST = 2048
+_WIDEST = 1024
 _PAINTERS = 2
 
 _STATUS = {
@@ -180,18 +180,16 @@ class _Api:
 
     def choice(self, request: Request) -> dict[str, Any]:
         group = self._group(request)
-        return {"chosen": self.session.choice(group, _query_omega(request))}
+        return {"chosen": self.session.choice(group, self._omega(request))}
 
     def proposal(self, request: Request) -> dict[str, Any]:
-        omega = _query_omega(request)
-        found = _plain(self.session.proposal(self._group(request), omega))
+        group, omega = self._group(request), self._omega(request)
+        found = _plain(self.session.proposer.propose(group, omega))
         return found | {"probability": [round(p, 6) for p in found["probability"]]}
 
     def why(self, request: Request) -> dict[str, Any]:
-        group, item = self._item(request)
-        omega = _query_omega(request)
+        (group, item), omega = self._item(request), self._omega(request)
         picks = self.session.picks(group)
-        omega = self.session.omega if omega is None else omega
         return self.session.proposer.why(group, item, picks, omega)
 
     def map(self, request: Request) -> dict[str, Any]:
@@ -206,6 +204,19 @@ class _Api:
         group, item = self._group(request), _path_integer(request, "item")
         self.session.check(group, item)
         return group, item
+
+    def _omega(self, request: Request) -> float:
+        """Return the omega that a request gives, or that of the session."""
+        text = request.query_params.get("omega")
+        if text is None:
+            return self.session.omega
+        try:
+            omega = float(text)
+        except ValueError:
+            omega = math.nan
+        if not (math.isfinite(omega) and omega > 0.0):
+            raise SessionError("omega is a positive number")
+        return omega
 
     # Actions -------------------------------------------------------------------------
 
@@ -309,16 +320,3 @@ def _number(text: str, error: Exception) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise error
     return int(text)
-
-
-def _query_omega(request: Request) -> float | None:
-    text = request.query_params.get("omega")
-    if text is None:
-        return None
-    try:
-        omega = float(text)
-    except ValueError:
-        omega = math.nan
-    if not (math.isfinite(omega) and omega > 0.0):
-        raise SessionError("omega is a positive number")
-    return omega

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -25,13 +26,13 @@ class Changes:
     def __init__(self) -> None:
         self.seq = 0
         self._lock = Lock()
-        self._listeners: dict[object, Callable[[_Change], None]] = {}
+        self._listeners: set[Callable[[_Change], None]] = set()
 
     def notify(self, what: str) -> None:
         """Count a change, and notify all listeners."""
         with self._lock:
             self.seq += 1
-            for listener in self._listeners.values():
+            for listener in tuple(self._listeners):
                 listener({"seq": self.seq, "what": what})
 
     def listen(self, listener: Callable[[_Change], None]) -> Callable[[], None]:
@@ -39,15 +40,9 @@ class Changes:
 
         It must return at once.
         """
-        key = object()
         with self._lock:
-            self._listeners[key] = listener
-
-        def leave() -> None:
-            with self._lock:
-                self._listeners.pop(key, None)
-
-        return leave
+            self._listeners.add(listener)
+        return partial(self._listeners.discard, listener)
 
 
 class Streams:

@@ -11,18 +11,16 @@ from __future__ import annotations
 import json
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from sklearn.exceptions import ConvergenceWarning
 
-from variegate.estimator import AllAlikeWarning
 from variegate.report.page import render
 from variegate.report.wording import count
+from variegate.studio.kernel_candidates import without_warnings
 from variegate.studio.material.base import Material, MaterialError, Picks
 from variegate.tables.columns import is_list
 from variegate.tables.output import write_table
@@ -58,10 +56,7 @@ class Exporter:
         if not picks:
             raise MaterialError("no group is done yet: there is nothing to export")
         if name == "model.json":
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / name
-                self._learned(picks).save(path)
-                return path.read_bytes()
+            return _content(self._learned(picks).save, name)
         if name == "report.html":
             return self._report(picks).encode()
         if name == "command.txt":
@@ -70,7 +65,9 @@ class Exporter:
         if text is not None:
             return text.encode()
         table = self._material.picks_table(picks)
-        return _content(_vectors_as_text(table) if name == "picks.csv" else table, name)
+        if name == "picks.csv":
+            table = _vectors_as_text(table)
+        return _content(partial(write_table, table), name)
 
     def _learned(self, picks: Picks) -> Any:
         """Return the model of some picks, or the last one, if it was of the same.
@@ -80,7 +77,7 @@ class Exporter:
         key = repr([(group, chosen.tolist()) for group, chosen in picks.items()])
         with self._lock:
             if self._last is None or self._last[0] != key:
-                learn = partial(_quietly, self._material.learner(picks))
+                learn = partial(without_warnings, self._material.learner(picks))
                 self._last = key, self._call(learn)
             return self._last[1]
 
@@ -107,13 +104,6 @@ class Exporter:
         )
 
 
-def _quietly(learn: Callable[[], Any]) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", AllAlikeWarning)
-        return learn()
-
-
 def _table_report(model: Any, table: pa.Table) -> str:
     from variegate.tables.report import html_page
 
@@ -132,10 +122,11 @@ def _vectors_as_text(table: pa.Table) -> pa.Table:
     return table
 
 
-def _content(table: pa.Table, name: str) -> bytes:
+def _content(write: Callable[[Path], object], name: str) -> bytes:
+    """Return the content of a file that ``write`` writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
-        write_table(table, path)
+        write(path)
         return path.read_bytes()
 
 

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -85,10 +86,7 @@ class KernelCandidate:
 
     def is_same(self, other: KernelCandidate) -> bool:
         """Return whether another candidate learns the same."""
-        mine, others = (
-            {name: repr(value) for name, value in one.estimator.get_params().items()}
-            for one in (self, other)
-        )
+        mine, others = (repr(one.estimator.get_params()) for one in (self, other))
         return self.name == other.name and mine == others
 
 
@@ -119,33 +117,14 @@ def over_omega(model: LargeMarginDPP) -> OmegaFamily:
 
 
 class InitializedKinds(Kinds):
-    """:class:`variegate.Kinds` that start from given centres; parameters as there.
-
-    Parameters
-    ----------
-    state : dict, optional
-        That of kinds which were fitted, with ``center`` and ``centers``.
-    """
-
-    def __init__(
-        self,
-        n_kinds: int = 16,
-        sharpness: float = 5.0,
-        apart: float = 0.05,
-        penalty: float = 1e-3,
-        block: str | None = None,
-        random_state: int = 0,
-        state: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(n_kinds, sharpness, apart, penalty, block, random_state)
-        self.state = state
+    """:class:`variegate.Kinds` that keep their first centres in every fit and clone."""
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Take the given centres, whatever the ground sets."""
-        if self.state is None:
-            return super().fit(ground_sets)
-        self.set_state(self.state)
-        return self
+        """Find centres, unless there are some."""
+        return self if hasattr(self, "centers_") else super().fit(ground_sets)
+
+    def __sklearn_clone__(self) -> Self:
+        return copy.copy(self)
 
 
 def initialized(kernel: Kernel, ground_sets: Sequence[GroundSet]) -> Any:
@@ -154,8 +133,7 @@ def initialized(kernel: Kernel, ground_sets: Sequence[GroundSet]) -> Any:
         parts = [initialized(part, ground_sets) for part in kernel.kernels]
         return clone(kernel).set_params(kernels=parts)
     if isinstance(kernel, Kinds):
-        state = clone(kernel).fit(ground_sets).get_state()
-        return InitializedKinds(**kernel.get_params(deep=False), state=state)
+        return InitializedKinds(**kernel.get_params(deep=False)).fit(ground_sets)
     if isinstance(kernel, MultipleKernel) and kernel.bandwidths is None:
         found = clone(kernel).fit(ground_sets).bandwidths_
         several: Any = {name: values.tolist() for name, values in found.items()}
@@ -182,13 +160,19 @@ def plain_model(model: LargeMarginDPP) -> LargeMarginDPP:
 def _plain_kernel(kernel: Any) -> Any:
     """Return a kernel with the same parameters, not fitted, of the usual class."""
     if isinstance(kernel, InitializedKinds):
-        given = kernel.get_params(deep=False)
-        del given["state"]
-        return Kinds(**given)
+        return Kinds(**kernel.get_params(deep=False))
     if isinstance(kernel, Mixture):
         parts = [_plain_kernel(part) for part in kernel.kernels]
         return clone(kernel).set_params(kernels=parts)
     return kernel
+
+
+def without_warnings(learn: Callable[[], Any]) -> Any:
+    """Call a function that learns, without warnings about its result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", AllAlikeWarning)
+        return learn()
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,10 +208,7 @@ def compare(
         tries_sizes=False,
     )
     compared, picks = map(list, zip(*some, strict=True))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", AllAlikeWarning)
-        winner = search.run(compared, picks)
+    winner = without_warnings(partial(search.run, compared, picks))
     first, *others = winner.standings
     scores = ", ".join(f"{one.name} {one.mean:.2f}" for one in others)
     sentence = (

@@ -45,7 +45,7 @@ class Answer:
 class LearnerProcess:
     """A process with a learner, which takes tasks and comparisons.
 
-    ``opening`` are the arguments of :class:`~variegate.studio.group_learner.Learner`.
+    ``opening`` are the arguments of ``GroupLearner``.
     ``on_answer`` is called in a thread of its own; ``on_end`` when a process has ended
     by itself, with whether another was started: tasks without an answer are lost.
     """

@@ -8,10 +8,9 @@ the first comes first.  Before anything is learned, groups come in their order.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from threading import Lock
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ import numpy as np
 from variegate._typing import FloatArray, IntArray
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
-from variegate.ground_set import GroundSet
 from variegate.studio.choices import (
     GreedyOrder,
     untrained_choice,
@@ -30,7 +28,6 @@ from variegate.studio.explanations import Map, explain, map_of
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.kernel_candidates import OMEGAS
 from variegate.studio.material.base import Material, Picks
-from variegate.tuning.family import OmegaFamily
 
 #: Cached at most: choices, groups at an omega, groups whose order is known, and the
 #: cells of all matrices of either together.
@@ -62,121 +59,105 @@ class _View:
     model: LargeMarginDPP | None
 
 
-class _Cache:
-    """The last values that were made, by key."""
+class _Choices:
+    """Choices by one result of learning; the last ones are cached.
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._values: OrderedDict[Any, Any] = OrderedDict()
+    ``size`` is the usual size of a choice.  Steps are those of :func:`_step`.
+    """
 
-    def get(self, key: Any, make: Callable[[], Any], most: int) -> Any:
-        """Return a value, made without holding the lock if it is not known."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key]
-        value = make()
-        with self._lock:
-            self._values[key] = value
-            while len(self._values) > most:
-                self._values.popitem(last=False)
-        return value
+    def __init__(
+        self, material: Material, learned: LearningResult | None, size: int | None
+    ) -> None:
+        self.material, self.learned, self.size = material, learned, size
+        self.family = material.prior if learned is None else learned.family
+        self.decoder = "greedy" if learned is None else learned.decoder
+        room = int(_CACHED_CELLS / max(material.sizes) ** 2)
+        self.choice = lru_cache(_CACHED_CHOICES)(self._choice)
+        self.view = lru_cache(max(1, min(_CACHED_VIEWS, room)))(self._view)
+        self._order = lru_cache(max(1, min(_CACHED_ORDERS, room)))(self._greedy_order)
+
+    def _choice(self, group: int, step: int) -> IntArray:
+        if self.learned is not None and self.decoder == "greedy":
+            return self._order(group).chosen(self._omega(step))
+        if self.family is None:
+            return self._untrained(group, step)
+        return self.view(group, step).proposal.chosen
+
+    def _greedy_order(self, group: int) -> GreedyOrder:
+        assert self.family is not None
+        model = self.family.at(1.0)
+        return GreedyOrder(model.ensemble(self.material.ground_set(group)))
+
+    def _untrained(self, group: int, step: int) -> IntArray:
+        """Choose more or fewer than usual: the fourth root of omega times as many."""
+        ground_set = self.material.ground_set(group)
+        size = self.size
+        if size is None:
+            size = len(untrained_choice(ground_set))
+        k = max(1, round(size * self._omega(step) ** 0.25))
+        return untrained_choice(ground_set, k)
+
+    def _view(self, group: int, step: int) -> _View:
+        ground_set, omega = self.material.ground_set(group), self._omega(step)
+        if self.family is None:
+            model, chosen = None, self._untrained(group, step)
+            ensemble = untrained_ensemble(ground_set, len(chosen))
+        else:
+            model = self.family.at(omega)
+            ensemble = model.ensemble(ground_set)
+            chosen = np.sort(ensemble.decode(self.decoder, random_state=0).indices)
+        proposal = Proposal(omega, chosen, ensemble.marginals())
+        return _View(ensemble, proposal, model)
+
+    def _omega(self, step: int) -> float:
+        """Return the omega of a step, or the nearest one that was learned."""
+        omega = float(2.0 ** (step / _STEPS))
+        if self.family is None:
+            return omega
+        return float(np.clip(omega, self.family.omegas[0], self.family.omegas[-1]))
 
 
-@dataclass(frozen=True, eq=False)
-class _State:
-    """The result to propose by, the usual size, and values that depend on them."""
-
-    learned: LearningResult | None = None
-    size: int | None = None
-    choices: _Cache = field(default_factory=_Cache)
-    views: _Cache = field(default_factory=_Cache)
-    orders: _Cache = field(default_factory=_Cache)
+def _step(omega: float) -> int:
+    """Return the number of the nearest omega that is distinguished."""
+    return round(_STEPS * float(np.log2(omega)))
 
 
 class Proposer:
     """Chooses in the groups of a material, by the last result of learning.
 
-    All methods may be called from several threads.
+    An omega out of the range learned is the nearest in it.  All methods may be called
+    from several threads.
     """
 
     def __init__(self, material: Material) -> None:
         self._material = material
-        self._state = _State()
+        self._choices = _Choices(material, None, None)
 
     def use(self, learned: LearningResult | None, picks: Picks) -> None:
         """Propose by this from now on, or untrained; ``picks`` are of groups done."""
         size = usual_size(len(chosen) for chosen in picks.values())
-        self._state = _State(learned, size)
+        self._choices = _Choices(self._material, learned, size)
 
     def omegas(self) -> tuple[float, float]:
         """Return the smallest and the largest omega."""
-        family, _ = self._family(self._state)
+        family = self._choices.family
         known = OMEGAS if family is None else family.omegas
         return known[0], known[-1]
 
     def choose(self, group: int, omega: float = 1.0) -> IntArray:
-        """Choose in a group; an omega out of the range learned is the nearest in it."""
-        state = self._state
-        learned = state.learned
-        ground_set = self._material.ground_set(group)
-        step, omega = _rounded(omega)
-
-        def order() -> GreedyOrder:
-            assert learned is not None
-            return GreedyOrder(learned.family.at(1.0).ensemble(ground_set))
-
-        def choice() -> Any:
-            if learned is not None and learned.decoder == "greedy":
-                most = _room(ground_set, _CACHED_ORDERS)
-                known = state.orders.get(group, order, most)
-                return known.chosen(_within(learned.family, omega))
-            if learned is None and self._material.prior is None:
-                return _untrained_choice(ground_set, state.size, omega)
-            return self._view(state, group, omega).proposal.chosen
-
-        chosen: IntArray = state.choices.get((group, step), choice, _CACHED_CHOICES)
-        return chosen
+        """Choose in a group."""
+        return self._choices.choice(group, _step(omega))
 
     def propose(self, group: int, omega: float = 1.0) -> Proposal:
         """Choose in a group, with the probability of every item to be chosen."""
-        return self._view(self._state, group, omega).proposal
-
-    def _family(self, state: _State) -> tuple[OmegaFamily | None, str]:
-        """Return the models to propose by, and their decoder."""
-        if state.learned is None:
-            return self._material.prior, "greedy"
-        return state.learned.family, state.learned.decoder
-
-    def _view(self, state: _State, group: int, omega: float) -> _View:
-        family, decoder = self._family(state)
-        ground_set = self._material.ground_set(group)
-        step, omega = _rounded(omega)
-
-        def make() -> _View:
-            if family is None:
-                chosen = _untrained_choice(ground_set, state.size, omega)
-                ensemble = untrained_ensemble(ground_set, len(chosen))
-                proposal = Proposal(omega, chosen, ensemble.marginals())
-                return _View(ensemble, proposal, None)
-            within = _within(family, omega)
-            model = family.at(within)
-            ensemble = model.ensemble(ground_set)
-            chosen = np.sort(ensemble.decode(decoder, random_state=0).indices)
-            return _View(
-                ensemble, Proposal(within, chosen, ensemble.marginals()), model
-            )
-
-        most = _room(ground_set, _CACHED_VIEWS)
-        view: _View = state.views.get((group, step), make, most)
-        return view
+        return self._choices.view(group, _step(omega)).proposal
 
     def next_group(self, done: Collection[int], order: str = "unsure") -> int | None:
         """Return the next group: that of least confidence, or the next given."""
         others = [g for g in range(len(self._material.names)) if g not in done]
         if not others:
             return None
-        learned = self._state.learned
+        learned = self._choices.learned
         if order == "unsure" and learned is not None:
             known = {g: f for g, f in learned.confidence.items() if g not in done}
             if known:
@@ -185,7 +166,7 @@ class Proposer:
 
     def omega_for(self, name: str, value: float) -> float:
         """Return the omega at which a "precision" or "recall" is expected."""
-        learned = self._state.learned
+        learned = self._choices.learned
         return 1.0 if learned is None else omega_on_path(learned, name, value)
 
     def why(
@@ -198,42 +179,16 @@ class Proposer:
         ``part``; none without a model.  ``like``: the number ``n`` and the
         ``similarity`` of the most similar item of the others chosen, or None.
         """
-        view = self._view(self._state, group, omega)
-        ground_set, names = (
-            self._material.ground_set(group),
-            self._material.feature_names,
-        )
+        view = self._choices.view(group, _step(omega))
+        ground_set = self._material.ground_set(group)
+        names = self._material.feature_names
         found = explain(item, chosen, ground_set, view.ensemble, view.model, names)
         return {"probability": float(view.proposal.probability[item]), **found}
 
     def outline(self, group: int) -> Map:
         """Return a map of a group."""
-        view = self._view(self._state, group, 1.0)
-        return map_of(view.model, self._material.ground_set(group))
-
-
-def _rounded(omega: float) -> tuple[int, float]:
-    """Return the number of the nearest omega that is distinguished, and its value."""
-    step = round(_STEPS * float(np.log2(omega)))
-    return step, 2.0 ** (step / _STEPS)
-
-
-def _within(family: OmegaFamily, omega: float) -> float:
-    return float(np.clip(omega, family.omegas[0], family.omegas[-1]))
-
-
-def _room(ground_set: GroundSet, most: int) -> int:
-    """Return how many such groups are cached."""
-    return max(1, min(most, int(_CACHED_CELLS / len(ground_set) ** 2)))
-
-
-def _untrained_choice(
-    ground_set: GroundSet, size: int | None, omega: float
-) -> IntArray:
-    """Choose more or fewer than usual: the fourth root of omega times as many."""
-    if size is None:
-        size = len(untrained_choice(ground_set))
-    return untrained_choice(ground_set, max(1, round(size * omega**0.25)))
+        model = self._choices.view(group, 0).model
+        return map_of(model, self._material.ground_set(group))
 
 
 def omega_on_path(learned: LearningResult, name: str, value: float) -> float:

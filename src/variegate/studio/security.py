@@ -29,6 +29,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -46,6 +47,8 @@ BODY_SECONDS = 10.0
 #: A name or an address in brackets, and perhaps a port.
 _HOST = re.compile(r"(?:\[([^\]]*)\]|([^:\[][^:]*))(?::[0-9]+)?")
 
+_TOO_LARGE = f"a request has at most {MOST_BYTES} bytes"
+
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; "
     "style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -57,14 +60,6 @@ _HEADERS = {
     "x-frame-options": "DENY",
     "cache-control": "no-store",
 }
-
-
-class _RefusedError(Exception):
-    """A request that is refused: a status, and why."""
-
-    def __init__(self, status: HTTPStatus, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,7 @@ class Access:
         """Refuse requests to other machines, and those that other pages make."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
-            raise _RefusedError(
+            raise HTTPException(
                 HTTPStatus.MISDIRECTED_REQUEST, "this is not the machine asked for"
             )
         origin = headers.get("origin", f"http://{hosts[0]}")
@@ -104,7 +99,7 @@ class Access:
         if origin.lower() != f"http://{hosts[0].lower()}" or (
             site not in ("none", "same-origin") and not is_link
         ):
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "other pages get nothing here")
+            raise HTTPException(HTTPStatus.FORBIDDEN, "other pages get nothing here")
 
     def _is_ours(self, host: str) -> bool:
         match = _HOST.fullmatch(host.lower())
@@ -166,8 +161,8 @@ class Guard:
                 receive = await _with_body(scope, receive)
                 await self.app(scope, receive, send_protected)
                 return
-        except _RefusedError as error:
-            response = _refusal(scope, error.status, str(error))
+        except HTTPException as error:
+            response = _refusal(scope, error.status_code, error.detail)
         except Exception:
             _logger.exception("%s %s failed", scope["method"], scope["path"])
             if has_started:
@@ -181,7 +176,7 @@ class Guard:
         headers = Headers(scope=scope)
         self.access.check_origin(headers, scope["path"])
         if len(scope["path"]) + len(scope["query_string"]) > MOST_LETTERS:
-            raise _RefusedError(
+            raise HTTPException(
                 HTTPStatus.REQUEST_URI_TOO_LONG,
                 f"an address has at most {MOST_LETTERS} letters",
             )
@@ -194,7 +189,7 @@ class Guard:
             return response
         cookies = cookie_parser(headers.get("cookie", ""))
         if not self.access.has_token([cookies.get(self.access.cookie)]):
-            raise _RefusedError(
+            raise HTTPException(
                 HTTPStatus.FORBIDDEN,
                 "open the address that 'variegate studio' printed, with its token",
             )
@@ -207,18 +202,18 @@ async def _with_body(scope: Scope, receive: Receive) -> Receive:
         return receive
     headers = Headers(scope=scope)
     if scope["method"] != "POST":
-        raise _RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "GET and POST are known")
+        raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, "GET and POST are known")
     if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         # A type that forms of other pages cannot send.
-        raise _RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json")
+        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json")
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit()) or int(length[:20]) > MOST_BYTES:
-        raise _too_large()
+        raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
     try:
         async with asyncio.timeout(BODY_SECONDS):
             body = await _read(receive)
     except TimeoutError:
-        raise _RefusedError(
+        raise HTTPException(
             HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive"
         ) from None
     messages: list[Message] = [{"type": "http.request", "body": body}]
@@ -234,21 +229,15 @@ async def _read(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise _RefusedError(HTTPStatus.BAD_REQUEST, "the request is not whole")
+            raise HTTPException(HTTPStatus.BAD_REQUEST, "the request is not whole")
         body += message.get("body", b"")
         if len(body) > MOST_BYTES:
-            raise _too_large()
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
         if not message.get("more_body", False):
             return bytes(body)
 
 
-def _too_large() -> _RefusedError:
-    return _RefusedError(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {MOST_BYTES} bytes"
-    )
-
-
-def _refusal(scope: Scope, status: HTTPStatus, reason: str) -> Response:
+def _refusal(scope: Scope, status: int, reason: str) -> Response:
     # The rest of the request is not waited for.
     headers = {"connection": "close"}
     if scope["path"].startswith("/api/"):

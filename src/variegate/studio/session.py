@@ -20,7 +20,7 @@ from variegate.studio.group_learner import LearningResult
 from variegate.studio.history import GroupPicks, History, ShownProposal
 from variegate.studio.material.base import Material
 from variegate.studio.preferences import Preferences
-from variegate.studio.proposals import Proposal, Proposer
+from variegate.studio.proposals import Proposer
 from variegate.studio.store import Store
 from variegate.studio.teacher import Teacher
 
@@ -93,7 +93,7 @@ class Session:
 
     def state(self) -> dict[str, Any]:
         """Return the state that the page shows, as plain values."""
-        self._chosen(self.current)
+        self.choice(self.current)
         with self._lock, self._looking_at(self.current) as (mine, proposal):
             history = self._history
             n_done = len(history.done)
@@ -133,9 +133,7 @@ class Session:
         """Return the picks of the groups that are done, in the order they were."""
         with self._lock:
             return {
-                number: np.array(
-                    sorted(self._history.group(number).on(())), dtype=np.intp
-                )
+                number: np.array(sorted(self._history.group(number).on(())), np.intp)
                 for number in self._history.done
             }
 
@@ -146,14 +144,9 @@ class Session:
             return [self._summary(number) for number in range(start, end)]
 
     def choice(self, group: int, omega: float | None = None) -> list[int]:
-        """Choose in a group, without waiting for learning."""
-        self.check(group)
-        return self._chosen(group, omega)
-
-    def proposal(self, group: int, omega: float | None = None) -> Proposal:
-        """Choose in a group, with the probabilities of its items; may take longer."""
-        self.check(group)
-        return self.proposer.propose(group, self.omega if omega is None else omega)
+        """Return the newest proposal in a group, without waiting for learning."""
+        chosen = self.proposer.choose(group, self.omega if omega is None else omega)
+        return [int(item) for item in chosen]
 
     def picks(self, group: int) -> frozenset[int]:
         """Return the picks of a group as they are now."""
@@ -249,11 +242,11 @@ class Session:
         except ValueError as error:
             raise SessionError(str(error)) from None
         omega = self._omega_of(new)
-        self._chosen(self.current, omega)
+        self.choice(self.current, omega)
         with self._lock:
             mine = self._history.group(self.current)
             if mine.base is not None and not mine.is_done and omega != self.omega:
-                base = self._chosen(self.current, omega)
+                base = self.choice(self.current, omega)
                 body = {"group": self.current, "base": base}
                 self._record("base", body, **new.to_json())
             else:
@@ -269,7 +262,7 @@ class Session:
     def _looking_at(self, group: int) -> Iterator[tuple[GroupPicks, list[int]]]:
         """Yield the picks and the proposal of a group, holding the lock."""
         self.check(group)
-        self._chosen(group)  # without the lock: it may take a while in a large group
+        self.choice(group)  # without the lock: it may take a while in a large group
         with self._lock:
             yield self._history.group(group), self._shown(group)
 
@@ -301,15 +294,10 @@ class Session:
         mine = self._history.group(group)
         if mine.base is not None and not mine.is_done:
             return sorted(mine.base)
-        chosen = self._chosen(group)
+        chosen = self.choice(group)
         if group != self.current or mine.is_done:
             return chosen
         return self._shown_proposal.update(group, chosen, self.learned is not None)
-
-    def _chosen(self, group: int, omega: float | None = None) -> list[int]:
-        """Return the newest proposal."""
-        chosen = self.proposer.choose(group, self.omega if omega is None else omega)
-        return [int(item) for item in chosen]
 
     def _teach(self) -> None:
         """Start learning from the groups that are done."""

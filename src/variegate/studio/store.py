@@ -12,33 +12,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
-from typing import Any, Self
+from typing import Any
 
-#: Marks files of the studio among those of SQLite: "VgSt".
-_APPLICATION = 0x56675374
-_VERSION = 1
-
-#: Seconds to wait for another process to let go of the file.
-_PATIENCE = 1.0
-
-_SCHEMA = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE events (
-    seq INTEGER PRIMARY KEY,
-    time TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    body TEXT NOT NULL
-);
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {_VERSION};
-COMMIT;
-"""
+from variegate.files.locked_database import LockedDatabase
 
 
 class StoreError(OSError):
@@ -58,84 +37,68 @@ class Event:
     body: Mapping[str, Any]
 
 
-class Store:
-    """The events and settings of one file; made by :meth:`open`.
+_REASONS = {
+    sqlite3.SQLITE_FULL: "the disk of {} is full, and this was not kept: make room, "
+    "and do it again",
+    sqlite3.SQLITE_IOERR: "{} cannot be written ({}), and this was not kept: is there "
+    "room on its disk?",
+    sqlite3.SQLITE_BUSY: "another studio has {} open: end it, or name another file "
+    "with --store",
+    sqlite3.SQLITE_CANTOPEN: "{} cannot be opened ({}): name another file with --store",
+    sqlite3.SQLITE_READONLY: "{} cannot be written to: name another file with --store",
+    sqlite3.SQLITE_PERM: "{} cannot be written to: name another file with --store",
+    sqlite3.SQLITE_NOTADB: "{} is not a file of the studio: name another with --store",
+    sqlite3.SQLITE_CORRUPT: "{} is damaged ({}): name another file with --store",
+}
+
+
+class Store(LockedDatabase):
+    """The events and settings of one file, opened or created.
 
     All methods may be called from several threads.
+
+    Parameters
+    ----------
+    path : str or Path
+    fingerprint : str
+        Of DATA: picks of other data are refused.
+    data : str
+        The name of DATA, for messages.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path = path
-        self._connection = connection
-        self._lock = Lock()
+    path: Path
+    _application = 0x56675374  # "VgSt"
+    _schema = (
+        "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        "CREATE TABLE events (seq INTEGER PRIMARY KEY, time TEXT NOT NULL, "
+        "kind TEXT NOT NULL, body TEXT NOT NULL)",
+    )
+    _patience = 1.0
+    _error = StoreError
+    _not_ours = _REASONS[sqlite3.SQLITE_NOTADB]
+    _other_version = (
+        "{} was written by another version of the studio (format {}, this one knows "
+        "{}): name another with --store"
+    )
 
-    @classmethod
-    def open(cls, path: str | Path, fingerprint: str, data: str) -> Self:
-        """Open a file of picks, or make it.
-
-        Parameters
-        ----------
-        path : str or Path
-        fingerprint : str
-            Of DATA: picks of other data are refused.
-        data : str
-            The name of DATA, for messages.
-        """
+    def __init__(self, path: str | Path, fingerprint: str, data: str) -> None:
         path = Path(path)
         if not path.parent.is_dir():
             raise StoreError(
                 f"picks cannot be kept in {path}: there is no folder {path.parent}"
             )
-        options: Any = {"isolation_level": "IMMEDIATE", "check_same_thread": False}
-        with _translated(path):
-            connection = sqlite3.connect(path, timeout=_PATIENCE, **options)
-        store = cls(path, connection)
-        try:
-            store._prepare(fingerprint, data)
-        except BaseException:
-            connection.close()
-            raise
-        return store
+        self._fingerprint, self._data = fingerprint, data
+        super().__init__(path)
 
-    def _prepare(self, fingerprint: str, data: str) -> None:
-        with _translated(self.path):
-            # One process, so that no memory need be shared: the lock is kept.
-            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            if self._is_new():
-                self._connection.executescript(_SCHEMA)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
+    def _opened(self, is_new: bool) -> None:
         known = self.settings()
-        if known.get("fingerprint", fingerprint) != fingerprint:
+        if known.get("fingerprint", self._fingerprint) != self._fingerprint:
             raise StoreError(
                 f"{self.path} holds picks from other data ({known['data']}), or from "
                 "before it was changed: name another file with --store"
             )
         runs = known.get("runs", 0) + 1
-        self.set(fingerprint=fingerprint, data=data, runs=runs)
-
-    def _is_new(self) -> bool:
-        """Return whether the file is empty; refuse files that are not of the studio."""
-        application, version, tables = (
-            self._connection.execute(question).fetchone()[0]
-            for question in (
-                "PRAGMA application_id",
-                "PRAGMA user_version",
-                "SELECT count(*) FROM sqlite_schema",
-            )
-        )
-        if application == 0 and tables == 0:
-            return True
-        if application != _APPLICATION:
-            raise StoreError(
-                f"{self.path} is not a file of the studio: name another with --store"
-            )
-        if version != _VERSION:
-            raise StoreError(
-                f"{self.path} was written by another version of the studio (format "
-                f"{version}, this one knows {_VERSION}): name another with --store"
-            )
-        return False
+        self._keep({"fingerprint": self._fingerprint, "data": self._data, "runs": runs})
 
     def record(
         self,
@@ -155,70 +118,32 @@ class Store:
                 "VALUES (strftime('%Y-%m-%dT%H:%M:%fZ'), ?, ?)",
                 (kind, json.dumps(body)),
             )
-            _keep(connection, settings or {})
+            self._keep(settings or {})
         assert cursor.lastrowid is not None
         return Event(cursor.lastrowid, kind, body)
 
     def events(self) -> list[Event]:
         """Return all events, in order."""
-        with self._transaction() as connection:
-            rows = connection.execute(
-                "SELECT seq, kind, body FROM events ORDER BY seq"
-            ).fetchall()
+        rows = self._rows("SELECT seq, kind, body FROM events ORDER BY seq")
         return [Event(seq, kind, json.loads(body)) for seq, kind, body in rows]
 
     def settings(self) -> dict[str, Any]:
         """Return all settings by name."""
-        with self._transaction() as connection:
-            rows = connection.execute("SELECT name, value FROM settings")
-            return {name: json.loads(value) for name, value in rows.fetchall()}
+        rows = self._rows("SELECT name, value FROM settings")
+        return {name: json.loads(value) for name, value in rows}
 
     def set(self, **settings: Any) -> None:
         """Keep settings, all of them or none."""
-        with self._transaction() as connection:
-            _keep(connection, settings)
+        with self._transaction():
+            self._keep(settings)
 
-    def close(self) -> None:
-        """Close the file; its log is written into it."""
-        with self._lock, _translated(self.path):
-            self._connection.close()
+    def _keep(self, settings: Mapping[str, Any]) -> None:
+        rows = [(name, json.dumps(value)) for name, value in settings.items()]
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO settings VALUES (?, ?)", rows
+        )
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _translated(self.path), self._connection as connection:
-            yield connection
-
-
-def _keep(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> None:
-    connection.executemany(
-        "INSERT INTO settings VALUES (?, ?) "
-        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        [(name, json.dumps(value)) for name, value in settings.items()],
-    )
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    """Raise errors of SQLite as errors with a remedy."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    def _translated(self, error: sqlite3.Error, code: int) -> StoreError:
         is_full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-        reason = _REASONS.get(code, "{} cannot be used ({})").format(path, error)
-        raise (StoreFullError if is_full else StoreError)(reason) from error
-
-
-_REASONS = {
-    sqlite3.SQLITE_FULL: "the disk of {} is full, and this was not kept: make room, "
-    "and do it again",
-    sqlite3.SQLITE_IOERR: "{} cannot be written ({}), and this was not kept: is there "
-    "room on its disk?",
-    sqlite3.SQLITE_BUSY: "another studio has {} open: end it, or name another file "
-    "with --store",
-    sqlite3.SQLITE_CANTOPEN: "{} cannot be opened ({}): name another file with --store",
-    sqlite3.SQLITE_READONLY: "{} cannot be written to: name another file with --store",
-    sqlite3.SQLITE_PERM: "{} cannot be written to: name another file with --store",
-    sqlite3.SQLITE_NOTADB: "{} is not a file of the studio: name another with --store",
-    sqlite3.SQLITE_CORRUPT: "{} is damaged ({}): name another file with --store",
-}
+        reason = _REASONS.get(code, "{} cannot be used ({})").format(self.path, error)
+        return (StoreFullError if is_full else StoreError)(reason)

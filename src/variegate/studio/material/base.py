@@ -6,15 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from variegate._typing import AnyArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.tuning.family import OmegaFamily
-
-#: The widest picture.
-_WIDEST = 1024
 
 #: From the number of a group to the sorted items that were chosen from it.
 Picks = Mapping[int, IntArray]
@@ -75,15 +72,12 @@ class Material(ABC):
         """Return the features of a group."""
         return self._ground_sets[group]
 
-    def image(self, group: int, item: int, width: int) -> tuple[bytes, str]:
-        """Return a picture of an item, with a largest width, and its MIME type.
-
-        Only of files of DATA.  Raises :class:`MaterialError` where there is none.
-        """
-        return self._thumbnail(group, item, min(max(width, 16), _WIDEST))
-
     @cached_property
-    def _thumbnail(self) -> Callable[[int, int, int], tuple[bytes, str]]:
+    def image(self) -> Callable[[int, int, int], tuple[bytes, str]]:
+        """A function of a group, an item and a width: a picture and its MIME type.
+
+        Only of files of DATA.  It raises :class:`MaterialError` where there is none.
+        """
         from variegate.studio.material.pictures import thumbnail
 
         return lru_cache(maxsize=512)(
@@ -93,9 +87,19 @@ class Material(ABC):
     @abstractmethod
     def _picture(self, group: int, item: int) -> AnyArray: ...
 
-    @abstractmethod
     def picks_table(self, picks: Picks) -> Any:
         """Return picks as an Arrow table: a row for every item of the groups."""
+        import pyarrow as pa
+
+        schema = pa.schema([pa.field(*column) for column in self._columns_of_picks])
+        return pa.table(list(zip(*self._rows(picks), strict=True)), schema)
+
+    #: Names and types of the columns of ``picks_table``.
+    _columns_of_picks: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
+        """Return the rows of ``picks_table``."""
+        raise NotImplementedError
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
         """Return a file of picks that has its own format, or None for a table."""
@@ -111,11 +115,3 @@ class Material(ABC):
     @abstractmethod
     def command_line(self, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""
-
-
-def arrow_table(fields: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> Any:
-    """Return rows as an Arrow table, with the names and types of its columns."""
-    import pyarrow as pa
-
-    schema = pa.schema([pa.field(name, kind) for name, kind in fields.items()])
-    return pa.table(list(zip(*rows, strict=True)), schema)

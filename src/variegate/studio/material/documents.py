@@ -6,22 +6,16 @@ import hashlib
 import json
 import shlex
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from variegate._progress import Progress
 from variegate._typing import AnyArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear, MultipleKernel
-from variegate.studio.material.base import (
-    Item,
-    Material,
-    MaterialError,
-    Picks,
-    arrow_table,
-)
+from variegate.studio.material.base import Item, Material, MaterialError, Picks
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import ClusterView, feature_names
@@ -82,42 +76,38 @@ class DocumentsMaterial(Material):
         self.fingerprint = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
     def _items(self, group: int) -> Sequence[Item]:
-        view = self._views[group]
-        documents = view.cluster.documents
+        n_documents = len(self._views[group].cluster.documents)
         items = []
-        for number, (sentence, text) in enumerate(
-            zip(view.candidate_sentences, view.texts, strict=True), 1
-        ):
-            document = Path(documents[sentence.document].id).name
-            fields = (("document", document),) * (len(documents) > 1)
-            fields += (("sentence", str(sentence.position + 1)),)
-            items.append(Item(str(number), f"{number}", text, fields))
+        for number, (document, position, text) in enumerate(self._sentences(group), 1):
+            fields = (("document", document),) * (n_documents > 1)
+            fields += (("sentence", str(position)),)
+            items.append(Item(str(number), str(number), text, fields))
         return items
+
+    def _sentences(self, group: int) -> Iterator[tuple[str, int, str]]:
+        """Yield document, number in it and text of the sentences of a group."""
+        view = self._views[group]
+        for sentence, text in zip(view.candidate_sentences, view.texts, strict=True):
+            document = view.cluster.documents[sentence.document]
+            yield Path(document.id).name, sentence.position + 1, text
 
     def _picture(self, group: int, item: int) -> AnyArray:
         raise MaterialError("sentences have no pictures")
 
-    _fields: ClassVar = {
-        "cluster": "string",
-        "document": "string",
-        "sentence": "int64",
-        "text": "string",
-        "picked": "int8",
-    }
-
-    def picks_table(self, picks: Picks) -> Any:
-        """Return a row for every item of the groups."""
-        return arrow_table(self._fields, self._rows(picks))
+    _columns_of_picks = (
+        ("cluster", "string"),
+        ("document", "string"),
+        ("sentence", "int64"),
+        ("text", "string"),
+        ("picked", "int8"),
+    )
 
     def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
-        rows = []
-        for group, chosen in picks.items():
-            view, name, wanted = self._views[group], self.names[group], set(chosen)
-            for place, sentence in enumerate(view.candidate_sentences):
-                document = Path(view.cluster.documents[sentence.document].id).name
-                number, is_picked = sentence.position + 1, int(place in wanted)
-                rows.append((name, document, number, view.texts[place], is_picked))
-        return rows
+        return [
+            (self.names[group], *sentence, int(place in chosen))
+            for group, chosen in picks.items()
+            for place, sentence in enumerate(self._sentences(group))
+        ]
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
         """Return JSON lines as ``variegate fit-summarizer`` takes them.

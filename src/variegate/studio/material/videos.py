@@ -13,20 +13,14 @@ from functools import partial
 from pathlib import Path
 from threading import Lock, Thread, main_thread
 from time import monotonic
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from variegate._progress import Progress
 from variegate._typing import AnyArray
 from variegate.kernels import Kinds, Linear, Mixture, MultipleKernel
-from variegate.studio.material.base import (
-    Item,
-    Material,
-    MaterialError,
-    Picks,
-    arrow_table,
-)
+from variegate.studio.material.base import Item, Material, MaterialError, Picks
 from variegate.video import KeyframePicker
 from variegate.video.candidates import (
     ReadVideo,
@@ -134,11 +128,7 @@ class VideoMaterial(Material):
         piece = self._pieces[group]
         return self._frames[piece.video].picture(piece.places[item])
 
-    _fields: ClassVar = {"video": "string", "time": "float64", "picked": "int8"}
-
-    def picks_table(self, picks: Picks) -> Any:
-        """Return a row for every item of the groups."""
-        return arrow_table(self._fields, self._rows(picks))
+    _columns_of_picks = (("video", "string"), ("time", "float64"), ("picked", "int8"))
 
     def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
         rows = []
