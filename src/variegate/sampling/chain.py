@@ -107,8 +107,8 @@ class _Chain:
         self.fixed_size = fixed_size
         if isinstance(kernel, Graded):
             capacity, run = kernel.rank, chain.run_graded_chain
-            entries: Any = (kernel.rows, kernel.log_scale, kernel.floor)
-            self._entries = tuple(map(read_only, entries))
+            graded = (kernel.rows, kernel.log_scale, kernel.floor)
+            self._entries: tuple[Any, ...] = tuple(map(read_only, graded))
         elif isinstance(kernel, Dense | Factored):
             is_dense, run = isinstance(kernel, Dense), chain.run_chain
             F = kernel.S if isinstance(kernel, Dense) else kernel.unit_rows()

@@ -85,7 +85,8 @@ def _residual(
             total += inverse[i, j] * column[j]
         work[i] = total
         explained += total * column[i]
-    return kernel.diagonal[item] - explained
+    own: float = kernel.diagonal[item]
+    return own - explained
 
 
 @njit(cache=True, nogil=True)
