@@ -270,14 +270,14 @@ def test_mbr_with_gains_of_ones_own():
 
     ensemble = vg.LEnsemble(random_kernel_matrix(np.random.default_rng(0), 6))
     samples = ensemble.sample(30, random_state=3)
-    decoder = MBR(n_samples=30, gains=common)
+    decoder = MBR(n_samples=30, agreement=common)
     chosen = ensemble.decode(decoder, random_state=3)
     scores = samples.astype(float) @ samples.sum(axis=0)
     mask = np.isin(np.arange(6), chosen.indices)
     assert mask @ samples.sum(axis=0) == scores.max()
     assert "mean gain" in chosen.stop_reason
     with pytest.raises(ValueError, match=r"gains must return finite numbers of shape"):
-        ensemble.decode(MBR(30, gains=lambda a, b: np.zeros(3)), random_state=3)
+        ensemble.decode(MBR(30, agreement=lambda a, b: np.zeros(3)), random_state=3)
 
 
 def test_agreement_is_a_function_or_an_object():

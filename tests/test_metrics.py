@@ -36,17 +36,6 @@ def test_mean_f_score_is_the_mean_of_pairs(first, second):
     assert metrics.mean_f_score(*masks, counts) == pytest.approx(expected)
 
 
-@given(first=st.lists(subsets, min_size=1), second=st.lists(subsets, min_size=1))
-def test_pairwise_equals_one_by_one(first, second):
-    def masks(rows):
-        return np.array([[i in row for i in range(7)] for row in rows])
-
-    table = metrics.pairwise_f_score(masks(first), masks(second))
-    for i, a in enumerate(first):
-        for j, b in enumerate(second):
-            assert table[i, j] == pytest.approx(reference.f_score(a, b))
-
-
 @given(chosen=subsets, wanted=subsets, omega=st.floats(0, 10))
 def test_weighted_hamming(chosen, wanted, omega):
     expected = reference.hamming(wanted, chosen, np.ones(7), np.full(7, omega))

@@ -18,7 +18,6 @@ __all__ = [
     "f_score",
     "mean_f_score",
     "mean_scores",
-    "pairwise_f_score",
     "precision",
     "recall",
     "weighted_hamming",
@@ -71,24 +70,6 @@ def weighted_hamming(
     """
     chosen_set, wanted_set = _as_set(chosen), _as_set(wanted)
     return len(chosen_set - wanted_set) + omega * len(wanted_set - chosen_set)
-
-
-def pairwise_f_score(first: BoolArray, second: BoolArray) -> FloatArray:
-    """Return the F-score of every row of ``first`` against every row of ``second``.
-
-    Parameters
-    ----------
-    first : boolean array of shape (A, N)
-    second : boolean array of shape (B, N)
-
-    Returns
-    -------
-    array of shape (A, B)
-    """
-    left, right = first.astype(np.float64), second.astype(np.float64)
-    total = left.sum(axis=1)[:, None] + right.sum(axis=1)
-    common = left @ right.T
-    return np.where(total > 0, 2.0 * common / np.where(total > 0, total, 1.0), 1.0)
 
 
 def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> FloatArray:

@@ -11,6 +11,8 @@ from variegate._typing import AnyArray, BoolArray, IntArray, SubsetLike
 
 __all__ = ["as_indicator", "as_members", "distinct_rows"]
 
+_HINT = ": if 1 marks the chosen items, give it as mask.astype(bool)"
+
 
 def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
     """Return ``subset`` as sorted item numbers, or say what is wrong with it.
@@ -48,7 +50,7 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
         is_mask = is_mask and bool(np.isin(array, (0.0, 1.0)).all())
         raise ValueError(
             f"a subset holds item numbers or a boolean mask, got {array.dtype} values"
-            + is_mask * ": if 1 marks the chosen items, give it as mask.astype(bool)"
+            + is_mask * _HINT
         )
     outside = (array < 0) | (array >= n_items)
     if outside.any():
@@ -62,7 +64,7 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
         is_mask = len(array) == n_items and int(members[-1]) <= 1
         raise ValueError(
             f"item {members[1:][repeated][0]} is repeated in the subset"
-            + is_mask * ": if 1 marks the chosen items, give it as mask.astype(bool)"
+            + is_mask * _HINT
         )
     return members.astype(np.intp)
 

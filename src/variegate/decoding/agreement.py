@@ -10,7 +10,12 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding.base import Constraint
-from variegate.decoding.residuals import BUDGET_SPENT, all_chosen, nothing_left
+from variegate.decoding.residuals import (
+    BUDGET_SPENT,
+    all_chosen,
+    nothing_left,
+    score_for_cost,
+)
 from variegate.metrics import mean_f_score
 
 #: Gains up to this are none: agreements are sums of at most 1, with rounding.
@@ -50,14 +55,12 @@ def grow(
     reason : why the search ended
     """
     chosen: list[int] = []
-    costs = constraint.costs
     while len(chosen) != constraint.k:
         gain = np.where(constraint.leaves_room(chosen), state.gain(), -np.inf)
-        # Dividing a loss by its cost would favour dear items.
-        score = np.where(gain > 0.0, gain / costs, gain * costs) if per_cost else gain
+        score = score_for_cost(gain, constraint) if per_cost else gain
         item = int(np.argmax(score))
         if gain[item] == -np.inf:
-            spent = constraint.budget is not None and len(chosen) < len(costs)
+            spent = constraint.budget is not None and len(chosen) < len(gain)
             why = BUDGET_SPENT if spent else "no further item can be added"
             return chosen, nothing_left(len(chosen), constraint.k, why)
         if not fill and constraint.k is None and gain[item] <= _NONE:

@@ -231,6 +231,8 @@ class _Search:
     def __init__(
         self, kernel: Representation, constraint: Constraint, start: IntArray | None
     ) -> None:
+        from variegate.linalg.compiled import branch_bound, read_only
+
         n_items = len(kernel)
         if kernel.log_scale.max() > _LARGEST_LOG_SCALE:
             raise ValueError(
@@ -244,43 +246,52 @@ class _Search:
         self._levels[0] = L
         tolerance = np.full(n_items, RANK_TOLERANCE)
         self._rows = np.empty((0, 0, 0))
-        self._slack = _ROUNDING * n_items * np.diagonal(L)
+        slack = _ROUNDING * n_items * np.diagonal(L)
         self._edge = _edge_of(kernel) if _is_at_the_edge(kernel) else None
         self._is_in_doubt = False
         if (edge := self._edge) is not None:
             self._rows = np.empty((n_items + 1, n_items, edge.rank))
             self._rows[0] = scale[:, None] * edge.rows
             tolerance = edge.floor
-            self._slack = _ROUNDING_OF_ROWS * np.diagonal(L)
-        self._floor = tolerance * np.diagonal(L)
-        self._costs = constraint.costs
-        self._wanted = -1 if constraint.k is None else constraint.k
-        self._budget = constraint.largest_cost()
+            slack = _ROUNDING_OF_ROWS * np.diagonal(L)
+        self._problem = branch_bound.Problem(
+            read_only(tolerance * np.diagonal(L)),
+            read_only(slack),
+            read_only(constraint.costs),
+            -1 if constraint.k is None else constraint.k,
+            constraint.largest_cost(),
+        )
         size = 2 * n_items + 2
-        self._nodes = np.zeros((size, n_items), dtype=bool)
-        self._nodes[0] = True
-        self._values, self._spent = np.zeros(size), np.zeros(size)
-        self._bounds = np.full(size, np.inf)
-        self._counts = np.zeros(size, dtype=np.int64)
-        self._path = np.zeros((size, n_items), dtype=np.int64)
+        self._nodes = branch_bound.OpenNodes(
+            undecided=np.ones((size, n_items), dtype=bool),
+            path=np.zeros((size, n_items), dtype=np.int64),
+            counts=np.zeros(size, dtype=np.int64),
+            values=np.zeros(size),
+            bounds=np.full(size, np.inf),
+            spent=np.zeros(size),
+        )
         self._best_set = np.zeros(n_items, dtype=np.int64)
         self._best_value, self._best_count = -np.inf, -1
         if start is not None:
             self._best_value, self._best_count = kernel.log_det(start), len(start)
             self._best_set[: len(start)] = start
-        self._numbers = lapack.arguments_of_eigenvalues(n_items)
-        self._work = np.empty((2, self._numbers[3]))
-        self._small = np.empty(n_items * n_items)
-        self._members = np.empty(n_items, dtype=np.int64)
+        numbers = lapack.arguments_of_eigenvalues(n_items)
+        self._room = branch_bound.Room(
+            lapack.SYMMETRIC_EIGENVALUES,
+            numbers,
+            work=np.empty((2, numbers[3])),
+            small=np.empty(n_items * n_items),
+            members=np.empty(n_items, dtype=np.int64),
+        )
         self.n_open = 1
         self.n_nodes = 0
 
     def go_on(self) -> None:
         """Look at some more nodes."""
-        from variegate.linalg.compiled import read_only
         from variegate.linalg.compiled.branch_bound import search
 
         is_certain = self._is_in_doubt and self._settle()
+        progress = (self.n_open, self._best_value, self._best_count, is_certain)
         (
             self.n_open,
             self._best_value,
@@ -288,30 +299,14 @@ class _Search:
             looked_at,
             self._is_in_doubt,
         ) = search(
+            self._problem,
             self._levels,
             self._rows,
-            read_only(self._floor),
-            read_only(self._slack),
-            read_only(self._costs),
-            self._wanted,
-            self._budget,
             self._nodes,
-            self._values,
-            self._bounds,
-            self._counts,
-            self._spent,
-            self._path,
-            self.n_open,
-            is_certain,
-            self._best_value,
-            self._best_set,
-            self._best_count,
+            self._room,
             _NODES_AT_A_TIME,
-            lapack.SYMMETRIC_EIGENVALUES,
-            self._numbers,
-            self._work,
-            self._small,
-            self._members,
+            progress,
+            self._best_set,
         )
         self.n_nodes += looked_at
 
@@ -319,11 +314,12 @@ class _Search:
         """Compute the value of the next node by its rows; drop it if it has none."""
         assert self._edge is not None
         last = self.n_open - 1
-        value = self._edge.log_det(self._path[last, : self._counts[last]])
+        nodes = self._nodes
+        value = self._edge.log_det(nodes.path[last, : nodes.counts[last]])
         if value == -np.inf:  # and so is every set with these items
             self.n_open, self.n_nodes = last, self.n_nodes + 1
             return False
-        self._values[last] = value
+        nodes.values[last] = value
         return True
 
     def best(self) -> IntArray | None:
@@ -334,4 +330,6 @@ class _Search:
 
     def upper_bound(self) -> float:
         """Return what no feasible log-determinant exceeds."""
-        return max(float(self._bounds[: self.n_open].max()), float(self._best_value))
+        return max(
+            float(self._nodes.bounds[: self.n_open].max()), float(self._best_value)
+        )

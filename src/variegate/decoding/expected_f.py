@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from variegate.linalg.limits import REPEATED_ITEMS
 from variegate.linalg.representations import Representation
 from variegate.selection import Ensemble, Selection
 from variegate.subsets import as_members
+
+if TYPE_CHECKING:
+    from variegate.linalg.compiled.weighted_sets import Problem
 
 #: The power of a similarity that counts as repetition.  Learned similarities of unlike
 #: items are often 0.5 to 0.7, which is not to count: 0.03 at most is left of them, of
@@ -142,6 +146,7 @@ def without_copies(
 ) -> Best:
     """Climb from the best set without regard to repetition, and from the empty set."""
     from variegate.linalg.compiled import read_only
+    from variegate.linalg.compiled.weighted_sets import Problem
 
     if search.largest == 0 or constraint.k == 0:
         return plain
@@ -154,29 +159,29 @@ def without_copies(
     found: list[tuple[float, IntArray]] = []
     if constraint.k is None:
         found.append((search.weights.empty, starts[1]))
-    given = (
-        read_only(table), read_only(likeness), float(repetition),
-        read_only(search.costs[pool]), float(search.budget),
-    )  # fmt: skip
+    problem = Problem(
+        read_only(table),
+        read_only(likeness),
+        float(repetition),
+        read_only(search.costs[pool]),
+        float(search.budget),
+    )
     for start in starts:
         members = np.zeros(sizes[-1], dtype=np.int64)
         members[: len(start)] = start
-        value, count = _climb(given, members, len(start), constraint.k)
+        value, count = _climb(problem, members, len(start), constraint.k)
         found.append((value, np.sort(pool[members[:count]])))
     value, best = max(found, key=lambda pair: pair[0])
     return Best(best, float(value), plain.bound)
 
 
 def _climb(
-    given: tuple[FloatArray, FloatArray, float, FloatArray, float],
-    members: IntArray,
-    count: int,
-    k: int | None,
+    problem: Problem, members: IntArray, count: int, k: int | None
 ) -> tuple[float, int]:
     """Add, drop and exchange items, the best move first, until none helps.
 
-    ``given`` are the first arguments of the compiled search for a move.  The first
-    ``count`` of ``members`` are a set within the budget; they are overwritten.
+    The first ``count`` of ``members`` are a set within the budget; they are
+    overwritten.
 
     Returns
     -------
@@ -186,19 +191,17 @@ def _climb(
     """
     from variegate.linalg.compiled.weighted_sets import best_move, value_of
 
-    table, likeness, repetition = given[:3]
     while count < (1 if k is None else k):
-        _, _, item = best_move(*given, members, count, -np.inf, True, False, False)
+        _, _, item = best_move(problem, members, count, -np.inf, True, False, False)
         if item < 0:
             return -np.inf, count
         members[count] = item
         count += 1
-    weights = table[min(count, len(table)) - 1]
-    value = value_of(members, count, weights, likeness, repetition)
+    value = value_of(problem, members, count)
     while True:
         can_grow = k is None and count < len(members)
         best, place, item = best_move(
-            *given, members, count, value, can_grow, k is None, True
+            problem, members, count, value, can_grow, k is None, True
         )
         if place < 0 and item < 0:
             return value, count

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import InitVar, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -39,14 +39,8 @@ class Consensus:
         return self.agreement.mean(candidates, self.voters, self.votes)
 
 
-class Search(Protocol):
-    """How the subset with the best consensus is looked for."""
-
-    def __call__(
-        self, consensus: Consensus, ensemble: Ensemble, constraint: Constraint
-    ) -> Selection:
-        """Choose a subset."""
-        ...
+#: How the subset with the best consensus is looked for.
+Search = Callable[[Consensus, Ensemble, Constraint], Selection]
 
 
 @dataclass(frozen=True)
@@ -78,8 +72,6 @@ class MBR:
     draw : callable, optional
         Who votes, from (ensemble, constraint, n_samples, generator).  By default
         samples of the ensemble, of ``k`` items where ``k`` is given.
-    gains : callable, optional
-        Another name for an ``agreement`` that is a function.
     """
 
     n_samples: int = 1000
@@ -87,12 +79,6 @@ class MBR:
     agreement: Agreement | Gains | None = None
     search: str | Search = "samples"
     draw: Draw | None = None
-    gains: InitVar[Gains | None] = None
-
-    def __post_init__(self, gains: Gains | None) -> None:
-        """Take gains for the agreement."""
-        if gains is not None:
-            object.__setattr__(self, "agreement", gains)
 
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
@@ -101,41 +87,22 @@ class MBR:
         check_count("n_samples", self.n_samples)
         if self.n_candidates is not None:
             check_count("n_candidates", self.n_candidates)
-        search: Any = self.search
+        search = self.search
         if isinstance(search, str):
-            check_choice("search", search, SEARCHES)
-            search = SEARCHES[search](self)
+            check_choice("search", search, ("samples", "greedy"))
+            is_greedy = search == "greedy"
+            search = GreedySearch() if is_greedy else self._choose_among_samples
         samples = (self.draw or _draw)(ensemble, constraint, self.n_samples, generator)
         # Repeated samples vote with their number; each is a candidate once.
         first, _, votes = distinct_rows(samples)
         voters = samples[first]
         consensus = Consensus(as_agreement(self.agreement), voters, votes)
-        selection: Selection = search(consensus, ensemble, constraint)
-        return selection
+        return search(consensus, ensemble, constraint)
 
-
-def _draw(
-    ensemble: Ensemble,
-    constraint: Constraint,
-    n_samples: int,
-    generator: np.random.Generator,
-) -> BoolArray:
-    if constraint.k is None:
-        return ensemble.sample(n_samples, random_state=generator)
-    # Given a number of items, the others are judged given that number too.
-    return ensemble.sample_k(constraint.k, n_samples, random_state=generator)
-
-
-@dataclass(frozen=True)
-class AmongSamples:
-    """The sample with the best consensus, of the ``n_candidates`` most probable."""
-
-    n_candidates: int | None = None
-
-    def __call__(
+    def _choose_among_samples(
         self, consensus: Consensus, ensemble: Ensemble, constraint: Constraint
     ) -> Selection:
-        """Choose a subset."""
+        """Choose the sample with the best consensus, of the most probable ones."""
         n_samples = int(consensus.votes.sum())
         candidates = consensus.voters[constraint.allows(consensus.voters)]
         if len(candidates) == 0:
@@ -160,6 +127,18 @@ class AmongSamples:
             f"best agreement among {n_samples} samples: "
             f"mean {consensus.agreement.name} {means.max():.3f}",
         )
+
+
+def _draw(
+    ensemble: Ensemble,
+    constraint: Constraint,
+    n_samples: int,
+    generator: np.random.Generator,
+) -> BoolArray:
+    if constraint.k is None:
+        return ensemble.sample(n_samples, random_state=generator)
+    # Given a number of items, the others are judged given that number too.
+    return ensemble.sample_k(constraint.k, n_samples, random_state=generator)
 
 
 @dataclass(frozen=True)
@@ -197,10 +176,3 @@ class GreedySearch:
             f"{reason}: mean {consensus.agreement.name} "
             f"{consensus.mean(subset)[0]:.3f} with {consensus.votes.sum()} samples",
         )
-
-
-#: The searches that go by a name.
-SEARCHES: Mapping[str, Callable[[MBR], Search]] = {
-    "samples": lambda decoder: AmongSamples(decoder.n_candidates),
-    "greedy": lambda decoder: GreedySearch(),
-}

@@ -133,7 +133,8 @@ class Metric(FromStart):
         n_items, n_features = prepared.shape[-2:]
         # One product of all items: NumPy would take those of a stack one by one.
         flat = prepared.reshape(-1, n_features)
-        placed = (flat @ self.weights(parameters).T).reshape(-1, n_items, self._rank)
+        W = self.weights(parameters)
+        placed = (flat @ W.T).reshape(-1, n_items, len(W))
         S = _gaussian(placed)
 
         def pull_back(G: FloatArray) -> FloatArray:
@@ -144,10 +145,6 @@ class Metric(FromStart):
             return 2.0 * np.asarray(gradient.ravel())
 
         return S.reshape(*prepared.shape[:-1], n_items), pull_back
-
-    @property
-    def _rank(self) -> int:
-        return len(self._settled())
 
 
 def _gaussian(placed: FloatArray) -> FloatArray:

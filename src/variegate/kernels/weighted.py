@@ -104,23 +104,6 @@ class PackedSimilarities:
     compiled: bool = False
 
     @classmethod
-    def of(
-        cls,
-        chains: Chains,
-        matrices: Sequence[FloatArray],
-        anchors: FloatArray | None = None,
-    ) -> PackedSimilarities:
-        """Pack the first similarities of one ground set."""
-        n = len(matrices[0])
-        packed = np.empty((1, len(matrices), n * (n - 1) // 2))
-        diagonal = np.empty((1, len(matrices), n))
-        for place, matrix in enumerate(matrices):
-            for i, entries in _rows_below(n):
-                packed[0, place, entries] = matrix[i, :i]
-            diagonal[0, place] = np.diagonal(matrix)
-        return cls(chains, packed, diagonal, None if anchors is None else anchors[None])
-
-    @classmethod
     def of_features(
         cls, chains: Chains, features: Mapping[str | None, FloatArray]
     ) -> PackedSimilarities:
@@ -337,11 +320,19 @@ def packed(
     matrices: Sequence[FloatArray],
     anchors: FloatArray | None = None,
 ) -> PackedSimilarities:
-    """Pack similarities that are finite, or refuse them."""
+    """Pack the first similarities of one ground set; refuse those not finite."""
     parts = [*matrices, chains.scale]
     if not all(np.isfinite(part).all() for part in parts):
         raise ValueError(
             "the similarity holds NaN or infinite values: the features are too large "
             "for this kernel"
         )
-    return PackedSimilarities.of(chains, matrices, anchors)
+    n = len(matrices[0])
+    below = np.empty((1, len(matrices), n * (n - 1) // 2))
+    diagonal = np.empty((1, len(matrices), n))
+    for place, matrix in enumerate(matrices):
+        for i, entries in _rows_below(n):
+            below[0, place, entries] = matrix[i, :i]
+        diagonal[0, place] = np.diagonal(matrix)
+    anchors = None if anchors is None else anchors[None]
+    return PackedSimilarities(chains, below, diagonal, anchors)

@@ -61,11 +61,7 @@ def nearest_psd(S: FloatArray) -> Repair:
 
 
 class NotSemidefiniteError(ValueError):
-    """A matrix has an eigenvalue below zero; ``smallest`` is the smallest."""
-
-    def __init__(self, message: str, smallest: float) -> None:
-        super().__init__(message)
-        self.smallest = smallest
+    """A matrix has an eigenvalue below zero."""
 
 
 def check_symmetric(matrix: Any, name: str) -> FloatArray:
@@ -98,8 +94,7 @@ def check_semidefinite(M: FloatArray, name: str) -> None:
         item = int(np.argmin(diagonal))
         raise NotSemidefiniteError(
             f"{name} is not positive semidefinite: {name}[{item}, {item}] is "
-            f"{diagonal[item]:.3g}",
-            float(diagonal[item]),
+            f"{diagonal[item]:.3g}"
         )
     scaled, _ = split_scale(M)
     add_to_diagonal(scaled, _ROUNDING)
@@ -111,6 +106,5 @@ def check_semidefinite(M: FloatArray, name: str) -> None:
         if smallest < -_ROUNDING:
             raise NotSemidefiniteError(
                 f"{name} is not positive semidefinite: with its diagonal scaled to "
-                f"one, its smallest eigenvalue is {smallest:.3g}",
-                smallest,
+                f"one, its smallest eigenvalue is {smallest:.3g}"
             )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from variegate._random import generator
-from variegate._typing import BoolArray, FloatArray, RandomState
+from variegate._typing import BoolArray, RandomState
 from variegate._validation import check_count
 from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Dense, Factored, Graded
@@ -95,41 +95,50 @@ def sample_chain(
 
 
 class _Chain:
-    """The state of a chain: who is in, and the inverse of their similarity."""
+    """A chain over the subsets of a kernel: where it is, and the next seed."""
 
     def __init__(
         self, ensemble: Ensemble, start: Any, fixed_size: bool, rng: np.random.Generator
     ) -> None:
+        from variegate.linalg.compiled import chain, read_only
+
         kernel = ensemble.representation
         self.kernel = kernel
         self.fixed_size = fixed_size
-        if isinstance(kernel, Factored):
-            self.F: FloatArray = kernel.unit_rows()
-            capacity = min(kernel.B.shape)
-        elif isinstance(kernel, Graded):
-            self.F, capacity = kernel.rows, kernel.rank
-        elif isinstance(kernel, Dense):
-            self.F, capacity = kernel.S, len(kernel)
+        if isinstance(kernel, Graded):
+            capacity, run = kernel.rank, chain.run_graded_chain
+            graded = (kernel.rows, kernel.log_scale, kernel.floor)
+            self._entries: tuple[Any, ...] = tuple(map(read_only, graded))
+        elif isinstance(kernel, Dense | Factored):
+            is_dense, run = isinstance(kernel, Dense), chain.run_chain
+            F = kernel.S if isinstance(kernel, Dense) else kernel.unit_rows()
+            capacity = min(F.shape)
+            self._entries = chain.Kernel(
+                read_only(F),
+                is_dense,
+                read_only(kernel.diagonal()),
+                read_only(kernel.log_scale),
+                RANK_TOLERANCE,
+            )
         else:
             raise ValueError(f"no chain over a {type(kernel).__name__} kernel")
-        self.dense = isinstance(kernel, Dense)
-        self.diagonal = kernel.diagonal()
+        self._run = run
         self.size = len(start)
-        self.members = np.zeros(max(capacity, 1), dtype=np.int64)
-        self.members[: self.size] = start
-        self.place = np.full(len(kernel), -1, dtype=np.int64)
-        self.place[start] = np.arange(self.size)
-        self.inverse = np.zeros((len(self.members), len(self.members)))
-        self.state = rng.integers(2**64, dtype=np.uint64)
+        members = np.zeros(max(capacity, 1), dtype=np.int64)
+        members[: self.size] = start
+        place = np.full(len(kernel), -1, dtype=np.int64)
+        place[start] = np.arange(self.size)
+        inverse = np.zeros((len(members), len(members)))
+        self.state = chain.State(members, place, inverse)
+        self.seed = rng.integers(2**64, dtype=np.uint64)
         self.accepted = self.steps = 0
         self._renew()
 
     def _renew(self) -> None:
         if isinstance(self.kernel, Graded):
             return  # which keeps no inverse
-        members = self.members[: self.size]
-        S_y = self.kernel.submatrix(members)
-        self.inverse[: self.size, : self.size] = np.linalg.inv(S_y)
+        S_y = self.kernel.submatrix(self.state.members[: self.size])
+        self.state.inverse[: self.size, : self.size] = np.linalg.inv(S_y)
 
     def sample(self, n: int, thin: int) -> BoolArray:
         """Return the next ``n`` states, ``thin`` steps apart; count from here on."""
@@ -137,58 +146,22 @@ class _Chain:
         samples = np.zeros((n, len(self.kernel)), dtype=bool)
         for row in samples:
             self.advance(thin)
-            row[self.members[: self.size]] = True
+            row[self.state.members[: self.size]] = True
         return samples
 
     def advance(self, n_steps: int) -> None:
         """Take steps, renewing the inverse now and then."""
-        if isinstance(self.kernel, Graded):
-            self._advance_at_the_edge(self.kernel, n_steps)
-            return
-        from variegate.linalg.compiled import read_only
-        from variegate.linalg.compiled.chain import run_chain
-
         while n_steps > 0:
             now = min(n_steps, _STEPS_BEFORE_RENEWAL)
-            self.size, state, accepted = run_chain(
-                read_only(self.F),
-                self.dense,
-                read_only(self.diagonal),
-                read_only(self.kernel.log_scale),
-                RANK_TOLERANCE,
-                self.fixed_size,
-                self.members,
-                self.place,
-                self.inverse,
-                self.size,
-                now,
-                self.state,
+            self.size, seed, accepted = self._run(
+                self._entries, self.state, self.size, self.fixed_size, now, self.seed
             )
             # Compiled code hands back a plain integer, of which the type is lost.
-            self.state = np.uint64(state)
+            self.seed = np.uint64(seed)
             self.accepted += accepted
             self.steps += now
             n_steps -= now
             self._renew()
-
-    def _advance_at_the_edge(self, kernel: Graded, n_steps: int) -> None:
-        from variegate.linalg.compiled import read_only
-        from variegate.linalg.compiled.chain import run_graded_chain
-
-        self.size, state, accepted = run_graded_chain(
-            read_only(kernel.rows),
-            read_only(kernel.log_scale),
-            read_only(kernel.floor),
-            self.fixed_size,
-            self.members,
-            self.place,
-            self.size,
-            n_steps,
-            self.state,
-        )
-        self.state = np.uint64(state)
-        self.accepted += accepted
-        self.steps += n_steps
 
 
 def effective_sample_size(values: Any) -> float:

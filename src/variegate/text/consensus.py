@@ -272,19 +272,10 @@ class _Overlap:
         from variegate.linalg.compiled.agreement import mean_f_with_each
 
         values = np.empty(len(self._sizes))
-        mean_f_with_each(
-            self._starts,
-            self._units,
-            self._amounts,
-            self._sizes,
-            self._current,
-            self._size,
-            self._targets,
-            self._target_sizes,
-            read_only(self._weights),
-            self._hits,
-            values,
-        )
+        sentences = (self._starts, self._units, self._amounts, self._sizes)
+        weights = read_only(self._weights)
+        targets = (self._targets, self._target_sizes, weights, self._hits)
+        mean_f_with_each(sentences, self._current, self._size, targets, values)
         return values
 
     def add(self, item: int) -> None:

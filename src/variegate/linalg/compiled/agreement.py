@@ -133,38 +133,27 @@ def match(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def mean_f_with_each(
-    starts: Any,
-    units: Any,
-    amounts: Any,
-    sizes: Any,
-    current: Any,
-    size: float,
-    targets: Any,
-    target_sizes: Any,
-    weights: Any,
-    hits: Any,
-    values: Any,
+    sentences: Any, current: Any, size: float, all_targets: Any, values: Any
 ) -> None:
     """Fill ``values`` with the mean F-score of a summary and each sentence added.
 
     Parameters
     ----------
-    starts, units, amounts : rows of a CSR matrix
-        How often each unit is in each sentence.
-    sizes : (N,)
-        Units in each sentence.
+    sentences : tuple of arrays
+        Rows of a CSR matrix, how often each unit is in each sentence: where they
+        start, units, amounts; and how many units each sentence has, (N,).
     current : (W,)
         How often each unit is in the summary.
     size : float
         Units in the summary.
-    targets : (W, T)
-    target_sizes : (T,)
-    weights : (T,)
-        Of the mean.
-    hits : (T,)
-        Units that the summary has in common with each target.
+    all_targets : tuple of arrays
+        How often each unit is in each target, (W, T); how many units each target has,
+        its weight in the mean, and how many units the summary has in common with it,
+        (T,) each.
     values : (N,), filled
     """
+    starts, units, amounts, sizes = sentences
+    targets, target_sizes, weights, hits = all_targets
     n_targets = targets.shape[1]
     added = np.empty(n_targets, dtype=np.float32)
     for item in range(len(values)):

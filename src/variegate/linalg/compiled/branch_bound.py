@@ -15,10 +15,12 @@ matrix a level is enough.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.compiled import njit
 
 #: Values that differ by no more than this are equal.  Bounds hold rounding, so that
@@ -29,25 +31,84 @@ TIE = 1e-9
 _EIGENVALUE_ROUNDING = 1e-15
 
 
+class Problem(NamedTuple):
+    """The kernel and the constraint that a search is about.
+
+    Attributes
+    ----------
+    floor : (N,)
+        Residuals up to these are zero.
+    slack : (N,)
+        Rounding that diagonal entries of Schur complements may hold.
+    costs : (N,)
+    wanted : int
+        The number of items, or -1.
+    budget : float
+    """
+
+    floor: FloatArray
+    slack: FloatArray
+    costs: FloatArray
+    wanted: int
+    budget: float
+
+
+class OpenNodes(NamedTuple):
+    """The open nodes of a search, 2 N + 2 at most; the last is looked at next.
+
+    Attributes
+    ----------
+    undecided : (2 N + 2, N)
+        The items that each node has not decided on.
+    path : (2 N + 2, N)
+        The items that are in.
+    counts : (2 N + 2,)
+        How many are in.
+    values, bounds, spent : (2 N + 2,)
+    """
+
+    undecided: BoolArray
+    path: IntArray
+    counts: IntArray
+    values: FloatArray
+    bounds: FloatArray
+    spent: FloatArray
+
+
+class Room(NamedTuple):
+    """Room to work in, and LAPACK's ``dsyev``.
+
+    Attributes
+    ----------
+    eigenvalues_of
+        ``dsyev``.
+    numbers : (5,)
+        Its arguments that are characters or integers: which values, which triangle,
+        ``n``, the size of its workspace, whether it failed.
+    work : (2, at least N)
+        The second row is the workspace of LAPACK.
+    small, members : (N²,), (N,)
+    """
+
+    eigenvalues_of: Any
+    numbers: npt.NDArray[np.int32]
+    work: FloatArray
+    small: FloatArray
+    members: IntArray
+
+
 @njit(inline="always")
 def _list_members(
-    T: Any,
-    is_open: Any,
-    floor: Any,
-    costs: Any,
-    wanted: int,
-    spent: float,
-    budget: float,
-    members: Any,
+    T: Any, is_open: Any, problem: Any, spent: float, members: Any
 ) -> int:
     """List the open items that may be taken, close the others, return how many."""
     size = 0
     for item in range(len(T)):
         if not is_open[item]:
             continue
-        gone = T[item, item] <= floor[item]
-        useless = wanted < 0 and T[item, item] <= 1.0
-        dear = spent + costs[item] > budget
+        gone = T[item, item] <= problem.floor[item]
+        useless = problem.wanted < 0 and T[item, item] <= 1.0
+        dear = spent + problem.costs[item] > problem.budget
         if gone or useless or dear:
             is_open[item] = False
         else:
@@ -58,29 +119,22 @@ def _list_members(
 
 @njit(inline="always")
 def _bound_by_diagonal(
-    T: Any,
-    slack: Any,
-    costs: Any,
-    members: Any,
-    size: int,
-    left: int,
-    room: float,
-    work: Any,
+    T: Any, problem: Any, room: Any, size: int, left: int, affordable: float
 ) -> float:
     """Return the largest gain of taking ``left`` more members.
 
     For any number of members, -1, what fractions of those of positive gain make of the
-    room within the budget, the best ratio first.
+    affordable costs, the best ratio first.
     """
-    logs, keys = work[0], work[1]
+    logs, keys, members, costs = room.work[0], room.work[1], room.members, problem.costs
     total, taken = 0.0, 0
     for position in range(size):
         item = members[position]
-        logs[position] = keys[position] = np.log(T[item, item] + slack[item])
+        logs[position] = keys[position] = np.log(T[item, item] + problem.slack[item])
         if left < 0:
             keys[position] /= costs[item]
             total += max(logs[position], 0.0)
-    if left < 0 and room == np.inf:
+    if left < 0 and affordable == np.inf:
         return total
     total = 0.0
     while taken < size and taken != left:
@@ -90,10 +144,10 @@ def _bound_by_diagonal(
                 best = position
         share = 1.0
         if left < 0:
-            if logs[best] <= 0.0 or room <= 0.0:
+            if logs[best] <= 0.0 or affordable <= 0.0:
                 break
-            share = min(1.0, room / costs[members[best]])
-            room -= share * costs[members[best]]
+            share = min(1.0, affordable / costs[members[best]])
+            affordable -= share * costs[members[best]]
         total += share * logs[best]
         keys[best] = -np.inf
         taken += 1
@@ -101,31 +155,26 @@ def _bound_by_diagonal(
 
 
 @njit(inline="always")
-def _bound_by_spectrum(
-    T: Any,
-    slack: Any,
-    members: Any,
-    size: int,
-    left: int,
-    eigenvalues_of: Any,
-    numbers: Any,
-    work: Any,
-    small: Any,
-) -> float:
+def _bound_by_spectrum(T: Any, problem: Any, room: Any, size: int, left: int) -> float:
     """Return the same from the sums of the largest eigenvalues."""
-    values = work[0]
+    values, members, numbers, small = (
+        room.work[0],
+        room.members,
+        room.numbers,
+        room.small,
+    )
     for i in range(size):
         for j in range(size):
             small[i * size + j] = T[members[i], members[j]]
     numbers[2] = size
-    eigenvalues_of(
+    room.eigenvalues_of(
         numbers[0:].ctypes,
         numbers[1:].ctypes,
         numbers[2:].ctypes,
         small.ctypes,
         numbers[2:].ctypes,
         values.ctypes,
-        work[1].ctypes,
+        room.work[1].ctypes,
         numbers[3:].ctypes,
         numbers[4:].ctypes,
     )
@@ -135,7 +184,7 @@ def _bound_by_spectrum(
     # largest of them: what is added makes each a bound.
     error = _EIGENVALUE_ROUNDING * size * max(values[size - 1], 0.0)
     for i in range(size):
-        error += slack[members[i]]
+        error += problem.slack[members[i]]
     total = 0.0
     for i in range(size - 1, -1, -1):  # they ascend
         gain = np.log(max(values[i], 0.0) + error)
@@ -189,32 +238,31 @@ def _take_from_rows(
             T[i, j] = T[j, i] = total
 
 
+@njit(inline="always")
+def _open_child(nodes: Any, parent: int, item: int, value: float, cost: float) -> None:
+    """Open the node after a parent: the same with one more item in."""
+    child, count = parent + 1, nodes.counts[parent]
+    for other in range(nodes.undecided.shape[1]):
+        nodes.undecided[child, other] = nodes.undecided[parent, other]
+    for position in range(count):
+        nodes.path[child, position] = nodes.path[parent, position]
+    nodes.path[child, count] = item
+    nodes.counts[child] = count + 1
+    nodes.values[child] = value
+    nodes.bounds[child] = nodes.bounds[parent]
+    nodes.spent[child] = cost
+
+
 @njit(cache=True, nogil=True)
 def search(
+    problem: Any,
     levels: Any,
     rows: Any,
-    floor: Any,
-    slack: Any,
-    costs: Any,
-    wanted: int,
-    budget: float,
-    open_nodes: Any,
-    open_values: Any,
-    open_bounds: Any,
-    open_counts: Any,
-    open_spent: Any,
-    path: Any,
-    top: int,
-    is_certain: bool,
-    best_value: float,
-    best_set: Any,
-    best_count: int,
+    nodes: Any,
+    room: Any,
     max_nodes: int,
-    eigenvalues_of: Any,
-    numbers: Any,
-    work: Any,
-    small: Any,
-    members: Any,
+    progress: Any,
+    best_set: Any,
 ) -> Any:
     """Look at up to ``max_nodes`` nodes; return what has changed.
 
@@ -223,44 +271,39 @@ def search(
 
     Parameters
     ----------
+    problem : Problem
     levels : (N + 1, N, N)
         ``levels[0]`` is ``L``; the rest is filled.
     rows : (N + 1, N, R), or empty
         ``rows[0]`` is a factor of ``L`` whose products would lose digits: Schur
         complements are then made of residuals of its rows.  The rest is filled.
-    floor : (N,)
-        Residuals up to these are zero.
-    slack : (N,)
-        Rounding that diagonal entries of Schur complements may hold.
-    costs : (N,)
-    wanted : int
-        The number of items, or -1.
-    budget : float
-    open_nodes : (2 N + 2, N) of bool
-        The undecided items of each open node; the last is looked at next.
-    open_values, open_bounds, open_counts, open_spent : (2 N + 2,)
-    path : (2 N + 2, N)
-        The items that are in, of each open node.
-    top : int
-        How many nodes are open.
-    is_certain : bool
-        Whether the value of the next node is certain although there are ``rows``.
-    best_value, best_set, best_count
+    nodes : OpenNodes
+    room : Room
+    max_nodes : int
+    progress : tuple of int, float, int and bool
+        How many nodes are open, the value of the best subset so far and how many items
+        it has; and whether the value of the next node is certain although there are
+        ``rows``.
+    best_set : (N,)
         The best subset so far.
-    eigenvalues_of, numbers
-        LAPACK's ``dsyev``, and its arguments that are characters or integers: which
-        values, which triangle, ``n``, the size of its workspace, whether it failed.
-    work, small, members : (2, at least N), (N²,), (N,)
-        Room to work in; of ``work``, the second row is the workspace of LAPACK.
+
+    Returns
+    -------
+    n_open, best_value, best_count
+        As in ``progress``.
+    n_looked_at : int
+    is_in_doubt : bool
+        Whether the search stopped at a node whose value is not certain.
     """
-    n_items = levels.shape[1]
+    top, best_value, best_count, is_certain = progress
+    members, wanted = room.members, problem.wanted
     looked_at, is_in_doubt = 0, False
     while top > 0 and looked_at < max_nodes:
         top -= 1
-        if open_bounds[top] <= best_value + TIE:
+        if nodes.bounds[top] <= best_value + TIE:
             looked_at += 1
             continue
-        count, value, spent = open_counts[top], open_values[top], open_spent[top]
+        count, value, spent = nodes.counts[top], nodes.values[top], nodes.spent[top]
         is_whole = wanted < 0 or count == wanted
         if is_whole and value > best_value:
             is_in_doubt = len(rows) > 0 and not is_certain
@@ -269,27 +312,20 @@ def search(
                 break
             best_value, best_count = value, count
             for position in range(count):
-                best_set[position] = path[top, position]
+                best_set[position] = nodes.path[top, position]
         looked_at, is_certain = looked_at + 1, False
         left = wanted - count if wanted >= 0 else -1
         if left == 0:
             continue
         T = levels[count]
-        size = _list_members(
-            T, open_nodes[top], floor, costs, wanted, spent, budget, members
-        )
+        size = _list_members(T, nodes.undecided[top], problem, spent, members)
         if size == 0 or size < left:
             continue
-        room = budget - spent
-        bound = value + _bound_by_diagonal(
-            T, slack, costs, members, size, left, room, work
-        )
+        affordable = problem.budget - spent
+        bound = value + _bound_by_diagonal(T, problem, room, size, left, affordable)
         if bound <= best_value + TIE:
             continue
-        gain = _bound_by_spectrum(
-            T, slack, members, size, left, eigenvalues_of, numbers, work, small
-        )
-        bound = min(bound, value + gain)
+        bound = min(bound, value + _bound_by_spectrum(T, problem, room, size, left))
         if bound <= best_value + TIE:
             continue
         item = members[0]
@@ -297,21 +333,13 @@ def search(
             if T[members[position], members[position]] > T[item, item]:
                 item = members[position]
         # Without the item: stays where it is, and is looked at after all with it.
-        open_nodes[top, item] = False
-        open_bounds[top] = bound
-        top += 1
+        nodes.undecided[top, item] = False
+        nodes.bounds[top] = bound
         if len(rows):
             _take_from_rows(rows, levels, count, members, size, item)
         else:
             _take(levels, count, members, size, item)
-        for other in range(n_items):
-            open_nodes[top, other] = open_nodes[top - 1, other]
-        for position in range(count):
-            path[top, position] = path[top - 1, position]
-        path[top, count] = item
-        open_counts[top] = count + 1
-        open_values[top] = value + np.log(T[item, item])
-        open_bounds[top] = bound
-        open_spent[top] = spent + costs[item]
-        top += 1
+        reached = value + np.log(T[item, item])
+        _open_child(nodes, top, item, reached, spent + problem.costs[item])
+        top += 2
     return top, best_value, best_count, looked_at, is_in_doubt

@@ -10,20 +10,57 @@ as :mod:`variegate.linalg.volume` does.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from variegate._typing import FloatArray, IntArray
 from variegate.linalg.compiled import njit
 from variegate.linalg.compiled.elementary import next_uniform
 
 
+class Kernel(NamedTuple):
+    """The entries that a chain reads.
+
+    Attributes
+    ----------
+    F : (N, N) or (N, D)
+        The similarity where it is ``dense``; otherwise rows whose products it is.
+    dense : bool
+    diagonal, log_scale : (N,)
+    tolerance : float
+        Residuals up to this are zero.
+    """
+
+    F: FloatArray
+    dense: bool
+    diagonal: FloatArray
+    log_scale: FloatArray
+    tolerance: float
+
+
+class State(NamedTuple):
+    """The subset where a chain is.
+
+    Attributes
+    ----------
+    members : (capacity,)
+        Of which as many count as the subset has items.
+    place : (N,)
+        Where each item is among the members, -1 outside.
+    inverse : (capacity, capacity)
+        Of the similarity of the members; empty where it is not kept.
+    """
+
+    members: IntArray
+    place: IntArray
+    inverse: FloatArray
+
+
 @njit(cache=True, nogil=True)
 def _residual(
-    F: Any,
-    dense: bool,
+    kernel: Any,
     item: int,
-    own: float,
     members: Any,
     size: int,
     inverse: Any,
@@ -31,9 +68,10 @@ def _residual(
     work: Any,
 ) -> float:
     """Return ``s_ii - sᵀ S_y⁻¹ s``, and ``S_y⁻¹ s`` in ``work``."""
+    F = kernel.F
     for position in range(size):
         other = members[position]
-        if dense:
+        if kernel.dense:
             column[position] = F[other, item]
         else:
             total = 0.0
@@ -47,11 +85,14 @@ def _residual(
             total += inverse[i, j] * column[j]
         work[i] = total
         explained += total * column[i]
+    own: float = kernel.diagonal[item]
     return own - explained
 
 
 @njit(cache=True, nogil=True)
-def _add(inverse: Any, work: Any, size: int, residual: float) -> None:
+def _add(state: Any, work: Any, size: int, item: int, residual: float) -> int:
+    """Put an item after the last member, and return how many there are now."""
+    inverse = state.inverse
     for i in range(size):
         for j in range(size):
             inverse[i, j] += work[i] * work[j] / residual
@@ -59,11 +100,15 @@ def _add(inverse: Any, work: Any, size: int, residual: float) -> None:
         inverse[i, size] = -work[i] / residual
         inverse[size, i] = inverse[i, size]
     inverse[size, size] = 1.0 / residual
+    state.members[size] = item
+    state.place[item] = size
+    return size + 1
 
 
 @njit(cache=True, nogil=True)
-def _drop(inverse: Any, members: Any, place: Any, size: int, position: int) -> None:
+def _drop(state: Any, size: int, position: int) -> int:
     """Move the last member into the gap, then take the Schur complement of the last."""
+    members, place, inverse = state.members, state.place, state.inverse
     last = size - 1
     gone = members[position]
     if position != last:
@@ -85,94 +130,65 @@ def _drop(inverse: Any, members: Any, place: Any, size: int, position: int) -> N
     for i in range(last):
         for j in range(last):
             inverse[i, j] -= inverse[i, last] * inverse[last, j] / pivot
+    return last
 
 
 @njit(cache=True, nogil=True)
 def run_chain(
-    F: Any,
-    dense: bool,
-    diagonal: Any,
-    log_scale: Any,
-    tolerance: float,
-    fixed_size: bool,
-    members: Any,
-    place: Any,
-    inverse: Any,
-    size: int,
-    n_steps: int,
-    state: Any,
+    kernel: Any, state: Any, size: int, fixed_size: bool, n_steps: int, seed: Any
 ) -> Any:
-    """Take ``n_steps`` steps in place; return size, state, and accepted moves.
+    """Take ``n_steps`` steps in place; return size, next seed, and accepted moves.
 
-    ``members`` (capacity,), ``place`` (N,) with -1 outside, ``inverse`` (capacity,
-    capacity).  Without ``fixed_size`` an item is drawn: if it is out it is added with
-    the odds of that, if it is in it is dropped with the odds of that; with
-    probability one half a swap is tried instead.  With ``fixed_size`` only swaps.
+    Without ``fixed_size`` an item is drawn: if it is out it is added with the odds of
+    that, if it is in it is dropped with the odds of that; with probability one half a
+    swap is tried instead.  With ``fixed_size`` only swaps.
     """
-    n_items = len(place)
-    capacity = len(members)
-    column = np.empty(capacity)
-    work = np.empty(capacity)
+    members, place, inverse = state.members, state.place, state.inverse
+    log_scale, tolerance = kernel.log_scale, kernel.tolerance
+    n_items, capacity = len(place), len(members)
+    column, work = np.empty(capacity), np.empty(capacity)
     accepted = 0
     for _ in range(n_steps):
-        state, uniform = next_uniform(state)
+        seed, uniform = next_uniform(seed)
         item = min(int(uniform * n_items), n_items - 1)
-        state, kind = next_uniform(state)
-        state, uniform = next_uniform(state)
+        seed, kind = next_uniform(seed)
+        seed, uniform = next_uniform(seed)
         if fixed_size or kind < 0.5:
             if size == 0 or size == n_items or place[item] >= 0:
                 continue
-            state, which = next_uniform(state)
+            seed, which = next_uniform(seed)
             position = min(int(which * size), size - 1)
             other = members[position]
             before = 1.0 / inverse[position, position]
-            _drop(inverse, members, place, size, position)
-            size -= 1
-            residual = _residual(
-                F, dense, item, diagonal[item], members, size, inverse, column, work
-            )
+            size = _drop(state, size, position)
+            residual = _residual(kernel, item, members, size, inverse, column, work)
             odds = 0.0
             if residual > tolerance:
-                odds = np.exp(
-                    min(
-                        np.log(residual / before)
-                        + 2.0 * (log_scale[item] - log_scale[other]),
-                        0.0,
-                    )
-                )
+                gain = np.log(residual / before)
+                gain += 2.0 * (log_scale[item] - log_scale[other])
+                odds = np.exp(min(gain, 0.0))
             if uniform < odds:
                 accepted += 1
             else:
                 item = other
-                residual = _residual(
-                    F, dense, item, diagonal[item], members, size, inverse, column, work
-                )
-            _add(inverse, work, size, residual)
-            members[size] = item
-            place[item] = size
-            size += 1
+                residual = _residual(kernel, item, members, size, inverse, column, work)
+            size = _add(state, work, size, item, residual)
         elif place[item] < 0:
             if size == capacity:
                 continue
-            residual = _residual(
-                F, dense, item, diagonal[item], members, size, inverse, column, work
-            )
+            residual = _residual(kernel, item, members, size, inverse, column, work)
             if residual <= tolerance:
                 continue
             if np.log(uniform) < np.log(residual) + 2.0 * log_scale[item]:
-                _add(inverse, work, size, residual)
-                members[size] = item
-                place[item] = size
-                size += 1
+                size = _add(state, work, size, item, residual)
                 accepted += 1
         else:
             position = place[item]
             gain = -np.log(inverse[position, position]) + 2.0 * log_scale[item]
             if np.log(uniform) < -gain:
-                _drop(inverse, members, place, size, position)
-                size -= 1
+                size = _drop(state, size, position)
                 accepted += 1
-    return size, state, accepted
+    return size, seed, accepted
 
 
 @njit(inline="always")
@@ -241,37 +257,31 @@ def log_volume(rows: Any, members: Any, floor: Any) -> float:
 
 @njit(cache=True, nogil=True)
 def run_graded_chain(
-    rows: Any,
-    log_scale: Any,
-    floor: Any,
-    fixed_size: bool,
-    members: Any,
-    place: Any,
-    size: int,
-    n_steps: int,
-    state: Any,
+    kernel: Any, state: Any, size: int, fixed_size: bool, n_steps: int, seed: Any
 ) -> Any:
-    """Take the steps of :func:`run_chain`.
+    """Take the steps of :func:`run_chain`; ``kernel`` is rows, log-scales and floors.
 
     Nothing is updated: the volume of every proposed set is computed anew, so that the
     chain never enters a set that is impossible.
     """
+    rows, log_scale, floor = kernel
+    members, place = state.members, state.place
     n_items, capacity = len(place), rows.shape[1]
     proposed = np.empty(n_items, dtype=np.int64)
     here = log_volume(rows, members[:size], floor)
     accepted = 0
     for _ in range(n_steps):
-        state, uniform = next_uniform(state)
+        seed, uniform = next_uniform(seed)
         item = min(int(uniform * n_items), n_items - 1)
-        state, kind = next_uniform(state)
-        state, uniform = next_uniform(state)
+        seed, kind = next_uniform(seed)
+        seed, uniform = next_uniform(seed)
         for j in range(size):
             proposed[j] = members[j]
         position, gain, now = place[item], 2.0 * log_scale[item], size
         if fixed_size or kind < 0.5:
             if size == 0 or position >= 0:
                 continue
-            state, which = next_uniform(state)
+            seed, which = next_uniform(seed)
             position = min(int(which * size), size - 1)
             gain -= 2.0 * log_scale[members[position]]
             proposed[position] = item
@@ -294,4 +304,4 @@ def run_graded_chain(
             place[members[j]] = j
         size, here = now, there
         accepted += 1
-    return size, state, accepted
+    return size, seed, accepted

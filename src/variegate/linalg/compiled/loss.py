@@ -65,24 +65,18 @@ NOT_DEFINITE, ZERO_PROBABILITY = 1, 2
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def evaluate_sets(
-    S: Any,
-    u: Any,
-    is_wanted: Any,
-    cost: Any,
-    target_log_det: Any,
-    lam: float,
-    hinge: bool,
-    tolerance: float,
-    smallest_error: float,
-    value: Any,
-    slope: Any,
-    G: Any,
+    S: Any, u: Any, targets: Any, loss_of: Any, value: Any, slope: Any, G: Any
 ) -> tuple[int, int]:
     """Fill ``value`` (B,), ``slope`` (B, N) and, unless it is empty, ``G`` (B, N, N).
 
-    ``target_log_det`` is ``log det S_y`` of every set, or empty where it is to be
-    computed.  Returns the place and the kind of the first failure, or (-1, 0).
+    ``targets`` are the wanted items (B, N), the costs of errors (B, N), and
+    ``log det S_y`` of every set, or empty where that is to be computed.  ``loss_of``
+    are ``λ``, whether there is a hinge, the tolerance of :func:`invert`, and the
+    smallest expected error.  Returns the place and the kind of the first failure, or
+    (-1, 0).
     """
+    is_wanted, cost, target_log_det = targets
+    lam, hinge, tolerance, smallest_error = loss_of
     n_sets, n = u.shape
     with_gradient = G.shape[0] > 0
     M = np.empty((n, n))

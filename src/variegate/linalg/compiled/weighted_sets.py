@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from variegate._typing import FloatArray
 from variegate.linalg.compiled import njit
 
 
@@ -77,6 +78,27 @@ def _is_better(weights: Any, i: int, j: int) -> bool:
     return weights[i] > weights[j] or (weights[i] == weights[j] and i < j)
 
 
+class Problem(NamedTuple):
+    """The sum of weights, less repetition, that is to be the largest.
+
+    Attributes
+    ----------
+    table : (sizes, N)
+        Row ``a - 1`` has the weights in a set of ``a`` items; one row if all sets have
+        as many.
+    likeness : (N, N)
+    repetition : float
+    costs : (N,)
+    budget : float
+    """
+
+    table: FloatArray
+    likeness: FloatArray
+    repetition: float
+    costs: FloatArray
+    budget: float
+
+
 @njit(cache=True, nogil=True)
 def _fill_likeness(
     members: Any, count: int, weights: Any, likeness: Any, out: Any
@@ -90,33 +112,25 @@ def _fill_likeness(
 
 
 @njit(cache=True, nogil=True)
-def value_of(
-    members: Any, count: int, weights: Any, likeness: Any, repetition: float
-) -> float:
+def value_of(problem: Any, members: Any, count: int) -> float:
     """Return ``Σ w_i (1 - repetition · likeness to the likest better member)``."""
+    weights = problem.table[min(count, len(problem.table)) - 1]
     most = np.empty(count)
-    _fill_likeness(members, count, weights, likeness, most)
+    _fill_likeness(members, count, weights, problem.likeness, most)
     total = 0.0
     for a in range(count):
-        total += weights[members[a]] * (1.0 - repetition * most[a])
+        total += weights[members[a]] * (1.0 - problem.repetition * most[a])
     return total
 
 
 @njit(inline="always")
-def _best_addition(
-    members: Any,
-    count: int,
-    weights: Any,
-    likeness: Any,
-    repetition: float,
-    costs: Any,
-    budget: float,
-    skipped: int,
-) -> Any:
+def _best_addition(problem: Any, members: Any, count: int, skipped: int) -> Any:
     """Return the item to add to some members, -1 if none fits, and the value then.
 
-    The item ``skipped`` is not added; ``len(weights)`` skips none.
+    The item ``skipped`` is not added; ``N`` skips none.
     """
+    weights = problem.table[min(count, len(problem.table) - 1)]
+    likeness, costs = problem.likeness, problem.costs
     most = np.empty(count)
     _fill_likeness(members, count, weights, likeness, most)
     spent = 0.0
@@ -128,7 +142,7 @@ def _best_addition(
         is_member[members[a]] = True
     best, item = -np.inf, -1
     for j in range(len(weights)):
-        if is_member[j] or spent + costs[j] > budget:
+        if is_member[j] or spent + costs[j] > problem.budget:
             continue
         own, total = 0.0, 0.0
         for a in range(count):
@@ -138,8 +152,8 @@ def _best_addition(
                 own = max(own, likeness[i, j])
             else:
                 alike = max(alike, likeness[i, j])
-            total += weights[i] * (1.0 - repetition * alike)
-        total += weights[j] * (1.0 - repetition * own)
+            total += weights[i] * (1.0 - problem.repetition * alike)
+        total += weights[j] * (1.0 - problem.repetition * own)
         if total > best:
             best, item = total, j
     return item, best
@@ -147,11 +161,7 @@ def _best_addition(
 
 @njit(cache=True, nogil=True)
 def best_move(
-    table: Any,
-    likeness: Any,
-    repetition: float,
-    costs: Any,
-    budget: float,
+    problem: Any,
     members: Any,
     count: int,
     value: float,
@@ -163,13 +173,7 @@ def best_move(
 
     Parameters
     ----------
-    table : (sizes, N)
-        Row ``a - 1`` has the weights in a set of ``a`` items; one row if all sets have
-        as many.
-    likeness : (N, N)
-    repetition : float
-    costs : (N,)
-    budget : float
+    problem : Problem
     members : (largest,)
         The first ``count`` are the set.
     value : float
@@ -189,21 +193,17 @@ def best_move(
     best, place, item = value + _LEAST, -1, -1
     rest = np.empty(len(members), dtype=np.int64)
     for a in range(-1 if can_grow else 0, count if can_exchange else 0):
-        size, skipped = count, table.shape[1]
+        size, skipped = count, problem.table.shape[1]
         if a >= 0:
             size, skipped = count - 1, members[a]
         for b in range(count):
             if b != a:
                 rest[b - (0 <= a < b)] = members[b]
-        weights = table[min(size, len(table) - 1)]
-        other, reached = _best_addition(
-            rest, size, weights, likeness, repetition, costs, budget, skipped
-        )
+        other, reached = _best_addition(problem, rest, size, skipped)
         if other >= 0 and reached > best:
             best, place, item = reached, a, other
         if a >= 0 and can_shrink and count > 1:
-            weights = table[count - 2]
-            reached = value_of(rest, size, weights, likeness, repetition)
+            reached = value_of(problem, rest, size)
             if reached > best:
                 best, place, item = reached, a, -1
     return best, place, item
