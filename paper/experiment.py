@@ -103,8 +103,8 @@ class Experiment(Generic[Setup]):
     ``pieces`` are tuples of plain values.  ``compute`` turns the setup and the values
     of one into its records, the same wherever and whenever it runs, and is importable
     by name.  ``results`` is the content of ``results.json``, and ``claims`` are the
-    paper's beside it.  ``pictures`` are plots, or the bytes of pictures, by the names
-    of their files less the suffix.  ``template`` is the file of the report, which sees
+    paper's beside it.  ``pictures`` are plots by the names of their files less the
+    suffix.  ``template`` is the file of the report, which sees
     the settings, the results, the claims and their header, the command, the version,
     and the ``facts``.
     """
@@ -113,7 +113,7 @@ class Experiment(Generic[Setup]):
     compute: Callable[..., list[Record]]
     results: Callable[[Setup, list[Record]], Results]
     claims: Callable[[Setup, Results], list[Claim]]
-    pictures: Callable[[Setup, Results, list[Record]], Mapping[str, Figure | bytes]]
+    pictures: Callable[[Setup, Results, list[Record]], Mapping[str, Figure]]
     template: str
     facts: Mapping[str, Any] = field(default_factory=dict)
     claims_header: Sequence[str] = (
@@ -158,8 +158,7 @@ class Experiment(Generic[Setup]):
             "report.md": render(template, facts),
         }
         for name, picture in self.pictures(setup, results, records).items():
-            drawn = picture if isinstance(picture, bytes) else to_png(picture)
-            files[f"{name}.png"] = drawn
+            files[f"{name}.png"] = to_png(picture)
         for name, content in files.items():
             write_atomic(out / name, content)
         discard_pieces(out, mark)

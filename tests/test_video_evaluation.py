@@ -16,6 +16,7 @@ from variegate.video.evaluation import (
     n_matches,
     oracle_keyframes,
     score_against_user,
+    with_lost,
 )
 
 
@@ -92,8 +93,10 @@ def test_scores_by_hand():
     assert score.recall == score.cus_a == pytest.approx(1 / 2)
     assert score.f == pytest.approx(2 / 5)
     assert score.cus_e == pytest.approx(2 / 2)
-    lost = score_against_user([red, green], [red, blue, blue], n_unmatchable=2)
+    lost = score_against_user(with_lost([red, green], 2), [red, blue, blue])
     assert lost.recall == pytest.approx(1 / 4)
+    lost = score_against_user(with_lost([red], 1), with_lost([red, blue], 2))
+    assert (lost.precision, lost.recall) == (1 / 4, 1 / 2)
     # A distance of exactly the threshold is no match.
     assert score_against_user([red], [0.75 * red + 0.25 * green]).recall == 0.0
     assert score_against_user([red], np.zeros((0, 3))).f == 0.0

@@ -12,7 +12,6 @@ from variegate.video.storyboard import (
     encode_jpeg,
     encode_png,
     storyboard,
-    storyboard_rows,
     time_label,
 )
 from variegate.video.summary import Keyframe
@@ -212,30 +211,6 @@ def test_long_labels_are_written_smaller_not_cut_off():
     assert (sheets[0] != sheets[1]).any()
 
 
-def test_rows_have_names_and_strips_in_order():
-    shown = frames(20)
-    rows = [("oracle", shown[:5]), ("none", []), ("omega = 1/64", shown[5:])]
-    sheet = storyboard_rows(rows)
-    found = boxes(sheet, 20)
-    assert found == sorted(found, key=lambda b: (b[0], b[2]))
-    assert len({(b - t, r - le) for t, b, le, r in found}) == 1
-    first, rest = found[:5], found[5:]
-    assert len({top for top, *_ in first}) == 1
-    # fifteen do not fit beside each other, so they wrap, beneath the first strip
-    assert len({top for top, *_ in rest}) == 2
-    assert min(t for t, *_ in rest) > max(b for _, b, *_ in first) + 60
-    # names are on the left of the pictures
-    left = min(b[2] for b in found)
-    for top in (first[0][0], rest[0][0]):
-        assert sheet[top : top + 30, 30 : left - 8].min() < 80
-    assert max(b[3] for b in found) <= 1280 - 24
-
-
-def test_a_strip_of_one_picture_is_still_a_strip():
-    (_, _, left, right) = box(storyboard_rows([("MLE", frames(1))]), 0)
-    assert right - left < 320
-
-
 def test_png_loses_nothing():
     image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
     data = encode_png(image)
@@ -271,18 +246,12 @@ def test_pictures_are_left_as_they_were():
 def test_what_cannot_be_shown():
     with pytest.raises(ValueError, match="at least one key frame"):
         storyboard([])
-    with pytest.raises(ValueError, match="at least one key frame"):
-        storyboard_rows([("oracle", [])])
     with pytest.raises(ValueError, match="number of pictures in a row, got 0"):
         storyboard(frames(2), columns=0)
     with pytest.raises(ValueError, match="each of 40 columns has 14 pixels"):
         storyboard(frames(2), columns=40)
     with pytest.raises(ValueError, match="take fewer columns or more width"):
         storyboard(frames(2), width=100)
-    with pytest.raises(ValueError, match="take fewer columns or more width"):
-        storyboard_rows([("oracle", frames(2))], width=150)
-    with pytest.raises(ValueError, match=r"printable ASCII letters.*'ω'"):
-        storyboard_rows([("ω", frames(2))])
     with pytest.raises(ValueError, match="quality goes from 1 to 100, got 0"):
         encode_jpeg(picture(0), 0)
     grey = Keyframe(0, 0.0, 0.5, np.zeros((9, 9), np.uint8))

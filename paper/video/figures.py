@@ -14,8 +14,7 @@ from paper.video.rows import HERO, label
 from paper.video.settings import Setup
 from variegate.report.figures import COLOURS, new_figure
 from variegate.tuning.path import omega_name
-from variegate.video import Keyframe
-from variegate.video.storyboard import encode_png, storyboard_rows
+from variegate.video.reading import time_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,13 +26,16 @@ _LABELS = {
     "VSUMM2": ((-6, -12), "right"),
 }
 
+#: Inches across a picture of figure 3.
+_ACROSS = 1.2
+
 
 def draw_all(
     setup: Setup, results: Results, records: list[Record]
-) -> dict[str, Figure | bytes]:
+) -> dict[str, Figure]:
     """Return every figure by the name of its file."""
     folder = Path(setup.test_data or setup.data)
-    figures: dict[str, Figure | bytes] = {"table-2": _methods(results["rows"])}
+    figures = {"table-2": _methods(results["rows"])}
     if not results["settings"]["rows"]:
         figures["figure-3"] = _storyboard(records, folder, results["storyboard"])
         figures["figure-2"] = _precision_and_recall(results["rows"])
@@ -106,25 +108,36 @@ def _steps(steps: list[Record]) -> Figure:
     return figure
 
 
-def _storyboard(records: list[Record], folder: Path, name: str) -> bytes:
+def _storyboard(records: list[Record], folder: Path, name: str) -> Figure:
     """Return figure 3: one video under the oracle, MLE and three values of ω."""
     video = next(video for video in read_pool(folder) if video.name == name)
     of_video = [r for r in records if r["judged"] == name and r["kind"] == "table"]
     omegas = sorted(r["omega"] for r in of_video if r["method"] == "LME+MKR")
     wanted: list[tuple[str, float | None]] = [("oracle", None), ("MLE+MKR", None)]
     wanted += [("LME+MKR", omega) for omega in _three(omegas)]
-    rows = []
-    for method, omega in wanted:
+    shape = video.image(0).shape
+    height = _ACROSS * shape[0] / shape[1] + 0.4
+    most = max(len(r["frames"]) for r in of_video)
+    figure, panels = new_figure(
+        1.2 + _ACROSS * most, [height] * len(wanted), panels=len(wanted)
+    )
+    for axes, (method, omega) in zip(panels, wanted, strict=True):
         record = next(
             r for r in of_video if (r["method"], r["omega"]) == (method, omega)
         )
         text = method if omega is None else f"omega = {omega_name(omega)}"
-        keyframes = [
-            Keyframe(frame := video.frames[k], frame / video.rate, 1.0, video.image(k))
-            for k in record["frames"]
-        ]
-        rows.append((f"{text}: F {100 * record['runs'][0][2]:.0f}", keyframes))
-    return encode_png(storyboard_rows(rows))
+        for place, frame in enumerate(record["frames"]):
+            picture = video.image(frame)
+            below = picture.shape[0] / picture.shape[1]
+            axes.imshow(picture, extent=(place, place + 0.95, below, 0.0))
+            time = time_label(video.frames[frame] / video.rate)
+            axes.text(place, below, time, fontsize=7, va="top")
+        axes.set_title(
+            f"{text}: F {100 * record['runs'][0][2]:.0f}", fontsize=8, loc="left"
+        )
+        axes.set(xlim=(0.0, most), ylim=(shape[0] / shape[1] + 0.12, 0.0))
+        axes.set_axis_off()
+    return figure
 
 
 def _three(omegas: list[float]) -> list[float]:

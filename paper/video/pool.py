@@ -21,7 +21,7 @@ from paper.video.features import PaperView, saliency_of
 from variegate._typing import AnyArray, FloatArray
 from variegate.video.candidates import TrainingVideo
 from variegate.video.colour import hue_histogram
-from variegate.video.evaluation import KeyframeScore, evaluate_keyframes
+from variegate.video.evaluation import KeyframeScore, evaluate_keyframes, with_lost
 from variegate.video.picture import describe
 from variegate.video.reading import require_cv2
 
@@ -58,11 +58,10 @@ class PoolVideo:
 
     def score(self, places: Sequence[int], n_lost: int = 0) -> KeyframeScore:
         """Return the mean agreement of some frames, and some lost, with the users."""
+        users = zip(self.users, self.n_unmatchable, strict=True)
         return evaluate_keyframes(
-            [self.histograms[user] for user in self.users],
-            self.histograms[list(places)],
-            n_unmatchable=self.n_unmatchable,
-            n_lost=n_lost,
+            [with_lost(self.histograms[user], lost) for user, lost in users],
+            with_lost(self.histograms[list(places)], n_lost),
         )
 
     def prepared(self) -> TrainingVideo:

@@ -21,6 +21,7 @@ from variegate.video.evaluation import (
     evaluate_keyframes,
     frame_distances,
     oracle_keyframes,
+    with_lost,
 )
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
@@ -321,19 +322,19 @@ class TrainingVideo:
     def _hues(self) -> tuple[FloatArray, list[FloatArray]]:
         """Histograms of the candidates, (N, 16), and of those of each user."""
         hues = np.array([d.hue for d in self.view.descriptions])
-        return hues, [hues[list(user)] for user in self.users]
+        users = zip(self.users, self.n_unmatchable, strict=True)
+        return hues, [with_lost(hues[list(user)], lost) for user, lost in users]
 
     @cached_property
     def oracle(self) -> IntArray:
         """The candidates that agree best with all users."""
-        return oracle_keyframes(*self._hues, self.n_unmatchable)
+        return oracle_keyframes(*self._hues)
 
     @property
     def oracle_f(self) -> float:
         """The mean F-score of the oracle against the users."""
         hues, users = self._hues
-        chosen = hues[self.oracle]
-        return evaluate_keyframes(users, chosen, n_unmatchable=self.n_unmatchable).f
+        return evaluate_keyframes(users, hues[self.oracle]).f
 
 
 def describe_training(videos: Sequence[TrainingVideo]) -> dict[str, float]:

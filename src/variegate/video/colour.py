@@ -5,8 +5,6 @@ Pictures are ``uint8`` arrays of shape (height, width, 3), red, green and blue.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
@@ -14,8 +12,6 @@ from variegate.video.reading import cv2
 
 #: Bins of hue, each 16 of 256 values wide.
 N_BINS = 16
-
-Channels = Literal["hue", "hsv"]
 
 
 def check_image(image: AnyArray) -> None:
@@ -73,79 +69,53 @@ def hue_of_pixels(image: AnyArray) -> AnyArray:
 def hue_histogram(image: AnyArray) -> FloatArray:
     """Return the shares of 16 hues among the pixels of an image."""
     _check_shape(image)
-    return _histograms(hue_of_pixels(image), np.zeros(1, dtype=int), 1, N_BINS)
+    return _histograms(hue_of_pixels(image), np.zeros(1, dtype=int), 1)
 
 
 def colour_layout(
-    image: AnyArray,
-    rows: int,
-    columns: int,
-    bins: int = N_BINS,
-    *,
-    channels: Channels = "hue",
-    square_root: bool = False,
+    image: AnyArray, rows: int, columns: int, *, square_root: bool = False
 ) -> FloatArray:
     """Return histograms of colour in the cells of a grid, one after the other.
 
     Row i of an image of height h lies in row ⌊i · rows / h⌋ of the grid, and
-    likewise the columns.  Each histogram has ``bins`` of equal width over the values 0
-    to 255, and holds shares, which sum to 1.  "hsv" adds saturation and value, each
-    over the whole grid, after the hues.  A grid of 1 × 1 with 16 bins of hue is
-    :func:`hue_histogram`.
+    likewise the columns.  Each histogram has 16 bins of equal width over the values 0
+    to 255, and holds shares, which sum to 1.  Those of hue come first, then those of
+    saturation and of value, each over the whole grid.
 
     With ``square_root``, half the squared Euclidean distance between two such vectors
     is the sum of the histograms' squared Hellinger distances.
 
     Returns
     -------
-    array of length rows · columns · bins, three times that for "hsv"
+    array of length 3 · rows · columns · 16
         Cells go row by row; the bins of one cell are neighbours.
     """
     check_image(image)
-    _check_grid(image, rows, columns, bins)
     height, width = image.shape[:2]
+    if height < rows or width < columns:
+        raise ValueError(
+            f"an image of {height} rows and {width} columns is too small for a grid "
+            f"of {rows} x {columns}: use fewer cells or a larger image"
+        )
     row = np.arange(height) * rows // height
     column = np.arange(width) * columns // width
     cells = row[:, None] * columns + column
-    values = _channel_values(image, channels)
+    value = image.max(axis=2).astype(np.int64)
+    spread = value - image.min(axis=2)
+    # Black has no saturation, and no other pixel has a largest colour below 1.
+    saturation = 255 * spread // np.maximum(value, 1)
     layout = np.concatenate(
-        [_histograms(v, cells, rows * columns, bins) for v in values]
+        [
+            _histograms(channel, cells, rows * columns)
+            for channel in (hue_of_pixels(image), saturation, value)
+        ]
     )
     return np.sqrt(layout) if square_root else layout
 
 
-def _check_grid(image: AnyArray, rows: int, columns: int, bins: int) -> None:
-    height, width = image.shape[:2]
-    grid = f"{rows} x {columns}"
-    if rows < 1 or columns < 1:
-        raise ValueError(f"a grid has at least one row and column, got {grid}")
-    if not 1 <= bins <= 256:
-        raise ValueError(f"a histogram has from 1 to 256 bins, got {bins}")
-    if height < rows or width < columns:
-        raise ValueError(
-            f"an image of {height} rows and {width} columns is too small for a grid "
-            f"of {grid}: use fewer cells or a larger image"
-        )
-
-
-def _channel_values(image: AnyArray, channels: Channels) -> list[AnyArray]:
-    """Return arrays of whole numbers from 0 to 255, one for each channel."""
-    hue = hue_of_pixels(image)
-    if channels == "hue":
-        return [hue]
-    if channels == "hsv":
-        value = image.max(axis=2).astype(np.int64)
-        spread = value - image.min(axis=2)
-        # Black has no saturation, and no other pixel has a largest colour below 1.
-        return [hue, 255 * spread // np.maximum(value, 1), value]
-    raise ValueError(f"channels must be 'hue' or 'hsv', got {channels!r}")
-
-
-def _histograms(
-    values: AnyArray, cells: AnyArray, n_cells: int, bins: int
-) -> FloatArray:
+def _histograms(values: AnyArray, cells: AnyArray, n_cells: int) -> FloatArray:
     """Return the shares of the bins in each cell, flat, cell by cell."""
-    flat = cells * bins + values * bins // 256
-    counts = np.bincount(flat.ravel(), minlength=n_cells * bins)
-    by_cell = counts.reshape(n_cells, bins)
+    flat = cells * N_BINS + values * N_BINS // 256
+    counts = np.bincount(flat.ravel(), minlength=n_cells * N_BINS)
+    by_cell = counts.reshape(n_cells, N_BINS)
     return np.asarray((by_cell / by_cell.sum(axis=1, keepdims=True)).ravel())

@@ -6,7 +6,6 @@ Avila et al., 2011, "VSUMM: a mechanism designed to produce static video summari
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,9 +20,17 @@ Matching = Literal["maximum", "vsumm"]
 
 
 def frame_distances(one: Any, other: Any) -> FloatArray:
-    """Return the L1 distances of histograms, (A, B) for (A, bins) and (B, bins)."""
+    """Return the L1 distances of histograms, (A, B) for (A, bins) and (B, bins).
+
+    A histogram of NaN is of a frame whose picture is lost, which is like no other.
+    """
     first, second = np.atleast_2d(one), np.atleast_2d(other)
     return np.asarray(np.abs(first[:, None] - second).sum(axis=2))
+
+
+def with_lost(histograms: FloatArray, n_lost: int) -> FloatArray:
+    """Return histograms (N, bins) with those of lost frames after them."""
+    return np.pad(histograms, ((0, n_lost), (0, 0)), constant_values=np.nan)
 
 
 def n_matches(alike: BoolArray, matching: Matching = "maximum") -> int:
@@ -72,18 +79,15 @@ def score_against_user(
     system: Any,
     threshold: float = THRESHOLD,
     matching: Matching = "maximum",
-    n_unmatchable: int = 0,
-    n_lost: int = 0,
 ) -> KeyframeScore:
     """Score the frames of a system against those of one user.
 
     Of both there are histograms, (frames, bins), in the order in which the frames were
-    chosen.  ``n_unmatchable`` frames of the user and ``n_lost`` of the system cannot be
-    matched because their picture is lost.
+    chosen, and NaN for frames whose picture is lost.
     """
-    n_user, n_system = len(user) + n_unmatchable, len(system) + n_lost
+    n_user, n_system = len(user), len(system)
     matches = 0
-    if len(user) and len(system):
+    if n_user and n_system:
         matches = n_matches(frame_distances(user, system) < threshold, matching)
     precision = matches / n_system if n_system else 0.0
     recall = matches / n_user if n_user else 0.0
@@ -98,38 +102,26 @@ def evaluate_keyframes(
     system: Any,
     threshold: float = THRESHOLD,
     matching: Matching = "maximum",
-    n_unmatchable: Sequence[int] | None = None,
-    n_lost: int = 0,
 ) -> KeyframeScore:
     """Return the mean of the scores against several users."""
     if not len(users):
         raise ValueError("there are no users' key frames to compare with")
-    lost = n_unmatchable or [0] * len(users)
-    scores = [
-        score_against_user(user, system, threshold, matching, count, n_lost)
-        for user, count in zip(users, lost, strict=True)
-    ]
+    scores = [score_against_user(user, system, threshold, matching) for user in users]
     return KeyframeScore(*(float(value) for value in np.mean(scores, axis=0)))
 
 
-def oracle_keyframes(
-    frames: Any, users: Sequence[Any], n_unmatchable: Sequence[int] | None = None
-) -> IntArray:
+def oracle_keyframes(frames: Any, users: Sequence[Any]) -> IntArray:
     """Return the frames that agree best with several users at once, sorted.
 
     As in the paper's appendix: the frame that raises the mean F-score most is added,
-    until none raises it.
-
-    Of the frames to choose from and of those of users there are histograms, (N, bins);
-    ``n_unmatchable`` is as for :func:`evaluate_keyframes`.
+    until none raises it.  Of all frames there are histograms, (N, bins).
     """
     frames = np.asarray(frames, dtype=np.float64)
-    score = partial(evaluate_keyframes, users, n_unmatchable=n_unmatchable)
     chosen: list[int] = []
     best = 0.0
     while True:
         left = [i for i in range(len(frames)) if i not in chosen]
-        scores = [score(frames[[*chosen, i]]).f for i in left]
+        scores = [evaluate_keyframes(users, frames[[*chosen, i]]).f for i in left]
         if not scores or max(scores) <= best:
             return np.sort(np.array(chosen, dtype=np.intp))
         best = max(scores)

@@ -135,8 +135,8 @@ class FrameDescription:
 def describe(number: int, time: float, image: AnyArray) -> FrameDescription:
     """Return the description of a frame, from its picture in red, green and blue."""
     small = described_size(image)
-    palette = colour_layout(small, 1, 1, channels="hsv", square_root=True)
-    layout = colour_layout(small, LAYOUT, LAYOUT, channels="hsv", square_root=True)
+    palette = colour_layout(small, 1, 1, square_root=True)
+    layout = colour_layout(small, LAYOUT, LAYOUT, square_root=True)
     palette = palette / np.sqrt(3.0)
     cells = (layout / np.sqrt(3.0 * LAYOUT**2)).astype(np.float32)
     hue, statistics = hue_histogram(small), picture_statistics(small)

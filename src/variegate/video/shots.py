@@ -290,7 +290,7 @@ def distance(one: FloatArray, other: FloatArray) -> float:
 
 def _look(frame: Frame) -> tuple[FloatArray, float]:
     small = shrunk(frame.image, _LONGEST)
-    colours = colour_layout(small, 1, 1, channels="hsv")
+    colours = colour_layout(small, 1, 1)
     grey = small.mean(axis=2)
     cells = cv2.resize(grey, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA)
     steps = [np.abs(np.diff(grey, axis=axis)).sum() for axis in (0, 1)]

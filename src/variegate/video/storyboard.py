@@ -6,7 +6,6 @@ Pictures are arrays of shape (height, width, 3), red, green and blue, 0 to 255.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,13 +31,8 @@ _GAP = 16
 _NARROWEST = 80
 _NARROW = 104
 
-#: Pixels from one line of a label to the next, and letters on a line of a row's name.
+#: Pixels from one line of a label to the next.
 _LINE = 18
-_LETTERS = 18
-
-#: Rows of pictures are compared at this many columns or more, so that a strip of one
-#: picture is still a strip.
-_FEWEST_COLUMNS = 4
 
 
 def encode_png(image: Picture) -> bytes:
@@ -76,57 +70,37 @@ def storyboard(
     Without a number of columns the sheet, ``width`` pixels across, is about as many
     pictures high as wide, as long as they are wide enough for their labels.
     """
-    ordered = _in_order(keyframes)
+    for keyframe in keyframes:
+        check_image(keyframe.image)
+    ordered = sorted(keyframes, key=lambda keyframe: keyframe.time)
     aspect = usual_aspect(ordered)
     if columns is None:
         # As many as rows, or more if pictures are upright.
         columns = math.ceil(math.sqrt(len(ordered) / min(1.0, aspect)))
         most = (width - 3 * _GAP) // (_NARROW + _GAP)
         columns = max(1, min(columns, len(ordered), most))
-    column = _column_width(columns, width - 4 * _GAP, width)
+    if columns < 1:
+        raise ValueError(f"columns is the number of pictures in a row, got {columns}")
+    column = (width - 3 * _GAP) // columns - _GAP
+    if column < _NARROWEST:
+        raise ValueError(
+            f"in a width of {width}, each of {columns} columns has {max(column, 0)} "
+            f"pixels, but a label needs {_NARROWEST}; take fewer columns or more width"
+        )
     largest = max(width // 2, *(k.image.shape[1] for k in ordered))
     # A sheet of one upright picture is not much higher than wide.
     across = max(1, min(column, largest, round(aspect * width)))
-    cell = _Cell(ordered, across, aspect, numbers=True)
-    return _padded(_grid(ordered, cell, columns, column), width)
-
-
-def storyboard_rows(
-    rows: Sequence[tuple[str, Sequence[Keyframe]]], width: int = 1280
-) -> Picture:
-    """Put several summaries of one video beneath each other, to compare them.
-
-    Each has its name on the left and its pictures on the right, with their times
-    beneath, in boxes of one size on the whole sheet.  Long strips go on in a next line.
-    Names are ASCII, as OpenCV draws no other letters.
-    """
-    strips = [(_name_lines(name), _in_order(keyframes)) for name, keyframes in rows]
-    everything = [keyframe for _, strip in strips for keyframe in strip]
-    aspect = usual_aspect(everything)
-    side = max(_text_width(line, bold=True) for lines, _ in strips for line in lines)
-    side += 2 * _GAP if side else 0
-    across = width - 4 * _GAP
-    inner = across - side
-    longest = max(len(strip) for _, strip in strips)
-    most = max(1, (inner + _GAP) // (_NARROW + _GAP))
-    # Lines of a long strip are about equally long.
-    columns = math.ceil(longest / math.ceil(longest / most))
-    columns = min(most, max(columns, _FEWEST_COLUMNS))
-    column = _column_width(columns, inner, width)
-    cell = _Cell(everything, column, aspect, numbers=False)
-    rule = _ground(2 * _GAP + 1, across)
-    rule[_GAP] = _RULE
-    pieces: list[Picture] = []
-    for lines, strip in strips:
-        pieces += [rule, _strip(lines, strip, cell, columns, side, across)]
-    return _padded(np.concatenate(pieces[1:]), width)
+    grid = _grid(ordered, _Cell(ordered, across, aspect), columns, column)
+    sheet = _ground(len(grid) + 4 * _GAP, width)
+    _put(sheet, grid, 2 * _GAP, (width - grid.shape[1]) // 2)
+    return sheet
 
 
 class _Cell:
     """A box of ``width`` by ``height`` for a picture, and its label beneath."""
 
     def __init__(
-        self, keyframes: Sequence[Keyframe], width: int, aspect: float, numbers: bool
+        self, keyframes: Sequence[Keyframe], width: int, aspect: float
     ) -> None:
         one_line = max(
             _text_width(time_label(k.time), bold=True)
@@ -134,8 +108,7 @@ class _Cell:
             for k in keyframes
         )
         self.width, self.height = width, max(1, round(width / aspect))
-        self.numbers = numbers
-        self.n_lines = 2 if numbers and one_line + _GAP // 2 > width else 1
+        self.n_lines = 2 if one_line + _GAP // 2 > width else 1
         self.total_height = self.height + self.n_lines * _LINE + 8
 
     def draw(self, keyframe: Keyframe) -> Picture:
@@ -150,11 +123,10 @@ class _Cell:
         time = time_label(keyframe.time)
         line = self.height + _LINE
         _write(cell, time, (0, line), self.width, bold=True)
-        if self.numbers:
-            beside = _text_width(time, bold=True) + _GAP // 2
-            start = beside if self.n_lines == 1 else 0
-            where = (start, line + (self.n_lines - 1) * _LINE)
-            _write(cell, f"frame {keyframe.number}", where, self.width - start)
+        beside = _text_width(time, bold=True) + _GAP // 2
+        start = beside if self.n_lines == 1 else 0
+        where = (start, line + (self.n_lines - 1) * _LINE)
+        _write(cell, f"frame {keyframe.number}", where, self.width - start)
         return cell
 
 
@@ -172,33 +144,6 @@ def _grid(
     return grid
 
 
-def _strip(
-    lines: Sequence[str],
-    keyframes: Sequence[Keyframe],
-    cell: _Cell,
-    columns: int,
-    side: int,
-    width: int,
-) -> Picture:
-    """Return one summary with its name, on a piece of ``width`` pixels."""
-    pictures = _ground(2 * _LINE, width - side)
-    if keyframes:
-        pictures = _grid(keyframes, cell, columns, cell.width)
-    else:
-        _write(pictures, "no key frames", (0, _LINE), width - side)
-    piece = _ground(max(len(pictures), (len(lines) + 1) * _LINE), width)
-    _put(piece, pictures, 0, side)
-    for number, line in enumerate(lines, 1):
-        _write(piece, line, (0, number * _LINE), max(1, side - _GAP), bold=True)
-    return piece
-
-
-def _padded(inside: Picture, width: int) -> Picture:
-    sheet = _ground(len(inside) + 4 * _GAP, width)
-    _put(sheet, inside, 2 * _GAP, (width - inside.shape[1]) // 2)
-    return sheet
-
-
 def _put(ground: Picture, picture: Picture, top: int, left: int) -> None:
     height, width = picture.shape[:2]
     ground[top : top + height, left : left + width] = picture
@@ -208,30 +153,12 @@ def _ground(height: int, width: int) -> Picture:
     return np.full((height, width, 3), _PAPER, dtype=np.uint8)
 
 
-def _in_order(keyframes: Sequence[Keyframe]) -> list[Keyframe]:
-    for keyframe in keyframes:
-        check_image(keyframe.image)
-    return sorted(keyframes, key=lambda keyframe: keyframe.time)
-
-
 def usual_aspect(keyframes: Sequence[Keyframe]) -> float:
     """Return the median width over height, of one of the pictures."""
     if not keyframes:
         raise ValueError("a storyboard needs at least one key frame")
     ratios = sorted(float(k.image.shape[1] / k.image.shape[0]) for k in keyframes)
     return ratios[len(ratios) // 2]
-
-
-def _column_width(columns: int, inner: int, width: int) -> int:
-    if columns < 1:
-        raise ValueError(f"columns is the number of pictures in a row, got {columns}")
-    column = (inner + _GAP) // columns - _GAP
-    if column < _NARROWEST:
-        raise ValueError(
-            f"in a width of {width}, each of {columns} columns has {max(column, 0)} "
-            f"pixels, but a label needs {_NARROWEST}; take fewer columns or more width"
-        )
-    return column
 
 
 def fitted(image: Picture, width: int, height: int) -> Picture:
@@ -243,15 +170,6 @@ def fitted(image: Picture, width: int, height: int) -> Picture:
     # OpenCV takes no views with reversed axes.
     picture = np.ascontiguousarray(image)
     return np.asarray(cv2.resize(picture, (across, down), interpolation=method))
-
-
-def _name_lines(name: str) -> list[str]:
-    if not name.isascii() or not name.isprintable():
-        raise ValueError(
-            f"a row's name is of printable ASCII letters, as OpenCV draws no others, "
-            f"got {name!r}"
-        )
-    return textwrap.wrap(name, _LETTERS) or [""]
 
 
 def _text_width(text: str, bold: bool = False, scale: float = 0.5) -> int:

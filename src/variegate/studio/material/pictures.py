@@ -65,7 +65,7 @@ def describe_picture(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArra
     small = shrunk(image, _LONGEST)
     statistics = picture_statistics(small)
     statistics[PICTURE_STATISTICS.index("sharpness")] = _sharpness(small)
-    palette = colour_layout(small, 1, 1, channels="hsv", square_root=True)
+    palette = colour_layout(small, 1, 1, square_root=True)
     return statistics, palette / np.sqrt(3.0), _shapes(small)
 
 
