@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from threading import Barrier
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from variegate.partitions import (
     Partition,
     PartitionChangedError,
     Serial,
+    Threads,
     UnreadablePartitionError,
 )
 from variegate.partitions.tree import FAN_IN, add_in_tree, add_up, bundles
@@ -137,12 +139,39 @@ def test_results_come_in_order_one_at_a_time():
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_sums_follow_the_tree():
+@pytest.mark.parametrize("engine", [Serial(), Threads(1), Threads(3)], ids=repr)
+def test_sums_follow_the_tree(engine):
     items = [0.1 * 3.0**k for k in range(100)]
     expected = add_in_tree(lambda a, b: a + b, [1 / x for x in items])
-    assert Serial().tree_sum(lambda x: 1 / x, items, lambda a, b: a + b) == expected
+    assert engine.tree_sum(lambda x: 1 / x, items, lambda a, b: a + b) == expected
 
 
-def test_an_error_is_passed_on():
+@pytest.mark.parametrize("engine", [Serial(), Threads(3)], ids=repr)
+def test_an_error_is_passed_on(engine):
     with pytest.raises(ZeroDivisionError):
-        Serial().tree_sum(lambda x: 1 / x, [1, 0], lambda a, b: a + b)
+        engine.tree_sum(lambda x: 1 / x, [1, 0], lambda a, b: a + b)
+
+
+# Threads ----------------------------------------------------------------------------
+
+
+def test_threads_work_at_the_same_time_and_results_come_in_order():
+    both = Barrier(2, timeout=10)
+    told = []
+
+    def wait(x):
+        both.wait()
+        return x
+
+    found = Threads(2).map(wait, [1, 2, 3, 4], lambda *done: told.append(done))
+    assert list(found) == [1, 2, 3, 4]
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_few_items_are_begun_before_results_are_taken():
+    begun = []
+    results = Threads(2).map(begun.append, range(50))
+    next(results)
+    assert len(begun) <= 3
+    results.close()
+    assert len(begun) <= 3

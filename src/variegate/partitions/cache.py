@@ -220,6 +220,11 @@ class Cache:
 _of_this_process = Cache()
 
 
+def forget() -> None:
+    """Keep nothing in this process."""
+    _of_this_process.forget()
+
+
 def cached(work: str, key: Any, make: Callable[[], V], limits: Limits) -> V:
     """Ask the cache of this process: see :meth:`Cache.get`."""
     return _of_this_process.get(work, key, make, limits)

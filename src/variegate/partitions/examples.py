@@ -190,6 +190,8 @@ class PartitionedExamples:
         examples, which must be read for every iteration, and none for fewer.
     limits : Limits
         What a worker may keep between iterations.
+    n_jobs : int
+        Threads that share the ground sets of one partition.
 
     Attributes
     ----------
@@ -205,6 +207,7 @@ class PartitionedExamples:
         store: RunStore | None = None,
         first_passes: int | None = None,
         limits: Limits | None = None,
+        n_jobs: int = 1,
     ) -> None:
         if first_passes:
             check_count("first_passes", first_passes)
@@ -215,6 +218,7 @@ class PartitionedExamples:
         self.store = RunStore() if store is None else store
         self.first_passes = first_passes
         self.limits = Limits() if limits is None else limits
+        self.n_jobs = n_jobs
 
     def __len__(self) -> int:
         return len(self.survey.sizes)
@@ -247,26 +251,35 @@ class PartitionedExamples:
     def survey(self) -> ExampleSurvey:
         """Sizes and features of all examples."""
 
-        def make() -> bytes:
+        def make() -> ExampleSurvey:
             # Added up here: with a number for every example, the sum of all could be
             # more than a worker has room for.
             parts = self.engine.map(
                 partial(survey_of, self.reader), self.source.partitions
             )
-            return add_in_tree(operator.add, parts).to_bytes()
+            return add_in_tree(operator.add, parts)
 
-        key = f"survey {self.source.key}"
-        survey = ExampleSurvey.from_bytes(self.store.remember(key, make))
+        if self.store.path is None:
+            survey = make()
+        else:
+            content = self.store.remember(
+                f"survey {self.source.key}", lambda: make().to_bytes()
+            )
+            survey = ExampleSurvey.from_bytes(content)
         survey.check()
         return survey
 
     def settle(self, kernel: Kernel) -> Kernel:
         """Return the kernel, fitted as it would be to all ground sets in one list."""
 
-        def make() -> bytes:
-            fitted = kernel.fit(self._looked_at(kernel.looks_at(self.survey.sizes)))
-            return json.dumps(fitted.get_state(), default=plain).encode()
+        def fitted() -> Kernel:
+            return kernel.fit(self._looked_at(kernel.looks_at(self.survey.sizes)))
 
+        def make() -> bytes:
+            return json.dumps(fitted().get_state(), default=plain).encode()
+
+        if self.store.path is None:
+            return fitted()
         key = f"kernel {hash_of([self.source.key, kernel])}"
         state = json.loads(self.store.remember(key, make))
         kernel.set_state(state)

@@ -21,6 +21,7 @@ from variegate._typing import BoolArray, IntArray
 from variegate._version import __version__
 from variegate.files.run_store import RunStore
 from variegate.partitions import Engine, Serial
+from variegate.partitions.cache import forget
 from variegate.tables.columns import Columns
 from variegate.tables.derived import last_day, newest
 from variegate.tables.encoding import Encoding
@@ -88,7 +89,11 @@ class SelectorFit:
         encoding = self._encoding(found, learned_from)
         groups = Groups(found, encoding, labels, engine=engine, memory=selector.memory)
         plan = training_plan(selector, encoding, self.progress, self.store)
-        learned = plan.learn(groups, learned_from)
+        try:
+            learned = plan.learn(groups, learned_from)
+        finally:
+            if is_local(engine):
+                forget()  # what was prepared for learning
         selector.columns_, selector.encoding_ = columns, encoding
         selector.policy_, selector.family_ = learned.policy, learned.policy.family
         names = self.table.schema.names

@@ -244,12 +244,16 @@ class TrainingPlan:
             )
         if is_on_device or (isinstance(estimator.solver, MiniBatch) and fits):
             return groups.examples(numbers)
-        engine = groups.engine
+        engine, n_jobs = groups.engine, 1
         if is_local(engine):
-            engine = Threads(effective_n_jobs(estimator.n_jobs))
+            # Threads share partitions or, where there is one, its groups.
+            n_jobs = effective_n_jobs(estimator.n_jobs)
+            engine = Threads(n_jobs)
+            n_jobs = n_jobs if len(groups.survey.partitions) == 1 else 1
         examples = PartitionedExamples(
             groups.source(numbers),  # type: ignore[arg-type]
             engine,
+            n_jobs=n_jobs,
             store=self.store,
             first_passes=self.first_passes,
             limits=Limits(memory=max(self.memory // 2, 1)),
