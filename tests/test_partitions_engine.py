@@ -139,14 +139,16 @@ def test_results_come_in_order_one_at_a_time():
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
-@pytest.mark.parametrize("engine", [Serial(), Threads(1), Threads(3)], ids=repr)
+@pytest.mark.parametrize(
+    "engine", [Serial(), Threads(1), Threads(3)], ids=["serial", "one", "three"]
+)
 def test_sums_follow_the_tree(engine):
     items = [0.1 * 3.0**k for k in range(100)]
     expected = add_in_tree(lambda a, b: a + b, [1 / x for x in items])
     assert engine.tree_sum(lambda x: 1 / x, items, lambda a, b: a + b) == expected
 
 
-@pytest.mark.parametrize("engine", [Serial(), Threads(3)], ids=repr)
+@pytest.mark.parametrize("engine", [Serial(), Threads(3)], ids=["serial", "threads"])
 def test_an_error_is_passed_on(engine):
     with pytest.raises(ZeroDivisionError):
         engine.tree_sum(lambda x: 1 / x, [1, 0], lambda a, b: a + b)
