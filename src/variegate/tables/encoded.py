@@ -18,7 +18,7 @@ from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import GroupPartition
 from variegate.tables.rows import GroupIndex, RowReader
-from variegate.tables.survey import flags_of
+from variegate.tables.scanning import flags_of
 
 
 @dataclass(frozen=True, eq=False)

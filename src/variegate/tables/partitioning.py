@@ -23,7 +23,7 @@ from variegate.tables.rows import FileRows, GroupIndex, MemoryRows, RowReader, R
 from variegate.tables.table import FolderTable, MemoryTable, Table
 
 if TYPE_CHECKING:
-    from variegate.tables.survey import Counts
+    from variegate.tables.scanning import Counts
 
 #: The most rows of a partition, pairs of rows of one group, and numbers of features;
 #: and the most partitions, for which the others make room.

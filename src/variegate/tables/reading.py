@@ -20,7 +20,7 @@ import csv
 import io
 import mmap
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
@@ -32,6 +32,12 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
+from variegate.tables.batches import (
+    copy_of_batch,
+    numbered,
+    parts_of_batch,
+    rows_a_batch,
+)
 from variegate.tables.errors import (
     BLOCK_BYTES,
     NAMES,
@@ -53,12 +59,8 @@ FORMATS = {
     ".ipc": "arrow",
 }
 _SIGNS = {b"PAR1": "parquet", b"ARROW1": "arrow"}
-_BATCH_BYTES = 16 * 2**20
-_MOST_ROWS = 2**16
-_MOST_BYTES = 24 * 2**20
 _HEAD_BYTES = 16 * 2**20
 _PAGE_BUFFER = 2**20
-_PROBED_ROWS = 64
 _DAMAGE = (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError)
 
 
@@ -71,14 +73,6 @@ def format_of(path: Path) -> str:
             f"{path}: the suffix {path.suffix!r} is of no known table format; known "
             f"are {', '.join(FORMATS)}"
         ) from None
-
-
-def data_bytes(batch: pa.RecordBatch) -> int:
-    """Return the size of a batch, without dictionaries that many batches share."""
-    return sum(
-        (column.indices if pa.types.is_dictionary(column.type) else column).nbytes
-        for column in batch.columns
-    )
 
 
 class TableFile:
@@ -192,7 +186,7 @@ class TableFile:
                 if names:
                     batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
             place = start + low
-            for part in _parts(batch):
+            for part in parts_of_batch(batch):
                 yield place, part
                 place += part.num_rows
 
@@ -262,14 +256,14 @@ class TableFile:
         with self._open_parquet() as file:
             # Rows cannot be counted without a column.
             names = names or self.schema.names[:1]
-            n_rows = _rows_a_batch(file, names)
+            n_rows = rows_a_batch(file, names)
             footer = file.metadata
             sizes = [footer.row_group(k).num_rows for k in range(footer.num_row_groups)]
             ends = list(accumulate(sizes))
             # Row groups that end before the first row are not read.
             skipped = bisect.bisect_right(ends, first)
             start = ends[skipped - 1] if skipped else 0
-            yield from _numbered(
+            yield from numbered(
                 file.iter_batches(
                     n_rows,
                     row_groups=range(skipped, len(sizes)),
@@ -318,7 +312,7 @@ class TableFile:
                 strings_can_be_null=False,
             ),
         )
-        yield from _numbered(reader)
+        yield from numbered(reader)
 
     # JSON lines --------------------------------------------------------------------
 
@@ -343,7 +337,7 @@ class TableFile:
                 explicit_schema=self.schema, unexpected_field_behavior="error"
             ),
         )
-        yield from _numbered(reader)
+        yield from numbered(reader)
 
     # Arrow -------------------------------------------------------------------------
 
@@ -362,17 +356,17 @@ class TableFile:
             batches = map(reader.get_batch, range(reader.num_record_batches))
         else:
             batches = iter(reader)
-        for start, batch in _numbered(batches):
+        for start, batch in numbered(batches):
             if start + batch.num_rows <= first:
                 continue
             # A quick look at the ends of the offsets, then a close look at each part
             # before anything follows them.
             batch.validate()
-            for place, part in _numbered(_parts(batch.select(names)), start):
+            for place, part in numbered(parts_of_batch(batch.select(names)), start):
                 if place + part.num_rows <= first:
                     continue
                 part.validate(full=True)
-                yield place, _copy(part)
+                yield place, copy_of_batch(part)
                 if hasattr(mapping, "madvise"):
                     # Pages that have been read would count as memory of this process.
                     mapping.madvise(mmap.MADV_DONTNEED)
@@ -388,47 +382,6 @@ def _open_arrow(mapping: mmap.mmap) -> Any:
     if mapping[:6] == b"ARROW1":
         return arrow_ipc.open_file(source)
     return arrow_ipc.open_stream(source)
-
-
-def _numbered(
-    batches: Iterable[pa.RecordBatch], start: int = 0
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield batches, each with the number of its first row."""
-    for batch in batches:
-        yield start, batch
-        start += batch.num_rows
-
-
-def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut a batch that is too large; nothing is copied."""
-    n_parts = max(-(-data_bytes(batch) // _MOST_BYTES), 1)
-    n_rows = min(max(batch.num_rows // n_parts, 1), _MOST_ROWS)
-    for first in range(0, batch.num_rows, n_rows):
-        yield batch.slice(first, n_rows)
-
-
-def _copy(batch: pa.RecordBatch) -> pa.RecordBatch:
-    if not batch.num_columns:
-        return batch
-    columns = [pa.concat_arrays([column]) for column in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
-
-
-def _rows_a_batch(file: parquet.ParquetFile, names: Sequence[str]) -> int:
-    """Return how many rows of some columns make a batch."""
-    footer = file.metadata
-    size = 0
-    for group in map(footer.row_group, range(footer.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            path = column.path_in_schema
-            if any(path == name or path.startswith(f"{name}.") for name in names):
-                size += column.total_uncompressed_size
-    # A dictionary makes much of little: the footer counts a long text once, however
-    # many rows repeat it.
-    for probe in file.iter_batches(_PROBED_ROWS, columns=names, use_threads=False):
-        a_row = max(size / footer.num_rows, data_bytes(probe) / probe.num_rows, 1)
-        return int(min(max(_BATCH_BYTES // a_row, 1), _MOST_ROWS))
-    return 1
 
 
 def _without_times(kind: pa.DataType) -> pa.DataType:

@@ -30,9 +30,9 @@ import pyarrow.ipc as ipc
 from variegate._progress import StageProgress, ignore
 from variegate._typing import AnyArray, IntArray
 from variegate.partitions import Engine
+from variegate.tables.batches import data_bytes
 from variegate.tables.cells import Batch
 from variegate.tables.errors import TableError
-from variegate.tables.reading import data_bytes
 from variegate.tables.rows import GroupIndex, RowReader, Rows, stored_schema
 from variegate.tables.writing import table_writer
 

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from variegate.partitions import Partition, PartitionError
+from variegate.tables.batches import data_bytes
 from variegate.tables.errors import TableError, TableFileError, repeated
-from variegate.tables.reading import FORMATS, TableFile, data_bytes
+from variegate.tables.reading import FORMATS, TableFile
 from variegate.tables.rows import FileRows, MemoryRows, Rows, open_file
 
 #: Formats of the files in a folder: those that state their types.

@@ -23,9 +23,10 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.parquet as parquet
 
 from variegate.files.atomic import new_file, writing_to
+from variegate.tables.batches import data_bytes
 from variegate.tables.columns import is_list, is_number, is_text
 from variegate.tables.errors import repeated
-from variegate.tables.reading import data_bytes, format_of
+from variegate.tables.reading import format_of
 
 _GROUP_ROWS = 2**16
 _GROUP_BYTES = 32 * 2**20

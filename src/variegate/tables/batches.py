@@ -1,0 +1,63 @@
+"""Batches of rows: their bytes, their numbers, and cuts of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+_BATCH_BYTES = 16 * 2**20
+_MOST_ROWS = 2**16
+_MOST_BYTES = 24 * 2**20
+_PROBED_ROWS = 64
+
+
+def data_bytes(batch: pa.RecordBatch) -> int:
+    """Return the size of a batch, without dictionaries that many batches share."""
+    return sum(
+        (column.indices if pa.types.is_dictionary(column.type) else column).nbytes
+        for column in batch.columns
+    )
+
+
+def numbered(
+    batches: Iterable[pa.RecordBatch], start: int = 0
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield batches, each with the number of its first row."""
+    for batch in batches:
+        yield start, batch
+        start += batch.num_rows
+
+
+def parts_of_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut a batch that is too large; nothing is copied."""
+    nparts_of_batch = max(-(-data_bytes(batch) // _MOST_BYTES), 1)
+    n_rows = min(max(batch.num_rows // nparts_of_batch, 1), _MOST_ROWS)
+    for first in range(0, batch.num_rows, n_rows):
+        yield batch.slice(first, n_rows)
+
+
+def copy_of_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose arrays are its own."""
+    if not batch.num_columns:
+        return batch
+    columns = [pa.concat_arrays([column]) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def rows_a_batch(file: parquet.ParquetFile, names: Sequence[str]) -> int:
+    """Return how many rows of some columns make a batch."""
+    footer = file.metadata
+    size = 0
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            path = column.path_in_schema
+            if any(path == name or path.startswith(f"{name}.") for name in names):
+                size += column.total_uncompressed_size
+    # A dictionary makes much of little: the footer counts a long text once, however
+    # many rows repeat it.
+    for probe in file.iter_batches(_PROBED_ROWS, columns=names, use_threads=False):
+        a_row = max(size / footer.num_rows, data_bytes(probe) / probe.num_rows, 1)
+        return int(min(max(_BATCH_BYTES // a_row, 1), _MOST_ROWS))
+    return 1
