@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from variegate.application.table_defaults import MEMORY
 from variegate.partitions import PartitionChangedError
-from variegate.tables import Columns, TableError, partitioning, write_table
-from variegate.tables import scanning
+from variegate.tables import Columns, TableError, partitioning, scanning, write_table
 from variegate.tables.groups import Groups, in_rows
 from variegate.tables.survey import learn_encoding, split, survey, usable_groups
 from variegate.tables.table import MemoryTable, as_table
