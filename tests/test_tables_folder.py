@@ -118,16 +118,16 @@ def test_other_columns(tmp_path):
     with pytest.raises(
         TableFileError, match=r"part-001.parquet has no column 'kind', which the first"
     ):
-        as_table(folder)
+        as_table(folder).check()
     write_folder(folder, [table, with_column(table, "more", table["score"])])
     with pytest.raises(TableFileError, match=r"part-001.parquet has a column 'more'"):
-        as_table(folder)
+        as_table(folder).check()
     whole = with_column(table, "score", [1] * table.num_rows)
     write_folder(folder, [table, whole])
     with pytest.raises(
         TableFileError, match=r"holds int64 in column 'score', where the first file has"
     ):
-        as_table(folder)
+        as_table(folder).check()
 
 
 def test_a_damaged_file(tmp_path):
@@ -137,7 +137,7 @@ def test_a_damaged_file(tmp_path):
     with pytest.raises(
         TableFileError, match=r"part-002.parquet cannot be read: is not a Parquet file"
     ):
-        as_table(folder)
+        as_table(folder).check()
     (folder / "part-000.parquet").write_bytes(b"")
     with pytest.raises(TableFileError, match=r"part-000.parquet is empty"):
         FolderTable(folder)

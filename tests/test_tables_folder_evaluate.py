@@ -37,7 +37,7 @@ def same(there, home):
         for name, numbers in getattr(home, part).items():
             np.testing.assert_array_equal(getattr(there, part)[name], numbers)
     assert there.wanted_size == pytest.approx(home.wanted_size)
-    assert there.endings_in_short() == home.endings_in_short()
+    assert there.endings == home.endings
     assert there.reference == home.reference
     assert there.intervals() == home.intervals()
     assert there.differences(there.reference) == home.differences(home.reference)
@@ -96,7 +96,7 @@ def test_too_many_groups_are_judged_by_a_sample(fitted, folder, monkeypatch):
     assert (there.n_groups, there.n_in_all) == (9, 24)
     every = fitted.evaluate(folder).scores["model"].tolist()
     assert all(row in every for row in there.scores["model"].tolist())
-    assert there.endings_in_short()["model"]["stop_reasons"]
+    assert there.endings["model"].stop_reasons
 
 
 def test_how_searches_ended_where_gaps_are_known(folder):
@@ -104,7 +104,14 @@ def test_how_searches_ended_where_gaps_are_known(folder):
     fitted.fit(folder)
     there = evaluate_folder(fitted, folder, Pickling())
     assert same(there, fitted.evaluate(folder))
-    assert there.endings_in_short()["model"]["n_optimal"] == 24
+    assert there.endings["model"].n_optimal == 24
+
+
+def test_groups_that_lie_in_several_files(fitted, folder, tmp_path):
+    scattered = some_table().take(np.random.default_rng(0).permutation(144))
+    other = write_folder(tmp_path / "x", cut(scattered, 7, 60))
+    found = evaluate_folder(fitted, other, Pickling())
+    assert same(found, fitted.evaluate(scattered))
 
 
 # What is refused ---------------------------------------------------------------------
@@ -121,9 +128,6 @@ def test_what_cannot_be_judged(fitted, folder, tmp_path):
     single = write_folder(tmp_path / "s", [some_table()[:6]])
     with pytest.raises(TableError, match=r"s has 1 group to judge by: intervals need"):
         evaluate_folder(fitted, single, Serial())
-    straddling = write_folder(tmp_path / "x", cut(some_table(), 7))
-    with pytest.raises(TableError, match=r"rivals cannot learn: 1 group of .*'q0002'"):
-        evaluate_folder(fitted, folder, Serial(), train=straddling)
 
 
 def test_a_model_that_knows_no_labels(folder):

@@ -3,6 +3,7 @@
 import os
 import signal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
@@ -20,9 +21,14 @@ from folder_instances import (
 from table_instances import names_in, process, with_cell
 from variegate import load
 from variegate.partitions import PartitionError, Serial, UnreadablePartitionError
-from variegate.tables import FolderTable, TableError, TableFileError, TableSelector
-from variegate.tables.folder import selecting
-from variegate.tables.folder.selecting import hash_of_model
+from variegate.tables import (
+    FolderTable,
+    TableError,
+    TableFileError,
+    TableSelector,
+    selecting,
+)
+from variegate.tables.selecting import hash_of_model
 
 FILES = [f"part-{number:03d}.parquet" for number in range(4)]
 
@@ -108,7 +114,7 @@ class Stopping(Serial):
         self.n_files = n_files
 
     def map(self, function, items, progress=lambda *_: None, ordered=True):
-        if function.func is selecting.select_file:
+        if function.func is selecting._select_file:
             yield from map(function, items[: self.n_files])
             function(items[self.n_files])
             raise KeyboardInterrupt  # before the last result has come back
@@ -123,7 +129,8 @@ def test_a_run_that_was_stopped_goes_on_with_what_is_missing(fitted, folder, out
     assert names_in(out) == [".manifest.sqlite", *FILES]
     engine = Pickling()
     found = select_folder(fitted, folder, out, engine)
-    assert (found.n_files, found.n_written, engine.n_items) == (4, 1, 1)
+    assert (found.n_files, found.n_written) == (4, 1)
+    assert engine.n_items == 4 + 1  # files are counted, one is written
     assert {name: (out / name).stat().st_ino for name in FILES[:3]} == written
     assert rows_of(out).equals(fitted.select(folder))
     assert names_in(out) == [".manifest.sqlite", *FILES]
@@ -190,11 +197,6 @@ def test_new_files_are_added(fitted, tmp_path, out):
     (tmp_path / "more" / FILES[1]).rename(folder / FILES[1])
     found = select_folder(fitted, folder, out, Serial())
     assert (found.n_files, found.n_written) == (2, 1)
-    # They are scanned with the others.
-    write_folder(tmp_path / "more", cut(table, 60))
-    (tmp_path / "more" / FILES[1]).rename(folder / FILES[2])
-    with pytest.raises(TableError, match="lie in more than one file"):
-        select_folder(fitted, folder, out, Serial())
 
 
 @pytest.mark.parametrize(
@@ -289,18 +291,24 @@ def test_columns_of_another_table(fitted, tmp_path, out):
         select_folder(fitted, folder, out, Serial())
 
 
-def test_groups_in_several_files(fitted, tmp_path, out):
-    folder = write_folder(tmp_path / "t", cut(some_table(), 7))
-    with pytest.raises(TableError, match=r"'q0002' in .*variegate gather"):
-        select_folder(fitted, folder, out, Serial())
-    assert not out.exists()
+@pytest.mark.parametrize("rows", [(7,), (7, 60, 61)])
+@pytest.mark.parametrize("is_scattered", [False, True])
+def test_groups_in_several_files(fitted, tmp_path, out, rows, is_scattered):
+    table = some_table()
+    if is_scattered:
+        table = table.take(np.random.default_rng(0).permutation(table.num_rows))
+    folder = write_folder(tmp_path / "t", cut(table, *rows))
+    found = select_folder(fitted, folder, out, Pickling())
+    assert rows_of(out).equals(fitted.select(table))
+    assert found.n_rows == 144
+    assert names_in(tmp_path) == ["out", "t"]
 
 
 def test_an_empty_cell_names_file_and_row(fitted, tmp_path, out):
     table = with_cell(some_table(), "score", 61, None)
     folder = write_folder(tmp_path / "t", cut(table, 60))
     with pytest.raises(
-        TableError, match=r"part-001.parquet: column 'score' has no value in row 2"
+        TableError, match=r"'score' has no value in row 2 of .*part-001.parquet: corr"
     ):
         select_folder(fitted, folder, out, Pickling())
 
@@ -321,5 +329,5 @@ def test_files_that_cannot_be_read(fitted, folder, out):
 
 
 def test_an_engine_needs_a_folder_to_write_to(fitted, folder):
-    with pytest.raises(ValueError, match="rows are written: name a folder, out"):
+    with pytest.raises(ValueError, match="written to a folder: name both, X and out"):
         fitted.select(folder, engine=Serial())

@@ -211,7 +211,8 @@ def choose(
 def collect(parts: Iterable[ChosenPart], n_rows: int, first_row: int = 0) -> Choices:
     """Return the choices from rows of a table, those from ``first_row`` on."""
     rank: IntArray = np.zeros(n_rows, dtype=np.int32)
-    probability: FloatArray | None = None
+    # A file without rows has all columns of the others.
+    probability: FloatArray | None = None if n_rows else np.zeros(0)
     names: list[Any] = []
     endings: list[dict[str, Any]] = []
     unknown: Counter[str] = Counter()

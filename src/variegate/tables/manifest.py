@@ -127,6 +127,13 @@ class Manifest:
                     f"into {self.folder}: {_REMEDY}"
                 )
 
+    def is_complete(self, files: Sequence[Partition], skip_unreadable: bool) -> bool:
+        """Return whether the rows chosen from all of these files are there."""
+        if self.unreadable and not skip_unreadable:
+            return False
+        names = {Path(one.path).name for one in files} - set(self.unreadable)
+        return bool(names) and all(map(self.has, names))
+
     def begin(self, files: Sequence[Partition], unreadable: Sequence[str]) -> None:
         """Store the files that rows are chosen from; make the folder if necessary."""
         try:

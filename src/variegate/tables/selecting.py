@@ -108,6 +108,8 @@ def select_into_folder(
     run |= {"variegate": __version__, "model": hash_of_model(selector)}
     with Manifest(out, run) as manifest:
         manifest.refuse_changes(table.partitions)
+        if manifest.is_complete(table.partitions, skip_unreadable):
+            return _counted(manifest, 0)
         groups = selector._groups(
             table, columns, progress=progress, engine=engine,
             skip_unreadable=skip_unreadable, by_file=True,

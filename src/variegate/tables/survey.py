@@ -137,24 +137,26 @@ def survey(
     store : RunStore, optional
         Remembers the counts of a run that resumes.
     """
-    columns_read = (
-        columns.group, columns.label if labels is None else None, columns.item,
-        columns.cost, columns.relevance, *columns.features(),
-    )  # fmt: skip
-    used = [name for name in dict.fromkeys(columns_read) if name is not None]
+    label = columns.label if labels is None else None
+    parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
+    used = [n for n in dict.fromkeys((*parts, *columns.features())) if n is not None]
     names = Derivation(table.schema, columns).sources(used) or table.schema.names[:1]
     schema = pa.schema([table.schema.field(name) for name in names])
     reader = RowReader(schema, columns, table.is_untyped)
-    rows, n_rows = rows_of(table), None
-    if is_local(engine) and not skip_unreadable:
-        table, n_rows = held(table, rows, names, memory)
-    elif isinstance(table, MemoryTable):
+    every, n_rows = rows_of(table), None
+    key = uuid.uuid4().hex
+    if not isinstance(table, MemoryTable):
+        key = sha256(repr((every, columns)).encode()).hexdigest()
+    elif not is_local(engine):
         raise TableError(
             "workers of other processes cannot read a table in memory: write it to a "
             "file or a folder, and name that"
         )
+    if is_local(engine) and not skip_unreadable and not by_file:
+        table, n_rows = held(table, every, names, memory)
+        store = None if n_rows is not None else store
     engine = Serial() if engine is None else engine
-    everything, also = rows, used if skip_unreadable else []
+    also = used if skip_unreadable else []
     rows = rows_of(table)
 
     def make() -> Counts:
@@ -165,43 +167,43 @@ def survey(
     if store is None or store.path is None:
         counts = make()
     else:
-        key = f"scan of {sha256(repr((rows, columns, also)).encode()).hexdigest()}"
-        counts = Counts.from_bytes(store.remember(key, lambda: make().to_bytes()))
-    if labels is not None and isinstance(table, FolderTable):
-        raise TableError(
-            "labels beside a folder that is larger than memory: make them a column of "
-            "its files"
-        )
-    if counts.n_rows.sum() == 0:
-        raise TableError(f"{table.name} has no rows")
-    if labels is not None and len(labels) != counts.n_rows.sum():
-        raise TableError(
-            f"{len(labels)} labels for a table of {counts.n_rows.sum()} rows"
-        )
+        step = f"scan of {key}, columns read: {also}"
+        counts = Counts.from_bytes(store.remember(step, lambda: make().to_bytes()))
+    _check_counts(counts, table, labels)
+    readable = [rows[k] for k in counts.readable]
     if n_rows is None:  # of the files that were counted
-        everything = tuple(rows[k] for k in counts.readable)
-        n_rows = counts.n_rows.tolist()
-    firsts = accumulate(n_rows, initial=0)
-    sources = tuple(zip(everything, firsts, strict=False))
-    cut = TableCut(table, reader, names, counts, [rows[k] for k in counts.readable])
+        every, n_rows = tuple(readable), counts.n_rows.tolist()
+    cut = TableCut(table, reader, names, counts, readable)
     is_by_file = by_file and cut.cut_at_files()
     told = partial(progress, "shuffling")
     partitions, shuffled = cut.partitions(engine, memory, told, store)
-    key = uuid.uuid4().hex
-    if not isinstance(table, MemoryTable):
-        key = sha256(repr((rows, columns)).encode()).hexdigest()
-    left_out = [one.path for k, one in enumerate(rows) if k not in counts.readable]
     return Survey(
         reader,
         cut.sizes,
         None if counts.n_chosen is None else cut.summed(counts.n_chosen),
         partitions,
         key,
-        sources,
-        tuple(left_out),
+        tuple(zip(every, accumulate(n_rows, initial=0), strict=False)),
+        tuple(one.path for k, one in enumerate(rows) if k not in counts.readable),
         is_by_file,
         shuffled,
     )
+
+
+def _check_counts(counts: Counts, table: Table, labels: BoolArray | None) -> None:
+    """Refuse a table without rows, and labels that are not one a row."""
+    n_rows = int(counts.n_rows.sum())
+    if n_rows == 0:
+        raise TableError(f"{table.name} has no rows")
+    if labels is None:
+        return
+    if isinstance(table, FolderTable):
+        raise TableError(
+            "labels beside a folder that is larger than memory: make them a column of "
+            "its files"
+        )
+    if len(labels) != n_rows:
+        raise TableError(f"{len(labels)} labels for a table of {n_rows} rows")
 
 
 # Columns ------------------------------------------------------------------------------

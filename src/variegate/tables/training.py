@@ -20,11 +20,10 @@ from variegate.estimator import LargeMarginDPP
 from variegate.files.run_store import RunStore
 from variegate.kernels import Linear
 from variegate.learning.device_name import device_named
-from variegate.partitions import Limits, PartitionedExamples, Threads
+from variegate.partitions import Limits, PartitionedExamples, Serial, Threads
 from variegate.solvers import MiniBatch, Step
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
-from variegate.tables.partitioning import is_local
 from variegate.tables.policy import Policy
 from variegate.tuning import LargeMarginDPPCV, OmegaPath
 from variegate.tuning.family import outwards
@@ -245,7 +244,7 @@ class TrainingPlan:
         if is_on_device or (isinstance(estimator.solver, MiniBatch) and fits):
             return groups.examples(numbers)
         engine, n_jobs = groups.engine, 1
-        if is_local(engine):
+        if type(engine) is Serial:
             # Threads share partitions or, where there is one, its groups.
             n_jobs = effective_n_jobs(estimator.n_jobs)
             engine = Threads(n_jobs)

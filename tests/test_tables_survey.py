@@ -1,4 +1,6 @@
-"""The scan of a folder on an engine: groups are counted, or refused."""
+"""The survey of a table: its groups are counted, cut into partitions, or refused."""
+
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -17,28 +19,25 @@ from folder_instances import (
 )
 from table_instances import with_cell, with_column
 from variegate.partitions import PartitionError, Serial, UnreadablePartitionError
-from variegate.tables import Columns, FolderTable, TableError
-from variegate.tables.folder import repeated_groups
-from variegate.tables.folder import scan as scanning
-from variegate.tables.folder.groups import FolderGroups, encoding_on
-from variegate.tables.folder.parts import FileReader
-from variegate.tables.folder.repeated_groups import hash_of, repeated
-from variegate.tables.folder.scan import FolderSurvey, scan, split_by_file
+from variegate.tables import Columns, FolderTable, TableError, partitioning
 from variegate.tables.groups import Groups
 from variegate.tables.model_file import encode_encoding
+from variegate.tables.partitioning import partition_bounds
+from variegate.tables.scanning import Counts, hash_of, scan
 from variegate.tables.survey import learn_encoding, survey
-from variegate.tables.table import as_table
-
-
-def reader_of(folder, **changed):
-    columns = Columns.of(**COLUMNS | changed).resolve(folder.schema)
-    return FileReader(folder.schema, columns)
+from variegate.tables.table import as_table, rows_of
 
 
 def scanned(path, engine=None, skip_unreadable=False, **changed):
+    """Survey a folder as workers do, which hold nothing of it."""
     folder = FolderTable(path, skip_unreadable=skip_unreadable)
-    reader = reader_of(folder, **changed)
-    return scan(folder, reader, engine or Serial(), skip_unreadable=skip_unreadable)
+    columns = Columns.of(**COLUMNS | changed).resolve(folder.schema)
+    engine = Pickling() if engine is None else engine
+    return survey(folder, columns, engine=engine, skip_unreadable=skip_unreadable)
+
+
+def names_of(found):
+    return [found.name(number) for number in range(len(found))]
 
 
 # Counting --------------------------------------------------------------------------
@@ -48,75 +47,81 @@ def test_groups_are_those_of_the_one_table(tmp_path):
     table = some_table()
     parts = [table[:0], *cut(table, 30, 36), table[:0]]
     folder = write_folder(tmp_path / "t", parts)
-    found = scanned(folder, Pickling())
+    found = scanned(folder)
     home = survey(as_table(folder), found.columns)
     assert found.n_rows == home.n_rows == 144
-    assert found.index.sizes.tolist() == home.index.sizes.tolist()
+    assert found.sizes.tolist() == home.sizes.tolist()
     assert found.n_chosen.tolist() == home.n_chosen.tolist()
-    assert list(found.index.names) == list(home.index.names)
-    assert [found.index.names[k] for k in (3, 4)] == home.index.names[3:5]
-    assert [p.first_group for p in found.partitions] == [0, 0, 5, 6, 24]
-    assert [p.first_row for p in found.partitions] == [0, 0, 30, 36, 144]
+    assert names_of(found) == names_of(home) == [f"q{n:04d}" for n in range(1, 25)]
 
 
-def test_what_was_counted_can_be_written_down(tmp_path):
+def test_counts_can_be_written_down(tmp_path):
     folder = FolderTable(folder_of(tmp_path / "t"))
-    found = scan(folder, reader_of(folder), Serial())
-    again = FolderSurvey.from_bytes(found.to_bytes(), folder, found.reader)
-    assert again.partitions == found.partitions
-    assert again.n_chosen.tolist() == found.n_chosen.tolist()
-    assert again.index.names[7] == found.index.names[7]
-    unlabelled = scan(folder, reader_of(folder, label=None), Serial())
+    reader = scanned(folder.path).reader
+    counts = Counts.of([scan(rows, reader) for rows in rows_of(folder)], False)
+    again = Counts.from_bytes(counts.to_bytes())
+    for one, other in zip(counts, again, strict=True):
+        assert one.tolist() == other.tolist()
+    assert scanned(folder.path, label=None).n_chosen is None
+    unlabelled = Counts.from_bytes(counts._replace(n_chosen=None).to_bytes())
     assert unlabelled.n_chosen is None
-    content = unlabelled.to_bytes()
-    assert FolderSurvey.from_bytes(content, folder, found.reader).n_chosen is None
 
 
-@given(st.sets(st.integers(0, 23), min_size=1))
-def test_some_groups_by_file(numbers):
-    # Files of 5, 0, 1, 11 and 7 groups.
-    sizes, firsts = [5, 0, 1, 11, 7], [0, 5, 5, 6, 17]
-    parts = [
-        scanning.FolderPartition("x", None, 0, 0, n_groups=n, first_group=first)
-        for n, first in zip(sizes, firsts, strict=True)
+# Partitions ------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=60),
+    st.integers(1, 40),
+    st.sampled_from([1, 7, 10**6]),
+)
+def test_partitions_hold_all_groups_once_and_no_more_than_fit(sizes, width, most):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partitioning, "_ROWS", 60)
+        patch.setattr(partitioning, "_PAIRS", 900)
+        patch.setattr(partitioning, "_NUMBERS", 400)
+        patch.setattr(partitioning, "_PARTITIONS", most)
+        bounds = partition_bounds(np.array(sizes), width)
+    assert bounds[0] == 0
+    assert bounds[-1] == len(sizes)
+    assert (np.diff(bounds) > 0).all()
+    if most == 10**6:
+        for first, end in pairwise(bounds.tolist()):
+            part = np.array(sizes[first:end])
+            fits = part.sum() <= min(60, max(400 // width, 1))
+            assert len(part) == 1 or (fits and (part**2).sum() <= 900)
+
+
+@given(st.sets(st.integers(0, 23), min_size=1), st.integers(6, 100))
+@settings(max_examples=20, deadline=None)
+def test_some_groups_by_partition(tmp_path_factory, numbers, rows):
+    folder = folder_of(tmp_path_factory.mktemp("split") / "t")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partitioning, "_ROWS", rows)
+        found = scanned(folder)
+    parts = list(found.split(np.array(sorted(numbers))))
+    wanted = [one.first_group + k for one in parts for k in np.flatnonzero(one.flags())]
+    assert wanted == sorted(numbers)
+    assert [one.first_example for one in parts] == [
+        sum(number < one.first_group for number in numbers) for one in parts
     ]
-    wanted = np.array(sorted(numbers))
-    found = list(split_by_file(parts, wanted))
-    assert [p.flags().tolist() for p in found] == [
-        [first + k in numbers for k in range(n)]
-        for n, first in zip(sizes, firsts, strict=True)
-    ]
-    assert [p.first_example for p in found] == [
-        sum(number < first for number in numbers) for first in firsts
-    ]
 
 
-# Straddling ------------------------------------------------------------------------
-
-
-def test_a_group_in_two_files(tmp_path):
+def test_the_rows_of_a_partition_are_ranges_of_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(partitioning, "_ROWS", 40)
     folder = write_folder(tmp_path / "t", cut(some_table(), 7, 60))
-    with pytest.raises(
-        TableError,
-        match=r"1 group of .*t lies in more than one file, 'q0002' in part-000.parquet,"
-        r" part-001.parquet. Files .* 'variegate gather .*t -o OTHER' brings the rows",
-    ):
-        scanned(folder, Pickling())
-
-
-def test_many_groups_in_many_files(tmp_path):
-    table = some_table()
-    folder = write_folder(tmp_path / "t", [table] * 5)
-    with pytest.raises(
-        TableError,
-        match=r"24 groups of .* lie in more than one file, such as 'q0001' in "
-        r"part-000.parquet, part-001.parquet, part-002.parquet and 2 more files; 'q00",
-    ):
-        scanned(folder)
+    found = scanned(folder)
+    assert found.shuffled is None
+    assert [(p.first_group, p.first_row, p.n_rows) for p in found.partitions] == [
+        (0, 0, 36), (6, 36, 36), (12, 72, 36), (18, 108, 36),
+    ]  # fmt: skip
+    ranges = [[(r.first, r.end) for r in p.rows] for p in found.partitions]
+    assert ranges == [[(0, 7), (0, 29)], [(29, 53), (0, 12)], [(12, 48)], [(48, 84)]]
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.date32(), pa.binary()])
-def test_groups_of_any_type(tmp_path, kind):
+@pytest.mark.parametrize("rows", [36, 40])
+def test_groups_of_any_type(tmp_path, kind, rows):
     table = some_table()
     numbers = pa.array([int(name[1:]) for name in table["query"].to_pylist()])
     if kind == pa.binary():
@@ -126,37 +131,22 @@ def test_groups_of_any_type(tmp_path, kind):
     else:
         names = numbers.cast(kind)
     table = with_column(table, "query", names.to_pylist(), kind)
-    folder = write_folder(tmp_path / "t", cut(table, 36))
-    assert len(scanned(folder, quality=["score"]).index) == 24
-    folder = write_folder(tmp_path / "u", cut(table, 40))
-    with pytest.raises(TableError, match="1 group of"):
-        scanned(folder, quality=["score"])
+    folder = write_folder(tmp_path / "t", cut(table, rows))
+    assert scanned(folder, quality=["score"]).sizes.tolist() == [6] * 24
 
 
-@given(st.lists(st.sets(st.integers(0, 40)), min_size=1, max_size=6))
-def test_hashes_that_several_files_have(files):
-    # Spread over all of 64 bits, the ends among them.
-    spread = {k: (k * (2**64 - 1)) // 40 for k in range(41)}
-    hashes = [
-        np.array(sorted(spread[k] for k in numbers), dtype=np.uint64)
-        for numbers in files
-    ]
-    expected = [
-        (spread[k], [n for n, numbers in enumerate(files) if k in numbers])
-        for k in range(41)
-        if sum(k in numbers for numbers in files) > 1
-    ]
-    assert list(repeated(hashes)) == expected
-
-
-def test_names_that_share_a_hash_are_told_apart(tmp_path, monkeypatch):
-    # All names have one of two hashes, and none lies in two files.
-    for module in (scanning, repeated_groups):
-        monkeypatch.setattr(module, "hash_of", lambda name: hash_of(name) % 2)
-    assert len(scanned(folder_of(tmp_path / "t")).index) == 24
-    folder = write_folder(tmp_path / "u", cut(some_table(), 7))
-    with pytest.raises(TableError, match=r"1 group of .* 'q0002' in part-000"):
-        scanned(folder)
+def test_scattered_groups_are_shuffled_beside_the_folder(tmp_path):
+    table = some_table().take(np.random.default_rng(0).permutation(144))
+    folder = write_folder(tmp_path / "t", cut(table, 30, 70))
+    found = scanned(folder)
+    assert found.shuffled is not None
+    home = survey(as_table(table), found.columns)
+    assert found.sizes.tolist() == home.sizes.tolist()
+    assert names_of(found) == names_of(home)
+    (there,) = [path for path in tmp_path.iterdir() if path != folder]
+    assert there.name.startswith(".t.shuffled-")
+    del found
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_zeros_of_two_signs_are_one_group():
@@ -164,14 +154,10 @@ def test_zeros_of_two_signs_are_one_group():
     assert hash_of("0.0") != hash_of(0.0)
 
 
-def test_without_groups_there_is_one_in_all_files(tmp_path):
-    folder = folder_of(tmp_path / "t")
-    with pytest.raises(
-        TableError, match=r"all rows are one group, which lies in 4 files: .* group"
-    ):
-        scanned(folder, group=None)
-    single = write_folder(tmp_path / "u", [some_table(), some_table()[:0]])
-    assert scanned(single, group=None).index.names[0] == "all rows"
+def test_without_a_group_column_all_files_are_one_group(tmp_path):
+    found = scanned(folder_of(tmp_path / "t"), group=None)
+    assert found.sizes.tolist() == [144]
+    assert found.name(0) == "all rows"
 
 
 # Files that cannot be read -----------------------------------------------------------
@@ -189,12 +175,13 @@ def damaged(tmp_path):
 def test_files_that_cannot_be_read_are_named(tmp_path):
     folder = damaged(tmp_path)
     listed = FolderTable(folder, skip_unreadable=True)
+    columns = Columns.of(**COLUMNS).resolve(listed.schema)
     with pytest.raises(
         UnreadablePartitionError,
         match=r"part-000.parquet cannot be read: is not a Parquet file, or is damaged "
         r".*; 1 other file cannot be read either: .*part-002.parquet. With skip_unread",
     ):
-        scan(listed, reader_of(listed), Pickling())
+        survey(listed, columns, engine=Pickling())
 
 
 def test_files_that_cannot_be_read_are_left_out_if_asked(tmp_path):
@@ -203,7 +190,7 @@ def test_files_that_cannot_be_read_are_left_out_if_asked(tmp_path):
         "part-000.parquet",
         "part-002.parquet",
     ]
-    assert list(found.index.names) == ["q0006", *(f"q{n:04d}" for n in range(18, 25))]
+    assert names_of(found) == ["q0006", *(f"q{n:04d}" for n in range(18, 25))]
 
 
 def test_damage_to_a_column_is_found_before_files_are_left_out(tmp_path):
@@ -224,10 +211,11 @@ def test_damage_to_a_column_is_found_before_files_are_left_out(tmp_path):
 def test_nothing_can_be_read(tmp_path):
     folder = write_folder(tmp_path / "t", [some_table()] * 2)
     listed = FolderTable(folder)
+    columns = Columns.of(**COLUMNS).resolve(listed.schema)
     for path in folder.iterdir():
         path.unlink()
     with pytest.raises(UnreadablePartitionError, match=r"part-000.parquet cannot be"):
-        scan(listed, reader_of(listed), Serial(), skip_unreadable=True)
+        survey(listed, columns, engine=Serial(), skip_unreadable=True)
 
 
 def test_files_that_do_not_fit_are_never_left_out(tmp_path):
@@ -240,9 +228,10 @@ def test_files_that_do_not_fit_are_never_left_out(tmp_path):
 def test_a_file_that_has_changed(tmp_path):
     folder = folder_of(tmp_path / "t")
     listed = FolderTable(folder)
+    columns = Columns.of(**COLUMNS).resolve(listed.schema)
     folder_of(folder, random_state=1)
     with pytest.raises(PartitionError, match=r"part-000.parquet has changed since"):
-        scan(listed, reader_of(listed), Serial())
+        survey(listed, columns)
 
 
 def test_what_is_wrong_in_a_file_names_it(tmp_path):
@@ -251,7 +240,7 @@ def test_what_is_wrong_in_a_file_names_it(tmp_path):
     first = with_column(first, "chosen", [1] * first.num_rows)
     folder = write_folder(tmp_path / "t", [first, second])
     with pytest.raises(
-        TableError, match=r"part-001.parquet: column 'chosen' holds 2 in row 1: labels"
+        TableError, match=r"'chosen' holds 2 in row 1 of .*part-001.parquet: labels"
     ):
         scanned(folder, Pickling())
 
@@ -269,9 +258,8 @@ def encodings(folder, numbers, engine=None, **changed):
     """Return how columns become features, on an engine and at home."""
     found = scanned(folder, **changed)
     numbers = np.array(numbers)
-    table = as_table(folder)
-    home = learn_encoding(table, survey(table, found.columns), numbers)
-    there = encoding_on(engine or Pickling(), found, numbers)
+    home = learn_encoding(survey(as_table(folder), found.columns), numbers)
+    there = learn_encoding(found, numbers, engine or Pickling())
     return encode_encoding(there), encode_encoding(home)
 
 
@@ -314,8 +302,10 @@ def test_vectors_of_two_lengths(tmp_path):
     longer = [[*vector, 0.0] for vector in second["embedding"].to_pylist()]
     second = with_column(second, "embedding", longer, pa.list_(pa.float32()))
     folder = write_folder(tmp_path / "t", [first, second])
-    with pytest.raises(TableError, match="vectors of 4 numbers in some files and of 5"):
-        encoding_on(Serial(), scanned(folder), np.arange(24))
+    with pytest.raises(
+        TableError, match=r"5 numbers in row 1 of .*part-001"
+    ):
+        learn_encoding(scanned(folder))
 
 
 def test_too_many_levels_in_all(tmp_path):
@@ -326,7 +316,7 @@ def test_too_many_levels_in_all(tmp_path):
     ]
     folder = write_folder(tmp_path / "t", parts)
     with pytest.raises(TableError, match="more than 1,000 different values"):
-        encoding_on(Serial(), scanned(folder), np.arange(200))
+        learn_encoding(scanned(folder))
 
 
 @settings(max_examples=20, deadline=None)
@@ -334,11 +324,10 @@ def test_too_many_levels_in_all(tmp_path):
 def test_groups_that_are_brought_here(tmp_path_factory, numbers):
     folder = folder_of(tmp_path_factory.mktemp("groups") / "t")
     found = scanned(folder)
-    encoding = encoding_on(Serial(), found, np.arange(24))
-    table = as_table(folder)
-    home = Groups(table, survey(table, found.columns), encoding)
+    encoding = learn_encoding(found)
+    home = Groups(survey(as_table(folder), found.columns), encoding)
     wanted = np.array(sorted(numbers))
-    there = list(FolderGroups(found, encoding, Pickling()).only(wanted))
+    there = list(Groups(found, encoding, engine=Pickling()).only(wanted))
     here = list(home.only(wanted))
     assert [group.number for group in there] == sorted(numbers)
     for one, other in zip(there, here, strict=True):
@@ -352,9 +341,7 @@ def test_groups_that_are_brought_here(tmp_path_factory, numbers):
 def test_cells_that_are_brought_here(tmp_path):
     folder = folder_of(tmp_path / "t")
     found = scanned(folder)
-    groups = FolderGroups(
-        found, encoding_on(Serial(), found, np.arange(24)), Pickling()
-    )
+    groups = Groups(found, learn_encoding(found), engine=Pickling())
     table = some_table()
     rows = np.array([0, 29, 30, 140])
     assert groups.texts(rows, ["item", "query"]) == {
