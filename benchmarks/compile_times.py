@@ -26,7 +26,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from scipy import sparse
 
 import variegate as vg
@@ -155,17 +154,9 @@ def frames():
     growing.add(int(np.argmax(growing.gain())))
 
 
-def keys():
-    """Hash the keys of groups."""
-    from variegate.tables.shuffle import hashes_of
-
-    hashes_of(pa.array(["one", "two"]))
-    hashes_of(pa.array([], pa.string()))
-
-
 EXAMPLES = (
     exact, rows_at_the_edge, chains, samples, greedy, expected_f, losses, learning,
-    texts, frames, keys,
+    texts, frames,
 )  # fmt: skip
 
 

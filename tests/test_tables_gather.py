@@ -2,6 +2,7 @@
 
 import datetime
 import errno
+import importlib
 import json
 import os
 import pickle
@@ -23,13 +24,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from table_instances import caller, fails, names_in, process
-from variegate.linalg.compiled.hashing import text_hashes
 from variegate.partitions import Serial
-from variegate.tables import TableError, TableFile, TableFileError, write_table
-from variegate.tables.folder import gather as gathering
-from variegate.tables.folder import gather_place, gather_plan, shuffle
-from variegate.tables.folder.gather import gather
-from variegate.tables.folder.shuffle import even_bounds, hashes_of, keys_of
+from variegate.tables import (
+    TableError,
+    TableFile,
+    TableFileError,
+    gather_plan,
+    scanning,
+    shuffle,
+    write_table,
+)
+from variegate.tables.gather import file_bounds, gather
+
+gathering = importlib.import_module("variegate.tables.gather")
 
 
 @pytest.fixture
@@ -252,8 +259,6 @@ def test_a_group_larger_than_memory_is_not_held(tmp_path, monkeypatch):
     table = pa.table({"query": names, "row": np.arange(20_000)})
     write_folder(tmp_path / "in", cut(table, 20))
     sizes = []
-    for module in (shuffle, gather_plan):
-        monkeypatch.setattr(module, "_MOST_BUCKETS", 4)
 
     def watched(batches, schema, order):
         sizes.append(sum(batch.nbytes for batch in batches))
@@ -268,70 +273,29 @@ def test_a_group_larger_than_memory_is_not_held(tmp_path, monkeypatch):
     assert max(sizes) <= memory // 5
 
 
-def test_groups_of_one_hash_are_told_apart(tmp_path, monkeypatch):
-    def coarse(keys):
-        return hashes_of(keys) % np.uint64(3)
-
-    table = scattered()
-    write_folder(tmp_path / "in", cut(table, 3))
-    monkeypatch.setattr(gathering, "hashes_of", coarse)
-    result = gather(tmp_path / "in", tmp_path / "out", group="query")
-    check_gathered(read_folder(tmp_path / "out"), table)
-    assert result.n_groups == 40
-    with pytest.raises(TableError, match=r"'query .*' have the same hash"):
-        gather(tmp_path / "in", tmp_path / "more", group="query", memory=500)
+def test_groups_of_one_hash_are_refused(tmp_path, monkeypatch):
+    write_folder(tmp_path / "in", cut(scattered(), 3))
+    hash_of = scanning.hash_of
+    monkeypatch.setattr(scanning, "hash_of", lambda name: hash_of(name) % 3)
+    with pytest.raises(TableError, match=r"two groups of .* names of the same hash"):
+        gather(tmp_path / "in", tmp_path / "out", group="query")
+    assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("n_buckets", [1, 2, 3, 7, 256])
-def test_buckets_divide_all_hashes_evenly(n_buckets):
-    bounds = [0, *even_bounds(n_buckets).tolist(), 2**64]
-    sizes = [b - a for a, b in pairwise(bounds)]
-    assert max(sizes) - min(sizes) <= 1
-    if n_buckets > 1:  # a bound of few buckets is one of more
-        assert set(even_bounds(n_buckets)) <= set(even_bounds(n_buckets * 5))
-
-
-def test_hashes_fill_buckets_evenly():
-    """By the chi-squared statistic of 64 buckets: above 120 one time in 50,000."""
-
-    def statistic(hashes):
-        counts = np.bincount(
-            np.searchsorted(even_bounds(64), hashes, side="right"), minlength=64
-        )
-        expected = len(hashes) / 64
-        return ((counts - expected) ** 2 / expected).sum()
-
-    numbers = np.arange(100_000)
-    for column in (
-        pa.array(numbers),
-        pa.array(numbers * 1024.0),
-        pa.array([f"query-{number}" for number in numbers]),
-        pa.array(numbers).cast(pa.timestamp("s")),
-    ):
-        hashes = hashes_of(keys_of(column, "query"))
-        assert len(np.unique(hashes)) == len(numbers)
-        assert statistic(hashes) < 120
-    assert statistic(numbers.astype(np.uint64)) > 120
-
-
-def test_hashes_of_equal_keys_are_equal_in_any_form():
-    text = pa.array(["a", "", "ü", "a longer name"])
-    forms = [
-        text,
-        text.cast(pa.large_string()),
-        text.cast(pa.string_view()).cast(pa.large_string()),
-        text.dictionary_encode().dictionary_decode(),
-        pa.concat_arrays([pa.array(["x"]), text]).slice(1),
-    ]
-    first, *others = [hashes_of(form).tolist() for form in forms]
-    assert all(other == first for other in others)
-
-
-def test_hashes_of_text_are_those_of_the_authors_list():
-    """Of FNV-1a, before they are mixed."""
-    data = np.frombuffer(b"afoobar", np.uint8)
-    found = text_hashes(data, np.array([0, 0, 1, 7])).tolist()
-    assert found == [0xCBF29CE484222325, 0xAF63DC4C8601EC8C, 0x85944171F73967E8]
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=40),
+    st.integers(1, 9),
+    st.integers(1, 60),
+)
+def test_files_and_buckets_hold_all_groups_once(sizes, n_files, rows_a_bucket):
+    bounds, starts = file_bounds(np.array(sizes), n_files, rows_a_bucket)
+    assert (bounds[0], bounds[-1]) == (0, len(sizes))
+    assert (np.diff(bounds) > 0).all()
+    assert (starts[0], starts[-1]) == (0, len(bounds) - 1)
+    assert (np.diff(starts) > 0).all()
+    assert len(starts) - 1 <= n_files
+    for first, end in pairwise(bounds.tolist()):
+        assert end - first == 1 or sum(sizes[first:end]) <= rows_a_bucket
 
 
 # Interrupted --------------------------------------------------------------------------
@@ -339,16 +303,17 @@ def test_hashes_of_text_are_those_of_the_authors_list():
 #: Gathers in a child that is killed when it begins with some file, for every line.
 KILLING = """
 import os, signal, sys, time
-from variegate.tables.folder import gather as gathering
+import importlib
+gathering = importlib.import_module("variegate.tables.gather")
 
 def begin(function, number):
     original = getattr(gathering, function)
 
-    def stopping(plan, item):
+    def stopping(item, **how):
         if item[0] == number:
             os.write(writing, b"ready")
             time.sleep(600)
-        return original(plan, item)
+        return original(item, **how)
 
     setattr(gathering, function, stopping)
     gathering.gather(sys.argv[1], sys.argv[2], group="query", memory=3000)
@@ -429,7 +394,7 @@ def test_killed_twice_and_run_again(tmp_path, monkeypatch):
     dealt = [name for name in first if name.endswith(".npy")]
     assert sorted(dealt) == ["00000.npy", "00001.npy"]
     assert first.items() <= second.items()
-    monkeypatch.delattr(gathering, "write_buckets")  # all is dealt out
+    monkeypatch.delattr(gathering, "deal_out")  # all is dealt out
     gather(source, tmp_path / "out", group="query", memory=3000, engine=Sending())
     check_gathered(read_folder(tmp_path / "out"), table)
     # Files that were finished are the same, not the same again.
@@ -591,7 +556,7 @@ def test_a_full_disk(tmp_path, monkeypatch, name, suffix):
 def test_a_disk_without_room_is_seen_before_the_work(tmp_path, monkeypatch):
     source = write_folder(tmp_path / "in", cut(scattered(), 3))
     usage = namedtuple("usage", "free")
-    monkeypatch.setattr(gather_place.shutil, "disk_usage", lambda folder: usage(1000))
+    monkeypatch.setattr(gather_plan.shutil, "disk_usage", lambda folder: usage(1000))
     with pytest.raises(OSError, match=r"has no room: .* and 0\.0 GB are free"):
         gather(source, tmp_path / "out", group="query")
     assert names_in(tmp_path) == ["in"]
@@ -632,7 +597,7 @@ def test_a_row_without_a_group(tmp_path):
     table = scattered()
     empty = table.set_column(0, "query", pa.array([None] + ["a"] * 299))
     source = write_folder(tmp_path / "in", [table, empty])
-    message = r"day-01\.parquet: column 'query' is empty in row 1"
+    message = r"column 'query' is empty in row 1 of .*day-01\.parquet"
     with pytest.raises(TableError, match=message):
         gather(source, tmp_path / "out", group="query")
     assert not (tmp_path / "out").exists()
@@ -699,7 +664,7 @@ def test_the_command(tmp_path, call):
 def test_an_interrupted_command_says_what_remains(tmp_path, call, monkeypatch):
     source = write_folder(tmp_path / "in", cut(scattered(), 3))
 
-    def interrupted(*args):
+    def interrupted(*args, **how):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(gathering, "_write", interrupted)

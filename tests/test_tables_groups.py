@@ -311,7 +311,7 @@ def test_a_table_that_changes_while_it_is_read(tmp_path):
 def test_two_groups_with_one_hash_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(scanning, "hash_of", lambda name: 1)
     table = pa.table({"g": list("abab"), "x": np.arange(4.0)})
-    with pytest.raises(TableError, match="two of its groups have names of the same"):
+    with pytest.raises(TableError, match=r"two groups of .* names of the same hash"):
         list(grouped(table, path=tmp_path / "t.parquet", group="g", quality="x"))
 
 

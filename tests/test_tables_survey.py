@@ -302,9 +302,7 @@ def test_vectors_of_two_lengths(tmp_path):
     longer = [[*vector, 0.0] for vector in second["embedding"].to_pylist()]
     second = with_column(second, "embedding", longer, pa.list_(pa.float32()))
     folder = write_folder(tmp_path / "t", [first, second])
-    with pytest.raises(
-        TableError, match=r"5 numbers in row 1 of .*part-001"
-    ):
+    with pytest.raises(TableError, match=r"5 numbers in row 1 of .*part-001"):
         learn_encoding(scanned(folder))
 
 

@@ -248,8 +248,9 @@ def _write(item: tuple[int, Any], plan: GatherPlan) -> tuple[int, int]:
     with table_writer(plan.files / plan.name_of(number), plan.schema) as write:
         for bucket in range(first, end):
             here = [piece.of(bucket, bucket + 1) for piece in pieces]
-            if bounds[bucket + 1] - bounds[bucket] == 1:
-                # One group is in order, and may be larger than memory.
+            n_here = sum(piece.n_rows for piece in here)
+            if n_here > plan.rows_a_bucket:
+                # One group, which is in order.
                 batches: Any = (one for piece in here for one in piece.batches())
             else:
                 batches = [in_order(here)]

@@ -19,7 +19,7 @@ from variegate.tables.cells import Cells
 from variegate.tables.errors import TableError
 from variegate.tables.reading import FORMATS, TableFile
 from variegate.tables.rows import stored_schema
-from variegate.tables.shuffle import FULL
+from variegate.tables.shuffle import FULL, NUMBERS_BYTES
 from variegate.tables.table import FolderTable
 
 #: The share of memory that rows take: they are there twice while they are put in order,
@@ -65,7 +65,7 @@ class GatherPlan:
             suffix=files[0].path.suffix,
             group=group,
             n_bytes=int(sum(map(_n_rows, files)) * a_row),
-            rows_a_bucket=max(int(share / max(a_row, 1.0)), 1),
+            rows_a_bucket=max(int(share / (a_row + NUMBERS_BYTES)), 1),
             memory=share,
         )
 

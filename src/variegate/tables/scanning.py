@@ -78,10 +78,15 @@ def scan(
                 problems.setdefault("label", error)
     except UnreadablePartitionError as error:
         return error
+    hashes = np.array([hash_of(name) for name in index.names], dtype=np.uint64)
+    if len(np.unique(hashes)) < len(hashes):
+        problems["hash"] = TableError(
+            f"two groups of {rows.path} have names of the same hash: rename one"
+        )
     has_labels = label is not None or labels is not None
     return Scanned(
         n_rows,
-        np.array([hash_of(name) for name in index.names], dtype=np.uint64),
+        hashes,
         sizes.astype(np.int32),
         chosen.astype(np.int32) if has_labels else None,
         n_runs == len(index),

@@ -39,6 +39,9 @@ from variegate.tables.writing import table_writer
 #: A slice: its bucket, and how many rows it has.
 _SLICE = np.dtype([("bucket", "i8"), ("rows", "i8")])
 
+#: Bytes of the two numbers that are stored with each row.
+NUMBERS_BYTES = 16
+
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
