@@ -306,7 +306,7 @@ def test_describe_says_in_a_line_what_is_damaged(
 
 def test_an_omega_that_is_nearly_nothing_is_described(tmp_path):
     document = selector_document()
-    document["omega"] = document["models"][0]["omega"] = 1e-320
+    document["policy"]["omega"] = document["models"][0]["omega"] = 1e-320
     path = tmp_path / "model.json"
     path.write_text(json.dumps(document))
     assert loads(path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from variegate._progress import StageProgress
+from variegate._progress import StageProgress, ignore
 from variegate._typing import BoolArray, IntArray
 from variegate.files.run_store import RunStore
 from variegate.partitions import Engine, Serial, Threads
@@ -19,7 +19,14 @@ from variegate.tables import shuffle
 from variegate.tables.columns import is_vector
 from variegate.tables.errors import TableError
 from variegate.tables.reading import TableFile
-from variegate.tables.rows import FileRows, GroupIndex, MemoryRows, RowReader, Rows
+from variegate.tables.rows import (
+    FileRows,
+    GroupIndex,
+    MemoryRows,
+    RowReader,
+    Rows,
+    counted,
+)
 from variegate.tables.table import FolderTable, MemoryTable, Table
 
 if TYPE_CHECKING:
@@ -146,6 +153,9 @@ class TableCut:
         elif self.is_in_order and self._is_seekable():
             rows = self._ranges(self._file_rows)
         else:
+            if is_local(engine):
+                self._rows = counted(self._rows, progress, int(self.sizes.sum()))
+                progress = ignore
             shuffled, rows = shuffle.shuffle(
                 self.deals(), self.bounds, self._reader, self._names, engine=engine,
                 folder=self._folder(engine, store), memory=memory, progress=progress,

@@ -7,7 +7,7 @@ their columns, and is sent with them to the workers of an engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from variegate._progress import StageProgress
 from variegate._typing import IntArray
 from variegate.partitions import (
     Partition,
@@ -127,6 +128,43 @@ class FileRows:
     def check_unchanged(self) -> None:
         """Refuse a file that has changed since it was listed."""
         self.file.check_unchanged()
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """Rows that tell how many of them were read, of this process."""
+
+    rows: Rows
+    told: Callable[[int], object]
+
+    @property
+    def path(self) -> str:
+        """The file, or the name of the table."""
+        return self.rows.path
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        """Yield some columns of the rows."""
+        for batch in self.rows.batches(names):
+            yield batch
+            self.told(len(batch))
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that has changed since it was listed."""
+        self.rows.check_unchanged()
+
+
+def counted(
+    rows: Sequence[Rows], progress: StageProgress, total: int = 0
+) -> list[Rows]:
+    """Return rows that report how many of them all were read."""
+    n_rows = 0
+
+    def told(n_read: int) -> None:
+        nonlocal n_rows
+        n_rows += n_read
+        progress(n_rows, total)
+
+    return [CountedRows(one, told) for one in rows]
 
 
 @dataclass(frozen=True)

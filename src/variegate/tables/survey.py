@@ -36,7 +36,7 @@ from variegate.tables.derived import Derivation
 from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import GroupPartition, TableCut, is_local
-from variegate.tables.rows import GroupIndex, RowReader, Rows
+from variegate.tables.rows import GroupIndex, RowReader, Rows, counted
 from variegate.tables.scanning import Counts, flags_of, scan
 from variegate.tables.table import FolderTable, MemoryTable, Table, held, rows_of
 
@@ -153,7 +153,8 @@ def survey(
             "file or a folder, and name that"
         )
     if is_local(engine) and not skip_unreadable and not by_file:
-        table, n_rows = held(table, every, names, memory)
+        told = partial(progress, "reading")
+        table, n_rows = held(table, counted(every, told), names, memory)
         store = None if n_rows is not None else store
     engine = Serial() if engine is None else engine
     also = used if skip_unreadable else []
@@ -161,7 +162,11 @@ def survey(
 
     def make() -> Counts:
         work = partial(scan, reader=reader, labels=labels, also=also)
-        found = list(engine.map(work, rows, partial(progress, "reading")))
+        told = partial(progress, "reading")
+        if is_local(engine):
+            found = list(engine.map(work, counted(rows, told)))
+        else:
+            found = list(engine.map(work, rows, told))
         return Counts.of(found, skip_unreadable)
 
     if store is None or store.path is None:

@@ -88,7 +88,7 @@ class FolderTable:
     def __init__(self, path: str | Path, *, skip_unreadable: bool = False) -> None:
         self.name = str(path)
         self.path = Path(path).absolute()
-        self.partitions = list_files(self.path)
+        self.partitions = list_files(Path(path))
         self.schema = self._first_schema(skip_unreadable)
 
     def __repr__(self) -> str:
@@ -168,7 +168,7 @@ def list_files(folder: Path) -> tuple[Partition, ...]:
 
 def _listed(path: Path) -> Partition:
     try:
-        return Partition.of(path)
+        return Partition.of(path.absolute())
     except PartitionError as error:
         raise TableFileError(str(error)) from error
 
@@ -193,7 +193,7 @@ def rows_of(table: Table) -> tuple[Rows, ...]:
     if isinstance(table, FolderTable):
         return tuple(FileRows(one, schema=table.schema) for one in table.partitions)
     assert isinstance(table, TableFile)
-    return (FileRows(_listed(table.path.absolute()), table=table),)
+    return (FileRows(_listed(table.path), table=table),)
 
 
 def held(
