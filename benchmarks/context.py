@@ -24,7 +24,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from variegate.integrations import count_words, training_table
+from variegate.integrations import ContextSelector, count_words, training_table
 from variegate.integrations.langchain import VariegateCompressor
 from variegate.tables import TableSelector
 
@@ -132,9 +132,8 @@ class Search:
 
         def way(k, budget, knob=None):
             given = settings if knob is None else {**settings, knob_name: knob}
-            compressor = VariegateCompressor(
-                fetch_k=FETCH, k=k, budget=budget, embeddings=Words(), **given
-            )
+            selector = ContextSelector(FETCH, k, budget, **given)
+            compressor = VariegateCompressor(selector=selector, embeddings=Words())
             return lambda q: compressor.compress_documents(
                 self.found[q], self.questions[q].text
             )
@@ -155,7 +154,8 @@ def within(documents, k, budget):
 
 def learn(search, training, kernel):
     """Fit a selector on training questions."""
-    compressor = VariegateCompressor(fetch_k=FETCH, k=1, embeddings=Words())
+    selector = ContextSelector(FETCH, k=1)
+    compressor = VariegateCompressor(selector=selector, embeddings=Words())
     table = training_table(
         [compressor.candidates(search.found[q], "") for q in training],
         [search.needed(q) for q in training],

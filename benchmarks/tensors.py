@@ -165,15 +165,15 @@ def _instance(device: str, n_sets: int, n_items: int) -> tuple[Tensor, Tensor]:
 
 
 def _ours(L: Tensor, wanted: Tensor) -> Tensor:
-    return _gradient(L, lambda at: vt.large_margin_loss(at, wanted, reduction="sum"))
+    # On a GPU, flags of sets without a loss are not sent.
+    loss = vt.LargeMarginLoss(reduction="sum", check=L.device.type == "cpu")
+    return _gradient(L, lambda at: loss(vt.LEnsembles(at), wanted))
 
 
 def _by_features(F: Tensor, u: Tensor, wanted: Tensor) -> Tensor:
     at, quality = F.detach().requires_grad_(), u.detach().requires_grad_()
-    loss = vt.large_margin_loss(
-        vt.LowRank(at), wanted, log_quality=quality, jitter=1e-6
-    )
-    loss.backward()
+    ensembles = vt.LEnsembles(vt.LowRank(at), log_quality=quality, jitter=1e-6)
+    vt.LargeMarginLoss(check=F.device.type == "cpu")(ensembles, wanted).backward()
     return at.grad
 
 

@@ -26,6 +26,8 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from functools import partial
+
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
@@ -154,7 +156,8 @@ def greedy(device, share, pool):
     rows = []
     for dtype in (torch.float32, torch.float64):
         S, u = kernel_of_groups(max(100, int(GROUPS * share)), device, dtype)
-        times, found = measured(lambda: vt.greedy(S, K, log_quality=u), device, 5)  # noqa: B023
+        ensembles = vt.LEnsembles(S, log_quality=u)
+        times, found = measured(partial(ensembles.greedy, K), device, 5)
         n_cpu = min(400, len(S))
         done = pool.map(greedy_on_cpu, halves(S, u, n_cpu))
         same = 0
@@ -172,13 +175,13 @@ def one_kernel(device, share, pool):
     """Return rows of samples of one large kernel."""
     L = large_kernel()
     there = torch.as_tensor(L, device=device)
-    first, _ = measured(lambda: vt.sample(there, 1, generator=0), device, 2)
+    first, _ = measured(lambda: vt.LEnsembles(there).sample(1, generator=0), device, 2)
     rows = []
     for k in (None, EXPECTED):
         n = max(1_000, int(SAMPLES * share))
         draw = torch.Generator(device=device).manual_seed(0)
         times, found = measured(
-            lambda: vt.sample(there, n, k, generator=draw),  # noqa: B023
+            lambda: vt.LEnsembles(there).sample(n, k, generator=draw),  # noqa: B023
             device,
             2,
         )
@@ -200,9 +203,11 @@ def many_kernels(device, share, pool):
     S, u = kernel_of_groups(max(100, int(KERNELS * share)), device, torch.float64)
     n_cpu = min(200, len(S))
     rate = n_cpu / max(pool.map(small_samples_on_cpu, halves(S, u, n_cpu)))
-    times, found = measured(lambda: vt.sample(S, log_quality=u, generator=0), device, 2)
+    times, found = measured(
+        lambda: vt.LEnsembles(S, log_quality=u).sample(generator=0), device, 2
+    )
     mean = float(found.sizes.double().mean())
-    expected = float(vt.expected_size(S, log_quality=u).mean())
+    expected = float(vt.LEnsembles(S, log_quality=u).expected_size().mean())
     assert abs(mean - expected) < 10 * 3.0 / np.sqrt(len(S)), (mean, expected)
     name = f"one sample each of kernels of {GROUP_ITEMS} items"
     extra = {"mean_size": mean, "expected_size": expected}

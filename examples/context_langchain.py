@@ -10,7 +10,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from variegate.integrations.langchain import VariegateCompressor, document_chooser
+from variegate.integrations import ContextSelector
+from variegate.integrations.langchain import VariegateCompressor
 
 
 class WordEmbeddings(Embeddings):
@@ -32,17 +33,16 @@ def main() -> dict[str, list[Document]]:
         ]
     )
     retriever = store.as_retriever(search_kwargs={"k": 40})
-    settings = {"fetch_k": 40, "k": 6, "budget": 110, "diversity": 0.7}
-    settings["embeddings"] = embeddings
+    selector = ContextSelector(fetch_k=40, k=6, budget=110, diversity=0.7)
 
     question = questions[0]
     found = retriever.invoke(question.text)
     # Where a compressor is asked for ...
-    compressor = VariegateCompressor(**settings)
+    compressor = VariegateCompressor(selector=selector, embeddings=embeddings)
     # ... and in a chain.
     chain = RunnablePassthrough.assign(
         documents=lambda asked: retriever.invoke(asked["query"])
-    ) | RunnableLambda(document_chooser(**settings))
+    ) | RunnableLambda(compressor.choose)
     contexts = {
         "retriever": found[:6],
         "MMR of LangChain": store.max_marginal_relevance_search(

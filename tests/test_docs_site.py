@@ -190,7 +190,7 @@ def test_every_public_name_is_in_the_reference(site):
         if not is_installed(framework):
             names -= {framework, *mine}
     of_pytorch = {name for name in names if name.startswith(PYTORCH)}
-    assert "variegate.torch.large_margin_loss" in of_pytorch
+    assert "variegate.torch.LEnsembles" in of_pytorch
     modules = [*PUBLIC, "variegate.torch"]
     if importlib.util.find_spec("torch") is None:
         names -= of_pytorch

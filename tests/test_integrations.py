@@ -95,17 +95,16 @@ def test_a_budget_is_kept_and_nothing_that_fits_is_left(seed, budget, k):
 
 
 def test_only_the_best_are_looked_at_and_embedded():
-    found = Found(
-        ["a", "b", "c", "d"], [0.1, 0.9, 0.8, 0.7], [None, [1.0, 0.0], None, None]
-    )
     asked = []
 
     def embedder(places):
         asked.extend(places)
         return [[0.0, 1.0]] * len(places)
 
+    scores, vectors = [0.1, 0.9, 0.8, 0.7], [None, [1.0, 0.0], None, None]
+    found = Found(["a", "b", "c", "d"], scores, vectors, embed=embedder)
     selector = ContextSelector(fetch_k=3, k=2, method="max-min")
-    assert selector.choose(found, embedder) == [1, 2]
+    assert selector.choose(found) == [1, 2]
     assert asked == [2, 3]
 
 
@@ -400,12 +399,12 @@ def test_documents_that_make_no_sense(found, message):
 
 
 def test_an_embedder_makes_one_embedding_a_document():
-    found = Found(TEXTS, [3, 2, 1], [None] * 3)
+    given = (TEXTS, [3, 2, 1], [None] * 3)
     selector = ContextSelector(fetch_k=20, k=2)
     with pytest.raises(ValueError, match="made 1 embeddings of 3 documents"):
-        selector.choose(found, lambda places: [[1.0]])
+        selector.choose(Found(*given, embed=lambda places: [[1.0]]))
     with pytest.raises(ValueError, match="made no embedding of document 0"):
-        selector.choose(found, lambda places: [None] * 3)
+        selector.choose(Found(*given, embed=lambda places: [None] * 3))
 
 
 @pytest.mark.parametrize("count", ["three", -1, np.nan, None])

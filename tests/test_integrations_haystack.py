@@ -83,9 +83,7 @@ def expected(documents, **settings):
 
 @pytest.mark.parametrize("settings", [{"k": 4}, {"budget": 60}, {"k": 3, "budget": 40}])
 def test_a_pipeline_chooses_as_the_core(store, corpus, settings):
-    given = dict(settings)
-    top_k = given.pop("k", None)
-    ranker = VariegateRanker(fetch_k=15, top_k=top_k, diversity=0.7, **given)
+    ranker = VariegateRanker(ContextSelector(15, diversity=0.7, **settings))
     result = run(pipeline_of(store, ranker), corpus[1][0])
     handed = result["retriever"]["documents"]
     chosen = expected(handed, fetch_k=15, diversity=0.7, **settings)
@@ -97,7 +95,7 @@ def test_documents_without_embeddings_are_embedded_and_handed_on_as_they_came(
     store, corpus
 ):
     embedder = MockDocumentEmbedder(embedding_fn=embed_text)
-    ranker = VariegateRanker(fetch_k=15, top_k=4, embedder=embedder)
+    ranker = VariegateRanker(ContextSelector(15, 4), embedder)
     result = run(pipeline_of(store, ranker, return_embedding=False), corpus[1][1])
     handed = result["retriever"]["documents"]
     chosen = expected(handed, fetch_k=15, k=4)
@@ -106,39 +104,42 @@ def test_documents_without_embeddings_are_embedded_and_handed_on_as_they_came(
 
 
 def test_documents_without_embeddings_are_refused_in_words(store, corpus):
-    pipeline = pipeline_of(store, VariegateRanker(fetch_k=15, top_k=4), False)
-    handed = run(pipeline_of(store, VariegateRanker(15, 4)), corpus[1][0])
+    pipeline = pipeline_of(store, VariegateRanker(ContextSelector(15, 4)), False)
+    handed = run(
+        pipeline_of(store, VariegateRanker(ContextSelector(15, 4))), corpus[1][0]
+    )
     bare = [Document(content=d.content) for d in handed["retriever"]["documents"]]
     with pytest.raises(ValueError, match=r"return_embedding=True.*embedder=\.\.\."):
-        VariegateRanker(fetch_k=15, top_k=4).run(bare)
+        VariegateRanker(ContextSelector(15, 4)).run(bare)
     with pytest.raises(Exception, match="15 of 15 documents have no embedding"):
         run(pipeline, corpus[1][0])
 
 
 def test_top_k_of_a_run(store, corpus):
-    pipeline = pipeline_of(store, VariegateRanker(fetch_k=15, top_k=4))
+    pipeline = pipeline_of(store, VariegateRanker(ContextSelector(15, 4)))
     result = run(pipeline, corpus[1][0], top_k=2)
     assert len(result["ranker"]["documents"]) == 2
 
 
 def test_of_no_documents_none_is_chosen():
-    assert VariegateRanker(fetch_k=15, top_k=4).run([]) == {"documents": []}
+    assert VariegateRanker(ContextSelector(15, 4)).run([]) == {"documents": []}
 
 
 # Writing and reading ------------------------------------------------------------------
 
 
 def test_a_pipeline_survives_being_written(store, corpus, tmp_path):
-    ranker = VariegateRanker(
+    selector = ContextSelector(
         fetch_k=15,
-        top_k=5,
+        k=5,
         budget=400,
         method="mmr",
         diversity=0.6,
         relevance="rank",
         count_tokens=count_letters,
-        embedder=MockDocumentEmbedder(embedding_fn=embed_text),
     )
+    embedder = MockDocumentEmbedder(embedding_fn=embed_text)
+    ranker = VariegateRanker(selector, embedder=embedder)
     pipeline = Pipeline()
     pipeline.add_component("ranker", ranker)
     trusted = ["variegate", __name__]
@@ -156,14 +157,14 @@ def test_a_pipeline_survives_being_written(store, corpus, tmp_path):
 
 def test_haystack_asks_whether_to_trust_other_packages():
     pipeline = Pipeline()
-    pipeline.add_component("ranker", VariegateRanker(fetch_k=15, top_k=5))
+    pipeline.add_component("ranker", VariegateRanker(ContextSelector(15, 5)))
     with pytest.raises(DeserializationError, match="allowed_modules"):
         Pipeline.loads(pipeline.dumps())
 
 
 def test_a_learned_model_is_written_as_its_path(store, corpus, tmp_path):
     chunks, questions = corpus
-    looking = VariegateRanker(fetch_k=20, top_k=1)
+    looking = VariegateRanker(ContextSelector(20, 1))
     pipeline = pipeline_of(store, looking)
     lists, chosen = [], []
     for question in questions:
@@ -181,9 +182,9 @@ def test_a_learned_model_is_written_as_its_path(store, corpus, tmp_path):
     ).fit(training_table(lists, chosen))
     selector.save(tmp_path / "model.json")
     settings = {"fetch_k": 20, "model": tmp_path / "model.json", "omega": 2.0}
-    learned = pipeline_of(store, VariegateRanker(**settings))
+    learned = pipeline_of(store, VariegateRanker(ContextSelector(**settings)))
     lone = Pipeline()
-    lone.add_component("ranker", VariegateRanker(**settings))
+    lone.add_component("ranker", VariegateRanker(ContextSelector(**settings)))
     again = Pipeline.loads(lone.dumps(), allowed_modules=["variegate"])
     for question in questions[:3]:
         result = run(learned, question)
@@ -193,21 +194,22 @@ def test_a_learned_model_is_written_as_its_path(store, corpus, tmp_path):
         assert again.run({"ranker": {"documents": handed}})["ranker"] == {
             "documents": wanted
         }
-    with pytest.raises(ValueError, match=r"save it .* and give the ranker the path"):
-        VariegateRanker(fetch_k=20, model=selector).to_dict()
+    with pytest.raises(ValueError, match=r"save it .* and give the selector the path"):
+        VariegateRanker(ContextSelector(20, model=selector)).to_dict()
 
 
 def test_a_lambda_cannot_be_written():
-    ranker = VariegateRanker(fetch_k=15, budget=9, count_tokens=lambda text: 1)
+    selector = ContextSelector(15, budget=9, count_tokens=lambda text: 1)
+    ranker = VariegateRanker(selector)
     with pytest.raises(SerializationError, match="lambdas"):
         ranker.to_dict()
 
 
 def test_settings_are_checked_at_once():
     with pytest.raises(ValueError, match="fetch_k must be larger"):
-        VariegateRanker(fetch_k=5, top_k=5)
+        VariegateRanker(ContextSelector(5, 5))
     with pytest.raises(ValueError, match="must be a document embedder of Haystack"):
-        VariegateRanker(fetch_k=5, top_k=2, embedder=embed_text)
+        VariegateRanker(ContextSelector(5, 2), embedder=embed_text)
 
 
 def test_the_example_runs(capsys):

@@ -20,7 +20,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import ValidationError
 
 from variegate.integrations import ContextSelector, Found
-from variegate.integrations.langchain import VariegateCompressor, document_chooser
+from variegate.integrations.langchain import VariegateCompressor
 
 pytestmark = pytest.mark.usefixtures("no_network")
 
@@ -47,16 +47,17 @@ def expected(documents, scores, **settings):
 
 
 def test_a_compressor_is_one():
-    assert isinstance(VariegateCompressor(fetch_k=9, k=2), BaseDocumentCompressor)
+    assert isinstance(
+        VariegateCompressor(selector=ContextSelector(9, 2)), BaseDocumentCompressor
+    )
 
 
 def test_documents_without_scores_are_scored_by_the_query(store, corpus):
     question = corpus[1][0].text
     pairs = store.similarity_search_with_score(question, k=20)
     documents, scores = [d for d, _ in pairs], [s for _, s in pairs]
-    compressor = VariegateCompressor(
-        fetch_k=15, k=4, diversity=0.7, embeddings=EMBEDDINGS
-    )
+    selector = ContextSelector(fetch_k=15, k=4, diversity=0.7)
+    compressor = VariegateCompressor(selector=selector, embeddings=EMBEDDINGS)
     wanted = expected(documents, scores, fetch_k=15, k=4, diversity=0.7)
     assert compressor.compress_documents(documents, question) == wanted
     later = asyncio.run(compressor.acompress_documents(documents, question))
@@ -68,7 +69,9 @@ def test_with_a_query_the_order_does_not_matter(store, corpus):
     pairs = store.similarity_search_with_score(question, k=len(corpus[0]))
     # One of each score, as equal ones are told apart by their order.
     documents = list({round(score, 9): d for d, score in pairs}.values())
-    compressor = VariegateCompressor(fetch_k=8, k=4, embeddings=EMBEDDINGS)
+    compressor = VariegateCompressor(
+        selector=ContextSelector(8, 4), embeddings=EMBEDDINGS
+    )
     chosen = compressor.compress_documents(documents, question)
     assert compressor.compress_documents(documents[::-1], question) == chosen
     assert len(documents) > 8
@@ -84,7 +87,7 @@ def test_scores_and_embeddings_of_the_metadata_come_first(corpus):
         for text, score, vector in zip(texts, scores, vectors.tolist(), strict=True)
     ]
     compressor = VariegateCompressor(
-        fetch_k=10, k=4, score_key="rerank", embedding_key="vector"
+        selector=ContextSelector(10, 4), score_key="rerank", embedding_key="vector"
     )
     places = ContextSelector(10, 4).choose(Found(texts, scores, vectors))
     wanted = [documents[p] for p in places]
@@ -96,7 +99,8 @@ def test_a_function_in_a_chain(store, corpus):
     pairs = store.similarity_search_with_score(question, k=20)
     documents, scores = [d for d, _ in pairs], [s for _, s in pairs]
     settings = {"fetch_k": 15, "budget": 60}
-    choose = document_chooser(**settings, embeddings=EMBEDDINGS)
+    selector = ContextSelector(**settings)
+    choose = VariegateCompressor(selector=selector, embeddings=EMBEDDINGS).choose
     retriever = store.as_retriever(search_kwargs={"k": 20})
     by_rank = (retriever | RunnableLambda(choose)).invoke(question)
     assert by_rank == expected(documents, [None] * 20, **settings)
@@ -110,13 +114,13 @@ def test_a_function_in_a_chain(store, corpus):
 
 def test_the_fake_embeddings_of_langchain_will_do():
     fake = DeterministicFakeEmbedding(size=8)
-    compressor = VariegateCompressor(fetch_k=9, k=2, embeddings=fake)
+    compressor = VariegateCompressor(selector=ContextSelector(9, 2), embeddings=fake)
     chosen = compressor.compress_documents([*COPIES, Document(page_content="b")], "q")
     assert {d.page_content for d in chosen} == {"a roof leaks", "b"}
 
 
 def test_what_is_missing_is_said_in_words():
-    compressor = VariegateCompressor(fetch_k=9, k=2)
+    compressor = VariegateCompressor(selector=ContextSelector(9, 2))
     assert compressor.compress_documents([], "q") == []
     with pytest.raises(ValueError, match=r"4 of 4 documents have no embedding.*embedd"):
         compressor.compress_documents(COPIES, "q")
@@ -128,16 +132,16 @@ def test_what_is_missing_is_said_in_words():
     with pytest.raises(ValueError, match="embeddings are of different lengths"):
         compressor.compress_documents(mixed, "q")
     with pytest.raises(ValueError, match="embeddings are of different lengths"):
-        VariegateCompressor(fetch_k=9, k=2, embeddings=EMBEDDINGS).compress_documents(
-            mixed, "q"
-        )
+        VariegateCompressor(
+            selector=ContextSelector(9, 2), embeddings=EMBEDDINGS
+        ).compress_documents(mixed, "q")
 
 
 def test_settings_are_checked_at_once():
     with pytest.raises(ValidationError, match="fetch_k must be larger"):
-        VariegateCompressor(fetch_k=5, k=5)
+        VariegateCompressor(selector={"fetch_k": 5, "k": 5})
     with pytest.raises(ValidationError, match="lambda_mult"):
-        VariegateCompressor(fetch_k=9, k=2, lambda_mult=0.5)
+        VariegateCompressor(selector=ContextSelector(9, 2), lambda_mult=0.5)
 
 
 def test_the_example_runs(capsys):

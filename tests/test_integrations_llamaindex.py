@@ -50,7 +50,7 @@ def test_nodes_are_chosen_as_by_the_core(retriever, corpus, settings):
     question = corpus[1][0].text
     nodes = retriever.retrieve(question)
     postprocessor = VariegatePostprocessor(
-        fetch_k=15, diversity=0.7, embed_model=EMBEDDING, **settings
+        selector=ContextSelector(15, diversity=0.7, **settings), embed_model=EMBEDDING
     )
     wanted = expected(nodes, fetch_k=15, diversity=0.7, **settings)
     chosen = postprocessor.postprocess_nodes(nodes, query_str=question)
@@ -60,7 +60,9 @@ def test_nodes_are_chosen_as_by_the_core(retriever, corpus, settings):
 
 
 def test_in_a_query_engine(retriever, corpus):
-    postprocessor = VariegatePostprocessor(fetch_k=15, k=4, embed_model=EMBEDDING)
+    postprocessor = VariegatePostprocessor(
+        selector=ContextSelector(15, 4), embed_model=EMBEDDING
+    )
     engine = RetrieverQueryEngine.from_args(
         retriever, llm=MockLLM(), node_postprocessors=[postprocessor]
     )
@@ -79,18 +81,21 @@ def test_embeddings_of_nodes_come_first():
             ("c", [0.0, 1.0], 0.1),
         ]
     ]
-    chosen = VariegatePostprocessor(fetch_k=9, k=2, diversity=0.9).postprocess_nodes(
-        nodes
-    )
+    chosen = VariegatePostprocessor(
+        selector=ContextSelector(9, 2, diversity=0.9)
+    ).postprocess_nodes(nodes)
     assert [node.text for node in chosen] == ["a", "c"]
-    assert VariegatePostprocessor(fetch_k=9, k=2).postprocess_nodes([]) == []
+    assert (
+        VariegatePostprocessor(selector=ContextSelector(9, 2)).postprocess_nodes([])
+        == []
+    )
 
 
 def test_the_fake_embedding_of_llamaindex_will_do(retriever, corpus):
     nodes = retriever.retrieve(corpus[1][0].text)
     fake = MockEmbedding(embed_dim=4)
     chosen = VariegatePostprocessor(
-        fetch_k=15, k=3, embed_model=fake
+        selector=ContextSelector(15, 3), embed_model=fake
     ).postprocess_nodes(nodes)
     # All alike to it, so that the best remain.
     assert [n.score for n in chosen] == [n.score for n in nodes[:3]]
@@ -99,30 +104,40 @@ def test_the_fake_embedding_of_llamaindex_will_do(retriever, corpus):
 def test_what_is_missing_is_said_in_words(retriever, corpus):
     nodes = retriever.retrieve(corpus[1][0].text)
     with pytest.raises(ValueError, match=r"have no embedding.*embed_model=\.\.\."):
-        VariegatePostprocessor(fetch_k=15, k=3).postprocess_nodes(nodes)
+        VariegatePostprocessor(selector=ContextSelector(15, 3)).postprocess_nodes(nodes)
 
 
 def test_it_is_written_and_read(retriever, corpus):
     nodes = retriever.retrieve(corpus[1][0].text)
+    settings = {"fetch_k": 15, "budget": 300, "method": "mmr"}
     given = VariegatePostprocessor(
-        fetch_k=15, budget=300, method="mmr", count_tokens=len, embed_model=EMBEDDING
+        selector=ContextSelector(**settings), embed_model=EMBEDDING
     )
     data = json.loads(given.to_json())
+    again = VariegatePostprocessor.from_dict(data, embed_model=EMBEDDING)
+    assert again.postprocess_nodes(nodes) == given.postprocess_nodes(nodes)
+    with pytest.raises(ValidationError, match="which cannot be written: give it again"):
+        VariegatePostprocessor.from_dict(json.loads(given.to_json()))
+    selector = ContextSelector(**settings, count_tokens=len)
+    given = VariegatePostprocessor(selector=selector, embed_model=EMBEDDING)
+    data = json.loads(given.to_json())
     again = VariegatePostprocessor.from_dict(
-        data, count_tokens=len, embed_model=EMBEDDING
+        dict(data), selector=selector, embed_model=EMBEDDING
     )
     assert again.postprocess_nodes(nodes) == given.postprocess_nodes(nodes)
     with pytest.raises(ValidationError, match="which cannot be written: give it again"):
         VariegatePostprocessor.from_dict(data, embed_model=EMBEDDING)
-    plain = VariegatePostprocessor(fetch_k=15, model="model.json")
-    assert VariegatePostprocessor.from_dict(plain.to_dict()).model == "model.json"
+    selector = ContextSelector(15, model="model.json")
+    plain = VariegatePostprocessor(selector=selector)
+    again = VariegatePostprocessor.from_dict(plain.to_dict())
+    assert again.selector.model == "model.json"
 
 
 def test_settings_are_checked_at_once():
     with pytest.raises(ValidationError, match="fetch_k must be larger"):
-        VariegatePostprocessor(fetch_k=5, k=5)
+        VariegatePostprocessor(selector={"fetch_k": 5, "k": 5})
     with pytest.raises(ValidationError, match="lambda_mult"):
-        VariegatePostprocessor(fetch_k=9, k=2, lambda_mult=0.5)
+        VariegatePostprocessor(selector=ContextSelector(9, 2), lambda_mult=0.5)
 
 
 def test_the_example_runs(capsys):

@@ -43,7 +43,7 @@ def test_item_by_item_as_the_library(device, seed, n_items, rank):
     u, mask = torch.as_tensor(u, device=device), torch.as_tensor(mask, device=device)
     for kernel in kernels_of(F, device).values():
         for k in [None, *range(n_items + 1)]:
-            found = vt.greedy(kernel, k, log_quality=u, mask=mask)
+            found = vt.LEnsembles(kernel, log_quality=u, mask=mask).greedy(k)
             for s in range(4):
                 numbers = np.flatnonzero(mask[s].cpu())
                 expected = ensemble(F[s], u[s].cpu().numpy(), numbers)
@@ -56,9 +56,11 @@ def test_item_by_item_as_the_library(device, seed, n_items, rank):
 def test_items_come_in_the_order_of_choice(device):
     F, _, _ = random_batch(np.random.default_rng(0), 3, 12, 20)
     for kernel in kernels_of(F, device).values():
-        whole = vt.greedy(kernel, 6).items
+        whole = vt.LEnsembles(kernel).greedy(6).items
         for k in range(1, 6):
-            torch.testing.assert_close(vt.greedy(kernel, k).items, whole[:, :k])
+            torch.testing.assert_close(
+                vt.LEnsembles(kernel).greedy(k).items, whole[:, :k]
+            )
 
 
 @settings(max_examples=25, deadline=None)
@@ -69,10 +71,10 @@ def test_budgets_as_the_library(device, seed, n_items, k):
     costs = rng.integers(1, 6, (4, n_items)).astype(float)
     budget = np.sort(costs, axis=1)[:, :2].sum(axis=1) + rng.integers(0, 8, 4)
     for kernel in kernels_of(F, device).values():
-        found = vt.greedy(
-            kernel,
+        found = vt.LEnsembles(
+            kernel, log_quality=torch.as_tensor(u, device=device)
+        ).greedy(
             k,
-            log_quality=torch.as_tensor(u, device=device),
             budget=torch.as_tensor(budget, device=device),
             costs=torch.as_tensor(costs, device=device),
         )
@@ -94,12 +96,9 @@ def test_next_to_items_that_are_chosen_already(k, budget, device):
     if budget is not None:
         spending["costs"] = torch.as_tensor(costs, device=device)
     for kernel in kernels_of(F, device).values():
-        found = vt.greedy(
-            kernel,
-            k,
-            log_quality=torch.as_tensor(u, device=device),
-            include=torch.as_tensor(include, device=device),
-            **spending,
+        u_there = torch.as_tensor(u, device=device)
+        found = vt.LEnsembles(kernel, log_quality=u_there).greedy(
+            k, include=torch.as_tensor(include, device=device), **spending
         )
         for s in range(6):
             given_ = include[s][include[s] >= 0]
@@ -116,14 +115,14 @@ def test_next_to_items_that_are_chosen_already(k, budget, device):
 
 def test_a_budget_of_a_number_counts_items(device):
     L = 5.0 * torch.eye(6, dtype=torch.float64, device=device)
-    assert chosen(vt.greedy(L, budget=3).items) == [0, 1, 2]
+    assert chosen(vt.LEnsembles(L).greedy(budget=3).items) == [0, 1, 2]
 
 
 def test_masked_items_are_never_looked_at(device):
     F, u, mask = random_batch(np.random.default_rng(1), 5, 10, 12)
     u, mask = torch.as_tensor(u, device=device), torch.as_tensor(mask, device=device)
     for kernel in kernels_of(F, device).values():
-        clean = vt.greedy(kernel, 5, log_quality=u, mask=mask)
+        clean = vt.LEnsembles(kernel, log_quality=u, mask=mask).greedy(5)
         spoilt_u = torch.where(mask, u, torch.nan)
         if isinstance(kernel, vt.LowRank):
             spoilt = torch.where(mask[:, :, None], kernel.features, torch.nan)
@@ -131,7 +130,7 @@ def test_masked_items_are_never_looked_at(device):
         else:
             both = mask[:, :, None] & mask[:, None, :]
             spoilt = torch.where(both, kernel, torch.nan)
-        found = vt.greedy(spoilt, 5, log_quality=spoilt_u, mask=mask)
+        found = vt.LEnsembles(spoilt, log_quality=spoilt_u, mask=mask).greedy(5)
         torch.testing.assert_close(found.items, clean.items)
 
 
@@ -139,17 +138,17 @@ def test_one_kernel_serves_many_qualities(device):
     F, u, _ = random_batch(np.random.default_rng(2), 1, 10, 12)
     u = torch.as_tensor(np.stack([u[0], -u[0], 2 * u[0]]), device=device)
     for kernel in kernels_of(F[0], device).values():
-        found = vt.greedy(kernel, 4, log_quality=u)
+        found = vt.LEnsembles(kernel, log_quality=u).greedy(4)
         assert found.items.shape == (3, 4)
         for s in range(3):
-            alone = vt.greedy(kernel, 4, log_quality=u[s])
+            alone = vt.LEnsembles(kernel, log_quality=u[s]).greedy(4)
             torch.testing.assert_close(found.items[s], alone.items)
 
 
 def test_the_rank_ends_it(device):
     F = np.random.default_rng(3).standard_normal((2, 8, 3))
     for kernel in kernels_of(F, device).values():
-        found = vt.greedy(kernel, 6)
+        found = vt.LEnsembles(kernel).greedy(6)
         assert found.items.shape == (2, 6)
         assert found.sizes.tolist() == [3, 3]
         assert (found.items[:, 3:] == -1).all()
@@ -159,7 +158,7 @@ def test_qualities_beyond_what_can_be_exponentiated(device):
     F, u, _ = random_batch(np.random.default_rng(4), 3, 10, 12)
     u = torch.as_tensor(300.0 * u, device=device)
     for kernel in kernels_of(F, device).values():
-        found = vt.greedy(kernel, log_quality=u)
+        found = vt.LEnsembles(kernel, log_quality=u).greedy()
         for s in range(3):
             expected = ensemble(F[s], u[s].cpu().numpy(), np.arange(10))
             indices = expected.decode("greedy").indices
@@ -170,7 +169,7 @@ def test_many_rounds_without_k(device):
     # More than the columns that there is room for at first.
     F, _, _ = random_batch(np.random.default_rng(5), 2, 60, 80)
     for kernel in kernels_of(3.0 * F, device).values():
-        found = vt.greedy(kernel)
+        found = vt.LEnsembles(kernel).greedy()
         for s in range(2):
             expected = vg.LEnsemble.from_factor(3.0 * F[s]).decode("greedy").indices
             assert len(expected) > 33
@@ -181,12 +180,12 @@ def test_single_precision_chooses_the_same(device):
     F, u, _ = random_batch(np.random.default_rng(6), 200, 20, 30)
     u = torch.as_tensor(u, device=device)
     for kernel in kernels_of(F, device).values():
-        double = vt.greedy(kernel, 8, log_quality=u).items
+        double = vt.LEnsembles(kernel, log_quality=u).greedy(8).items
         if isinstance(kernel, vt.LowRank):
             half = vt.LowRank(kernel.features.float())
         else:
             half = kernel.float()
-        single = vt.greedy(half, 8, log_quality=u.float()).items
+        single = vt.LEnsembles(half, log_quality=u.float()).greedy(8).items
         # Gains that differ by less than rounding may change places.
         assert (double == single).all(dim=1).double().mean() > 0.98
 
@@ -194,7 +193,7 @@ def test_single_precision_chooses_the_same(device):
 def test_equal_items_go_by_number(device):
     L = torch.full((4, 4), 1.5, dtype=torch.float64, device=device)
     L = torch.block_diag(L, L)
-    assert chosen(vt.greedy(L).items) == [0, 4]
+    assert chosen(vt.LEnsembles(L).greedy().items) == [0, 4]
 
 
 def test_subsets_as_indicators(device):
@@ -227,20 +226,21 @@ def test_no_number_is_looked_at_in_the_rounds(with_budget):
 def test_half_precision_around_it_changes_nothing(device):
     F, _, _ = random_batch(np.random.default_rng(7), 300, 40, 20)
     for kernel in kernels_of(F.astype(np.float32), device).values():
-        expected = vt.greedy(kernel, 15).items
+        expected = vt.LEnsembles(kernel).greedy(15).items
         with torch.autocast(torch.device(device).type, dtype=torch.bfloat16):
-            found = vt.greedy(kernel, 15).items
+            found = vt.LEnsembles(kernel).greedy(15).items
         assert torch.equal(found, expected)
 
 
 def test_nothing_to_choose_from(device):
     empty = torch.zeros((0, 3, 3), device=device)
-    assert vt.greedy(empty, 2).items.shape == (0, 2)
-    assert vt.greedy(torch.zeros((3, 3), device=device)).sizes == 0
-    assert vt.greedy(torch.zeros((0, 0), device=device)).sizes == 0
+    assert vt.LEnsembles(empty).greedy(2).items.shape == (0, 2)
+    assert vt.LEnsembles(torch.zeros((3, 3), device=device)).greedy().sizes == 0
+    assert vt.LEnsembles(torch.zeros((0, 0), device=device)).greedy().sizes == 0
 
 
 EYES = torch.eye(3).repeat(2, 1, 1)
+OWN = {"log_quality", "mask"}  # of the kernel, not of the choice
 
 
 @pytest.mark.parametrize(
@@ -289,5 +289,7 @@ EYES = torch.eye(3).repeat(2, 1, 1)
     ],
 )
 def test_bad_input(kernel, options, message):
+    given = {name: options[name] for name in OWN & options.keys()}
+    choice = {name: options[name] for name in options.keys() - OWN}
     with pytest.raises(ValueError, match=message):
-        vt.greedy(kernel, **options)
+        vt.LEnsembles(kernel, **given).greedy(**choice)

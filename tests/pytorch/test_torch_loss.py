@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch_cases import (
     as_numbers,
     assert_close_by_set,
+    large_margin_loss,
     leaves,
     numpy_loss,
     random_kernels,
@@ -24,7 +25,7 @@ def evaluate(device, kernel, targets, log_quality=None, **options):
     """Losses without reduction, and gradients in the kernel and the log-quality."""
     given = [kernel] if log_quality is None else [kernel, log_quality]
     tensors = leaves(device, *given)
-    value = vt.large_margin_loss(
+    value = large_margin_loss(
         tensors[0],
         torch.tensor(targets, device=device),
         log_quality=None if log_quality is None else tensors[1],
@@ -114,12 +115,9 @@ def test_the_margin_is_the_mean_error_over_all_subsets(device):
         error += weight * ((chosen & ~wanted).sum() + 2.0 * (wanted & ~chosen).sum())
     expected = np.log(total) - np.log(np.linalg.det(L[np.ix_(wanted, wanted)]))
     expected += 0.6 * np.log(error / total)
-    value = vt.large_margin_loss(
-        torch.tensor(L, device=device),
+    value = vt.LargeMarginLoss(lam=0.6, omega=2.0, hinge=False)(
+        vt.LEnsembles(torch.tensor(L, device=device)),
         torch.tensor(wanted, device=device),
-        lam=0.6,
-        omega=2.0,
-        hinge=False,
     )
     assert value.item() == pytest.approx(expected, rel=1e-11)
 
@@ -136,14 +134,14 @@ def test_gradients_against_finite_differences(device, lam):
 
     def by_similarity(factor, u):
         S = factor @ factor.mT
-        return vt.large_margin_loss(S, targets & mask, log_quality=u, **options)
+        return large_margin_loss(S, targets & mask, log_quality=u, **options)
 
     def by_kernel(factor):
-        return vt.large_margin_loss(4.0 * factor @ factor.mT, targets & mask, **options)
+        return large_margin_loss(4.0 * factor @ factor.mT, targets & mask, **options)
 
     def by_features(factor, u):
         low_rank = vt.LowRank(factor)
-        return vt.large_margin_loss(low_rank, targets & mask, log_quality=u, **options)
+        return large_margin_loss(low_rank, targets & mask, log_quality=u, **options)
 
     assert torch.autograd.gradcheck(by_similarity, (factor, u))
     assert torch.autograd.gradcheck(by_kernel, (factor,))
@@ -200,8 +198,8 @@ def test_log_qualities_of_hundreds(device, sign, dtype):
     tensors = leaves(device, S, u, dtype=dtype)
     wanted = torch.tensor(targets, device=device)
     for kernel in (tensors[0], vt.LowRank(torch.linalg.cholesky(tensors[0]))):
-        value = vt.large_margin_loss(
-            kernel, wanted, log_quality=tensors[1], jitter=1e-3, reduction="none"
+        value = vt.LargeMarginLoss(reduction="none")(
+            vt.LEnsembles(kernel, log_quality=tensors[1], jitter=1e-3), wanted
         )
         value.sum().backward()
         assert torch.isfinite(value).all()
@@ -217,7 +215,9 @@ def test_any_layout_of_memory_will_do(device):
     value, gradient = evaluate(device, L, targets)
     (turned,) = leaves(device, np.ascontiguousarray(L.transpose(1, 2, 0)))
     wanted = torch.tensor(targets.T.copy(), device=device).T
-    other = vt.large_margin_loss(turned.permute(2, 0, 1), wanted, reduction="none")
+    other = vt.LargeMarginLoss(reduction="none")(
+        vt.LEnsembles(turned.permute(2, 0, 1)), wanted
+    )
     other.sum().backward()
     assert_close_by_set(other, value.detach().cpu().numpy(), 1e-13)
     torch.testing.assert_close(turned.grad.permute(2, 0, 1), gradient)
@@ -230,8 +230,9 @@ def test_one_kernel_is_shared_by_all_sets(device, low_rank):
     targets = torch.tensor(random_targets(rng, 3, 6), device=device)
     u = torch.tensor(rng.normal(size=(3, 6)), device=device)
     first, second = (
-        vt.large_margin_loss(
-            vt.LowRank(F) if low_rank else F @ F.mT, targets, log_quality=u
+        vt.LargeMarginLoss()(
+            vt.LEnsembles(vt.LowRank(F) if low_rank else F @ F.mT, log_quality=u),
+            targets,
         )
         for F in (shared, each)
     )
@@ -242,7 +243,9 @@ def test_one_kernel_is_shared_by_all_sets(device, low_rank):
 
 def test_one_set_needs_no_batch_axis(device):
     L = torch.tensor([[2.0, 0.5], [0.5, 1.0]], device=device, dtype=torch.float64)
-    single = vt.large_margin_loss(L, torch.tensor([0], device=device), reduction="none")
+    single = vt.LargeMarginLoss(reduction="none")(
+        vt.LEnsembles(L), torch.tensor([0], device=device)
+    )
     assert single.shape == ()
     expected, _ = vg.large_margin_loss(L.cpu().numpy(), [0])
     assert single.item() == pytest.approx(expected)
@@ -256,7 +259,9 @@ def test_nothing_to_choose_from(device, shape, low_rank):
     F = torch.zeros(*shape, 2, device=device, dtype=torch.float64, requires_grad=True)
     kernel = vt.LowRank(F) if low_rank else F @ F.mT
     targets = torch.zeros(shape, dtype=torch.bool, device=device)
-    value = vt.large_margin_loss(kernel, targets, log_quality=u, reduction="none")
+    value = vt.LargeMarginLoss(reduction="none")(
+        vt.LEnsembles(kernel, log_quality=u), targets
+    )
     value.sum().backward()
     assert value.tolist() == [0.0] * n_sets
     assert F.grad.shape == (n_sets, n_items, 2)
@@ -278,9 +283,9 @@ def test_reductions(device):
     rng = np.random.default_rng(9)
     L = torch.tensor(random_kernels(rng, 3, 4), device=device)
     targets = torch.tensor(random_targets(rng, 3, 4), device=device)
-    each = vt.large_margin_loss(L, targets, reduction="none")
-    total = vt.large_margin_loss(L, targets, reduction="sum")
-    mean = vt.large_margin_loss(L, targets)
+    each = vt.LargeMarginLoss(reduction="none")(vt.LEnsembles(L), targets)
+    total = vt.LargeMarginLoss(reduction="sum")(vt.LEnsembles(L), targets)
+    mean = vt.LargeMarginLoss()(vt.LEnsembles(L), targets)
     assert each.shape == (3,)
     assert total.item() == pytest.approx(each.sum().item())
     assert mean.item() == pytest.approx(each.mean().item())

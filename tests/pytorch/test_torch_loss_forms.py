@@ -34,16 +34,14 @@ def test_features_are_as_their_matrix(device, monkeypatch, lam, jitter, entries)
     for low_rank in (True, False):
         F, quality = leaves(device, features, u)
         clean = F.masked_fill(~torch.tensor(mask, device=device)[:, :, None], 0.0)
-        value = vt.large_margin_loss(
-            vt.LowRank(F) if low_rank else clean @ clean.mT,
+        value = vt.LargeMarginLoss(lam=lam, omega=2.0, hinge=False, reduction="none")(
+            vt.LEnsembles(
+                vt.LowRank(F) if low_rank else clean @ clean.mT,
+                log_quality=quality,
+                mask=torch.tensor(mask, device=device),
+                jitter=jitter,
+            ),
             torch.tensor(as_numbers(targets), device=device),
-            log_quality=quality,
-            mask=torch.tensor(mask, device=device),
-            lam=lam,
-            omega=2.0,
-            hinge=False,
-            jitter=jitter,
-            reduction="none",
         )
         value.sum().backward()
         results.append((value, F.grad, quality.grad))
@@ -55,8 +53,10 @@ def test_features_alone_are_a_kernel(device):
     rng = np.random.default_rng(1)
     F = torch.tensor(rng.normal(size=(20, 4)), device=device)
     subset = torch.tensor([3, 7, 11], device=device)
-    by_features = vt.large_margin_loss(vt.LowRank(F), subset)
-    torch.testing.assert_close(by_features, vt.large_margin_loss(F @ F.mT, subset))
+    by_features = vt.LargeMarginLoss()(vt.LEnsembles(vt.LowRank(F)), subset)
+    torch.testing.assert_close(
+        by_features, vt.LargeMarginLoss()(vt.LEnsembles(F @ F.mT), subset)
+    )
 
 
 def test_sums_side_by_side(device, monkeypatch):
@@ -102,10 +102,9 @@ def test_sets_one_after_the_other(device, offsets, low_rank):
     costs = torch.tensor(rng.exponential(size=total), device=device)
     spans = [slice(a, b) for a, b in itertools.pairwise(offsets)]
     expected = [
-        vt.large_margin_loss(
-            features[span] @ features[span].mT,
+        vt.LargeMarginLoss()(
+            vt.LEnsembles(features[span] @ features[span].mT, log_quality=u[span]),
             wanted[span],
-            log_quality=u[span],
             false_negative=costs[span],
         )
         for span in spans
@@ -118,13 +117,10 @@ def test_sets_one_after_the_other(device, offsets, low_rank):
     else:
         entries = [(features[span] @ features[span].mT).reshape(-1) for span in spans]
         kernel = torch.cat([*entries, features.new_zeros(0)])
-    found = vt.large_margin_loss(
-        kernel,
+    found = vt.LargeMarginLoss(reduction="none")(
+        vt.LEnsembles(kernel, log_quality=u, offsets=torch.tensor(offsets)),
         wanted,
-        log_quality=u,
-        offsets=torch.tensor(offsets),
         false_negative=costs,
-        reduction="none",
     )
     assert found.shape == (len(spans),)
     for one, other in zip(found, expected, strict=True):
@@ -142,7 +138,7 @@ def test_item_numbers_of_sets_one_after_the_other(device):
     flat[[1, 4, 5]] = True
     numbers = torch.tensor([[1, -1], [0, 1]], device=device)
     first, second = (
-        vt.large_margin_loss(vt.LowRank(F), targets, offsets=[0, 4, 9])
+        vt.LargeMarginLoss()(vt.LEnsembles(vt.LowRank(F), offsets=[0, 4, 9]), targets)
         for targets in (flat, numbers)
     )
     assert first.item() == second.item()
@@ -163,8 +159,8 @@ def test_single_precision_keeps_the_digits_that_are_promised(device, low_rank):
     for dtype in (torch.float64, torch.float32):
         features, quality = leaves(device, F, u, dtype=dtype)
         kernel = vt.LowRank(features) if low_rank else features @ features.mT
-        value = vt.large_margin_loss(
-            kernel, targets, log_quality=quality, jitter=1e-3, reduction="none"
+        value = vt.LargeMarginLoss(reduction="none")(
+            vt.LEnsembles(kernel, log_quality=quality, jitter=1e-3), targets
         )
         value.sum().backward()
         assert value.dtype == dtype
@@ -182,14 +178,14 @@ def test_never_in_half_precision(device, half):
     S = torch.eye(6, device=device, dtype=half) + 0.1 * (F @ F.mT)
     targets = torch.tensor([[0, 1]] * 3, device=device)
     S = ((S + S.mT) / 2).requires_grad_()
-    expected = vt.large_margin_loss(S.detach().float(), targets)
+    expected = vt.LargeMarginLoss()(vt.LEnsembles(S.detach().float()), targets)
     with torch.autocast(torch.device(device).type, dtype=torch.bfloat16):
-        inside = vt.large_margin_loss(S, targets)
+        inside = vt.LargeMarginLoss()(vt.LEnsembles(S), targets)
     inside.backward()
     assert inside.dtype == torch.float32
     assert S.grad.dtype == half
     torch.testing.assert_close(inside, expected, rtol=1e-6, atol=0.0)
-    outside = vt.large_margin_loss(S, targets)
+    outside = vt.LargeMarginLoss()(vt.LEnsembles(S), targets)
     assert outside.item() == inside.item()
 
 
@@ -197,11 +193,11 @@ def test_fewer_digits_in_products_are_no_matter(device):
     rng = np.random.default_rng(8)
     L = torch.tensor(random_kernels(rng, 4, 100, 300) / 300, device=device).float()
     targets = torch.tensor([[0, 5]] * 4, device=device)
-    expected = vt.large_margin_loss(L, targets)
+    expected = vt.LargeMarginLoss()(vt.LEnsembles(L), targets)
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")
     try:
-        found = vt.large_margin_loss(L, targets)
+        found = vt.LargeMarginLoss()(vt.LEnsembles(L), targets)
         assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision(before)
@@ -213,10 +209,10 @@ def test_the_gradient_cannot_be_differentiated(device, low_rank):
     rng = np.random.default_rng(9)
     (F,) = leaves(device, rng.normal(size=(4, 6)))
     kernel = vt.LowRank(F) if low_rank else F @ F.mT
-    loss = vt.large_margin_loss(kernel, torch.tensor([0], device=device))
+    loss = vt.LargeMarginLoss()(vt.LEnsembles(kernel), torch.tensor([0], device=device))
     with pytest.raises(RuntimeError, match="closed form that cannot be differentiated"):
         torch.autograd.grad(loss, F, create_graph=True)
-    size = vt.expected_size(kernel)
+    size = vt.LEnsembles(kernel).expected_size()
     with pytest.raises(RuntimeError, match="closed form that cannot be differentiated"):
         torch.autograd.grad(size, F, create_graph=True)
 
@@ -226,10 +222,10 @@ def test_gradients_may_be_asked_for_again(device):
     (F,) = leaves(device, rng.normal(size=(4, 6)))
     subset = torch.tensor([0], device=device)
     for value in (
-        vt.large_margin_loss(F @ F.mT, subset),
-        vt.large_margin_loss(vt.LowRank(F), subset),
-        vt.expected_size(F @ F.mT),
-        vt.expected_size(vt.LowRank(F)),
+        vt.LargeMarginLoss()(vt.LEnsembles(F @ F.mT), subset),
+        vt.LargeMarginLoss()(vt.LEnsembles(vt.LowRank(F)), subset),
+        vt.LEnsembles(F @ F.mT).expected_size(),
+        vt.LEnsembles(vt.LowRank(F)).expected_size(),
     ):
         (first,) = torch.autograd.grad(value, F, retain_graph=True)
         (second,) = torch.autograd.grad(2.0 * value, F)
@@ -247,14 +243,14 @@ def test_no_number_is_looked_at(low_rank, with_mask):
     mask = torch.ones(3, 600, dtype=torch.bool, device="meta") if with_mask else None
     given = {"log_quality": u, "mask": mask, "jitter": 1e-3}
     for function, *more in (
-        (vt.large_margin_loss, targets),
-        (vt.log_prob, targets),
-        (vt.log_normalizer,),
-        (vt.marginals,),
-        (vt.expected_size,),
+        (vt.LargeMarginLoss(check=False), targets),
+        (vt.LEnsembles.log_prob, targets),
+        (vt.LEnsembles.log_normalizer,),
+        (vt.LEnsembles.marginals,),
+        (vt.LEnsembles.expected_size,),
     ):
-        kernel = vt.LowRank(F) if low_rank else F @ F.mT
-        slopes = torch.autograd.grad(function(kernel, *more, **given).sum(), (F, u))
+        ensembles = vt.LEnsembles(vt.LowRank(F) if low_rank else F @ F.mT, **given)
+        slopes = torch.autograd.grad(function(ensembles, *more).sum(), (F, u))
         assert [slope.shape for slope in slopes] == [F.shape, u.shape]
 
 
@@ -263,12 +259,13 @@ def test_nothing_waits_for_a_gpu(device):
     F, u = leaves(device, rng.normal(size=(3, 90, 100)), rng.normal(size=(3, 90)))
     targets = torch.tensor([[0, 5, -1], [3, 4, 8], [2, -1, -1]], device=device)
     mask = torch.ones(3, 90, dtype=torch.bool, device=device)
-    loss = vt.LargeMarginLoss(jitter=1e-3, omega=0.3)
+    loss = vt.LargeMarginLoss(omega=0.3)
     with nothing_waits(device):
         for given in (None, mask):
             for kernel in (vt.LowRank(F), F @ F.mT):
-                loss(kernel, targets, log_quality=u, mask=given).backward()
-        vt.expected_size(F @ F.mT, log_quality=u).sum().backward()
+                options = {"log_quality": u, "mask": given, "jitter": 1e-3}
+                loss(vt.LEnsembles(kernel, **options), targets).backward()
+        vt.LEnsembles(F @ F.mT, log_quality=u).expected_size().sum().backward()
     loss.check()
     assert torch.isfinite(F.grad).all()
 
@@ -278,10 +275,12 @@ def test_three_matrices_beside_the_input():
     L = torch.eye(1000, device="cuda", dtype=torch.float64).repeat(2, 1, 1)
     L.requires_grad_()
     targets = torch.tensor([[0, 1]] * 2, device="cuda")
-    vt.large_margin_loss(L[:, :100, :100], targets).backward()  # workspaces are there
+    vt.LargeMarginLoss()(
+        vt.LEnsembles(L[:, :100, :100]), targets
+    ).backward()  # workspaces are there
     L.grad = None
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    vt.large_margin_loss(L, targets, hinge=False).backward()
+    vt.LargeMarginLoss(hinge=False)(vt.LEnsembles(L), targets).backward()
     more = torch.cuda.max_memory_allocated() - before
     assert more < 3.3 * L.numel() * 8

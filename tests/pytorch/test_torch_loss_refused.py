@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from torch_cases import leaves
+from torch_cases import large_margin_loss, leaves
 
 import variegate.torch as vt
 
@@ -93,21 +93,25 @@ def test_what_is_refused(device, changes, message):
     if device != "cpu" and "not neg" in (message or ""):
         message = None  # would have to be waited for
     if message is None:
-        vt.large_margin_loss(**given, check=True)
+        large_margin_loss(**given, check=True)
         return
     with pytest.raises(ValueError, match=message):
-        vt.large_margin_loss(**given, check=True)
+        large_margin_loss(**given, check=True)
 
 
 def test_offsets_on_another_device_are_refused():
     offsets = torch.zeros(2, dtype=torch.long, device="meta")
     with pytest.raises(ValueError, match="offsets must be a list or a tensor on the C"):
-        vt.large_margin_loss(torch.ones(1), torch.ones(1).bool(), offsets=offsets)
+        vt.LargeMarginLoss()(
+            vt.LEnsembles(torch.ones(1), offsets=offsets), torch.ones(1).bool()
+        )
 
 
 def test_everything_is_on_one_device():
     with pytest.raises(ValueError, match="targets is on meta, but the kernel on cpu"):
-        vt.large_margin_loss(torch.eye(2), torch.zeros(2, device="meta").bool())
+        vt.LargeMarginLoss()(
+            vt.LEnsembles(torch.eye(2)), torch.zeros(2, device="meta").bool()
+        )
 
 
 @pytest.mark.parametrize("low_rank", [False, True])
@@ -119,22 +123,26 @@ def test_without_a_check_the_rest_goes_on(device, low_rank):
     (F,) = leaves(device, factor)
     targets = torch.tensor([[0, 1], [0, 1], [0, 1], [2, 2]], device=device)
     kernel = vt.LowRank(F) if low_rank else (F @ F.mT)
-    value = vt.large_margin_loss(kernel, targets, reduction="none", check=False)
+    value = vt.LargeMarginLoss(reduction="none", check=False)(
+        vt.LEnsembles(kernel), targets
+    )
     (slope,) = torch.autograd.grad(value.sum(), F if low_rank else kernel)
     assert torch.isfinite(value).tolist() == [True, False, False, False]
     assert value[1].item() == np.inf
     assert (slope[1:3] == 0.0).all()
-    alone = vt.large_margin_loss(F[0] @ F[0].mT, targets[0])
+    alone = vt.LargeMarginLoss()(vt.LEnsembles(F[0] @ F[0].mT), targets[0])
     torch.testing.assert_close(value[0], alone)
     assert (slope[0] != 0.0).any()
 
 
 def test_a_module_says_what_is_wrong_with_a_set(device):
     loss = vt.LargeMarginLoss(lam=0.5)
-    fine, singular = torch.eye(3, device=device), torch.ones(3, 3, device=device)
+    fine, singular = map(
+        vt.LEnsembles, (torch.eye(3, device=device), torch.ones(3, 3, device=device))
+    )
     subset = torch.tensor([0, 1], device=device)
-    expected = vt.large_margin_loss(fine, subset, lam=0.5)
-    assert loss(fine, subset).item() == expected.item()
+    expected = -fine.log_prob(subset).item() + 0.5 * np.log(1.5)
+    assert loss(fine, subset).item() == pytest.approx(expected)
 
     def later():
         loss(singular, subset)
@@ -161,7 +169,7 @@ class Arrival:
 
 def test_flags_that_arrive_late():
     loss = vt.LargeMarginLoss(check=False)
-    call = (torch.eye(3), torch.tensor([0]))
+    call = (vt.LEnsembles(torch.eye(3)), torch.tensor([0]))
     loss(*call)
     arrival = Arrival()
     flags = torch.tensor([0, 0, 1], dtype=torch.uint8)
@@ -178,7 +186,7 @@ def test_flags_that_arrive_late():
 
 def test_a_module_shows_its_settings():
     assert repr(vt.LargeMarginLoss(2.0, omega=3.0)) == (
-        "LargeMarginLoss(lam=2.0, omega=3.0, hinge=True, jitter=0.0, reduction='mean')"
+        "LargeMarginLoss(lam=2.0, omega=3.0, hinge=True, reduction='mean')"
     )
     with pytest.raises(ValueError, match="lam must be"):
         vt.LargeMarginLoss(-1.0)

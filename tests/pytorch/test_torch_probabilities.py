@@ -16,9 +16,14 @@ def test_probabilities_as_by_numpy(device, as_given):
     rng = np.random.default_rng(0)
     L, subsets = random_kernels(rng, 6, 8), random_targets(rng, 6, 8)
     kernel = torch.tensor(L, device=device)
-    found = vt.log_prob(kernel, torch.tensor(as_given(subsets), device=device))
-    normalizer = vt.log_normalizer(kernel)
-    marginals, size = vt.marginals(kernel), vt.expected_size(kernel)
+    found = vt.LEnsembles(kernel).log_prob(
+        torch.tensor(as_given(subsets), device=device)
+    )
+    normalizer = vt.LEnsembles(kernel).log_normalizer()
+    marginals, size = (
+        vt.LEnsembles(kernel).marginals(),
+        vt.LEnsembles(kernel).expected_size(),
+    )
     for position in range(6):
         ensemble = vg.LEnsemble(L[position])
         expected = ensemble.log_prob(np.flatnonzero(subsets[position]))
@@ -38,12 +43,12 @@ def test_probabilities_sum_to_one(device):
         [[bool(number >> item & 1) for item in range(5)] for number in range(32)],
         device=device,
     )
-    probabilities = vt.log_prob(L, everything).exp()
+    probabilities = vt.LEnsembles(L).log_prob(everything).exp()
     # Of rank three, so more than three items are never chosen.
     assert (probabilities[everything.sum(dim=1) > 3] == 0.0).all()
     assert probabilities.sum().item() == pytest.approx(1.0, abs=1e-12)
     chosen = (probabilities[:, None] * everything).sum(dim=0)
-    torch.testing.assert_close(vt.marginals(L), chosen)
+    torch.testing.assert_close(vt.LEnsembles(L).marginals(), chosen)
 
 
 @pytest.mark.parametrize("low_rank", [False, True])
@@ -58,15 +63,16 @@ def test_gradients_against_finite_differences(device, low_rank, jitter):
     def call(function, *given):
         def of(F, u):
             kernel = vt.LowRank(F) if low_rank else F @ F.mT
-            return function(kernel, *given, log_quality=u, mask=mask, jitter=jitter)
+            ensembles = vt.LEnsembles(kernel, log_quality=u, mask=mask, jitter=jitter)
+            return function(ensembles, *given)
 
         return of
 
     for function, *given in (
-        (vt.log_prob, subsets),
-        (vt.log_normalizer,),
-        (vt.marginals,),
-        (vt.expected_size,),
+        (vt.LEnsembles.log_prob, subsets),
+        (vt.LEnsembles.log_normalizer,),
+        (vt.LEnsembles.marginals,),
+        (vt.LEnsembles.expected_size,),
     ):
         assert torch.autograd.gradcheck(call(function, *given), (F, u))
 
@@ -74,7 +80,7 @@ def test_gradients_against_finite_differences(device, low_rank, jitter):
 def test_gradients_of_marginals_of_a_kernel(device):
     rng = np.random.default_rng(3)
     (F,) = leaves(device, 3.0 * rng.normal(size=(2, 4, 6)))
-    assert torch.autograd.gradcheck(lambda F: vt.marginals(F @ F.mT), (F,))
+    assert torch.autograd.gradcheck(lambda F: vt.LEnsembles(F @ F.mT).marginals(), (F,))
 
 
 @pytest.mark.parametrize("low_rank", [False, True])
@@ -88,32 +94,31 @@ def test_sets_one_after_the_other(device, low_rank):
     flat = torch.cat([matrix.reshape(-1) for matrix in matrices])
     given = {"log_quality": u, "offsets": offsets}
     kernel = vt.LowRank(F) if low_rank else flat
-    marginals = vt.marginals(kernel, **given)
-    size, normalizer = (
-        vt.expected_size(kernel, **given),
-        vt.log_normalizer(kernel, **given),
-    )
+    ensembles = vt.LEnsembles(kernel, **given)
+    marginals = ensembles.marginals()
+    size, normalizer = ensembles.expected_size(), ensembles.log_normalizer()
     for position, part in enumerate(parts):
-        one = {"log_quality": u[part]}
-        matrix = matrices[position]
-        torch.testing.assert_close(marginals[part], vt.marginals(matrix, **one))
-        torch.testing.assert_close(size[position], vt.expected_size(matrix, **one))
-        torch.testing.assert_close(
-            normalizer[position], vt.log_normalizer(matrix, **one)
-        )
+        one = vt.LEnsembles(matrices[position], log_quality=u[part])
+        torch.testing.assert_close(marginals[part], one.marginals())
+        torch.testing.assert_close(size[position], one.expected_size())
+        torch.testing.assert_close(normalizer[position], one.log_normalizer())
 
 
 def test_items_at_padding_are_never_chosen(device):
     L = torch.full((1, 3, 3), torch.nan, device=device)
     L[:, :2, :2] = torch.eye(2, device=device)
     mask = torch.tensor([[True, True, False]], device=device)
-    assert vt.marginals(L, mask=mask).tolist() == [pytest.approx([0.5, 0.5, 0.0])]
-    assert vt.log_normalizer(L, mask=mask).item() == pytest.approx(np.log(4.0))
+    assert vt.LEnsembles(L, mask=mask).marginals().tolist() == [
+        pytest.approx([0.5, 0.5, 0.0])
+    ]
+    assert vt.LEnsembles(L, mask=mask).log_normalizer().item() == pytest.approx(
+        np.log(4.0)
+    )
 
 
 def test_a_subset_without_probability(device):
     (L,) = leaves(device, np.ones((2, 3, 3)) + np.diag([1.0, 0.0, 0.0]))
-    found = vt.log_prob(L, torch.tensor([[0, 1], [1, 2]], device=device))
+    found = vt.LEnsembles(L).log_prob(torch.tensor([[0, 1], [1, 2]], device=device))
     assert found[1].item() == -np.inf
     assert found[0].item() == pytest.approx(np.log(1.0 / 7.0))
     found[0].backward()
@@ -123,37 +128,44 @@ def test_a_subset_without_probability(device):
 def test_without_a_check_the_rest_goes_on(device):
     L = torch.diag_embed(torch.tensor([[1.0, 3.0], [1.0, -2.0]], device=device))
     calls = {
-        vt.marginals: [pytest.approx([0.5, 0.75]), [np.nan, np.nan]],
-        vt.expected_size: [pytest.approx(1.25), np.nan],
-        vt.log_normalizer: [pytest.approx(np.log(8.0)), np.nan],
+        vt.LEnsembles.marginals: [pytest.approx([0.5, 0.75]), [np.nan, np.nan]],
+        vt.LEnsembles.expected_size: [pytest.approx(1.25), np.nan],
+        vt.LEnsembles.log_normalizer: [pytest.approx(np.log(8.0)), np.nan],
     }
     for function, (first, second) in calls.items():
-        found = function(L, check=False).tolist()
+        found = function(vt.LEnsembles(L), check=False).tolist()
         assert found[0] == first
         np.testing.assert_array_equal(found[1], second)
         with pytest.raises(ValueError, match="set 1: its kernel is not positive semid"):
-            function(L, check=True)
+            function(vt.LEnsembles(L), check=True)
     subsets = torch.tensor([[0], [0]], device=device)
-    found = vt.log_prob(L, subsets, check=False).tolist()
+    found = vt.LEnsembles(L).log_prob(subsets, check=False).tolist()
     assert found[0] == pytest.approx(np.log(1.0 / 8.0))
     assert np.isnan(found[1])
     with pytest.raises(ValueError, match="set 1: its kernel is not positive semid"):
-        vt.log_prob(L, subsets, check=True)
+        vt.LEnsembles(L).log_prob(subsets, check=True)
 
 
 def test_what_is_refused():
     bad = torch.diag(torch.tensor([1.0, -2.0]))
     for call in (
-        lambda: vt.marginals(bad),
-        lambda: vt.expected_size(bad),
-        lambda: vt.log_normalizer(bad),
-        lambda: vt.log_prob(bad, torch.tensor([0])),
+        lambda: vt.LEnsembles(bad).marginals(),
+        lambda: vt.LEnsembles(bad).expected_size(),
+        lambda: vt.LEnsembles(bad).log_normalizer(),
+        lambda: vt.LEnsembles(bad).log_prob(torch.tensor([0])),
     ):
         with pytest.raises(ValueError, match="set 0: its kernel is not positive semid"):
             call()
     with pytest.raises(ValueError, match="subsets must be boolean, or item numbers"):
-        vt.log_prob(torch.eye(2), torch.zeros(2))
+        vt.LEnsembles(torch.eye(2)).log_prob(torch.zeros(2))
     with pytest.raises(ValueError, match=r"subsets has shape \(3,\)"):
-        vt.log_prob(torch.eye(2), torch.zeros(3, dtype=torch.bool))
+        vt.LEnsembles(torch.eye(2)).log_prob(torch.zeros(3, dtype=torch.bool))
     with pytest.raises(ValueError, match="jitter must be a finite number"):
-        vt.marginals(torch.eye(2), jitter=-1.0)
+        vt.LEnsembles(torch.eye(2), jitter=-1.0).marginals()
+    for ensembles, message in (
+        (vt.LEnsembles(torch.ones(5), offsets=[0, 1, 3]), "pad them, and give a mask"),
+        (vt.LEnsembles(torch.eye(2), jitter=0.1), "add it to the diagonal"),
+    ):
+        for choose in (ensembles.greedy, ensembles.sample):
+            with pytest.raises(ValueError, match=message):
+                choose()

@@ -41,7 +41,7 @@ def blocks(request, monkeypatch):
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("L", KERNELS.values(), ids=KERNELS)
 def test_law(L, form, device, blocks):
-    samples = vt.sample(form(L, device), DRAWS, generator=0)
+    samples = vt.LEnsembles(form(L, device)).sample(DRAWS, generator=0)
     assert samples.items.shape[0] == DRAWS
     chosen = as_array(samples)
     assert (chosen.sum(axis=1) == samples.sizes.cpu().numpy()).all()
@@ -53,7 +53,7 @@ def test_law(L, form, device, blocks):
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("L", KERNELS.values(), ids=KERNELS)
 def test_law_of_a_fixed_number_of_items(L, form, k, scale, device):
-    samples = vt.sample(form(L * scale, device), DRAWS, k, generator=1)
+    samples = vt.LEnsembles(form(L * scale, device)).sample(DRAWS, k, generator=1)
     assert (samples.sizes == k).all()
     if k > 0:
         assert p_value(as_array(samples), L, k) > P_VALUE
@@ -62,10 +62,12 @@ def test_law_of_a_fixed_number_of_items(L, form, k, scale, device):
 def test_the_test_rejects_a_wrong_sampler(device):
     # The right sampler of a kernel that is a tenth too large.
     L = KERNELS["full rank"]
-    wrong = vt.sample(torch.as_tensor(1.1 * L, device=device), DRAWS, generator=0)
+    wrong = vt.LEnsembles(torch.as_tensor(1.1 * L, device=device)).sample(
+        DRAWS, generator=0
+    )
     assert p_value(as_array(wrong), L) < P_VALUE
     other = torch.as_tensor(np.diag(np.diagonal(L)), device=device)
-    wrong = vt.sample(other, DRAWS, 3, generator=0)
+    wrong = vt.LEnsembles(other).sample(DRAWS, 3, generator=0)
     assert p_value(as_array(wrong), L, 3) < P_VALUE
 
 
@@ -96,14 +98,11 @@ def test_law_of_each_set_of_a_batch(n, k, low_rank, device, blocks):
     repeated = [torch.as_tensor(np.repeat(x, times, 0), device=device) for x in (F, u)]
     features, log_quality = repeated
     kernel = vt.LowRank(features) if low_rank else features @ features.mT
-    samples = vt.sample(
+    samples = vt.LEnsembles(
         kernel,
-        n,
-        k,
         log_quality=log_quality,
         mask=torch.as_tensor(np.repeat(mask, times, axis=0), device=device),
-        generator=2,
-    )
+    ).sample(n, k, generator=2)
     chosen = as_array(samples).reshape(4, -1, SIZE)
     for s in range(4):
         L = kernel_of(F[s], u[s], mask[s])
@@ -145,7 +144,9 @@ def test_the_law_of_widely_spread_qualities(spread, rank, device):
         expected = vg.LEnsemble.from_quality(F @ F.T, u).marginals()
         tensors = [torch.as_tensor(x, device=device) for x in (F, u)]
         for kernel in (tensors[0] @ tensors[0].mT, vt.LowRank(tensors[0])):
-            samples = vt.sample(kernel, 4000, log_quality=tensors[1], generator=3)
+            samples = vt.LEnsembles(kernel, log_quality=tensors[1]).sample(
+                4000, generator=3
+            )
             share = as_array(samples, 20).mean(axis=0)
             deviation = np.sqrt(expected * (1.0 - expected) / 4000)
             assert (np.abs(share - expected) <= 5 * deviation + 1e-3).all()
@@ -177,7 +178,7 @@ def test_marginals_and_sizes_of_many_items(device, blocks):
     L = 0.5 * np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
     ensemble = vg.LEnsemble(L)
     n = 4000
-    samples = vt.sample(torch.as_tensor(L, device=device), n, generator=4)
+    samples = vt.LEnsembles(torch.as_tensor(L, device=device)).sample(n, generator=4)
     share, expected = as_array(samples, 200).mean(axis=0), ensemble.marginals()
     assert (np.abs(share - expected) < 5 * np.sqrt(expected / n)).all()
     law = ensemble.size_distribution() * n
@@ -193,13 +194,9 @@ def test_a_k_dpp_of_many_items(device):
     X = rng.standard_normal((60, 2))
     u = rng.normal(0.0, 6.0, 60)
     S = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
-    ours = vt.sample(
-        torch.as_tensor(S, device=device),
-        DRAWS,
-        10,
-        log_quality=torch.as_tensor(u, device=device),
-        generator=5,
-    )
+    ours = vt.LEnsembles(
+        torch.as_tensor(S, device=device), log_quality=torch.as_tensor(u, device=device)
+    ).sample(DRAWS, 10, generator=5)
     theirs = vg.LEnsemble.from_quality(S, u).sample_k(10, DRAWS, random_state=0)
     a, b = as_array(ours, 60).astype(float), theirs.astype(float)
     pairs_a, pairs_b = a.T @ a / DRAWS, b.T @ b / DRAWS
@@ -210,41 +207,47 @@ def test_a_k_dpp_of_many_items(device):
 @pytest.mark.parametrize("k", [None, 2])
 def test_eigenvalues_that_are_all_the_same(k, device):
     L = 1.5 * np.eye(SIZE)
-    samples = vt.sample(torch.as_tensor(L, device=device), DRAWS, k, generator=8)
+    samples = vt.LEnsembles(torch.as_tensor(L, device=device)).sample(
+        DRAWS, k, generator=8
+    )
     assert p_value(as_array(samples), L, k) > P_VALUE
 
 
 def test_in_turn_as_by_eigenvectors(device, monkeypatch):
     L = KERNELS["graded"]
     batch = torch.as_tensor(np.stack([L] * (DRAWS // 4)), device=device)
-    samples = vt.sample(batch, 4, generator=6)
+    samples = vt.LEnsembles(batch).sample(4, generator=6)
     assert p_value(as_array(samples).reshape(-1, SIZE), L) > P_VALUE
     monkeypatch.setattr(vt.choosing, "_SAMPLES_IN_TURN", 0)
-    samples = vt.sample(batch[:1000], 4, generator=6)
+    samples = vt.LEnsembles(batch[:1000]).sample(4, generator=6)
     assert p_value(as_array(samples).reshape(-1, SIZE), L) > P_VALUE
 
 
 def test_seeds_and_generators(device):
     L = torch.as_tensor(KERNELS["full rank"], device=device)
-    first = vt.sample(L, 50, generator=3).items
-    torch.testing.assert_close(first, vt.sample(L, 50, generator=3).items)
+    first = vt.LEnsembles(L).sample(50, generator=3).items
+    torch.testing.assert_close(first, vt.LEnsembles(L).sample(50, generator=3).items)
     assert not torch.equal(
-        vt.sample(L, 50, generator=3).indicator(SIZE),
-        vt.sample(L, 50, generator=4).indicator(SIZE),
+        vt.LEnsembles(L).sample(50, generator=3).indicator(SIZE),
+        vt.LEnsembles(L).sample(50, generator=4).indicator(SIZE),
     )
     stream = torch.Generator(device=device).manual_seed(3)
-    torch.testing.assert_close(first, vt.sample(L, 50, generator=stream).items)
-    advanced = vt.sample(L, 50, generator=stream).indicator(SIZE)
-    assert not torch.equal(advanced, vt.sample(L, 50, generator=3).indicator(SIZE))
+    torch.testing.assert_close(
+        first, vt.LEnsembles(L).sample(50, generator=stream).items
+    )
+    advanced = vt.LEnsembles(L).sample(50, generator=stream).indicator(SIZE)
+    assert not torch.equal(
+        advanced, vt.LEnsembles(L).sample(50, generator=3).indicator(SIZE)
+    )
     torch.manual_seed(5)
-    default = vt.sample(L, 50).items
+    default = vt.LEnsembles(L).sample(50).items
     torch.manual_seed(5)
-    torch.testing.assert_close(default, vt.sample(L, 50).items)
+    torch.testing.assert_close(default, vt.LEnsembles(L).sample(50).items)
 
 
 def test_items_ascend_and_are_padded(device):
     L = torch.as_tensor(KERNELS["full rank"], device=device)
-    items, sizes = vt.sample(L, 200, generator=0)
+    items, sizes = vt.LEnsembles(L).sample(200, generator=0)
     for row, size in zip(items.tolist(), sizes.tolist(), strict=True):
         assert row[:size] == sorted(set(row[:size]))
         assert row[size:] == [-1] * (len(row) - size)
@@ -253,11 +256,11 @@ def test_items_ascend_and_are_padded(device):
 
 def test_shapes(device):
     zeros = torch.zeros((3, 3), device=device)
-    assert vt.sample(zeros, 4).items.shape == (4, 0)
-    assert vt.sample(zeros.expand(2, 3, 3), 4).items.shape == (2, 4, 0)
-    assert vt.sample(zeros.expand(0, 3, 3), 4).items.shape == (0, 4, 0)
+    assert vt.LEnsembles(zeros).sample(4).items.shape == (4, 0)
+    assert vt.LEnsembles(zeros.expand(2, 3, 3)).sample(4).items.shape == (2, 4, 0)
+    assert vt.LEnsembles(zeros.expand(0, 3, 3)).sample(4).items.shape == (0, 4, 0)
     many = 1e6 * torch.eye(3, device=device)
-    assert vt.sample(many, 2, 3).items.tolist() == [[0, 1, 2]] * 2
+    assert vt.LEnsembles(many).sample(2, 3).items.tolist() == [[0, 1, 2]] * 2
 
 
 def test_rational_numbers_agree_with_the_batch_reference():
@@ -278,9 +281,14 @@ def test_rational_numbers_agree_with_the_batch_reference():
         ({"k": 4}, "set 0: no subset of 4 items .*: its kernel has rank 3"),
         ({"generator": "seed"}, "generator must be a torch.Generator"),
         ({"generator": -1}, "generator must be a torch.Generator"),
-        ({"log_quality": torch.full((6,), torch.nan)}, "set 0: .*not finite"),
     ],
 )
 def test_bad_input(options, message):
     with pytest.raises(ValueError, match=message):
-        vt.sample(torch.as_tensor(KERNELS["rank 3"]), **options)
+        vt.LEnsembles(torch.as_tensor(KERNELS["rank 3"])).sample(**options)
+
+
+def test_a_log_quality_that_is_not_a_number():
+    kernel, u = torch.as_tensor(KERNELS["rank 3"]), torch.full((6,), torch.nan)
+    with pytest.raises(ValueError, match=r"set 0: .*not finite"):
+        vt.LEnsembles(kernel, log_quality=u).sample()

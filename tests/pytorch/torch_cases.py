@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+import variegate.torch as vt
 from variegate.learning import objective
 from variegate.linalg.determinants import with_jitter
 
@@ -50,6 +51,25 @@ def numpy_loss(S, u, targets, lam=1.0, hinge=True, jitter=0.0, costs=(1.0, 1.0))
         in_S.append(with_jitter(terms.similarity_gradient[0], jitter))
         in_u.append(terms.quality_gradient[0])
     return np.array(values), np.array(in_S), np.array(in_u)
+
+
+def large_margin_loss(
+    kernel,
+    targets,
+    *,
+    false_positive=None,
+    false_negative=None,
+    lam=1.0,
+    omega=1.0,
+    hinge=True,
+    reduction="mean",
+    check=None,
+    **given,
+):
+    """The loss of tensors, with all options in one call."""
+    loss = vt.LargeMarginLoss(lam, omega, hinge, reduction=reduction, check=check)
+    costs = {"false_positive": false_positive, "false_negative": false_negative}
+    return loss(vt.LEnsembles(kernel, **given), targets, **costs)
 
 
 def leaves(device, *arrays, dtype=torch.float64):

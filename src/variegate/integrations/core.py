@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -24,9 +24,6 @@ _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without a trade-off
 
 #: From the text of a document to the number of its tokens.
 TokenCounter: TypeAlias = Callable[[str], int]
-
-#: From places among the documents to their embeddings, in that order.
-Embed: TypeAlias = Callable[[list[int]], Sequence[Any]]
 
 
 def count_words(text: str) -> int:
@@ -47,12 +44,19 @@ class Found:
         None for a document that does not have one with it.
     metadata : sequence of dict, optional
         Where the columns of a learned model are looked for.
+    embed : callable, optional
+        From a list of places to the embeddings of these documents, for those without
+        one.
+    hint : str
+        How to get embeddings, for the message about documents without one.
     """
 
     texts: Sequence[str]
     scores: Sequence[float | None]
     embeddings: Sequence[Any]
     metadata: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    embed: Callable[[list[int]], Sequence[Any]] | None = None
+    hint: str = "give an embedder"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +107,7 @@ class ContextWarning(UserWarning):
 class ContextSelector:
     """Chooses documents that are relevant and do not repeat each other.
 
-    The parts of the three frameworks have the same settings and do what this does.
+    The parts of the three frameworks choose with a selector that they are given.
 
     Parameters
     ----------
@@ -161,11 +165,6 @@ class ContextSelector:
     omega: float | None = None
     relevance: str = RELEVANCES[0]
     count_tokens: TokenCounter | None = None
-
-    @classmethod
-    def of(cls, settings: Any) -> Self:
-        """Return one with the settings that an object has, by their names."""
-        return cls(**{f.name: getattr(settings, f.name) for f in fields(cls)})
 
     def __post_init__(self) -> None:
         check_count("fetch_k", self.fetch_k)
@@ -235,30 +234,24 @@ class ContextSelector:
             )
         return int(k)
 
-    def choose(
-        self,
-        found: Found,
-        embed: Embed | None = None,
-        k: int | None = None,
-        hint: str = "give an embedder",
-    ) -> list[int]:
+    def settings(self) -> dict[str, Any]:
+        """Return the settings by name, a model as the path of its file."""
+        if not isinstance(self.model, str | Path | None):
+            raise ValueError(
+                'a model cannot be written: save it (model.save("model.json")) and '
+                "give the selector the path of the file"
+            )
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}
+        return settings | {"model": None if self.model is None else str(self.model)}
+
+    def choose(self, found: Found, k: int | None = None) -> list[int]:
         """Return the places of the chosen documents, in the order of choice.
 
         The first is the best, and each of the others adds most to those before it.
-
-        Parameters
-        ----------
-        found : Found
-        embed : callable, optional
-            From a list of places to the embeddings of these documents, for those
-            without one.
-        k : int, optional
-            In place of ``k`` of the selector.
-        hint : str
-            What to do about documents without embeddings, for the message.
+        ``k``, if it is given, is used in place of that of the selector.
         """
         k = self.k if k is None else self._checked_k(k)
-        candidates = self.candidates(found, embed, hint)
+        candidates = self.candidates(found)
         n_found, tokens = len(found.texts), candidates.tokens
         if n_found == k and n_found > 1:
             warnings.warn(
@@ -276,9 +269,7 @@ class ContextSelector:
             )
         return [int(place) for place in candidates.places[self._order(candidates, k)]]
 
-    def candidates(
-        self, found: Found, embed: Embed | None = None, hint: str = "give an embedder"
-    ) -> Candidates:
+    def candidates(self, found: Found) -> Candidates:
         """Return the ``fetch_k`` best of the documents that were found, as numbers.
 
         They are the best by score, in their order where scores are equal or missing.
@@ -295,7 +286,7 @@ class ContextSelector:
         return Candidates(
             places,
             None if scores is None else scores[places],
-            _embeddings(found.embeddings, places, embed, hint),
+            _embeddings(found, places),
             np.array([_count(count, found.texts[p], p) for p in places.tolist()]),
             [metadata[place] for place in places.tolist()],
         )
@@ -342,18 +333,16 @@ def _scores(scores: Sequence[float | None]) -> FloatArray | None:
     return array
 
 
-def _embeddings(
-    given: Sequence[Any], places: IntArray, embed: Embed | None, hint: str
-) -> FloatArray:
-    vectors = {int(place): given[place] for place in places}
+def _embeddings(found: Found, places: IntArray) -> FloatArray:
+    vectors = {int(place): found.embeddings[place] for place in places}
     missing = [place for place, vector in vectors.items() if vector is None]
-    if missing and embed is None:
-        raise ValueError(
-            f"{len(missing)} of {len(places)} documents have no embedding, document "
-            f"{missing[0]} for one: {hint}"
-        )
-    if missing and embed is not None:
-        made = embed(missing)
+    if missing:
+        if found.embed is None:
+            raise ValueError(
+                f"{len(missing)} of {len(places)} documents have no embedding, "
+                f"document {missing[0]} for one: {found.hint}"
+            )
+        made = found.embed(missing)
         if len(made) != len(missing):
             raise ValueError(
                 f"the embedder made {len(made)} embeddings of {len(missing)} documents"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 try:
@@ -15,7 +14,7 @@ except ImportError as error:
         f"the ranker needs Haystack ({error}): pip install 'variegate[haystack]'"
     ) from error
 
-from variegate.integrations.core import Candidates, ContextSelector, Found, TokenCounter
+from variegate.integrations.core import Candidates, ContextSelector, Found
 
 __all__ = ["VariegateRanker"]
 
@@ -35,14 +34,8 @@ class VariegateRanker:
 
     Parameters
     ----------
-    fetch_k : int
-        How many documents are looked at; larger than ``top_k``, and ``top_k`` of the
-        retriever.
-    top_k : int, optional
-        How many to choose: ``k`` of
-        :class:`~variegate.integrations.ContextSelector`.
-    budget, method, model, diversity, omega, relevance, count_tokens
-        As for :class:`~variegate.integrations.ContextSelector`.
+    selector : ContextSelector
+        Its ``fetch_k`` is ``top_k`` of the retriever.
     embedder : document embedder, optional
         For documents without an embedding: a component with ``run(documents)``.
 
@@ -54,54 +47,32 @@ class VariegateRanker:
     ``Pipeline.loads(text, allowed_modules=["variegate"])``.
     """
 
-    def __init__(
-        self,
-        fetch_k: int,
-        top_k: int | None = None,
-        budget: float | None = None,
-        method: str | None = None,
-        model: Any = None,
-        diversity: float | None = None,
-        omega: float | None = None,
-        relevance: str = "score",
-        count_tokens: TokenCounter | None = None,
-        embedder: Any = None,
-    ) -> None:
+    def __init__(self, selector: ContextSelector, embedder: Any = None) -> None:
         if embedder is not None and not hasattr(embedder, "run"):
             raise ValueError(
                 f"embedder must be a document embedder of Haystack, got {embedder!r}"
             )
+        self.selector = selector
         self.embedder = embedder
-        choice = (method, model, diversity, omega, relevance)
-        self.selector = ContextSelector(fetch_k, top_k, budget, *choice, count_tokens)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
-        selector = self.selector
-        if not isinstance(selector.model, str | Path | None):
-            raise ValueError(
-                "a model cannot be written into a pipeline: save it "
-                '(model.save("model.json")) and give the ranker the path of the file'
-            )
-        settings = {
-            "top_k" if field.name == "k" else field.name: getattr(selector, field.name)
-            for field in fields(selector)
-        }
-        if selector.model is not None:
-            settings["model"] = str(selector.model)
-        if selector.count_tokens is not None:
-            settings["count_tokens"] = serialize_callable(selector.count_tokens)
+        settings = self.selector.settings()
+        if settings["count_tokens"] is not None:
+            settings["count_tokens"] = serialize_callable(settings["count_tokens"])
         embedder = self.embedder and component_to_dict(self.embedder, "embedder")
-        return dict(default_to_dict(self, **settings, embedder=embedder))
+        return dict(default_to_dict(self, selector=settings, embedder=embedder))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> VariegateRanker:
         """Return the component that :meth:`to_dict` turned into plain values."""
-        settings = dict(data.get("init_parameters", {}))
-        if settings.get("count_tokens") is not None:
+        parameters = dict(data["init_parameters"])
+        settings = dict(parameters["selector"])
+        if settings["count_tokens"] is not None:
             settings["count_tokens"] = deserialize_callable(settings["count_tokens"])
+        parameters["selector"] = ContextSelector(**settings)
         ranker: VariegateRanker = default_from_dict(
-            cls, {**data, "init_parameters": settings}
+            cls, {**data, "init_parameters": parameters}
         )
         return ranker
 
@@ -112,8 +83,7 @@ class VariegateRanker:
 
     def candidates(self, documents: list[Document]) -> Candidates:
         """Return the documents that are chosen among as numbers, to learn from."""
-        found, embed = self._found(documents)
-        return self.selector.candidates(found, embed, _HINT)
+        return self.selector.candidates(self._found(documents))
 
     @component.output_types(documents=list[Document])
     def run(
@@ -125,7 +95,7 @@ class VariegateRanker:
         ----------
         documents : list of Document
         top_k : int, optional
-            In place of that of the ranker.
+            In place of ``k`` of the selector.
 
         Returns
         -------
@@ -135,22 +105,21 @@ class VariegateRanker:
         """
         if not documents:
             return {"documents": []}
-        found, embed = self._found(documents)
-        chosen = self.selector.choose(found, embed, top_k, _HINT)
+        chosen = self.selector.choose(self._found(documents), top_k)
         return {"documents": [documents[place] for place in chosen]}
 
-    def _found(self, documents: list[Document]) -> tuple[Found, Any]:
-        found = Found(
-            [document.content or "" for document in documents],
-            [document.score for document in documents],
-            [document.embedding for document in documents],
-            [document.meta for document in documents],
-        )
-
+    def _found(self, documents: list[Document]) -> Found:
         def embed(places: list[int]) -> list[Any]:
             # Embedders of Haystack may write into what they are given.
             copies = [replace(documents[place]) for place in places]
             embedded = self.embedder.run(documents=copies)["documents"]
             return [document.embedding for document in embedded]
 
-        return found, None if self.embedder is None else embed
+        return Found(
+            [document.content or "" for document in documents],
+            [document.score for document in documents],
+            [document.embedding for document in documents],
+            [document.meta for document in documents],
+            None if self.embedder is None else embed,
+            _HINT,
+        )

@@ -1,16 +1,15 @@
-"""LangChain: a document compressor, and a function for a ``RunnableLambda``."""
+"""LangChain: a document compressor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 try:
     from langchain_core.documents import Document
     from langchain_core.documents.compressor import BaseDocumentCompressor
     from langchain_core.embeddings import Embeddings
-    from pydantic import ConfigDict, model_validator
+    from pydantic import ConfigDict
 except ImportError as error:
     raise ImportError(
         f"the compressor needs LangChain ({error}): pip install 'variegate[langchain]'"
@@ -22,7 +21,7 @@ from variegate._typing import FloatArray
 from variegate.integrations.core import Candidates, ContextSelector, Found
 from variegate.linalg.cosine import unit_rows
 
-__all__ = ["VariegateCompressor", "document_chooser"]
+__all__ = ["VariegateCompressor"]
 
 _HINT = (
     "give the compressor the embeddings of the vector store (embeddings=...), or name "
@@ -41,43 +40,20 @@ class VariegateCompressor(BaseDocumentCompressor):
 
     Parameters
     ----------
-    fetch_k : int
-        How many documents are looked at; larger than ``k``, and ``k`` of the
-        retriever.
-    k, budget, method, model, diversity, omega, relevance, count_tokens
-        As for :class:`~variegate.integrations.ContextSelector`.
+    selector : ContextSelector
+        Its ``fetch_k`` is ``k`` of the retriever.
     embeddings : Embeddings, optional
         Those of the vector store, for documents without any and for the query.
     score_key, embedding_key : str, default="score", "embedding"
         Names of metadata.
     """
 
-    model_config = ConfigDict(
-        arbitrary_types_allowed=True, extra="forbid", ignored_types=(cached_property,)
-    )
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    fetch_k: int
-    k: int | None = None
-    budget: float | None = None
-    method: str | None = None
-    model: Any = None
-    diversity: float | None = None
-    omega: float | None = None
-    relevance: str = "score"
-    count_tokens: Callable[[str], int] | None = None
+    selector: ContextSelector
     embeddings: Embeddings | None = None
     score_key: str = "score"
     embedding_key: str = "embedding"
-
-    @model_validator(mode="after")
-    def _check(self) -> VariegateCompressor:
-        _ = self.selector
-        return self
-
-    @cached_property
-    def selector(self) -> ContextSelector:
-        """The selector with these settings."""
-        return ContextSelector.of(self)
 
     def compress_documents(
         self,
@@ -88,27 +64,38 @@ class VariegateCompressor(BaseDocumentCompressor):
         """Return the chosen documents, the best first, each the one that adds most."""
         if not documents:
             return []
-        found, embed = self._found(documents, query)
-        chosen = self.selector.choose(found, embed, hint=_HINT)
+        chosen = self.selector.choose(self._found(documents, query))
         return [documents[place] for place in chosen]
+
+    def choose(self, found: Any) -> list[Document]:
+        """Return the chosen documents, as a function for a ``RunnableLambda``.
+
+        ``found`` is a list of documents, or a dict with ``documents`` and ``query``.
+        Without a query, documents without scores count by their order.
+        """
+        if not isinstance(found, Mapping):
+            return self.compress_documents(found, None)
+        if not {"documents", "query"} <= set(found):
+            raise ValueError(
+                "give a list of documents, or a dict with 'documents' and 'query', got "
+                f"one with {', '.join(map(repr, found)) or 'nothing'}"
+            )
+        return self.compress_documents(found["documents"], found["query"])
 
     def candidates(
         self, documents: Sequence[Document], query: str | None = None
     ) -> Candidates:
         """Return the documents that are chosen among as numbers, to learn from."""
-        found, embed = self._found(documents, query)
-        return self.selector.candidates(found, embed, _HINT)
+        return self.selector.candidates(self._found(documents, query))
 
-    def _found(
-        self, documents: Sequence[Document], query: str | None
-    ) -> tuple[Found, Any]:
+    def _found(self, documents: Sequence[Document], query: str | None) -> Found:
         texts = [document.page_content for document in documents]
         metadata = [document.metadata for document in documents]
         scores = [known.get(self.score_key) for known in metadata]
         vectors = [known.get(self.embedding_key) for known in metadata]
         embeddings = self.embeddings
         if embeddings is None:
-            return Found(texts, scores, vectors, metadata), None
+            return Found(texts, scores, vectors, metadata, hint=_HINT)
 
         def embed(places: list[int]) -> list[list[float]]:
             return list(embeddings.embed_documents([texts[place] for place in places]))
@@ -119,37 +106,7 @@ class VariegateCompressor(BaseDocumentCompressor):
             for place, vector in zip(missing, made, strict=False):
                 vectors[place] = vector
             scores = _cosines(vectors, embeddings.embed_query(query))
-        return Found(texts, scores, vectors, metadata), embed
-
-
-def document_chooser(**settings: Any) -> Callable[[Any], list[Document]]:
-    """Return a function of documents, for a ``RunnableLambda``.
-
-    Parameters
-    ----------
-    **settings
-        Those of :class:`VariegateCompressor`.
-
-    Returns
-    -------
-    callable
-        From a list of documents, or a dict with ``documents`` and ``query``, to the
-        chosen documents.  Without a query, documents without scores count by their
-        order.
-    """
-    compressor = VariegateCompressor(**settings)
-
-    def choose(found: Any) -> list[Document]:
-        if not isinstance(found, Mapping):
-            return compressor.compress_documents(found, None)
-        if not {"documents", "query"} <= set(found):
-            raise ValueError(
-                "give a list of documents, or a dict with 'documents' and 'query', got "
-                f"one with {', '.join(map(repr, found)) or 'nothing'}"
-            )
-        return compressor.compress_documents(found["documents"], found["query"])
-
-    return choose
+        return Found(texts, scores, vectors, metadata, embed, _HINT)
 
 
 def _cosines(vectors: Sequence[Any], query: Sequence[float]) -> list[float | None]:

@@ -149,6 +149,19 @@ def training_table(
     import pyarrow as pa
 
     lists, wanted = list(lists), [set(map(int, places)) for places in chosen]
+    has_scores = _check_lists(lists, wanted)
+    names = [n for n in COLUMNS if has_scores or not n.endswith("score")]
+    rows = [(q, p) for q, one in enumerate(lists) for p in one.places.tolist()]
+    table = {
+        "query": pa.array([query for query, _ in rows]),
+        "chosen": pa.array([int(place in wanted[query]) for query, place in rows]),
+    }
+    features = {name: _column(name, lists) for name in (*names, *metadata)}
+    return pa.table(table | features)
+
+
+def _check_lists(lists: Sequence[Candidates], wanted: Sequence[set[int]]) -> bool:
+    """Refuse lists that do not belong together; return whether they have scores."""
     if len(lists) != len(wanted):
         raise ValueError(
             f"{len(lists)} lists of candidates, but {len(wanted)} of chosen documents"
@@ -168,14 +181,7 @@ def training_table(
             f"query {has_scores.index(False)} has no scores, and others have: give all "
             "of them scores, or none"
         )
-    names = [n for n in COLUMNS if all(has_scores) or not n.endswith("score")]
-    rows = [(q, p) for q, one in enumerate(lists) for p in one.places.tolist()]
-    table = {
-        "query": pa.array([query for query, _ in rows]),
-        "chosen": pa.array([int(place in wanted[query]) for query, place in rows]),
-    }
-    features = {name: _column(name, lists) for name in (*names, *metadata)}
-    return pa.table(table | features)
+    return all(has_scores)
 
 
 def _column(name: str, lists: Sequence[Candidates]) -> Any:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Iterable
 from typing import Any
 
 try:
@@ -12,7 +11,6 @@ try:
         ConfigDict,
         field_serializer,
         field_validator,
-        model_validator,
     )
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
@@ -45,35 +43,22 @@ class VariegatePostprocessor(BaseNodePostprocessor):
 
     Parameters
     ----------
-    fetch_k : int
-        How many nodes are looked at; larger than ``k``, and ``similarity_top_k`` of the
-        retriever.
-    k, budget, method, model, diversity, omega, relevance, count_tokens
-        As for :class:`~variegate.integrations.ContextSelector`.  Tokens are counted in
+    selector : ContextSelector
+        Its ``fetch_k`` is ``similarity_top_k`` of the retriever.  Tokens are counted in
         what the language model gets to see of a node.
     embed_model : BaseEmbedding, optional
         That of the index, for nodes without an embedding.
 
     Notes
     -----
-    ``to_dict`` writes ``model`` as a path; ``embed_model`` and ``count_tokens`` cannot
-    be written and are given again:
+    ``to_dict`` writes ``model`` as a path.  ``embed_model``, and a selector with
+    ``count_tokens``, cannot be written and are given again:
     ``VariegatePostprocessor.from_dict(data, embed_model=...)``.
     """
 
-    model_config = ConfigDict(
-        arbitrary_types_allowed=True, extra="forbid", ignored_types=(cached_property,)
-    )
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    fetch_k: int
-    k: int | None = None
-    budget: float | None = None
-    method: str | None = None
-    model: Any = None
-    diversity: float | None = None
-    omega: float | None = None
-    relevance: str = "score"
-    count_tokens: Callable[[str], int] | None = None
+    selector: ContextSelector
     embed_model: BaseEmbedding | None = None
 
     @classmethod
@@ -81,66 +66,53 @@ class VariegatePostprocessor(BaseNodePostprocessor):
         """Return the name that it is written with."""
         return "VariegatePostprocessor"
 
-    @field_validator("count_tokens", "embed_model", mode="before")
+    @field_validator("selector", "embed_model", mode="before")
     @classmethod
     def _given_again(cls, value: Any) -> Any:
-        if value == _NOT_WRITTEN:
+        part = value.get("count_tokens") if isinstance(value, dict) else value
+        if part == _NOT_WRITTEN:
             raise ValueError(
                 "the postprocessor that was written had one, which cannot be written: "
-                "give it again, from_dict(data, count_tokens=..., embed_model=...)"
+                "give it again, from_dict(data, selector=..., embed_model=...)"
             )
         return value
 
-    @field_serializer("count_tokens", "embed_model")
+    @field_serializer("embed_model")
     def _written(self, value: Any) -> str | None:
         return None if value is None else _NOT_WRITTEN
 
-    @field_serializer("model")
-    def _path(self, model: Any) -> str | None:
-        if hasattr(model, "fit"):
-            raise ValueError(
-                'a model cannot be written: save it (model.save("model.json")) and '
-                "give the path of the file"
-            )
-        return None if model is None else str(model)
-
-    @model_validator(mode="after")
-    def _check(self) -> VariegatePostprocessor:
-        _ = self.selector
-        return self
-
-    @cached_property
-    def selector(self) -> ContextSelector:
-        """The selector with these settings."""
-        return ContextSelector.of(self)
+    @field_serializer("selector")
+    def _settings(self, selector: ContextSelector) -> dict[str, Any]:
+        settings = selector.settings()
+        return settings | {"count_tokens": self._written(settings["count_tokens"])}
 
     def candidates(self, nodes: list[NodeWithScore]) -> Candidates:
         """Return the nodes that are chosen among as numbers, to learn from."""
-        found, embed = self._found(nodes)
-        return self.selector.candidates(found, embed, _HINT)
+        return self.selector.candidates(self._found(nodes))
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         """Return the chosen nodes, the best first, each the one that adds most."""
-        if not nodes:
-            return []
-        found, embed = self._found(nodes)
-        chosen = self.selector.choose(found, embed, hint=_HINT)
+        chosen = self.selector.choose(self._found(nodes)) if nodes else ()
         return [nodes[place] for place in chosen]
 
-    def _found(self, nodes: list[NodeWithScore]) -> tuple[Found, Any]:
-        found = Found(
-            [one.node.get_content(metadata_mode=MetadataMode.LLM) for one in nodes],
+    def _found(self, nodes: list[NodeWithScore]) -> Found:
+        embed_model = self.embed_model
+
+        def contents(mode: MetadataMode, places: Iterable[int]) -> list[str]:
+            return [nodes[p].node.get_content(metadata_mode=mode) for p in places]
+
+        def embed(places: list[int]) -> list[Any]:
+            assert embed_model is not None
+            texts = contents(MetadataMode.EMBED, places)
+            return list(embed_model.get_text_embedding_batch(texts))
+
+        return Found(
+            contents(MetadataMode.LLM, range(len(nodes))),
             [one.score for one in nodes],
             [one.node.embedding for one in nodes],
             [one.node.metadata for one in nodes],
+            None if embed_model is None else embed,
+            _HINT,
         )
-
-        def embed(places: list[int]) -> list[Any]:
-            assert self.embed_model is not None
-            mode = MetadataMode.EMBED
-            texts = [nodes[p].node.get_content(metadata_mode=mode) for p in places]
-            return list(self.embed_model.get_text_embedding_batch(texts))
-
-        return found, None if self.embed_model is None else embed

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,8 +19,8 @@ from variegate._typing import AnyArray, FloatArray, IntArray
 from variegate.ground_set import naming
 from variegate.kernels.features import as_dense
 from variegate.streaming import Example
-from variegate.torch import dense, low_rank
-from variegate.torch.targets import LossSettings, Targets
+from variegate.torch.inputs import Kernels
+from variegate.torch.targets import Targets
 
 #: Entries of the similarities of a batch.  On a GPU enough to keep it busy, with half a
 #: gigabyte a matrix that is held meanwhile; on a CPU a batch stays in cache.
@@ -29,14 +29,6 @@ _ENTRIES = {"cpu": 2**18, "cuda": 2**26}
 #: Batches whose ground sets are sorted by size together, so that a batch holds sets of
 #: about one size, and other sets in every pass.
 _WINDOW = 8
-
-
-class BatchKernel(NamedTuple):
-    """The kernels of a batch."""
-
-    matrix: Tensor  # similarities (B, N, N), or features (B, N, D)
-    jitter: float | Tensor  # ridge relative to the diagonal
-    is_low_rank: bool = False  # whether the matrix holds features
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,22 +103,9 @@ class ExampleBatch:
             out[: len(matrix), : len(matrix)] = matrix
         return _sent(together, self.device)
 
-    def losses(
-        self, kernel: BatchKernel, log_quality: Tensor, lam: float, hinge: bool = True
-    ) -> tuple[Tensor, Tensor]:
-        """Return losses (B,) and the reasons of failures (B,), differentiable."""
-        form = low_rank if kernel.is_low_rank else dense
-        settings = LossSettings(lam, hinge, kernel.jitter)
-        value, failed = form.loss(kernel.matrix, log_quality, self.targets, settings)
-        return value, failed
-
-    def expected_f(
-        self, kernel: BatchKernel, log_quality: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def expected_f(self, kernels: Kernels) -> tuple[Tensor, Tensor]:
         """Return F-scores (B,) of expected counts, and which kernels are definite."""
-        form = low_rank if kernel.is_low_rank else dense
-        mask, jitter = self.targets.mask, kernel.jitter
-        included, definite = form.marginals(kernel.matrix, log_quality, mask, jitter)
+        included, definite = kernels.marginals()
         wanted = self.targets.indicator
         right = included.masked_fill(~wanted, 0.0).sum(dim=1)
         total = included.sum(dim=1) + wanted.sum(dim=1)

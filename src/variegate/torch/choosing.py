@@ -16,7 +16,7 @@ from variegate.torch.greedy import (
     Room,
     choose,
 )
-from variegate.torch.inputs import Collection, Kernels, LowRank, as_collection
+from variegate.torch.inputs import Kernels
 from variegate.torch.sampling import draw, draw_in_turn, mixture_of, roots_of
 from variegate.torch.targets import exact
 
@@ -32,13 +32,18 @@ class Subsets(NamedTuple):
     ----------
     items : tensor of shape (..., k)
         Item numbers, padded with -1 after the last: what
-        :func:`variegate.torch.large_margin_loss` takes as targets.
+        :class:`variegate.torch.LargeMarginLoss` takes as targets.
     sizes : tensor of shape (...)
         How many items each has.
     """
 
     items: Tensor
     sizes: Tensor
+
+    @classmethod
+    def of(cls, items: Tensor) -> Subsets:
+        """Return subsets of item numbers, and their sizes."""
+        return cls(items, (items >= 0).sum(dim=-1))
 
     def indicator(self, n_items: int) -> Tensor:
         """Return the subsets as a boolean tensor of shape (..., n_items)."""
@@ -48,64 +53,13 @@ class Subsets(NamedTuple):
         return chosen[..., :n_items]
 
 
-@torch.no_grad()
-def greedy(
-    kernel: Tensor | LowRank,
-    k: int | None = None,
-    *,
-    log_quality: Tensor | None = None,
-    mask: Tensor | None = None,
-    budget: float | Tensor | None = None,
-    costs: Tensor | None = None,
-    include: Tensor | None = None,
-) -> Subsets:
-    """Choose a subset of every set greedily, as ``LEnsemble.decode("greedy")`` does.
-
-    The item that raises the probability most comes first, then the one that raises it
-    most given the first, and so on: by a Cholesky factorisation that grows by a column
-    an item (Chen et al., 2018), in ``O(k N)`` memory a set and rounds of a few
-    operations on the whole batch.  Ties go to the smallest number.
-
-    Parameters
-    ----------
-    kernel, log_quality :
-        As in :func:`large_margin_loss`.  One kernel serves a batch of log-qualities or
-        masks.
-    k : int, optional
-        Choose ``k`` items.  Fewer are chosen where a set has no more, or the rank is
-        used up, or nothing else fits the budget.  Without ``k`` a set ends when no item
-        raises the probability.
-    mask : boolean tensor of shape (B, N) or (N,), optional
-        True where there is an item that may be chosen.
-    budget : float or tensor of shape (B,), optional
-        The largest sum of costs.  Items are then chosen by gain for their cost.
-    costs : tensor of shape (B, N) or (N,), optional
-        Positive; ones if there is a budget and no costs.
-    include : tensor of shape (B, m) or (m,), optional
-        Numbers of items that are chosen already, padded with -1, as those of
-        ``LEnsemble.condition``: others are chosen next to them.  They count neither for
-        ``k`` nor for the budget, and are not returned.
-
-    Returns
-    -------
-    Subsets
-        In the order of choice; ``items`` is (B, k), or (k,) of one set.
-
-    Notes
-    -----
-    With ``k`` nothing waits for the device before the last check of the input.  In
-    single precision an item counts as dependent on others where less than 1e-5 of its
-    squared length is left, and gains within 1e-5 as equal; in double, 1e-12 and 1e-10.
-
-    Examples
-    --------
-    >>> import torch
-    >>> import variegate.torch as vt
-    >>> vt.greedy(torch.tensor([[2.0, 1.9], [1.9, 2.1]]))  # good, but nearly equal
-    Subsets(items=tensor([1]), sizes=tensor(1))
-    """
-    collection = as_collection(kernel, log_quality, mask, costs=costs)
-    (kernels,) = collection.batches
+def choose_greedily(
+    kernels: Kernels,
+    k: int | None,
+    budget: float | Tensor | None,
+    include: Tensor | None,
+) -> Tensor:
+    """Return the items (B, k) of a greedy choice; see ``LEnsembles.greedy``."""
     _check_k(k, kernels.n_items)
     included = _included(include, kernels)
     room = _room(kernels, k, budget, included)
@@ -122,61 +76,18 @@ def greedy(
         items = items[:, :largest]
     else:
         items = torch.nn.functional.pad(items, (0, k - items.shape[1]), value=-1)
-    return _subsets(items, collection)
+    return items
 
 
-@torch.no_grad()
-def sample(
-    kernel: Tensor | LowRank,
-    n: int = 1,
-    k: int | None = None,
-    *,
-    log_quality: Tensor | None = None,
-    mask: Tensor | None = None,
-    generator: Generator | int | None = None,
-) -> Subsets:
-    """Draw subsets exactly, as ``LEnsemble.sample`` and ``sample_k`` do.
-
-    Parameters
-    ----------
-    kernel, log_quality, mask :
-        As for :func:`greedy`.
-    n : int, default=1
-        How many subsets of each set.
-    k : int, optional
-        Draw subsets of exactly ``k`` items, with the probabilities that they have given
-        their number (a k-DPP).
-    generator : torch.Generator or int, optional
-        A generator of the kernel's device, or a seed for one.  The same seed draws the
-        same subsets on the same device and version of PyTorch.
-
-    Returns
-    -------
-    Subsets
-        Items ascending; ``items`` is (B, n, largest size), or (n, largest size) of one
-        set.
-
-    Notes
-    -----
-    All of it is in double precision.  Marginal kernels are right to 1e-13, whatever the
-    log-qualities (up to ±300 was tried), where similarities have full or low rank.  At
-    the edge of a rank, as of smooth Gaussians of near points, an item of which others
-    leave no more than 1e-12 of its squared length depends on them, and next to
-    log-qualities of ±20 such decisions were seen to make up to 1e-6.  A kernel given as
-    ``L`` has the digits that its entries have.
-
-    Many samples of one kernel share an eigendecomposition of the size of the rank,
-    after which a sample of ``m`` items takes ``O(N M + m³ log m)``, ``M`` being the
-    number of eigenvalues of ``K`` that are not zero.
-    """
-    collection = as_collection(kernel, log_quality, mask)
-    (kernels,) = collection.batches
+def draw_subsets(
+    kernels: Kernels, n: int, k: int | None, generator: Generator | int | None
+) -> Tensor:
+    """Return the items (B, n, largest size) of samples; see ``LEnsembles.sample``."""
     _check_k(k, kernels.n_items)
     check_count("n", n)
     stream = _stream(generator, kernels.device)
     if kernels.n_sets == 0:
-        empty = torch.zeros((0, n, 0), dtype=torch.long, device=kernels.device)
-        return _subsets(empty, collection)
+        return torch.zeros((0, n, 0), dtype=torch.long, device=kernels.device)
     most = kernels.largest_rank
     residuals = _residuals(kernels, torch.float64, most, keep_columns=True)
     Q, rank = roots_of(residuals, most, k)
@@ -185,16 +96,8 @@ def sample(
         _refuse(rank < k, f"no subset of {k} items has positive probability", rank)
     in_turn = kernels.n_items <= _ITEMS_IN_TURN and n <= _SAMPLES_IN_TURN
     if k is None and in_turn and kernels.n_sets > 1:
-        subsets = draw_in_turn(torch.bmm(Q.mT, Q), n, stream)
-    else:
-        subsets = draw(mixture_of(Q), n, k, stream)
-    return _subsets(subsets, collection)
-
-
-def _subsets(items: Tensor, collection: Collection) -> Subsets:
-    """Return subsets, without a batch axis if one set was given without it."""
-    items = items[0] if collection.is_single else items
-    return Subsets(items, (items >= 0).sum(dim=-1))
+        return draw_in_turn(torch.bmm(Q.mT, Q), n, stream)
+    return draw(mixture_of(Q), n, k, stream)
 
 
 _UNSOUND = (

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from variegate._typing import IntArray
-from variegate.torch.targets import Targets
+from variegate._validation import check_number
+from variegate.torch import dense, low_rank
+from variegate.torch.ragged import Layout
+from variegate.torch.targets import NOT_DEFINITE, LossSettings, Targets, raise_problem
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,10 @@ class Kernels:
     """Kernels of ground sets of equal size, padding included."""
 
     kernel: Tensor  # (B, N, N) or features (B, N, D): ``S`` with qualities, or ``L``
-    is_low_rank: bool  # whether they are features
+    is_low_rank: bool = False  # whether they are features
     log_quality: Tensor | None = None  # (B, N) or None
     mask: Tensor | None = None  # boolean (B, N) or None
+    jitter: float | Tensor = 0.0  # ridge relative to the diagonal
     subsets: Tensor | None = None  # boolean (B, N), item numbers (B, k), or None
     # (B, N): costs of errors, and of choosing an item
     false_positive: Tensor | None = None
@@ -72,7 +74,29 @@ class Kernels:
         """The device of all tensors."""
         return self.kernel.device
 
-    def targets(self, omega: float = 1.0) -> Targets:
+    def losses(
+        self,
+        targets: Targets,
+        lam: float,
+        hinge: bool = True,
+        tolerance: float | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Return losses (B,) and the reasons of failures (B,), differentiable."""
+        form: Any = low_rank if self.is_low_rank else dense
+        settings = LossSettings(lam, hinge, self.jitter, tolerance)
+        found: tuple[Tensor, Tensor] = form.loss(
+            self.kernel, self.log_quality, targets, settings
+        )
+        return found
+
+    def marginals(self) -> tuple[Tensor, Tensor]:
+        """Return ``K_ii`` (B, N), 0 at padding, and which kernels are definite."""
+        form: Any = low_rank if self.is_low_rank else dense
+        given = (self.kernel, self.log_quality, self.mask, self.jitter)
+        found: tuple[Tensor, Tensor] = form.marginals(*given)
+        return found
+
+    def targets(self, omega: float) -> Targets:
         """Return the subsets and the costs of errors."""
         positive, negative = self.false_positive, self.false_negative
         assert self.subsets is not None
@@ -91,67 +115,104 @@ class Collection:
     """All ground sets of a call, in batches of equal size."""
 
     batches: list[Kernels]
-    dtype: torch.dtype  # the precision of the computation
     is_single: bool = False  # whether one set was given, without a batch axis
     # how sets given one after the other were put into batches
     layout: Layout | None = None
 
+    def losses(
+        self, lam: float, hinge: bool, omega: float, tolerance: float | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the losses of all sets, and the reasons of failures."""
+        found = [
+            each.losses(each.targets(omega), lam, hinge, tolerance)
+            for each in self.batches
+        ]
+        values, failed = ([one[i] for one in found] for i in range(2))
+        return self._per_set(values), self._per_set(failed)
+
+    def marginals(self, check: bool | None) -> list[Tensor]:
+        """Return ``K_ii`` for each batch; a kernel that is not one raises an error."""
+        found = [each.marginals() for each in self.batches]
+        failed = ~self._per_set([definite for _, definite in found]).bool()
+        raise_problem(failed * NOT_DEFINITE, check)
+        return [included for included, _ in found]
+
     def per_set(self, values: list[Tensor]) -> Tensor:
-        """Put numbers of sets, a tensor for each batch, into the order of the sets."""
-        return values[0] if self.layout is None else self.layout.per_set(values)
+        """Put numbers of sets, a tensor for each batch, into the form of the input."""
+        return self.without_axis(self._per_set(values))
 
     def per_item(self, values: list[Tensor]) -> Tensor:
         """Put numbers of items, a tensor for each batch, into the form of the input."""
         if self.layout is not None:
             return self.layout.per_item(values)
-        return values[0][0] if self.is_single else values[0]
+        return self.without_axis(values[0])
+
+    def without_axis(self, values: Tensor) -> Tensor:
+        """Return values without the batch axis if one set was given without it."""
+        return values[0] if self.is_single else values
+
+    def _per_set(self, values: list[Tensor]) -> Tensor:
+        return values[0] if self.layout is None else self.layout.per_set(values)
 
 
 _PER_ITEM = ("log_quality", "mask", "false_positive", "false_negative", "costs")
 
 
-def as_collection(
+def checked_kernels(
     kernel: Tensor | LowRank,
-    log_quality: Tensor | None = None,
-    mask: Tensor | None = None,
-    offsets: Sequence[int] | Tensor | None = None,
-    subsets: Tensor | None = None,
-    name: str = "targets",
-    **costs: Any,
-) -> Collection:
-    """Check tensors and return them in batches, in single or double precision.
-
-    ``name`` is the name of the subsets in messages; ``costs`` are ``false_positive``,
-    ``false_negative`` and ``costs``.
-    """
+    log_quality: Tensor | None,
+    mask: Tensor | None,
+    jitter: float,
+) -> Kernels:
+    """Check tensors and return them in single or double precision."""
     is_low_rank = isinstance(kernel, LowRank)
     matrix: Any = kernel.features if isinstance(kernel, LowRank) else kernel
     _check_real("kernel", matrix, ", or LowRank")
-    per_item = {"log_quality": log_quality, "mask": mask, **costs}
-    for title, given in {**per_item, name: subsets}.items():
-        if given is not None and not isinstance(given, Tensor):
-            raise ValueError(f"{title} must be a tensor, got {type(given).__name__}")
+    _check_tensors({"log_quality": log_quality, "mask": mask}, matrix.device)
     if mask is not None and mask.dtype != torch.bool:
         raise ValueError(
             f"mask must be boolean, True where there is an item; got {mask.dtype}"
         )
-    if subsets is not None:
-        _check_subsets(name, subsets)
-    for title, given in {**per_item, name: subsets}.items():
-        if given is not None and given.device != matrix.device:
-            raise ValueError(
-                f"{title} is on {given.device}, but the kernel on {matrix.device}"
-            )
-    is_double = matrix.dtype == torch.float64
+    dtype = torch.float64 if matrix.dtype == torch.float64 else torch.float32
     if log_quality is not None:
         _check_real("log_quality", log_quality)
-        is_double = is_double or log_quality.dtype == torch.float64
-        log_quality = log_quality.to(torch.float64 if is_double else torch.float32)
-    matrix = matrix.to(torch.float64 if is_double else torch.float32)
-    given_all = Kernels(matrix, is_low_rank, log_quality, mask, subsets, **costs)
+        if log_quality.dtype == torch.float64:
+            dtype = torch.float64
+        log_quality = log_quality.to(dtype)
+    check_number("jitter", jitter)
+    return Kernels(matrix.to(dtype), is_low_rank, log_quality, mask, jitter)
+
+
+def as_collection(
+    kernels: Kernels,
+    offsets: Sequence[int] | Tensor | None,
+    subsets: Tensor | None = None,
+    name: str = "targets",
+    **costs: Any,
+) -> Collection:
+    """Check the tensors of a call, and return all that belongs to it in batches.
+
+    ``name`` is the name of the subsets in messages; ``costs`` are ``false_positive``,
+    ``false_negative`` and ``costs``.
+    """
+    if subsets is not None and isinstance(subsets, Tensor):
+        _check_subsets(name, subsets)
+    _check_tensors({**costs, name: subsets}, kernels.device)
+    given: Any = replace(kernels, subsets=subsets, **costs)
     if offsets is not None:
-        return _ragged(given_all, offsets, name)
-    return _padded(given_all, name)
+        return _ragged(given, offsets, name)
+    return _padded(given, name)
+
+
+def _check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
+    """Refuse other things than tensors, and tensors on another device."""
+    for title, given in tensors.items():
+        if given is not None and not isinstance(given, Tensor):
+            raise ValueError(f"{title} must be a tensor, got {type(given).__name__}")
+        if given is not None and given.device != device:
+            raise ValueError(
+                f"{title} is on {given.device}, but the kernel on {device}"
+            )
 
 
 def _padded(given: Kernels, name: str) -> Collection:
@@ -193,7 +254,7 @@ def _padded(given: Kernels, name: str) -> Collection:
     }
     if kernel.ndim == 2:
         shared |= {"kernel": kernel.expand(n_sets, -1, -1), "is_shared": True}
-    return Collection([replace(given, **shared)], kernel.dtype, is_single=not sizes)
+    return Collection([replace(given, **shared)], is_single=not sizes)
 
 
 def _ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collection:
@@ -239,7 +300,7 @@ def _ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Colle
             parts["subsets"] = parts["subsets"] & group.mask
         values = group.items(kernel) if given.is_low_rank else group.pairs(kernel)
         batches.append(replace(given, kernel=values, mask=group.mask, **parts))
-    return Collection(batches, kernel.dtype, layout=layout)
+    return Collection(batches, layout=layout)
 
 
 def _check_real(title: str, values: Any, others: str = "") -> None:
@@ -261,114 +322,3 @@ def _check_subsets(name: str, subsets: Tensor) -> None:
         raise ValueError(
             f"{name} has shape {tuple(subsets.shape)}, expected one row of items a set"
         )
-
-
-# Sets one after the other ---------------------------------------------------------
-
-
-class SizeGroup(NamedTuple):
-    """Sets of like sizes."""
-
-    width: int  # items of the largest
-    positions: Tensor  # (b,): their places among all sets
-    # (b,): where the items of each begin, and the entries of its matrix
-    starts: Tensor
-    pair_starts: Tensor
-    sizes: Tensor  # (b,)
-    mask: Tensor | None  # boolean (b, width): true at items; None without padding
-
-    def items(self, values: Tensor) -> Tensor:
-        """Return values (total, ...) of items as (b, width, ...)."""
-        item = torch.arange(self.width, device=values.device)
-        return _taken(values, self.starts[:, None] + item)
-
-    def pairs(self, values: Tensor) -> Tensor:
-        """Return entries (total,) of matrices as (b, width, width)."""
-        item = torch.arange(self.width, device=values.device)
-        entry = item[:, None] * self.sizes[:, None, None] + item
-        return _taken(values, self.pair_starts[:, None, None] + entry)
-
-
-def _taken(values: Tensor, index: Tensor) -> Tensor:
-    """Take rows; for padding, the rows that come next, so that none is taken often."""
-    rows = values.index_select(0, index.reshape(-1).clamp_(max=len(values) - 1))
-    return rows.view(*index.shape, *values.shape[1:])
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Groups of like sizes of sets that lie one after the other.
-
-    Sets are padded to the largest of their group: at most an eighth of a row is
-    padding, or seven items.
-    """
-
-    sizes: IntArray  # (B,)
-    groups: list[SizeGroup]
-    order: IntArray  # (B,): the set at each place, groups one after the other
-    device: torch.device
-
-    @classmethod
-    def of(cls, offsets: Sequence[int] | Tensor, device: torch.device) -> Layout:
-        """Group the sets between ``offsets`` (B + 1)."""
-        ends = _checked_offsets(offsets)
-        sizes = np.diff(ends)
-        pair_ends = np.concatenate([[0], np.cumsum(sizes**2)])
-        # Multiples of an eighth of the size, or of eight.
-        exponents = np.frexp(sizes.astype(np.float64))[1]
-        steps = np.maximum(8, 2 ** (np.maximum(exponents, 4) - 4))
-        classes = -(-sizes // steps) * steps
-        order = np.argsort(classes, kind="stable")
-        made = cls(sizes, [], order, device)
-        cuts = np.flatnonzero(np.diff(classes[order])) + 1
-        for places in np.split(order, cuts) if len(order) else ():
-            own, width = sizes[places], int(sizes[places].max())
-            numbers = (places, ends[places], pair_ends[places], own)
-            place, start, pair_start, size = map(made._sent, numbers)
-            mask = None
-            if (own < width).any():
-                mask = torch.arange(width, device=device) < size[:, None]
-            group = SizeGroup(width, place, start, pair_start, size, mask)
-            made.groups.append(group)
-        return made
-
-    def per_set(self, values: list[Tensor]) -> Tensor:
-        """Put values of the sets, a tensor (b,) for each group, in their order."""
-        if not values:
-            return torch.zeros(0, device=self.device)
-        return torch.cat(values).index_select(0, self._sent(np.argsort(self.order)))
-
-    def per_item(self, values: list[Tensor]) -> Tensor:
-        """Put values of items, (b, width) for each group, one after the other."""
-        if not values:
-            return torch.zeros(0, device=self.device)
-        widths = np.concatenate([[part.shape[1]] * len(part) for part in values])
-        starts = np.empty_like(self.order)
-        starts[self.order] = np.cumsum(widths) - widths
-        firsts = np.cumsum(self.sizes) - self.sizes
-        place = np.arange(self.sizes.sum()) + np.repeat(starts - firsts, self.sizes)
-        flat = torch.cat([part.reshape(-1) for part in values])
-        return flat.index_select(0, self._sent(place))
-
-    def _sent(self, numbers: IntArray) -> Tensor:
-        return torch.from_numpy(numbers).to(self.device, non_blocking=True)
-
-
-def _checked_offsets(offsets: Any) -> IntArray:
-    """Return offsets as numbers on the host."""
-    if isinstance(offsets, Tensor):
-        if offsets.device.type != "cpu":
-            raise ValueError(
-                "offsets must be a list or a tensor on the CPU: the sizes of the sets "
-                "decide what is computed, and a tensor on a GPU must be waited for"
-            )
-        offsets = offsets.numpy()
-    ends = np.asarray(offsets)
-    if ends.ndim != 1 or len(ends) == 0 or ends.dtype.kind not in "iu":
-        raise ValueError(
-            "offsets must be whole numbers: where each set begins, and the last ends"
-        )
-    ends = ends.astype(np.int64)
-    if ends[0] != 0 or (np.diff(ends) < 0).any():
-        raise ValueError("offsets must begin with 0 and never decrease")
-    return ends

@@ -34,10 +34,11 @@ from variegate.learning.factors import Factors, is_low_rank, low_rank_factors
 from variegate.learning.objective import impossible_item
 from variegate.streaming import Example
 from variegate.torch import similarity_functions as similarities
-from variegate.torch.batches import BatchKernel, ExampleBatch
+from variegate.torch.batches import ExampleBatch
+from variegate.torch.inputs import Kernels
 
 #: From parameters on the device to the kernel of a batch.
-KernelOf = Callable[[Tensor], BatchKernel]
+KernelOf = Callable[[Tensor], Kernels]
 
 #: From parameters on the device to the similarities (B, N, N) of a batch.
 SimilarityOf = Callable[[Tensor], Tensor]
@@ -94,7 +95,7 @@ def kernel_of(
     """
     if low_rank is None:
         similarity = _similarity(kernel, batch)
-        return lambda parameters: BatchKernel(similarity(parameters), jitter)
+        return lambda parameters: Kernels(similarity(parameters), jitter=jitter)
     if isinstance(low_rank, int):
         assert isinstance(kernel, Kinds)
         return _LearnedKinds(kernel, batch).low_rank(jitter)
@@ -268,11 +269,12 @@ class _LearnedKinds:
         is ``(ε + jitter) / (1 - ε)`` times the diagonal of ``(1 - ε) φ φᵀ``.
         """
 
-        def kernel(added: Tensor) -> BatchKernel:
+        def kernel(added: Tensor) -> Kernels:
             weight, bias, apart = self._at(added)
             roots = similarities.kind_roots(self.items, weight, bias)
             features = (1.0 - apart).sqrt() * roots
-            return BatchKernel(features, (apart + jitter) / (1.0 - apart), True)
+            ridge = (apart + jitter) / (1.0 - apart)
+            return Kernels(features, is_low_rank=True, jitter=ridge)
 
         return kernel
 
@@ -303,13 +305,13 @@ def _factored(
         if len(impossible):
             raise impossible_item(example.position, impossible[0])
 
-    def kernel(weights: Tensor) -> BatchKernel:
+    def kernel(weights: Tensor) -> Kernels:
         F = columns
         if learned:
             least = weights.detach().clamp(min=_SMALLEST_WEIGHT)
             root = (weights + (least - weights.detach())).sqrt()
             F = columns * root.index_select(0, owner)
-        return BatchKernel(F, jitter, is_low_rank=True)
+        return Kernels(F, is_low_rank=True, jitter=jitter)
 
     return kernel
 

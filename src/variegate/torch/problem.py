@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ from variegate.learning.quality import (
 )
 from variegate.linalg.limits import FEWEST_FACTORED, MAX_MATRIX
 from variegate.streaming import Example
-from variegate.torch.batches import BatchKernel, ExampleBatch, size_groups
+from variegate.torch.batches import ExampleBatch, size_groups
+from variegate.torch.inputs import Kernels
 from variegate.torch.kernel_similarities import (
     KernelOf,
     check_kernel,
@@ -69,10 +71,11 @@ class Stack:
         rows = np.concatenate([each.ground_set.quality for each in batch.examples])
         self.quality = batch.features([rows - center]).flatten(0, 1).T.contiguous()
 
-    def process(self, at: Point) -> tuple[BatchKernel, Tensor]:
-        """Return the kernels and the log-qualities (B, N) of the ground sets."""
+    def process(self, at: Point) -> Kernels:
+        """Return the kernels of the ground sets, log-qualities included."""
         u = weighted_sum(at.theta, self.quality) + at.intercept.sum()
-        return self.kernel(at.kernel), u.view(self.batch.shape)
+        kernels, mask = self.kernel(at.kernel), self.batch.targets.mask
+        return replace(kernels, log_quality=u.view(self.batch.shape), mask=mask)
 
 
 class DeviceProblem:
@@ -123,8 +126,8 @@ class DeviceProblem:
         failures = []
         with _named_memory_errors(self.device):
             for stack in self._stacks:
-                value, failed = stack.batch.losses(
-                    *stack.process(at), self.loss.lam, self.loss.hinge
+                value, failed = stack.process(at).losses(
+                    stack.batch.targets, self.loss.lam, self.loss.hinge
                 )
                 total = value.sum()
                 total.backward()
@@ -141,7 +144,7 @@ class DeviceProblem:
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores, as ``TrainingProblem`` does."""
         at = Point.of(flat, self.space, self.device)
-        found = [stack.batch.expected_f(*stack.process(at)) for stack in self._stacks]
+        found = [stack.batch.expected_f(stack.process(at)) for stack in self._stacks]
         failures = [~definite * NOT_DEFINITE for _, definite in found]
         if any(bool(failed.any()) for failed in failures):
             raise self._infeasible(failures)

@@ -15,6 +15,15 @@ from torch import Tensor
 #: factor, or the subset names an item twice or one that is not there.
 ZERO_PROBABILITY, NOT_DEFINITE, WRONG_TARGET = 1, 2, 3
 
+_PROBLEMS = {
+    ZERO_PROBABILITY: "its subset has probability zero: the kernel restricted to it is "
+    "singular, or is so to rounding (a jitter helps)",
+    NOT_DEFINITE: "its kernel is not positive semidefinite, holds NaN or infinite "
+    "numbers, or is singular with entries so large that L + I is singular to rounding: "
+    "add a jitter, or rescale it",
+    WRONG_TARGET: "its subset names an item twice, or one that is not there",
+}
+
 #: The least expected error, whose logarithm is finite.
 SMALLEST_ERROR = {torch.float64: 1e-280, torch.float32: 1e-36}
 
@@ -156,6 +165,20 @@ class Targets:
         failed = (~definite).to(torch.uint8) * NOT_DEFINITE
         failed.masked_fill_(~target_definite, ZERO_PROBABILITY)
         return failed.masked_fill_(self.wrong, WRONG_TARGET)
+
+
+def raise_problem(failed: Tensor, check: bool | None = True, prefix: str = "") -> None:
+    """Raise an error that names the first set that failed, if one did.
+
+    ``check`` tells whether to look, by default where nothing waits.
+    """
+    if not (failed.device.type == "cpu" if check is None else check):
+        return
+    places = failed.nonzero()
+    if len(places):
+        position = int(places[0])
+        problem = _PROBLEMS[int(failed[position])]
+        raise ValueError(f"{prefix}set {position}: {problem}")
 
 
 def judged(

@@ -23,12 +23,8 @@ from variegate.ground_set import GroundSetError
 from variegate.solvers import Stop
 from variegate.solvers.result import Verdict, stopped_by_callback, wants_to_stop
 from variegate.streaming import Example
-from variegate.torch.batches import (
-    BatchKernel,
-    ExampleBatch,
-    batches_by_size,
-    shuffled_batches,
-)
+from variegate.torch.batches import ExampleBatch, batches_by_size, shuffled_batches
+from variegate.torch.inputs import Kernels
 from variegate.torch.neural.networks import DPPNetwork, Items, reproducible
 from variegate.torch.neural.storage import Checkpoint, Parts
 
@@ -192,7 +188,7 @@ class Training:
     def _step(self, numbers: IntArray) -> None:
         seeds = np.random.SeedSequence([self.seed, self.place.n_steps])
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
-        losses = self._losses(*self._process(self.data, numbers))
+        *_, losses = self._process(self.data, numbers)
         self.optimizer.zero_grad(set_to_none=True)
         losses.mean().backward()
         self._unread.append((numbers, losses.detach()))
@@ -202,15 +198,13 @@ class Training:
 
     def _process(
         self, items: Items, numbers: IntArray
-    ) -> tuple[ExampleBatch, BatchKernel, Tensor]:
-        """Return a batch, its kernels and its log-qualities."""
+    ) -> tuple[ExampleBatch, Kernels, Tensor]:
+        """Return a batch, its kernels, and the loss (B,) of every group."""
         *features, batch = items.batch(numbers)
         u, S = self.network(*features, batch)
-        return batch, BatchKernel(S, self.model.jitter), u
-
-    def _losses(self, batch: ExampleBatch, kernel: BatchKernel, u: Tensor) -> Tensor:
-        """Return the loss (B,) of every group."""
-        return batch.losses(kernel, u, self.model.lam)[0]
+        jitter = self.model.jitter
+        kernels = Kernels(S, log_quality=u, mask=batch.targets.mask, jitter=jitter)
+        return batch, kernels, kernels.losses(batch.targets, self.model.lam)[0]
 
     def _read_losses(self) -> None:
         """Sum the losses of the latest steps; refuse those that are not finite."""
@@ -255,9 +249,9 @@ class Training:
         self.network.eval()
         total = score = 0.0
         for numbers in batches_by_size(items.sizes, self.model.batch_size):
-            batch, kernel, u = self._process(items, numbers)
-            total += float(self._losses(batch, kernel, u).sum())
-            score += float(batch.expected_f(kernel, u)[0].sum())
+            batch, kernels, losses = self._process(items, numbers)
+            total += float(losses.sum())
+            score += float(batch.expected_f(kernels)[0].sum())
         # A network that is no good is not the best; NaN would be neither.
         mean = total / len(items)
         return mean if np.isfinite(mean) else np.inf, score / len(items)
