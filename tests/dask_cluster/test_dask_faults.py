@@ -234,7 +234,7 @@ def test_a_scheduler_that_gives_tasks_up_sooner_than_we_do(tmp_path):
 
 def test_a_scheduler_that_stops_answering_and_one_that_is_gone(processes, tmp_path):
     with (
-        dask.config.set({"distributed.comm.timeouts.tcp": "3s"}),
+        dask.config.set({"distributed.comm.timeouts.tcp": "12s"}),
         connect(processes.address, timeout=3) as client,
     ):
         processes.start_worker()
@@ -244,9 +244,9 @@ def test_a_scheduler_that_stops_answering_and_one_that_is_gone(processes, tmp_pa
         wait_until(lambda: n_begun(tmp_path) > 4)
         processes.scheduler.send_signal(signal.SIGSTOP)
         start = time.monotonic()
-        with pytest.raises(SchedulerLostError, match="has not answered for 3 s"):
+        with pytest.raises(SchedulerLostError, match="has not answered for 12 s"):
             finish(60)
-        assert time.monotonic() - start < 15
+        assert time.monotonic() - start < 25
         processes.scheduler.send_signal(signal.SIGCONT)
 
         n = n_begun(tmp_path)
@@ -317,7 +317,7 @@ def certificate(folder):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
-def test_an_encrypted_cluster_is_reached_with_certificates_of_the_configuration(
+def test_an_encrypted_cluster_is_reached_with_certificates_of_dask(
     tmp_path,
 ):
     cert, key = certificate(tmp_path)
