@@ -4,6 +4,7 @@ Each ends within a stated time: with the bits of an undisturbed run, or with an 
 that says what happened.
 """
 
+import logging
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from functools import partial
 
 import cluster_tasks as tasks
@@ -26,7 +28,6 @@ from variegate.dask import (
     VersionMismatchError,
     WorkerKilledError,
     connect,
-    local_cluster,
 )
 from variegate.partitions import Serial
 
@@ -35,10 +36,27 @@ pytestmark = pytest.mark.cluster
 ITEMS = list(range(40))
 
 
+@contextmanager
+def limited_cluster(n_workers, memory_limit):
+    """Start workers with little memory, as Dask's users do."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 2}),
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            memory_limit=memory_limit,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
 @pytest.fixture
-def small(tmp_path):
+def small():
     """Two workers of which each may be killed."""
-    with local_cluster(2, memory_limit="400MB") as client:
+    with limited_cluster(2, "400MB") as client:
         yield client
 
 
@@ -105,8 +123,8 @@ def test_an_item_for_which_memory_does_not_suffice_is_named(small):
     start = time.monotonic()
     with pytest.raises(
         WorkerKilledError,
-        match=r"^3 ended 3 workers in a row that ran wants_memory on it, and workers "
-        "have reached their limit of memory: give workers more memory",
+        match=r"^3 ended 3 workers in a row that ran wants_memory on it, perhaps for "
+        "want of memory: give workers more memory",
     ):
         engine.tree_sum(tasks.wants_memory, list(range(6)), tasks.add)
     assert time.monotonic() - start < 300
@@ -144,7 +162,7 @@ def test_workers_that_die_innocently_do_not_end_the_work(small, tmp_path):
 @pytest.mark.slow
 def test_workers_whose_memory_is_full_are_as_good_as_none():
     limit = 600_000_000
-    with local_cluster(1, memory_limit=limit) as client:
+    with limited_cluster(1, limit) as client:
         engine = DaskEngine(client, no_workers_timeout=3)
         list(engine.map(partial(tasks.hold_memory, limit), [0]))
 
@@ -152,7 +170,7 @@ def test_workers_whose_memory_is_full_are_as_good_as_none():
             for _ in range(50):  # it is found out a moment later
                 engine.tree_sum(partial(tasks.slow_wave, 0.3, 0.1), [1, 2], tasks.add)
 
-        with pytest.raises(NoWorkersError, match=r"\(there is one, paused for want of"):
+        with pytest.raises(NoWorkersError, match=r"\(1 paused for want of memory"):
             go_on()
 
 
@@ -215,17 +233,20 @@ def test_a_scheduler_that_gives_tasks_up_sooner_than_we_do(tmp_path):
 
 
 def test_a_scheduler_that_stops_answering_and_one_that_is_gone(processes, tmp_path):
-    with connect(processes.address, timeout=3) as client:
+    with (
+        dask.config.set({"distributed.comm.timeouts.tcp": "12s"}),
+        connect(processes.address, timeout=3) as client,
+    ):
         processes.start_worker()
-        engine = DaskEngine(client, scheduler_timeout=3)
+        engine = DaskEngine(client)
         function = slow(tmp_path, 0.2)
         finish = in_background(lambda: engine.tree_sum(function, ITEMS, tasks.add))
         wait_until(lambda: n_begun(tmp_path) > 4)
         processes.scheduler.send_signal(signal.SIGSTOP)
         start = time.monotonic()
-        with pytest.raises(SchedulerLostError, match="has not answered for 3 s"):
+        with pytest.raises(SchedulerLostError, match="has not answered for 12 s"):
             finish(60)
-        assert time.monotonic() - start < 15
+        assert time.monotonic() - start < 25
         processes.scheduler.send_signal(signal.SIGCONT)
 
         n = n_begun(tmp_path)
@@ -233,10 +254,10 @@ def test_a_scheduler_that_stops_answering_and_one_that_is_gone(processes, tmp_pa
         wait_until(lambda: n_begun(tmp_path) > n + 4)
         processes.scheduler.kill()
         start = time.monotonic()
-        with pytest.raises(SchedulerLostError, match="is gone, or the connection"):
+        with pytest.raises(SchedulerLostError, match="is gone, or has forgotten"):
             finish(60)
         assert time.monotonic() - start < 5
-        with pytest.raises(SchedulerLostError, match="is gone, or the connection"):
+        with pytest.raises(SchedulerLostError, match="is gone, or has forgotten"):
             engine.tree_sum(abs, [1, 2], tasks.add)
 
 
@@ -255,7 +276,7 @@ def test_another_variegate_is_refused_at_the_start_and_later(processes, tmp_path
         with pytest.raises(VersionMismatchError, match=r"has Variegate 99\."):
             engine.tree_sum(partial(tasks.slow_wave, 0.3, 0.1), ITEMS, tasks.add)
         # A new one: at the start.
-        with pytest.raises(VersionMismatchError, match=r"the worker at tcp.* has 99\."):
+        with pytest.raises(VersionMismatchError, match=r"at tcp.* has Variegate 99\."):
             DaskEngine(client).tree_sum(abs, [1, 2], tasks.add)
 
 
@@ -270,7 +291,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
     )
     script = tmp_path / "script.py"
     script.write_text(code)
-    for number, status in ((signal.SIGTERM, 143), (signal.SIGKILL, -9)):
+    for number, status in ((signal.SIGTERM, -15), (signal.SIGKILL, -9)):
         with subprocess.Popen(
             [sys.executable, str(script)],
             env=os.environ | {"PYTHONPATH": str(SOURCE)},
@@ -296,17 +317,27 @@ def certificate(folder):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
-def test_an_encrypted_cluster_is_reached_with_its_files_only(tmp_path):
+def test_an_encrypted_cluster_is_reached_with_certificates_of_dask(
+    tmp_path,
+):
     cert, key = certificate(tmp_path)
     names = {"--tls-ca-file": cert, "--tls-cert": cert, "--tls-key": key}
     options = [str(word) for pair in names.items() for word in pair]
     cluster = ProcessCluster(tmp_path, ["--protocol", "tls", *options])
     try:
         cluster.start_worker()
-        files = {"tls_ca": cert, "tls_cert": cert, "tls_key": key}
-        for address in (cluster.address, cluster.address.replace("tls:", "tcp:")):
-            with connect(address, **files) as client:
-                assert DaskEngine(client).tree_sum(abs, [1, -2], tasks.add) == 3
+        config = {
+            "distributed.comm.tls.ca-file": str(cert),
+            "distributed.comm.tls.client.cert": str(cert),
+            "distributed.comm.tls.client.key": str(key),
+        }
+        with dask.config.set(config), connect(cluster.address) as client:
+            assert DaskEngine(client).tree_sum(abs, [1, -2], tasks.add) == 3
+        with (
+            pytest.raises(ValueError, match="an encrypted connection to tls://127"),
+            connect(cluster.address),
+        ):
+            pass
         with (
             pytest.raises(SchedulerLostError, match="no scheduler answers"),
             connect(cluster.address.replace("tls:", "tcp:"), timeout=2),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from variegate._progress import Progress, StageProgress, ignore
-from variegate.cli.options import COUNT, FILE, POSITIVE, Parsed
+from variegate._progress import Progress, ignore
+from variegate.cli.options import COUNT, POSITIVE
 from variegate.cli.output import names_of, note
 from variegate.cli.progress import show_progress
 from variegate.report.wording import count
@@ -37,33 +37,17 @@ UNUSED = {
     "separator": "the files of a folder need none",
 }
 
-#: Seconds for which the number of workers is not asked for again.
-_LATELY = 1.0
-
 #: Stages whose steps are files.
 _FILES = ("reading", "judging", "choosing", "dealing out", "writing")
 
-_TLS = ("tls_ca", "tls_cert", "tls_key")
-
 
 class WatchedEngine:
-    """An engine that measures its pace, and knows the number of workers."""
+    """An engine that measures its pace, and tells the number of workers."""
 
     def __init__(self, engine: DaskEngine) -> None:
         self._engine = engine
         self._rate = 0.0
-        self._n_workers = 0
-        self._asked = -_LATELY
-
-    def map(
-        self,
-        function: Callable[[T], R],
-        items: Sequence[T],
-        progress: StageProgress = ignore,
-        ordered: bool = True,
-    ) -> Iterator[R]:
-        """Yield the results of the engine."""
-        return self._engine.map(function, items, progress, ordered)
+        self.map = engine.map
 
     def tree_sum(
         self,
@@ -90,16 +74,7 @@ class WatchedEngine:
             text = f"{done:,} of {total:,} files"
         else:  # this process works, and not the cluster
             return ""
-        return f"{text}, {count(self._workers(), 'worker')}"
-
-    def _workers(self) -> int:
-        now = time.monotonic()
-        if now - self._asked >= _LATELY:
-            self._asked = now
-            # A lost cluster is an error where its work is waited for, not here.
-            with suppress(RuntimeError):
-                self._n_workers = self._engine.n_workers
-        return self._n_workers
+        return f"{text}, {count(self._engine.n_workers, 'worker')}"
 
 
 @dataclass(frozen=True)
@@ -108,7 +83,6 @@ class ClusterChoice:
 
     address: str | None
     n_workers: int | None
-    tls: Mapping[str, Path]
     timeout: float
     skip_unreadable: bool
 
@@ -117,7 +91,7 @@ class ClusterChoice:
 
         if self.address is None:
             return local_cluster(self.n_workers or 1)
-        return connect(self.address, timeout=self.timeout, **self.tls)
+        return connect(self.address, timeout=self.timeout)
 
 
 @contextmanager
@@ -155,30 +129,16 @@ def working(
 # Options ------------------------------------------------------------------------------
 
 
-def _tls_files(text: str) -> dict[str, Path]:
-    names = text.split(",")
-    if len(names) != len(_TLS):
-        raise ValueError(
-            "name three files: the certificate of who signed the cluster's, your "
-            "certificate, and its key"
-        )
-    files = [Path(FILE.convert(name, None, None)) for name in names]
-    return dict(zip(_TLS, files, strict=True))
-
-
 _OPTIONS: list[Callable[[Any], Any]] = [
     click.option(
         "--cluster", "address", metavar="ADDRESS",
         help="Scheduler of a Dask cluster, such as tcp://HOST:8786, whose workers see "
-        "the folder. Needs the extra dask.",
+        "the folder; tls://HOST:8786 is encrypted, with the certificates of Dask's "
+        "configuration. Needs the extra dask.",
     ),
     click.option(
         "--workers", "n_workers", type=COUNT, metavar="N",
         help="Worker processes on this machine, in place of --cluster.",
-    ),
-    click.option(
-        "--tls", type=Parsed("tls", _tls_files), default={}, metavar="CA,CERT,KEY",
-        help="Files for an encrypted connection to --cluster.",
     ),
     click.option(
         "--timeout", type=POSITIVE, default=60.0, show_default=True, metavar="SECONDS",
@@ -200,12 +160,11 @@ def cluster_options(skip_unreadable: bool = True) -> Callable[[_Command], _Comma
         def called(
             address: str | None,
             n_workers: int | None,
-            tls: dict[str, Path],
             timeout: float,
             skip_unreadable: bool = False,
             **given: Any,
         ) -> Any:
-            cluster = ClusterChoice(address, n_workers, tls, timeout, skip_unreadable)
+            cluster = ClusterChoice(address, n_workers, timeout, skip_unreadable)
             return command(cluster=_checked(cluster), **given)
 
         for option in reversed(options):
@@ -218,21 +177,16 @@ def cluster_options(skip_unreadable: bool = True) -> Callable[[_Command], _Comma
 def _checked(cluster: ClusterChoice) -> ClusterChoice | None:
     """Return the cluster if one is asked for, after checks of its options."""
     address = cluster.address
-    if address is None:
-        refuse_locally("tls", needed="--cluster")
     if address is None and cluster.n_workers is None:
         refuse_locally("timeout", "skip_unreadable")
         return None
     if address is not None and cluster.n_workers is not None:
         raise click.UsageError("give --cluster or --workers, one of the two")
-    if address is not None:
-        if not re.fullmatch(r"(tcp|tls)://[^\s/]+:\d+", address):
-            raise click.UsageError(
-                f"--cluster is the address of a scheduler, such as tcp://HOST:8786, "
-                f"not {address!r}"
-            )
-        if address.startswith("tls://") and not cluster.tls:
-            raise click.UsageError("an encrypted connection needs --tls CA,CERT,KEY")
+    if address and not re.fullmatch(r"(tcp|tls)://[^\s/]+:\d+", address):
+        raise click.UsageError(
+            f"--cluster is the address of a scheduler, such as tcp://HOST:8786, not "
+            f"{address!r}"
+        )
     import variegate.dask  # noqa: F401 - says what to install
 
     return cluster
@@ -248,11 +202,11 @@ def refuse_on_cluster(**reasons: str) -> None:
             )
 
 
-def refuse_locally(*names: str, needed: str = _EITHER) -> None:
+def refuse_locally(*names: str) -> None:
     """Refuse options, by their parameters, that are for a cluster only."""
     for option, name in _given():
         if name in names:
-            raise click.UsageError(f"{option} is for {needed}")
+            raise click.UsageError(f"{option} is for {_EITHER}")
 
 
 def is_given(name: str) -> bool:

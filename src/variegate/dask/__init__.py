@@ -14,7 +14,6 @@ from variegate.dask.errors import (
     ClusterError,
     NoWorkersError,
     SchedulerLostError,
-    UnlikeWorkersWarning,
     VersionMismatchError,
     WorkerKilledError,
 )
@@ -24,7 +23,6 @@ __all__ = [
     "DaskEngine",
     "NoWorkersError",
     "SchedulerLostError",
-    "UnlikeWorkersWarning",
     "VersionMismatchError",
     "WorkerKilledError",
     "connect",

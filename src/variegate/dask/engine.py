@@ -2,25 +2,54 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from distributed import Client, KilledWorker, get_client
+import dask
+from dask.utils import parse_timedelta
+from distributed import Client, Future, KilledWorker
+from distributed.comm import CommClosedError
+from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
 from variegate._progress import StageProgress, ignore
 from variegate._validation import check_number
-from variegate.dask.errors import ClusterError, WorkerKilledError
+from variegate.dask.errors import (
+    ClusterError,
+    NoWorkersError,
+    SchedulerLostError,
+    WorkerKilledError,
+)
 from variegate.dask.graph import Affinity, Graph, Key, name_of
-from variegate.dask.versions import check_alike, environment_there
-from variegate.dask.waiting import StrandedError, Submitted, Watch
+from variegate.dask.versions import compare_versions
 from variegate.partitions.tree import add_in_tree
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Seconds that all processes of the cluster together may take to say what they run.
-_CENSUS = 30.0
+#: Number, result and error of a task that has ended.
+Outcome = tuple[int, Any, Exception | None]
+
+#: Seconds between two looks at the cluster while waiting for results.
+_PERIOD = 1.0
+
+#: How errors end that lose no work.
+_RESUME = "what was finished is kept, and the same call goes on from there"
+
+
+class _StrandedError(NoWorkersError):
+    """The scheduler has tasks that it will give to no worker, though there may be some.
+
+    A task that should go to a worker of its own goes to another one if that is gone.
+    But if at that moment there is no worker at all, the scheduler sets it aside until
+    just that worker comes back, which is never: distributed looks at
+    ``allow_other_workers`` when workers go, and not when they come.  And one that has a
+    ``no-workers-timeout`` gives tasks up when it has had no worker for so long, which
+    may be sooner than the driver does.
+    """
 
 
 class DaskEngine:
@@ -41,9 +70,14 @@ class DaskEngine:
         The connection to the cluster, not an asynchronous one; by default the client
         that was made last.
     no_workers_timeout : float, default=60.0
-        Seconds to wait for a worker while there is none.
-    scheduler_timeout : float, default=30.0
-        Seconds to wait for an answer of the scheduler.
+        Seconds to wait for a worker while there is none.  An answer of the scheduler is
+        waited for as long as Dask's ``distributed.comm.timeouts.tcp`` says.
+
+    Attributes
+    ----------
+    n_workers : int
+        The number of workers that took work when last asked for: at the beginning of
+        each call, and every second while it waits.
 
     Examples
     --------
@@ -59,26 +93,19 @@ class DaskEngine:
         client: Client | None = None,
         *,
         no_workers_timeout: float = 60.0,
-        scheduler_timeout: float = 30.0,
     ) -> None:
         check_number("no_workers_timeout", no_workers_timeout, positive=True)
-        check_number("scheduler_timeout", scheduler_timeout, positive=True)
-        if client is None:
-            client = _last_client()
-        if not isinstance(client, Client):
-            raise ValueError(f"client must be a distributed.Client, got {client!r}")
-        if client.asynchronous:
-            raise ValueError("client is an asynchronous one; give a plain one")
+        client = Client.current() if client is None else client
+        if not isinstance(client, Client) or client.asynchronous:
+            raise ValueError(
+                "client must be a distributed.Client, and not an asynchronous one, got "
+                f"{client!r}"
+            )
         self.client = client
-        self._watch = Watch(client, no_workers_timeout, scheduler_timeout)
+        self._no_workers_timeout = no_workers_timeout
+        self.n_workers = 0
         self._affinity = Affinity()
         self._is_checked = False
-        self._n_threads = 0
-
-    @property
-    def n_workers(self) -> int:
-        """The number of workers that take work."""
-        return len(self._watch.workers())
 
     def map(
         self,
@@ -94,14 +121,14 @@ class DaskEngine:
         if not items:
             return
         left = dict(enumerate(items))
-        graph = Graph(function)
         try:
-            keys = graph.add_leaves(items, self._owners(items))
-            with self._submitted(graph, keys) as tasks:
-                for k, result in tasks.results(progress, ordered):
-                    del left[k]
-                    yield result
-        except (KilledWorker, StrandedError):
+            graph = Graph(function)
+            owners = self._affinity.owners(items, self._workers())
+            keys = graph.add_leaves(items, owners)
+            for k, result in self._results(graph, keys, progress, ordered):
+                del left[k]
+                yield result
+        except (KilledWorker, _StrandedError):
             n_done = len(items) - len(left)
             for result in self._carefully(function, list(left.values())):
                 n_done += 1
@@ -117,117 +144,167 @@ class DaskEngine:
         """Return the sum of the results, added on the workers in the tree's order."""
         if not items:
             raise ValueError("there is nothing to add up")
+        workers = self._workers()
         graph = Graph(function)
-        owners = self._owners(items)
-        root = graph.add_tree(items, owners, add, self._n_threads)
+        owners = self._affinity.owners(items, workers)
+        root = graph.add_tree(items, owners, add, sum(workers.values()))
+        total: R
         try:
-            with self._submitted(graph, [root]) as tasks:
-                total: R = tasks.result(0)
-        except (KilledWorker, StrandedError):
+            [(_, total)] = self._results(graph, [root])
+        except (KilledWorker, _StrandedError):
             total = add_in_tree(add, self._carefully(function, items))
         return total
-
-    def _owners(self, items: Sequence[Any]) -> list[str]:
-        """Return the owners of items among the present workers.
-
-        Before the first call, look at what each process of the cluster runs.
-        """
-        workers = self._watch.wait_for_workers()
-        if not self._is_checked:
-            self._compare_versions()
-            self._is_checked = True
-        self._n_threads = sum(workers.values())
-        return self._affinity.owners(items, workers)
-
-    @contextmanager
-    def _submitted(self, graph: Graph, keys: list[Key]) -> Iterator[Submitted]:
-        """Send tasks; an odd error may come from another Variegate over there."""
-        try:
-            with Submitted(graph, keys, self.client, self._watch) as tasks:
-                yield tasks
-        except ClusterError:
-            raise
-        except (ImportError, AttributeError, TypeError, RuntimeError):
-            self._compare_versions()
-            raise
-
-    def _compare_versions(self) -> None:
-        describe = environment_there()
-        options: dict[str, Any] = {"callback_timeout": _CENSUS}
-        try:
-            found = self.client.run(describe, on_error="return", **options)
-            there = {f"the worker at {address}": it for address, it in found.items()}
-            there["the scheduler"] = self.client.run_on_scheduler(describe, **options)
-        except TimeoutError:
-            return  # each task looks for itself
-        except Exception:
-            self._watch.refuse_if_disconnected()
-            raise
-        # A worker that has died meanwhile returns an error.
-        check_alike({name: it for name, it in there.items() if isinstance(it, dict)})
 
     def _carefully(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         """Yield results in order, with no task waiting behind another one.
 
         For what is left of a call in which workers died more often than once or twice.
         A task that waits on a worker that dies is suspected as much as the one that
-        was run there.  Here each thread has one task, so that the one that is given up
-        is the reason; of several, each is run again with nothing else beside it.
+        was run there.  Here each thread has one task; of those beside which workers
+        die again, each is run with nothing else beside it, which finds the reason.
         """
         start = 0
         while start < len(items):
-            n_threads = sum(self._watch.wait_for_workers().values())
-            part = items[start : start + n_threads]
-            graph = Graph(function)
-            with self._submitted(graph, graph.add_leaves(part, ())) as tasks:
-                killed = tasks.killed()
-                for k, item in enumerate(part):
-                    if len(killed) > 1 and k in killed:
-                        yield self._alone(function, item)
-                    else:
-                        with self._blamed(function, item):
-                            result: R = tasks.result(k)
-                        yield result
+            part = items[start : start + sum(self._workers().values())]
             start += len(part)
+            graph = Graph(function)
+            results = self._results(graph, graph.add_leaves(part))
+            try:
+                found: list[R] = [result for _, result in results]
+            except KilledWorker as error:
+                if len(part) == 1:
+                    raise WorkerKilledError(
+                        f"{getattr(part[0], 'path', repr(part[0]))} ended "
+                        f"{error.allowed_failures + 1} workers in a row that ran "
+                        f"{name_of(function)} on it, perhaps for want of memory: give "
+                        "workers more memory, or make files (or their row groups) "
+                        "smaller, then start this again; it goes on where it stopped"
+                    ) from error
+                for item in part:
+                    yield from self._carefully(function, [item])
+            else:
+                yield from found
 
-    def _alone(self, function: Callable[[T], R], item: T) -> R:
-        graph = Graph(function)
-        with (
-            self._blamed(function, item),
-            self._submitted(graph, graph.add_leaves([item], ())) as tasks,
-        ):
-            result: R = tasks.result(0)
-        return result
+    # Waiting --------------------------------------------------------------------------
+
+    def _results(
+        self,
+        graph: Graph,
+        keys: list[Key],
+        progress: StageProgress = ignore,
+        ordered: bool = True,
+    ) -> Iterator[tuple[int, Any]]:
+        """Send tasks, and yield numbers and results of those of ``keys``.
+
+        Errors are raised in their turn.  Tasks are given up at the end.
+        """
+        outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        held: dict[int, Outcome] = {}
+        n_yielded = 0
+        with self._explained_errors(), graph.submitted(self.client, keys) as futures:
+            for k, future in enumerate(futures):
+                self.client.loop.add_callback(self._fetch, k, future, outcomes.put)
+            for n_received in range(len(futures)):
+                outcome = self._next(outcomes, graph)
+                held[outcome[0] if ordered else n_received] = outcome
+                progress(n_received + 1, len(futures))
+                while n_yielded in held:
+                    k, result, error = held.pop(n_yielded)
+                    if error is not None:
+                        raise error
+                    n_yielded += 1
+                    yield k, result
+
+    async def _fetch(
+        self, k: int, future: Future, put: Callable[[Outcome], None]
+    ) -> None:
+        """Bring a result here; if it is lost on the way, it is computed again."""
+        try:
+            [result] = await self.client.gather([future], asynchronous=True)
+        except Exception as error:
+            put((k, None, error))
+        else:
+            future.release()
+            put((k, result, None))
+
+    def _next(self, outcomes: SimpleQueue[Outcome], graph: Graph) -> Outcome:
+        """Return the next outcome, and look at the cluster while there is none."""
+        since = time.monotonic()
+        while True:
+            try:
+                return outcomes.get(timeout=_PERIOD)
+            except Empty:
+                workers = self._running(since)
+            if not workers:
+                continue
+            since = time.monotonic()
+            if not workers.keys() >= set(graph.places.values()):
+                states = self._ask("get_task_status", keys=list(graph.places))
+                if "no-worker" in states.values():
+                    raise _StrandedError(f"tasks wait for lost workers; {_RESUME}")
+
+    def _workers(self) -> dict[str, int]:
+        """Return the threads of workers by address, as soon as there are workers."""
+        since = time.monotonic()
+        while not (found := self._running(since)):
+            time.sleep(0.1)
+        if not self._is_checked:
+            compare_versions(self.client)
+            self._is_checked = True
+        return found
+
+    def _running(self, since: float) -> dict[str, int]:
+        """Return the threads of workers that take work; none for too long is an error.
+
+        A worker whose memory is nearly full takes none until it has freed some.
+        """
+        found: dict[str, int] = self._ask("ncores_running")
+        self.n_workers = len(found)
+        if not found and time.monotonic() - since > self._no_workers_timeout:
+            n_paused = len(self._ask("ncores"))
+            paused = f" ({n_paused} paused for want of memory: give more)"
+            raise NoWorkersError(
+                f"the cluster has had no worker that takes work for "
+                f"{self._no_workers_timeout:.0f} s{paused if n_paused else ''}: start "
+                f"workers, then this again; {_RESUME}"
+            )
+        return found
+
+    def _ask(self, question: str, **arguments: Any) -> Any:
+        """Return the answer of a handler of the scheduler."""
+        seconds = parse_timedelta(dask.config.get("distributed.comm.timeouts.tcp"))
+        with self._explained_errors():
+            handler = getattr(self.client.scheduler, question)
+            try:
+                return self.client.sync(handler, callback_timeout=seconds, **arguments)
+            except TimeoutError as error:
+                raise SchedulerLostError(
+                    f"the scheduler has not answered for {seconds:.0f} s: {_RESUME}"
+                ) from error
 
     @contextmanager
-    def _blamed(self, function: Callable[[T], R], item: T) -> Iterator[None]:
-        """Raise an error that names the item that ends workers."""
+    def _explained_errors(self) -> Iterator[None]:
+        """Raise errors of ours for those by which Dask tells that something is lost.
+
+        A client that lost its scheduler forgets all tasks at once, even if it finds the
+        scheduler again.
+        """
         try:
             yield
-        except KilledWorker as error:
-            raise WorkerKilledError(
-                f"{getattr(item, 'path', repr(item))} ended "
-                f"{error.allowed_failures + 1} workers in a row that ran "
-                f"{name_of(function)} on it{self._memory_words()}: give workers more "
-                "memory, or make files (or their row groups) smaller, then start this "
-                "again; it goes on where it stopped"
-            ) from error
-
-    def _memory_words(self) -> str:
-        try:
-            events = self._watch.ask("events", topic="worker-restart-memory", timeout=5)
-        except Exception:  # whatever it is, the other error is the one to tell
-            events = ()
-        if not events:
-            return ", perhaps for want of memory"
-        return ", and workers have reached their limit of memory"
-
-
-def _last_client() -> Client:
-    try:
-        return get_client()
-    except ValueError as error:
-        raise ValueError(
-            "there is no cluster: give client=distributed.Client(...), or make such a "
-            "client before"
-        ) from error
+        except ClusterError:
+            raise
+        except Exception as error:
+            is_lost = isinstance(error, CancelledError | CommClosedError)
+            if is_lost or self.client.status != "running":
+                raise SchedulerLostError(
+                    "the scheduler is gone, or has forgotten the work, as it does when "
+                    f"it is restarted or tasks are cancelled: {_RESUME}"
+                ) from error
+            if isinstance(error, NoValidWorkerError | NoWorkerError):
+                raise _StrandedError(
+                    "the scheduler had no worker for longer than its own "
+                    f"no-workers-timeout: start workers, then this again; {_RESUME}"
+                ) from error
+            if isinstance(error, ImportError | AttributeError | TypeError):
+                compare_versions(self.client)  # a worker may have another Variegate
+            raise

@@ -25,7 +25,3 @@ class WorkerKilledError(ClusterError):
 
 class VersionMismatchError(ClusterError):
     """Processes of the cluster run another Variegate than the driver."""
-
-
-class UnlikeWorkersWarning(UserWarning):
-    """Processes of the cluster have other versions of what computes with numbers."""

@@ -8,8 +8,8 @@ that a worker that joined later with another one refuses it.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from math import ceil
 from typing import Any
@@ -37,7 +37,6 @@ def name_of(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", type(function).__name__).strip("_<>")
 
 
-@dataclass
 class Graph:
     """Tasks that call a function, and where each should run.
 
@@ -45,19 +44,16 @@ class Graph:
     brings it along, so that nothing is kept for a worker that is yet to come.
     """
 
-    function: Callable[[Any], Any]
-    tasks: dict[Key, tuple[Any, ...]] = field(default_factory=dict, init=False)
-    places: dict[Key, list[str]] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        self._name = name_of(self.function)
-        self._token = uuid4().hex
-        self._function = dumps(self.function)
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.tasks: dict[Key, tuple[Any, ...]] = {}
+        self.places: dict[Key, str] = {}
+        self._name = f"{name_of(function)}-{uuid4().hex}"
+        self._function = dumps(function)
 
     def add_leaves(
         self,
         items: Sequence[Any],
-        owners: Sequence[str],
+        owners: Sequence[str] = (),
         add: Callable[..., Any] | None = None,
     ) -> list[Key]:
         """Put in a task for each item.
@@ -65,15 +61,14 @@ class Graph:
         With ``add``, one task for each bundle of the tree; the first item's owner gets
         it.
         """
-        parts = [[item] for item in items] if add is None else bundles(items)
-        pickled = None if add is None else dumps(add)
-        step = 1 if add is None else FAN_IN
+        size = 1 if add is None else FAN_IN
+        adder = None if add is None else dumps(add)
         keys: list[Key] = []
-        for k, part in enumerate(parts):
-            key = (f"{self._name}-{self._token}", k)
-            arguments = (self._function, pickle.dumps(part), pickled)
-            self.tasks[key] = (run_task, code_version(), *arguments)
-            self.places[key] = list(owners[k * step : k * step + 1])
+        for k, start in enumerate(range(0, len(items), size)):
+            part = pickle.dumps(items[start : start + size])
+            key = (self._name, k)
+            self.tasks[key] = (run_task, code_version(), self._function, part, adder)
+            self.places.update((key, owner) for owner in owners[start : start + 1])
             keys.append(key)
         return keys
 
@@ -91,32 +86,36 @@ class Graph:
         """
         plenty = len(items) >= _PLENTY * FAN_IN * n_threads
         keys = self.add_leaves(items, owners, add if plenty else None)
-        pickled = dumps(add)
+        adder = dumps(add)
         height = 0
         while len(keys) > 1:
             height += 1
             above: list[Key] = []
             for k, part in enumerate(bundles(keys)):
-                key = (f"add-{self._name}-{self._token}", height, k)
-                self.tasks[key] = (add_results, code_version(), pickled, list(part))
-                self.places[key] = []  # wherever most of the summands lie
+                key = (f"add-{self._name}", height, k)
+                self.tasks[key] = (add_results, code_version(), adder, list(part))
                 above.append(key)
             keys = above
         return keys[0]
 
-    def submit(self, client: Client, keys: list[Key]) -> list[Future]:
-        """Send all of it; the futures are those of ``keys``, in their order.
+    @contextmanager
+    def submitted(self, client: Client, keys: list[Key]) -> Iterator[list[Future]]:
+        """Send all of it, and give the futures of ``keys`` up at the end of the block.
 
-        Tasks begin in that order, too, so that results which are fetched in it are not
-        long in coming.
+        Tasks begin in the order of ``keys``, so that results which are wanted in it are
+        not long in coming.  Sums are added wherever most of the summands lie.
         """
         with dask.annotate(
-            workers=self.places.get,
+            workers=lambda key: [self.places[key]] if key in self.places else [],
             allow_other_workers=True,
             priority=lambda key: -key[1],
         ):
             futures: list[Future] = client.get(self.tasks, keys, sync=False)
-        return futures
+        try:
+            yield futures
+        finally:
+            for future in futures:
+                future.release()
 
 
 # On a worker ------------------------------------------------------------------
@@ -124,31 +123,26 @@ class Graph:
 
 def run_task(version: str, function: bytes, items: bytes, add: bytes | None) -> Any:
     """Call a function on one item; on several, add up the results in their order."""
-    _check(version)
-    call = _loaded(function)
+    call = _loaded(version, function)
     results = [call(item) for item in pickle.loads(items)]
-    return results[0] if add is None else add_up(_loaded(add), results)
+    return results[0] if add is None else add_results(version, add, results)
 
 
 def add_results(version: str, add: bytes, results: Sequence[Any]) -> Any:
-    """Add up what other tasks have returned."""
-    _check(version)
-    return add_up(_loaded(add), results)
+    """Add up results of other tasks."""
+    return add_up(_loaded(version, add), results)
 
 
 @lru_cache(maxsize=8)
-def _loaded(function: bytes) -> Callable[..., Any]:
-    loaded: Callable[..., Any] = pickle.loads(function)
-    return loaded
-
-
-def _check(version: str) -> None:
+def _loaded(version: str, function: bytes) -> Callable[..., Any]:
     if version != code_version():
         raise VersionMismatchError(
             f"a worker that joined the cluster has Variegate {code_version()}, the "
             f"driver has {version}: start that worker with the driver's, then start "
             "this again; it goes on where it stopped"
         )
+    loaded: Callable[..., Any] = pickle.loads(function)
+    return loaded
 
 
 # Places ------------------------------------------------------------------
@@ -163,18 +157,15 @@ class Affinity:
     """
 
     def __init__(self) -> None:
-        self._owners: dict[Hashable, str] = {}
+        self._owners: dict[bytes, str] = {}
         self._workers: dict[str, int] = {}
 
     def owners(self, items: Sequence[Any], workers: Mapping[str, int]) -> list[str]:
-        """Return the address of each item's owner, given the threads of workers.
-
-        Items that cannot be hashed are known by their place.
-        """
+        """Return the address of each item's owner, given the threads of workers."""
         if self._workers != workers:
             self._workers = dict(sorted(workers.items()))
             self._owners = self._kept(self._owners)
-        names = [_name(item, k) for k, item in enumerate(items)]
+        names = [pickle.dumps(item) for item in items]  # some cannot be hashed
         shares = self._shares(len(names))
         for name in names:
             if name in self._owners:
@@ -187,7 +178,7 @@ class Affinity:
                 self._owners[name] = owner
         return [self._owners[name] for name in names]
 
-    def _kept(self, owners: Mapping[Hashable, str]) -> dict[Hashable, str]:
+    def _kept(self, owners: Mapping[bytes, str]) -> dict[bytes, str]:
         """Return the items that the present workers keep."""
         shares = self._shares(len(owners))
         kept = {}
@@ -203,11 +194,3 @@ class Affinity:
             worker: ceil(n_items * threads / n_threads)
             for worker, threads in self._workers.items()
         }
-
-
-def _name(item: Any, place: int) -> Hashable:
-    try:
-        hash(item)
-    except TypeError:
-        return place
-    return item  # type: ignore[no-any-return]

@@ -1,21 +1,25 @@
-"""Which software a process runs, as far as results depend on it."""
+"""Software that a process runs, as far as results depend on it."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from variegate._version import __version__
-from variegate.dask.errors import UnlikeWorkersWarning, VersionMismatchError
+from distributed import Client
+from distributed.versions import VersionMismatchWarning
 
-#: What else the last bits of a number depend on.
-_NUMERICAL = ("numpy", "scipy", "numba")
+from variegate._version import __version__
+from variegate.dask.errors import VersionMismatchError
+
+#: Seconds that all workers together may take to say what they run.
+_CENSUS = 30.0
 
 
 @cache
@@ -38,10 +42,10 @@ def environment() -> dict[str, str]:
     from threadpoolctl import threadpool_info
 
     found = {
-        "variegate": code_version(),
-        "python": ".".join(map(str, sys.version_info[:2])),
+        "Variegate": code_version(),
+        "Python": ".".join(map(str, sys.version_info[:2])),
     }
-    for package in _NUMERICAL:
+    for package in ("numpy", "scipy", "numba"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -57,32 +61,8 @@ def environment() -> dict[str, str]:
     return found | {"linear algebra": ", ".join(sorted(libraries))}
 
 
-def environment_there() -> Callable[[], dict[str, str]]:
-    """Return a function that describes a remote process, perhaps without Variegate.
-
-    A function within a function travels as its code, so that a process may answer that
-    has no Variegate, or one that knows no clusters.
-    """
-
-    def describe() -> dict[str, str]:
-        try:
-            from variegate.dask.versions import environment
-
-            return environment()
-        except ImportError:
-            pass
-        try:
-            from variegate._version import __version__
-
-            return {"variegate": f"{__version__}, which knows no clusters"}
-        except ImportError:
-            return {"variegate": "missing"}
-
-    return describe
-
-
-def check_alike(found: Mapping[str, Mapping[str, str]]) -> None:
-    """Compare processes, by their names, with this one.
+def compare_versions(client: Client) -> None:
+    """Compare the environments of workers with this process's.
 
     Raises
     ------
@@ -91,34 +71,47 @@ def check_alike(found: Mapping[str, Mapping[str, str]]) -> None:
 
     Warns
     -----
-    UnlikeWorkersWarning
-        If one has another Python or another library of those that compute.
+    distributed.versions.VersionMismatchWarning
+        If one has another Python or another numerical library.
     """
-    here: dict[str, Any] = environment()
-    others = {name: there["variegate"] for name, there in found.items()}
+
+    # A function within a function travels as its code, so that a process may answer
+    # that has no Variegate, or one too old for this.
+    def describe() -> dict[str, str]:
+        try:
+            from variegate.dask.versions import environment
+        except ImportError:
+            return {"Variegate": "missing or too old"}
+        return environment()
+
+    options: dict[str, Any] = {"on_error": "ignore", "callback_timeout": _CENSUS}
+    # A worker that does not answer in time will compare versions in its first task.
+    with suppress(TimeoutError):
+        check_alike(client.run(describe, **options))
+
+
+def check_alike(found: Mapping[str, Mapping[str, str]]) -> None:
+    """Compare the environments of workers, by their addresses, with this one."""
+    here = environment()
     unlike = [
-        f"{name} has {other}"
-        for name, other in sorted(others.items())
-        if other != here["variegate"]
+        (library, f"the worker at {address} has {library} {there.get(library)}")
+        for address, there in sorted(found.items())
+        for library in here
+        if there.get(library) != here[library]
     ]
-    if unlike:
+    own = ", ".join(f"{library} {version}" for library, version in here.items())
+    others = [words for library, words in unlike if library == "Variegate"]
+    if others:
         raise VersionMismatchError(
-            f"the driver has Variegate {here['variegate']}, but {_listed(unlike)}: "
-            "start the whole cluster with the same one"
+            f"{_listed(others)}, while the driver has {own}: start the whole cluster "
+            "with the same Variegate"
         )
-    unlike = [
-        f"{name} has {what} {there[what]}"
-        for name, there in sorted(found.items())
-        for what in here
-        if there.get(what) != here[what]
-    ]
     if unlike:
-        own = ", ".join(f"{k} {v}" for k, v in here.items() if k != "variegate")
         warnings.warn(
-            f"{_listed(unlike)}, while the driver has {own}: results may differ in "
-            "their last digits from those of another run",
-            UnlikeWorkersWarning,
-            stacklevel=3,
+            f"{_listed([words for _, words in unlike])}, while the driver has {own}: "
+            "results may differ in their last digits from those of another run",
+            VersionMismatchWarning,
+            stacklevel=2,
         )
 
 
