@@ -98,7 +98,8 @@ def test_new_kinds_go_to_the_second_model(kinds):
     for group in groups:
         assert not kinds.policy_.is_familiar(group.ground_set)
         np.testing.assert_array_equal(chooser(group).order, way(group).order)
-    known = next(iter(kinds._groups(as_table(editor(2, seed=5)))))
+    columns = kinds._columns_for(False, False)
+    known = next(iter(kinds._groups(as_table(editor(2, seed=5)), columns)))
     usual = replace(kinds.policy_, fallback=None).chooser(seed=kinds.seed_)
     np.testing.assert_array_equal(chooser(known).order, usual(known).order)
     # What is asked for holds there too.
