@@ -61,8 +61,12 @@ def test_file_by_file_it_chooses_the_same_and_does_not_learn(
     chosen = TableFile(tmp_path / "out" / "all.parquet")
     assert pa.Table.from_batches(list(chosen.batches())).equals(selector.select(NEW))
     other = TableSelector(**COLUMNS, estimator=small(device))
-    with pytest.raises(TableError, match="a NeuralDPP learns in memory, not file by"):
-        other.fit(folder, engine=Serial())
+    with pytest.raises(TableError, match="a NeuralDPP learns in memory, not on worker"):
+        other.fit(folder, engine=OfWorkers())
+
+
+class OfWorkers:
+    """An engine that does not work in this process."""
 
 
 def test_saved_and_loaded_it_chooses_the_same(selector, tmp_path, device):
