@@ -2,7 +2,6 @@
 
 import datetime
 import errno
-import importlib
 import json
 import os
 import pickle
@@ -30,13 +29,12 @@ from variegate.tables import (
     TableFile,
     TableFileError,
     gather_plan,
+    gathering,
     scanning,
     shuffle,
     write_table,
 )
-from variegate.tables.gather import file_bounds, gather
-
-gathering = importlib.import_module("variegate.tables.gather")
+from variegate.tables.gathering import file_bounds, gather
 
 
 @pytest.fixture
@@ -303,8 +301,7 @@ def test_files_and_buckets_hold_all_groups_once(sizes, n_files, rows_a_bucket):
 #: Gathers in a child that is killed when it begins with some file, for every line.
 KILLING = """
 import os, signal, sys, time
-import importlib
-gathering = importlib.import_module("variegate.tables.gather")
+from variegate.tables import gathering
 
 def begin(function, number):
     original = getattr(gathering, function)

@@ -17,7 +17,7 @@ from table_instances import COLUMNS, caller, fails, names_in, succeeds
 from variegate.cli import progress
 from variegate.cli.cluster import WatchedEngine
 from variegate.partitions.problem import Sums
-from variegate.tables import selector
+from variegate.tables import fitting
 
 pytestmark = pytest.mark.cluster
 
@@ -129,7 +129,11 @@ def test_gather_writes_what_it_does_at_home(variegate, cluster, tmp_path):
     order = np.random.default_rng(0).permutation(table.num_rows)
     write_folder(tmp_path / "mixed", cut(table.take(pa.array(order)), 50))
     fit = ("fit", "mixed", *FIT, *cluster, "-o", "mixed.json")
-    assert fails(variegate(*fit), "variegate gather")
+    succeeds(variegate(*fit))
+    table = ("fit", "mixed", *FIT, "-o", "home.json")
+    succeeds(variegate(*table))
+    theta = [vg.load(f"{name}.json").models_[0].theta_ for name in ("mixed", "home")]
+    np.testing.assert_array_equal(*theta)
     gather = ("gather", "mixed", "--group", "query")
     succeeds(variegate(*gather, "-o", "home"))
     succeeds(variegate(*gather, *cluster, "-o", "there"))
@@ -162,7 +166,7 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
     fit = ("fit", "train", *FIT, *cluster)
     succeeds(variegate(*fit, "-o", "whole.json"))
     with monkeypatch.context() as patched:
-        patched.setattr(selector, "judge", stop)
+        patched.setattr(fitting, "judge", stop)
         status, _, messages = variegate(*fit, "-o", "a.json")
     assert status == 130
     assert "run it again, and it resumes from a.json.checkpoint" in messages
@@ -186,7 +190,7 @@ def test_the_checkpoint_of_another_run(variegate, cluster, tmp_path, monkeypatch
     fit = ("fit", "train", *FIT, *cluster, "-o", "a.json")
     checkpoint = tmp_path / "a.json.checkpoint"
     with monkeypatch.context() as patched:
-        patched.setattr(selector, "judge", stop)
+        patched.setattr(fitting, "judge", stop)
         assert "resumes from a.json.checkpoint" in variegate(*fit)[2]
     other = (*fit, "--lam", 1)
     assert fails(
@@ -200,7 +204,7 @@ def test_the_checkpoint_of_another_run(variegate, cluster, tmp_path, monkeypatch
 
 
 def test_an_interrupted_select_says_what_remains(variegate, cluster, monkeypatch):
-    monkeypatch.setattr("variegate.tables.folder.selecting.scan", stop)
+    monkeypatch.setattr("variegate.tables.fitted.survey", stop)
     select = ("select", "train", "--model", "model.json", *cluster, "-o", "chosen")
     status, _, messages = variegate(*select)
     assert status == 130
@@ -313,14 +317,11 @@ def test_options_that_do_not_go_together(variegate, tmp_path, command, options, 
 
 
 def test_a_cluster_works_on_folders(variegate, tmp_path):
-    one = "train/part-000.parquet"
-    fit = ("fit", one, *FIT, *AT, "-o", "a.json")
-    assert fails(variegate(*fit), "is a file, and a cluster works on a folder of")
     select = ("select", "train", "--model", "model.json", *AT, "-o")
     assert fails(variegate(*select, "model.json"), "-o: cannot write", "not a folder")
     assert fails(variegate(*select, "no/chosen"), "there is no folder no")
     fit = ("fit", "nowhere", *FIT, *AT, "-o", "a.json")
-    assert fails(variegate(*fit), "there is no folder", "nowhere")
+    assert fails(variegate(*fit), "there is no file or folder nowhere")
 
 
 @pytest.mark.parametrize(

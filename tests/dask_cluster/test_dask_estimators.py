@@ -91,8 +91,8 @@ def test_a_table_selector_learns_and_chooses_as_at_home(client, files, tmp_path)
         assert there.equals(pq.read_table(path))
     judged = selector.evaluate(files, engine=engine)
     assert judged.n_groups == 80
-    with pytest.raises(ValueError, match="labels are a column of the files, not y"):
-        tables.TableSelector().fit(files, [1], engine=engine)
+    with pytest.raises(ValueError, match="make them a column of its files"):
+        selector.fit(files, [1], engine=engine)
 
 
 def test_the_client_that_was_made_last_is_taken(client, pairs):

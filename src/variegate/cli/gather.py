@@ -58,7 +58,7 @@ def gather(
     from it.
     """
     options.need_tables()
-    from variegate.tables.gather import gather as gather_folder
+    from variegate.tables.gathering import gather as gather_folder
 
     if files is not None and rows is not None:
         raise click.UsageError("give --files or --rows, one of the two")

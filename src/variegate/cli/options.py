@@ -280,7 +280,7 @@ def open_table(
                 "--separator"
             )
         return as_table(path, skip_unreadable)
-    return TableFile(path, separator)
+    return as_table(path) if separator is None else TableFile(path, separator)
 
 
 def load_selector(path: Path, memory: int, n_jobs: int) -> TableSelector:

@@ -1,7 +1,7 @@
 from .columns import Columns
 from .errors import TableError, TableFileError
 from .evaluation import Evaluation
-from .gather import Gathered, gather
+from .gathering import Gathered, gather
 from .output import write_table
 from .reading import TableFile
 from .sample import make_table

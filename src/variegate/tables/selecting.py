@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -102,6 +102,7 @@ def select_into_folder(
     """
     chooser = selector._chooser(**settings)
     out = Path(str(output.out)).absolute()
+    output = replace(output, out=out)
     _check_output(table, output, out)
     columns = selector._columns_for(False, settings["budget"] is not None)
     run = {**settings, "keep_all": output.keep_all, "drop": list(output.drop)}

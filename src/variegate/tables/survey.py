@@ -156,6 +156,11 @@ def survey(
         told = partial(progress, "reading")
         table, n_rows = held(table, counted(every, told), names, memory)
         store = None if n_rows is not None else store
+    if labels is not None and isinstance(table, FolderTable):
+        raise TableError(
+            "labels beside a folder that is larger than memory, or that workers read: "
+            "make them a column of its files"
+        )
     engine = Serial() if engine is None else engine
     also = used if skip_unreadable else []
     rows = rows_of(table)
@@ -200,14 +205,7 @@ def _check_counts(counts: Counts, table: Table, labels: BoolArray | None) -> Non
     n_rows = int(counts.n_rows.sum())
     if n_rows == 0:
         raise TableError(f"{table.name} has no rows")
-    if labels is None:
-        return
-    if isinstance(table, FolderTable):
-        raise TableError(
-            "labels beside a folder that is larger than memory: make them a column of "
-            "its files"
-        )
-    if len(labels) != n_rows:
+    if labels is not None and len(labels) != n_rows:
         raise TableError(f"{len(labels)} labels for a table of {n_rows} rows")
 
 

@@ -180,6 +180,8 @@ def as_table(table: Any, skip_unreadable: bool = False) -> Table:
     if isinstance(table, str | Path):
         if Path(table).is_dir():
             return FolderTable(table, skip_unreadable=skip_unreadable)
+        if not Path(table).suffix and not Path(table).exists():
+            raise TableFileError(f"there is no file or folder {table}")
         return TableFile(table)
     if isinstance(table, pa.Table):
         return MemoryTable(table)
