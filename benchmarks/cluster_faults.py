@@ -21,16 +21,17 @@ import tempfile
 import time
 import warnings
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
+import joblib
 import numpy as np
 import psutil
 from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
 from variegate.dask import ClusterError, DaskEngine, connect
-from variegate.partitions import PairShards, PartitionedExamples
-from variegate.streaming import write_pairs
+from variegate.partitions import PairPartitions
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "dask_cluster"))
 from processes import ProcessCluster
@@ -47,14 +48,22 @@ def digest(model):
     return np.concatenate(parts).tobytes().hex()
 
 
+def partitions(folder):
+    """Return the files of a folder as partitions of pairs."""
+    files = sorted(map(str, Path(folder).iterdir()))
+    return PairPartitions([partial(joblib.load, file) for file in files])
+
+
 def drive(address, folder, checkpoint):
     """Learn on a cluster; what runs in the process that may be killed."""
     print("started", flush=True)
     try:
         with connect(address) as client:
-            examples = PartitionedExamples(PairShards(folder), DaskEngine(client))
             model = vg.LargeMarginDPP(**SETTINGS)
-            print(digest(model.fit(examples, checkpoint=checkpoint)))
+            model.fit(
+                partitions(folder), engine=DaskEngine(client), checkpoint=checkpoint
+            )
+            print(digest(model))
     except ClusterError as error:
         print(f"{type(error).__name__}: {error}")
         raise SystemExit(REFUSED) from None
@@ -170,12 +179,14 @@ def main(options):
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         pairs = root / "pairs"
-        both = zip(data.ground_sets, data.subsets, strict=True)
-        write_pairs(pairs, both, shard_size=30)
+        pairs.mkdir()
+        both = list(zip(data.ground_sets, data.subsets, strict=True))
+        for k in range(0, len(both), 30):
+            joblib.dump(both[k : k + 30], pairs / f"{k:03d}.joblib")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = vg.LargeMarginDPP(**SETTINGS)
-            model.fit(PartitionedExamples(PairShards(pairs)))
+            model.fit(partitions(pairs))
         options.expected = digest(model)
         results = []
         cluster = whole_cluster(root / "cluster")

@@ -30,9 +30,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
 from variegate.estimator import AllAlikeWarning
+from variegate.learning.examples import Example
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
-from variegate.streaming import Example
 from variegate.torch.kernel_similarities import weighted_sum
 from variegate.torch.problem import DeviceProblem, Point
 

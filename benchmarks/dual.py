@@ -23,9 +23,9 @@ import numpy as np
 
 import variegate as vg
 from benchmarks.timing import measure_time
+from variegate.learning.examples import check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
-from variegate.streaming import ListedExamples
 
 SIZES = (10_000, 100_000, 1_000_000)
 
@@ -44,7 +44,7 @@ def measure(n_items, repeats=5):
     kernel = vg.MultipleKernel([4.0, 8.0, 16.0], approximation="fourier", rank=16)
     start = time.perf_counter()
     problem = TrainingProblem(
-        ListedExamples.of([ground_set], [rng.permutation(n_items)[:10]], 1.0).examples,
+        check_examples([ground_set], [rng.permutation(n_items)[:10]], 1.0),
         kernel.fit([ground_set]),
         LargeMarginLoss(1.0),
     )

@@ -14,9 +14,9 @@ from scipy.spatial.distance import pdist, squareform
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Gaussian, Kernel, MultipleKernel
+from variegate.learning.examples import check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
-from variegate.streaming import ListedExamples
 
 #: The value and the gradient at the point of an instance.
 Evaluation = Callable[[], tuple[float, FloatArray]]
@@ -61,7 +61,7 @@ class Instance:
             gaussians = MultipleKernel(bandwidths=self.bandwidths, linear=True)
             kernel = gaussians if self.learned else Gaussian(self.bandwidths[0])
         return TrainingProblem(
-            ListedExamples.of(self.ground_sets, self.subsets, 1.0).examples,
+            check_examples(self.ground_sets, self.subsets, 1.0),
             kernel,
             LargeMarginLoss(1.0),
             jitter=_JITTER,

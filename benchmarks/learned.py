@@ -39,9 +39,9 @@ from benchmarks.timing import (
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kinds, Metric
+from variegate.learning.examples import check_examples
 from variegate.learning.objective import LargeMarginLoss, Targets
 from variegate.learning.problem import TrainingProblem
-from variegate.streaming import ListedExamples
 
 _N_FEATURES = 64
 _RANK = 16
@@ -77,7 +77,7 @@ class LearnedInstance:
         start = time.perf_counter()
         kernel.fit(ground_sets)
         problem = TrainingProblem(
-            ListedExamples.of(ground_sets, subsets, 1.0).examples,
+            check_examples(ground_sets, subsets, 1.0),
             kernel,
             LargeMarginLoss(1.0),
             jitter=_JITTER,

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import variegate as vg
+from variegate.learning.examples import check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.report.figures import COLOURS, new_figure, to_png
-from variegate.streaming import ListedExamples
 
 N_ITEMS = 600
 RANKS = (10, 20, 40, 80, 160, 320)
@@ -27,7 +27,7 @@ def evaluate(ground_set, subset, **options):
     """Return the loss and its gradient at one point, all parameters learned."""
     kernel = vg.MultipleKernel(bandwidths=BANDWIDTHS, linear=False, **options)
     problem = TrainingProblem(
-        ListedExamples.of([ground_set], [subset], omega=1.0).examples,
+        check_examples([ground_set], [subset], omega=1.0),
         kernel.fit([ground_set]),
         LargeMarginLoss(1.0),
         jitter=1e-2,

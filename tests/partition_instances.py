@@ -3,10 +3,12 @@
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
 import variegate as vg
+from variegate.partitions import PairPartitions
 from variegate.partitions.tree import add_up, bundles
 
 
@@ -24,6 +26,12 @@ def pairs_of(n_sets=60, seed=0):
 
 def lists(pairs):
     return [p[0] for p in pairs], [p[1] for p in pairs]
+
+
+def cut(pairs, size):
+    """Return pairs in partitions of a size."""
+    parts = [pairs[k : k + size] for k in range(0, len(pairs), size)]
+    return PairPartitions([partial(list, part) for part in parts])
 
 
 class Threads:

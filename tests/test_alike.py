@@ -7,8 +7,8 @@ import pytest
 
 import variegate as vg
 from variegate.estimator import AllAlikeWarning
+from variegate.learning.examples import check_examples
 from variegate.solvers import MiniBatch
-from variegate.streaming import ListedExamples
 from variegate.tuning import OmegaFamily
 
 DATA = vg.datasets.make_synthetic(n_sets=40, random_state=0)
@@ -98,7 +98,7 @@ def test_large_ground_sets_are_not_looked_at():
     rng = np.random.default_rng(0)
     kernel = WIDE.fit([])
     large, small = (vg.GroundSet(rng.standard_normal((n, 2))) for n in (1500, 5))
-    examples = ListedExamples.of([large, small], [[0, 1], [0, 1]], 1.0).examples
+    examples = check_examples([large, small], [[0, 1], [0, 1]], 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         vg.estimator.alike.warn_if_all_alike(kernel, np.array([0.5, 0.5]), examples)

@@ -39,7 +39,6 @@ PUBLIC = [
     "variegate.files.models",
     "variegate.sampling",
     "variegate.solvers",
-    "variegate.streaming",
     "variegate.tables",
     "variegate.text",
     "variegate.text.rouge",

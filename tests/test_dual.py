@@ -15,6 +15,7 @@ import reference
 import variegate as vg
 from variegate.files.models import ModelFileError
 from variegate.learning.dual import dual_loss
+from variegate.learning.examples import Example, check_examples
 from variegate.learning.factors import (
     Factors,
     _factored,
@@ -28,7 +29,6 @@ from variegate.learning.stacks import DualStack, EmbeddedStack
 from variegate.linalg.determinants import NotPositiveDefiniteError, with_jitter
 from variegate.linalg.representations import Dense, Factored
 from variegate.linalg.representations.graded import Graded
-from variegate.streaming import Example, ListedExamples
 
 N = 40
 RANKS = {"one": [3], "three": [2, 1, 4], "wide": [30, 25]}
@@ -195,7 +195,7 @@ def problem_of(kernel, sets, subsets, lam, monkeypatch=None):
             "variegate.learning.problem.low_rank_factors", lambda *_: None
         )
     return TrainingProblem(
-        ListedExamples.of(sets, subsets, 2.0).examples,
+        check_examples(sets, subsets, 2.0),
         kernel,
         LargeMarginLoss(lam, hinge=False),
     )

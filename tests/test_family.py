@@ -9,7 +9,6 @@ from variegate.files import models as model_files
 from variegate.files.models import NOTHING, ModelFileError
 from variegate.files.schema import SchemaError
 from variegate.solvers import MiniBatch
-from variegate.streaming import PairFolder, write_pairs
 from variegate.tuning import OmegaFamily
 from variegate.tuning.family import as_omegas, outwards
 
@@ -97,11 +96,12 @@ def test_maximum_likelihood_is_fitted_once(data, monkeypatch):
         np.testing.assert_array_equal(model.theta_, found.models[0].theta_)
 
 
-def test_streams_are_learned_from_too(data, tmp_path):
-    write_pairs(tmp_path, zip(data.ground_sets, data.subsets, strict=True))
+def test_a_generator_is_learned_from_for_every_omega(data):
     solver = MiniBatch(batch_size=20, n_epochs=8)
     found = OmegaFamily.fit(
-        estimator(solver=solver, random_state=0), (0.25, 4.0), PairFolder(tmp_path)
+        estimator(solver=solver, random_state=0),
+        (0.25, 4.0),
+        zip(data.ground_sets, data.subsets, strict=True),
     )
     sizes = [
         np.mean([m.ensemble(gs).expected_size() for gs in data.ground_sets])

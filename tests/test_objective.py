@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 import reference
 import variegate as vg
 from instances import KERNELS, random_ground_set, random_kernel_matrix
+from variegate.learning.examples import check_examples
 from variegate.learning.objective import LargeMarginLoss, Targets
 from variegate.learning.problem import TrainingProblem
 from variegate.linalg.determinants import (
@@ -13,7 +14,6 @@ from variegate.linalg.determinants import (
     Resolvent,
     with_jitter,
 )
-from variegate.streaming import ListedExamples
 
 N = 6
 SUBSETS = {
@@ -32,7 +32,7 @@ def problem_of(case, subset, lam, omega, *, hinge, l2=0.0, twins=False, compiled
     ground_sets = [random_ground_set(case, rng, N, twins=twins) for _ in range(3)]
     kernel = case.kernel.fit(ground_sets)
     problem = TrainingProblem(
-        ListedExamples.of(ground_sets, [subset] * 3, omega).examples,
+        check_examples(ground_sets, [subset] * 3, omega),
         kernel,
         LargeMarginLoss(lam, hinge),
         l2=l2,

@@ -213,7 +213,7 @@ decoding sampling
 ensemble
 kernels
 learning
-solvers streaming
+solvers
 partitions
 files.model_format files.model_values files.models
 estimator baselines datasets

@@ -48,17 +48,6 @@ def test_a_file_written_again_is_refused_even_at_the_same_size(tmp_path):
     assert caught.value.path == str(path)
 
 
-def test_files_beside_count_too(tmp_path):
-    path, first = listed(tmp_path)
-    other = tmp_path / "b.bin"
-    other.write_bytes(b"")
-    both = Partition.of(other, beside=(first,))
-    both.check_unchanged()
-    path.write_bytes(b"")
-    with pytest.raises(PartitionChangedError, match=r"a\.bin"):
-        both.check_unchanged()
-
-
 def test_a_file_that_is_gone_is_named(tmp_path):
     path, partition = listed(tmp_path)
     path.unlink()

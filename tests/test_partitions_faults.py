@@ -1,28 +1,29 @@
 """Learning from partitions when things go wrong, and going on after it."""
 
-import os
+import gc
 import random
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import variegate as vg
-from partition_instances import assert_same_bits, lists, pairs_of
+from partition_instances import assert_same_bits, cut, lists, pairs_of
 from variegate.partitions import (
-    PairShards,
-    Partition,
-    PartitionChangedError,
+    PairPartitions,
     PartitionedExamples,
     PartitionError,
+    Threads,
     UnreadablePartitionError,
 )
+from variegate.partitions import pairs as pairs_module
 from variegate.solvers import CheckpointError, MiniBatch
-from variegate.streaming import write_pairs
 
 pytestmark = pytest.mark.faults
 
@@ -33,124 +34,186 @@ def pairs():
 
 
 @pytest.fixture(scope="module")
-def folder(pairs, tmp_path_factory):
-    where = tmp_path_factory.mktemp("pairs")
-    write_pairs(where, pairs, shard_size=7)
-    return where
+def source(pairs):
+    return cut(pairs, 7)
 
 
 # What is refused --------------------------------------------------------------------
 
 
-def test_what_goes_with_lists_is_refused(pairs, folder):
-    examples = PartitionedExamples(PairShards(folder))
+def test_what_goes_with_lists_is_refused(pairs, source):
     model = vg.LargeMarginDPP()
-    with pytest.raises(ValueError, match="PartitionedExamples hold the subsets"):
-        model.fit(examples, lists(pairs)[1])
-    with pytest.raises(ValueError, match="validation is for lists and streams"):
-        model.fit(examples, validation=lists(pairs))
+    with pytest.raises(ValueError, match="partitions hold the subsets"):
+        model.fit(source, lists(pairs)[1])
+    with pytest.raises(ValueError, match="validation is for data in memory"):
+        model.fit(source, validation=lists(pairs))
+    with pytest.raises(ValueError, match="false_negative are for lists"):
+        model.fit(source, false_negative=[])
     with pytest.raises(ValueError, match="first_passes must be a whole number"):
-        PartitionedExamples(PairShards(folder), first_passes=-1)
+        PartitionedExamples(source, first_passes=-1)
 
 
 @pytest.mark.parametrize(
     "held_out", [{"validation_fraction": 0.1}, {"n_validation": 5}, {"patience": 2}]
 )
-def test_nothing_is_held_out_of_files(folder, held_out):
+def test_nothing_is_held_out_of_files(source, held_out):
     model = vg.LargeMarginDPP(kernel=vg.Linear(), solver=MiniBatch(**held_out))
     with pytest.raises(
         ValueError, match=rf"MiniBatch\({next(iter(held_out))}=\.\.\.\) is"
     ):
-        model.fit(PartitionedExamples(PairShards(folder)))
+        model.fit(PartitionedExamples(source))
 
 
-def test_ground_sets_that_do_not_fit_together_are_refused(tmp_path, pairs):
-    one, two = tmp_path / "one", tmp_path / "two"
-    write_pairs(one, pairs[:5])
-    write_pairs(two, [(vg.GroundSet(np.eye(2)), [0])])
-
-    class Both:
-        key = "both"
-        sources = (PairShards(one), PairShards(two))
-        partitions = tuple(p for s in sources for p in s.partitions)
-
-        def read(self, partition):
-            owner = next(s for s in self.sources if partition in s.partitions)
-            return owner.read(partition)
-
-    said = r"two/quality-00000.npy has ground sets with 2 quality .*/one/quality-00000"
+def test_ground_sets_that_do_not_fit_together_are_refused(pairs):
+    other = [(vg.GroundSet(np.eye(2)), [0])]
+    loaders = [partial(list, pairs[:5]), partial(list, other)]
+    said = "partition 1 has ground sets with 2 quality .*partition 0 has 3"
     with pytest.raises(PartitionError, match=said):
-        len(PartitionedExamples(Both()))
-
-
-class Empty:
-    """A source with partitions that hold nothing."""
-
-    def __init__(self, source, empty):
-        self.source, self.empty = source, empty
-        self.key = source.key + "empty"
-        self.partitions = (*empty, *source.partitions[:4], *empty)
-
-    def read(self, partition):
-        return [] if partition in self.empty else self.source.read(partition)
+        vg.LargeMarginDPP().fit(PairPartitions(loaders))
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("first_passes", [0, 1])
-def test_partitions_may_be_empty_but_not_all(tmp_path, folder, pairs, first_passes):
-    nothing = tmp_path / "nothing"
-    nothing.write_bytes(b"")
-    empty = (Partition.of(nothing),)
-    source = Empty(PairShards(folder), empty)
+def test_partitions_may_be_empty_but_not_all(pairs, first_passes):
+    parts = [[], *(pairs[k : k + 7] for k in range(0, 28, 7)), []]
+    source = PairPartitions([partial(list, part) for part in parts])
     model = vg.LargeMarginDPP(kernel=vg.Gaussian(2.0), lam=0.0, l2=0.1, random_state=0)
     model.fit(PartitionedExamples(source, first_passes=first_passes))
     home = clone(model).fit(*lists(pairs[:28]))
     accuracy = 1e-3 if first_passes else 1e-9
     np.testing.assert_allclose(model.theta_, home.theta_, atol=accuracy, rtol=accuracy)
-    source.partitions = empty
-    with pytest.raises(ValueError, match="no examples in any of the files"):
-        model.fit(PartitionedExamples(source))
-    source.partitions = ()
-    with pytest.raises(ValueError, match="there are no files to learn from"):
-        PartitionedExamples(source)
+    with pytest.raises(ValueError, match="no examples in any of the"):
+        model.fit(PairPartitions([list, list]))
+    with pytest.raises(ValueError, match="there are no partitions to learn from"):
+        model.fit(PairPartitions([]))
 
 
-@pytest.mark.parametrize("name", ["quality", "chosen", "offsets"])
-def test_a_file_that_changes_between_iterations_is_refused(tmp_path, pairs, name):
-    write_pairs(tmp_path, pairs, shard_size=20)
-    path = tmp_path / f"{name}-00001.npy"
-
-    def change(step):
-        if step.iteration == 2:
-            found = path.stat()
-            os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns + 1_000))
-
-    model = vg.LargeMarginDPP(callback=change)
-    with pytest.raises(PartitionChangedError, match=f"{name}-00001.npy has changed"):
-        model.fit(PartitionedExamples(PairShards(tmp_path)))
-    assert not hasattr(model, "theta_")
+def fails():
+    raise OSError("disk is gone")
 
 
-def test_a_damaged_file_is_named(tmp_path, pairs):
-    write_pairs(tmp_path, pairs, shard_size=20)
-    (tmp_path / "chosen-00002.npy").write_bytes(b"not an array")
-    examples = PartitionedExamples(PairShards(tmp_path))
-    with pytest.raises(UnreadablePartitionError, match=r"00002.npy cannot be learned"):
-        vg.LargeMarginDPP().fit(examples)
+@pytest.mark.parametrize(
+    ("loader", "message"),
+    [
+        (fails, "partition 1 cannot be loaded: disk is gone"),
+        (
+            partial(list, [(np.eye(3), [7])]),
+            "partition 1 cannot be loaded: ground set 0: item 7 is out of range",
+        ),
+        (partial(list, [3]), "partition 1 cannot be loaded: pair 0 is a int, not a"),
+    ],
+)
+def test_a_partition_that_cannot_be_loaded_is_named(pairs, loader, message):
+    source = PairPartitions([partial(list, pairs[:5]), loader])
+    with pytest.raises(UnreadablePartitionError, match=message):
+        vg.LargeMarginDPP().fit(source)
 
 
-# Going on ---------------------------------------------------------------------------
+def test_bad_loaders():
+    with pytest.raises(ValueError, match="loader 0 must be a function without arg"):
+        PairPartitions([3])
+    with pytest.raises(ValueError, match=r"cannot be pickled .* or give key="):
+        PairPartitions([lambda: []])
+    assert len(PairPartitions([lambda: []], key="mine")) == 1
 
 
-def fit(folder, checkpoint=None, **settings):
+# Pairs from an iterable -------------------------------------------------------------
+
+
+def test_a_generator_is_learned_from_as_lists_are(pairs):
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), l2=0.1)
+    home = clone(model).fit(*lists(pairs))
+    assert_same_bits(home, model.fit(pair for pair in pairs))
+    assert_same_bits(home, model.fit(iter(pairs), engine=Threads(2)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("solver", ["lbfgs", "minibatch"])
+def test_more_pairs_than_memory_holds_are_written_to_files(pairs, monkeypatch, solver):
+    monkeypatch.setattr(pairs_module, "MEMORY", 2_000)
+    monkeypatch.setattr(pairs_module, "_FILE_BYTES", 700)
+    held = pairs_module.hold_pairs(iter(pairs), 1.0)
+    folder = Path(held._folder.name)
+    n_files = len(list(folder.iterdir()))
+    assert 3 < n_files == len(held.partitions) < len(pairs)
+    read = [example for part in held.partitions for example in held.read(part)]
+    assert [example.position for example in read] == list(range(len(pairs)))
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), l2=0.1, solver=solver, random_state=0)
+    spilled = clone(model).fit(iter(pairs))
+    again = clone(model).fit(iter(pairs), engine=Threads(3))
+    assert_same_bits(spilled, again)
+    if solver == "lbfgs":
+        home = clone(model).fit(*lists(pairs))
+        np.testing.assert_allclose(spilled.theta_, home.theta_, rtol=1e-9, atol=1e-9)
+    del held
+    gc.collect()
+    assert not folder.exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_on_spilled_pairs_resumes(pairs, monkeypatch, tmp_path):
+    monkeypatch.setattr(pairs_module, "MEMORY", 2_000)
+    path = tmp_path / "run.checkpoint"
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), l2=0.1, random_state=0)
+    whole = clone(model).fit(iter(pairs))
+
+    def interrupt(step):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        clone(model).set_params(callback=interrupt).fit(iter(pairs), checkpoint=path)
+    assert_same_bits(whole, clone(model).fit(iter(pairs), checkpoint=path))
+    with pytest.raises(KeyboardInterrupt):
+        clone(model).set_params(callback=interrupt).fit(iter(pairs), checkpoint=path)
+    with pytest.raises(CheckpointError, match="data was"):
+        clone(model).fit(iter(pairs[::-1]), checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (3, r"must be an iterable of \(ground set, subset\) pairs or Pair.*, got 3"),
+        (vg.GroundSet(np.eye(2)), "must be an iterable of"),
+        ([], "there are no pairs to learn from"),
+        ([vg.GroundSet(np.eye(2))], "pair 0 is a GroundSet, not a"),
+        ([(np.eye(2), [0]), (np.eye(2), [2])], "ground set 1: item 2 is out"),
+        ([(np.eye(2), [0]), ([[np.nan]], [0])], "ground set 1: quality holds"),
+        (
+            [(np.eye(2), [0]), (np.eye(3), [0])],
+            "ground set 1: it has 3 quality features but the first has 2: all",
+        ),
+    ],
+)
+def test_bad_pairs(given, message):
+    with pytest.raises(ValueError, match=message):
+        vg.LargeMarginDPP(kernel=vg.Linear()).fit(given)
+
+
+class Elsewhere:
+    """An engine that is not of this process."""
+
+
+def test_memory_of_this_process_is_not_for_other_engines(pairs, source):
+    model = vg.LargeMarginDPP(kernel=vg.Linear())
+    for data in (lists(pairs), (pairs,)):
+        with pytest.raises(ValueError, match="Elsewhere cannot read the memory of"):
+            model.fit(*data, engine=Elsewhere())
+    with pytest.raises(ValueError, match="PartitionedExamples have an engine"):
+        model.fit(PartitionedExamples(source), engine=Threads(2))
+
+
+# Resuming ---------------------------------------------------------------------------
+
+
+def fit(source, checkpoint=None, **settings):
     model = vg.LargeMarginDPP(max_iter=25, random_state=0, **settings)
-    examples = PartitionedExamples(PairShards(folder), first_passes=1)
+    examples = PartitionedExamples(source, first_passes=1)
     return model.fit(examples, checkpoint=checkpoint)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_run_goes_on_where_it_was_stopped(folder, tmp_path):
-    whole = fit(folder)
+def test_a_run_goes_on_where_it_was_stopped(source, tmp_path):
+    whole = fit(source)
     path = tmp_path / "run.checkpoint"
 
     def interrupt(step):
@@ -158,15 +221,15 @@ def test_a_run_goes_on_where_it_was_stopped(folder, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(folder, path, callback=interrupt)
+        fit(source, path, callback=interrupt)
     assert path.exists()
-    again = fit(folder, path)
+    again = fit(source, path)
     assert_same_bits(whole, again)
     assert not path.exists()
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_without_a_seed_a_run_goes_on_with_its_own(folder, tmp_path):
+def test_without_a_seed_a_run_goes_on_with_its_own(source, tmp_path):
     path = tmp_path / "run.checkpoint"
     seen = []
 
@@ -179,7 +242,7 @@ def test_without_a_seed_a_run_goes_on_with_its_own(folder, tmp_path):
         return callback
 
     settings = {"n_starts": 2, "max_iter": 5}
-    examples = PartitionedExamples(PairShards(folder), first_passes=1)
+    examples = PartitionedExamples(source, first_passes=1)
     with pytest.raises(KeyboardInterrupt):
         vg.LargeMarginDPP(callback=stop_at(20), **settings).fit(
             examples, checkpoint=path
@@ -190,29 +253,30 @@ def test_without_a_seed_a_run_goes_on_with_its_own(folder, tmp_path):
     assert seen[:20] == before
 
 
-def test_the_checkpoint_of_other_settings_or_data_is_refused(folder, tmp_path, pairs):
+def test_the_checkpoint_of_other_settings_or_data_is_refused(source, tmp_path, pairs):
     path = tmp_path / "run.checkpoint"
 
     def interrupt(step):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(folder, path, callback=interrupt)
+        fit(source, path, callback=interrupt)
     with pytest.raises(CheckpointError, match=r"lam was 1\.0 and is 0\.5"):
-        fit(folder, path, lam=0.5)
+        fit(source, path, lam=0.5)
     with pytest.raises(CheckpointError, match="kernel was"):
-        fit(folder, path, kernel=vg.Linear())
-    other = tmp_path / "other"
-    write_pairs(other, pairs, shard_size=7)
+        fit(source, path, kernel=vg.Linear())
+    other = cut(pairs, 8)
     with pytest.raises(CheckpointError, match="data was"):
         fit(other, path)
 
 
 DRIVER = """
 import sys, time, warnings
+sys.path.insert(0, sys.argv[1])
 import numpy as np
 import variegate as vg
-from variegate.partitions import PairShards, PartitionedExamples, Serial
+from partition_instances import cut, pairs_of
+from variegate.partitions import PartitionedExamples, Serial
 
 class Slow(Serial):
     def tree_sum(self, *arguments):
@@ -220,8 +284,8 @@ class Slow(Serial):
         time.sleep(0.01)
         return super().tree_sum(*arguments)
 
-folder, checkpoint, out = sys.argv[1:]
-examples = PartitionedExamples(PairShards(folder), Slow(), first_passes=1)
+checkpoint, out = sys.argv[2:]
+examples = PartitionedExamples(cut(pairs_of(), 7), Slow(), first_passes=1)
 model = vg.LargeMarginDPP(lam=0.2, max_iter=12, random_state=0)
 warnings.simplefilter("ignore")
 model.fit(examples, checkpoint=checkpoint)
@@ -231,11 +295,10 @@ np.save(out, np.concatenate(learned))
 
 
 @pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.slow)])
-def test_a_driver_killed_at_any_moment_goes_on_to_the_same_bits(
-    folder, tmp_path, n_kills
-):
+def test_a_driver_killed_at_any_moment_goes_on_to_the_same_bits(tmp_path, n_kills):
     checkpoint, out = tmp_path / "run.checkpoint", tmp_path / "out.npy"
-    command = [sys.executable, "-c", DRIVER, str(folder), str(checkpoint), str(out)]
+    here = Path(__file__).parent
+    command = [sys.executable, "-c", DRIVER, str(here), str(checkpoint), str(out)]
 
     def start():
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

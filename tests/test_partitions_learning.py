@@ -7,10 +7,11 @@ import pytest
 from sklearn.base import clone
 
 import variegate as vg
-from partition_instances import Threads, assert_same_bits, lists, pairs_of
+from partition_instances import Threads, assert_same_bits, cut, lists, pairs_of
 from variegate.files.run_store import RunStore
 from variegate.kernels.known import KnownInPart
 from variegate.learning import compiled_loss, objective
+from variegate.learning.examples import Example, check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
@@ -18,7 +19,6 @@ from variegate.learning.quality import feature_center, feature_scale
 from variegate.linalg import limits
 from variegate.partitions import (
     Limits,
-    PairShards,
     Partition,
     PartitionedExamples,
     Serial,
@@ -26,7 +26,6 @@ from variegate.partitions import (
 from variegate.partitions.examples import _head, _look
 from variegate.partitions.problem import PartitionedProblem
 from variegate.solvers import MiniBatch, Stop
-from variegate.streaming import Example, ListedExamples, write_pairs
 
 #: The ways to evaluate losses: by NumPy, and by compiled loops.
 LOSSES = [(objective, "stacked_loss"), (compiled_loss, "small")]
@@ -40,18 +39,15 @@ def pairs():
 
 
 @pytest.fixture(scope="module")
-def folder(pairs, tmp_path_factory):
-    where = tmp_path_factory.mktemp("pairs")
-    write_pairs(where, pairs, shard_size=7)
-    return where
+def source(pairs):
+    return cut(pairs, 7)
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory):
-    """Return more pairs, and a folder of them."""
-    where, pairs = tmp_path_factory.mktemp("many"), pairs_of(600, seed=3)
-    write_pairs(where, pairs, shard_size=50)
-    return pairs, where
+def many():
+    """Return more pairs, and partitions of them."""
+    pairs = pairs_of(600, seed=3)
+    return pairs, cut(pairs, 50)
 
 
 KERNELS = [
@@ -69,19 +65,19 @@ KERNELS = [
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_a_kernel_is_settled_as_it_is_by_a_list(kernel, pairs, folder, monkeypatch):
+def test_a_kernel_is_settled_as_it_is_by_a_list(kernel, pairs, source, monkeypatch):
     # So few that of all sets and items only some are looked at.
     monkeypatch.setattr("variegate.kernels.multiple.MEDIAN_SETS", 13)
     monkeypatch.setattr("variegate.kernels.features.POOLED_ITEMS", 50)
     expected = clone(kernel).fit(lists(pairs)[0]).get_state()
-    there = PartitionedExamples(PairShards(folder)).settle(clone(kernel))
+    there = PartitionedExamples(source).settle(clone(kernel))
     assert there.get_state() == expected
 
 
-def test_no_more_is_brought_here_than_is_looked_at(pairs, folder, monkeypatch):
+def test_no_more_is_brought_here_than_is_looked_at(pairs, source, monkeypatch):
     monkeypatch.setattr("variegate.kernels.features.POOLED_ITEMS", 20)
     kernel = vg.Kinds(3)
-    examples = PartitionedExamples(PairShards(folder))
+    examples = PartitionedExamples(source)
     looks = kernel.looks_at(examples.survey.sizes)
     assert sum(map(len, looks.values())) == 20
     known = examples._looked_at(looks)
@@ -106,16 +102,16 @@ class Odd(vg.Kernel):
         return np.zeros(0)
 
 
-def test_a_kernel_of_your_own_must_say_what_it_looks_at(folder):
+def test_a_kernel_of_your_own_must_say_what_it_looks_at(source):
     with pytest.raises(ValueError, match=r"Odd settles itself .* looks_at\(sizes\)"):
-        PartitionedExamples(PairShards(folder)).settle(Odd())
+        PartitionedExamples(source).settle(Odd())
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_coordinates_are_those_of_a_list(pairs, folder, fit_intercept):
+def test_coordinates_are_those_of_a_list(pairs, source, fit_intercept):
     ground_sets, _ = lists(pairs)
     center = feature_center(ground_sets, fit_intercept)
-    survey = PartitionedExamples(PairShards(folder)).survey
+    survey = PartitionedExamples(source).survey
     found = survey.center(fit_intercept)
     np.testing.assert_allclose(found, center, rtol=1e-13)
     np.testing.assert_array_equal(
@@ -125,15 +121,15 @@ def test_coordinates_are_those_of_a_list(pairs, folder, fit_intercept):
     assert survey.n_examples.tolist() == [7] * 8 + [4]
 
 
-def test_enormous_and_constant_features_have_scales(tmp_path):
+def test_enormous_and_constant_features_have_scales():
     rng = np.random.default_rng(0)
     columns = [1e200, 1e-200, 1.0]
     X = [rng.normal(size=(4, 3)) * columns for _ in range(9)]
     for rows in X:
         rows[:, 2] = 0.1
     ground_sets = [vg.GroundSet(rows) for rows in X]
-    write_pairs(tmp_path, [(gs, [0]) for gs in ground_sets], shard_size=2)
-    survey = PartitionedExamples(PairShards(tmp_path)).survey
+    pairs = [(ground_set, [0]) for ground_set in ground_sets]
+    survey = PartitionedExamples(cut(pairs, 2)).survey
     center = survey.center(True)
     scale = survey.scale(center)
     spread = np.concatenate(X)[:, :2].std(axis=0, dtype=np.longdouble)
@@ -155,11 +151,11 @@ class Weighing(Serial):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_no_sum_of_workers_grows_with_the_examples(folder, many):
+def test_no_sum_of_workers_grows_with_the_examples(source, many):
     weights = []
-    for where in (folder, many[1]):
+    for where in (source, many[1]):
         engine = Weighing()
-        examples = PartitionedExamples(PairShards(where), engine, first_passes=1)
+        examples = PartitionedExamples(where, engine, first_passes=1)
         vg.LargeMarginDPP(max_iter=3, random_state=0).fit(examples)
         weights.append(max(engine.n_bytes))
     assert weights[1] < weights[0] + 8
@@ -170,13 +166,13 @@ def test_no_sum_of_workers_grows_with_the_examples(folder, many):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize("lam", [0.0, 2.0])
-def test_the_objective_is_that_of_a_list(kernel, lam, pairs, folder):
+def test_the_objective_is_that_of_a_list(kernel, lam, pairs, source):
     ground_sets, subsets = lists(pairs)
-    listed = ListedExamples.of(ground_sets, subsets, OMEGA).examples
+    listed = check_examples(ground_sets, subsets, OMEGA)
     kernel = clone(kernel).fit(ground_sets)
     loss, options = LargeMarginLoss(lam), {"l2": 0.1, "jitter": 1e-4}
     home = TrainingProblem(listed, kernel, loss, **options)
-    examples = PartitionedExamples(PairShards(folder))
+    examples = PartitionedExamples(source)
     there = PartitionedProblem(examples, kernel, loss, omega=OMEGA, **options)
     assert there.n_sets == home.n_sets
     assert there.is_smooth == home.is_smooth
@@ -190,8 +186,8 @@ def test_the_objective_is_that_of_a_list(kernel, lam, pairs, folder):
     assert there.expected_f(flat) == pytest.approx(home.expected_f(flat), rel=1e-12)
 
 
-def test_batches_add_up_to_the_whole(folder):
-    examples = PartitionedExamples(PairShards(folder))
+def test_batches_add_up_to_the_whole(source):
+    examples = PartitionedExamples(source)
     kernel = vg.Linear()
     problem = PartitionedProblem(examples, kernel, LargeMarginLoss(1.0))
     flat = problem.space.center() + 0.1
@@ -217,11 +213,11 @@ class Infeasible(Serial):
         return super().tree_sum(function, items, add)
 
 
-def test_an_infeasible_point_is_an_answer_too(folder, tmp_path):
+def test_an_infeasible_point_is_an_answer_too(source, tmp_path):
     engine = Infeasible()
     for _ in range(2):
         with RunStore(tmp_path / "j") as store:
-            examples = PartitionedExamples(PairShards(folder), engine, store=store)
+            examples = PartitionedExamples(source, engine, store=store)
             problem = PartitionedProblem(examples, vg.Linear(), LargeMarginLoss(1.0))
             flat = problem.space.center()
             with pytest.raises(InfeasibleError, match="ground set 5: has no room"):
@@ -242,10 +238,10 @@ def test_an_infeasible_point_is_an_answer_too(folder, tmp_path):
     ids=str,
 )
 def test_what_is_learned_is_the_same_as_from_lists(kernel, settings, many):
-    pairs, folder = many
+    pairs, source = many
     model = vg.LargeMarginDPP(kernel=kernel, l2=0.05, max_iter=60, **settings)
     home = clone(model).fit(*lists(pairs))
-    there = model.fit(PartitionedExamples(PairShards(folder)))
+    there = model.fit(PartitionedExamples(source))
     np.testing.assert_allclose(there.theta_, home.theta_, rtol=1e-9, atol=1e-9)
     assert there.intercept_ == pytest.approx(home.intercept_, abs=1e-9)
     np.testing.assert_allclose(
@@ -255,19 +251,19 @@ def test_what_is_learned_is_the_same_as_from_lists(kernel, settings, many):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_several_starts_and_another_solver_are_those_of_home(pairs, folder):
+def test_several_starts_and_another_solver_are_those_of_home(pairs, source):
     for settings in ({"n_starts": 3, "random_state": 5}, {"solver": "alternating"}):
         model = vg.LargeMarginDPP(lam=0.0, l2=0.1, max_iter=20, **settings)
         home = clone(model).fit(*lists(pairs))
-        there = model.fit(PartitionedExamples(PairShards(folder)))
+        there = model.fit(PartitionedExamples(source))
         np.testing.assert_allclose(there.theta_, home.theta_, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_all_partitions_together_decide_whether_loops_are_compiled(
-    folder, more, monkeypatch
+    source, more, monkeypatch
 ):
-    examples = PartitionedExamples(PairShards(folder), limits=Limits(0, 0))
+    examples = PartitionedExamples(source, limits=Limits(0, 0))
     total = int((examples.survey.sizes.astype(int) ** 2).sum())
     monkeypatch.setattr(limits, "COMPILED_ENTRIES", total + more)
     used = []
@@ -287,8 +283,7 @@ def test_all_partitions_together_decide_whether_loops_are_compiled(
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("first_passes", [0, 2])
-def test_bits_depend_neither_on_engine_nor_on_what_is_kept(folder, first_passes):
-    source = PairShards(folder)
+def test_bits_depend_neither_on_engine_nor_on_what_is_kept(source, first_passes):
     engines = [Serial(), Threads(1), Threads(5, seed=3), Serial(), Serial()]
     kept = [None, None, None, Limits(memory=0), Limits(memory=0, disk=0)]
     models = [
@@ -302,9 +297,8 @@ def test_bits_depend_neither_on_engine_nor_on_what_is_kept(folder, first_passes)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_first_passes_come_near(tmp_path):
-    write_pairs(tmp_path, pairs_of(400, seed=2), shard_size=10)
-    source = PairShards(tmp_path)
+def test_the_first_passes_come_near():
+    source = cut(pairs_of(400, seed=2), 10)
     settings = {"kernel": vg.Linear(), "lam": 0.0, "l2": 0.01, "random_state": 0}
     full = vg.LargeMarginDPP(**settings).fit(PartitionedExamples(source))
     told = []
@@ -320,19 +314,19 @@ def test_the_first_passes_come_near(tmp_path):
     assert left < 0.1 * begun
 
 
-def test_minibatch_learns_in_passes_alone(folder):
+def test_minibatch_learns_in_passes_alone(source):
     solver = MiniBatch(n_epochs=4, batch_size=14)
     model = vg.LargeMarginDPP(kernel=vg.Linear(), solver=solver, random_state=0)
-    model.fit(PartitionedExamples(PairShards(folder)))
+    model.fit(PartitionedExamples(source))
     assert model.solver_result_.stop is Stop.DATA_USED
     assert model.solver_result_.status == "went through the data 4 times"
     assert model.solver_result_.n_iterations == 4 * 4
     assert model.history_[-1].n_seen == 4 * 60
 
 
-def test_a_callback_stops_during_the_passes(folder):
+def test_a_callback_stops_during_the_passes(source):
     model = vg.LargeMarginDPP(callback=lambda step: step.iteration == 3)
-    model.fit(PartitionedExamples(PairShards(folder), first_passes=1))
+    model.fit(PartitionedExamples(source, first_passes=1))
     assert model.solver_result_.stop is Stop.CALLBACK
     assert model.solver_result_.n_iterations == 3
 
@@ -353,7 +347,7 @@ class OneBlock:
 @pytest.mark.parametrize("rows", [None, np.array([1, 4])])
 def test_what_is_brought_here_does_not_hold_the_rest_of_its_file(rows):
     reader = OneBlock()
-    partition = Partition("somewhere", None, 0, 0)
+    partition = Partition("somewhere", 0, 0)
     looked = _look(reader, (partition, {3: rows, 7: rows}))
     heads = [example.ground_set for example in _head(reader, partition)]
     for ground_set in heads if rows is not None else (*looked, *heads):

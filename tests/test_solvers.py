@@ -6,11 +6,11 @@ from scipy.optimize import minimize
 
 import variegate as vg
 from variegate.kernels.domains import Free, Simplex
+from variegate.learning.examples import check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
 from variegate.learning.problem import TrainingProblem
 from variegate.solvers import LBFGS, AlternatingSubgradient, Stop, as_solver
-from variegate.streaming import ListedExamples
 
 SOLVERS = [LBFGS(tol=1e-7), AlternatingSubgradient(max_iter=2000, tol=1e-7)]
 
@@ -18,7 +18,7 @@ SOLVERS = [LBFGS(tol=1e-7), AlternatingSubgradient(max_iter=2000, tol=1e-7)]
 def synthetic_problem(kernel, lam=0.0, n_sets=60):
     data = vg.datasets.make_synthetic(n_sets=n_sets, random_state=0)
     return TrainingProblem(
-        ListedExamples.of(data.ground_sets, data.subsets, 1.0).examples,
+        check_examples(data.ground_sets, data.subsets, 1.0),
         kernel.fit(data.ground_sets),
         LargeMarginLoss(lam),
     )

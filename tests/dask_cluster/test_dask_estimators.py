@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +15,7 @@ from distributed import Client
 import variegate as vg
 from variegate import tables
 from variegate.dask import DaskEngine, local_cluster
-from variegate.partitions import PairShards, PartitionedExamples, Serial
-from variegate.streaming import write_pairs
+from variegate.partitions import PairPartitions, Serial
 
 pytestmark = pytest.mark.cluster
 
@@ -28,10 +28,9 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def pairs(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pairs") / "pairs"
-    write_pairs(folder, zip(data.ground_sets, data.subsets, strict=True), shard_size=12)
-    return folder
+def pairs(data):
+    both = list(zip(data.ground_sets, data.subsets, strict=True))
+    return PairPartitions([partial(list, both[k : k + 12]) for k in range(0, 120, 12)])
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +47,15 @@ def files(tmp_path_factory):
     return folder
 
 
-def examples_on(client, folder):
-    return PartitionedExamples(PairShards(folder), DaskEngine(client))
-
-
 def bits(model):
     parts = [model.theta_, [model.intercept_], model.kernel_parameters_]
     return np.concatenate(parts).tobytes()
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_folder_of_pairs_is_learned_from_as_at_home(client, pairs, data):
-    examples = PartitionedExamples(PairShards(pairs))
-    serial = vg.LargeMarginDPP(**SETTINGS).fit(examples)
-    model = vg.LargeMarginDPP(**SETTINGS).fit(examples_on(client, pairs))
+def test_partitions_of_pairs_are_learned_from_as_without_a_cluster(client, pairs, data):
+    serial = vg.LargeMarginDPP(**SETTINGS).fit(pairs)
+    model = vg.LargeMarginDPP(**SETTINGS).fit(pairs, engine=DaskEngine(client))
     assert bits(model) == bits(serial)
     assert [step.objective for step in model.history_] == [
         step.objective for step in serial.history_
@@ -99,13 +93,13 @@ def test_the_client_that_was_made_last_is_taken(client, pairs):
     with pytest.raises(ValueError, match="Start a client and point it"):
         DaskEngine()
     with Client(client.scheduler.address, security=client.security):
-        examples = PartitionedExamples(PairShards(pairs), DaskEngine())
-        assert len(vg.LargeMarginDPP(kernel=vg.Linear(), l2=1e-3).fit(examples).theta_)
+        model = vg.LargeMarginDPP(kernel=vg.Linear(), l2=1e-3)
+        assert len(model.fit(pairs, engine=DaskEngine()).theta_)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_killing_workers_while_it_learns_changes_no_bit(pairs):
-    serial = vg.LargeMarginDPP(**SETTINGS).fit(PartitionedExamples(PairShards(pairs)))
+    serial = vg.LargeMarginDPP(**SETTINGS).fit(pairs)
     killed = set()
     with local_cluster(2) as client:
 
@@ -122,6 +116,6 @@ def test_killing_workers_while_it_learns_changes_no_bit(pairs):
                 threading.Timer(0.03, kill, [pids[:n]]).start()
 
         model = vg.LargeMarginDPP(**SETTINGS, callback=look)
-        model.fit(examples_on(client, pairs))
+        model.fit(pairs, engine=DaskEngine(client))
     assert len(killed) >= 2
     assert bits(model) == bits(serial)

@@ -10,10 +10,10 @@ from torch_cases import nothing_waits
 import variegate as vg
 from instances import KERNELS, ScaledLinear
 from variegate.ground_set import GroundSetError
+from variegate.learning.examples import check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
-from variegate.streaming import ListedExamples
 from variegate.torch.kernel_similarities import weighted_sum
 from variegate.torch.problem import DeviceProblem, Point
 
@@ -39,7 +39,7 @@ def examples_of(sizes, features, seed=0, costs=False):
     both_costs = [None, None]
     if costs:
         both_costs = [[rng.uniform(0.5, 2.0, n) for n in sizes] for _ in range(2)]
-    return ListedExamples.of(ground_sets, subsets, 2.0, *both_costs).examples
+    return check_examples(ground_sets, subsets, 2.0, *both_costs)
 
 
 def eight(rng, n):
@@ -104,7 +104,7 @@ def test_any_sizes_subsets_and_qualities(device, sizes, share, lam, scale, seed)
         for n in sizes
     ]
     subsets = [rng.random(n) < share for n in sizes]  # all empty, or all that there is
-    examples = ListedExamples.of(ground_sets, subsets, 2.0).examples
+    examples = check_examples(ground_sets, subsets, 2.0)
     kernel = vg.MultipleKernel([0.5, 2.0])
     here, there = both(examples, kernel, device, lam)
     point = a_point(here, seed)
@@ -163,7 +163,7 @@ def test_a_loss_below_the_hinge_is_nothing(device):
     rng = np.random.default_rng(0)
     ground_sets = [vg.GroundSet(rng.standard_normal((5, 2))) for _ in range(3)]
     costs = [np.full(5, 1e-9)] * 3
-    examples = ListedExamples.of(ground_sets, [[0]] * 3, 1.0, costs, costs).examples
+    examples = check_examples(ground_sets, [[0]] * 3, 1.0, costs, costs)
     here, there = both(examples, vg.MultipleKernel([1.0]), device)
     point = a_point(here)
     here.space.unpack(point)["theta"][:] = 0.0
@@ -193,7 +193,7 @@ def test_a_subset_of_probability_zero_is_named(device):
     rng = np.random.default_rng(0)
     ground_sets = [vg.GroundSet(rng.standard_normal((n, 2))) for n in (9, 4, 9, 6)]
     subsets = [[0], [0, 1], [0, 1, 2], [0]]
-    examples = ListedExamples.of(ground_sets, subsets, 1.0).examples
+    examples = check_examples(ground_sets, subsets, 1.0)
     _, there = both(
         examples, vg.Mixture([vg.Linear(), vg.Linear()]), device, jitter=0.0
     )
@@ -208,7 +208,7 @@ def test_qualities_that_are_too_extreme_are_named(device):
         vg.GroundSet(np.eye(4)),
         vg.GroundSet(1e3 * np.eye(4), np.hstack([twins, twins])),
     ]
-    examples = ListedExamples.of(ground_sets, [[0], [0]], 1.0).examples
+    examples = check_examples(ground_sets, [[0], [0]], 1.0)
     here, there = both(examples, vg.Gaussian(1.0), device, jitter=0.0)
     point = np.array([1.0, 1.0, 1.0, 1.0, 0.0])
     for problem in (here, there):
@@ -226,7 +226,7 @@ def test_a_wanted_item_without_features_is_named(n_items, device):
         vg.GroundSet(np.ones((n_items, 1)), np.ones((n_items, 2))),
         vg.GroundSet(np.ones((n_items, 1)), features),
     ]
-    examples = ListedExamples.of(ground_sets, [[0], [2, 3]], 1.0).examples
+    examples = check_examples(ground_sets, [[0], [2, 3]], 1.0)
     message = "ground set 1: item 3 is in the subset, but its similarity to itself"
     with pytest.raises(GroundSetError, match=message):
         DeviceProblem(examples, vg.Linear(), LargeMarginLoss(), device=device)
@@ -237,7 +237,7 @@ def test_a_wanted_item_without_features_is_named(n_items, device):
 )
 def test_similarities_that_are_not_finite_are_named(kernel, device):
     sets = [vg.GroundSet(np.ones((3, 1)), scale * np.eye(3)) for scale in (1.0, 1e200)]
-    examples = ListedExamples.of(sets, [[0], [0]], 1.0).examples
+    examples = check_examples(sets, [[0], [0]], 1.0)
     message = "ground set 1: the similarity holds NaN or infinite values"
     with pytest.raises(GroundSetError, match=message):
         DeviceProblem(examples, kernel, LargeMarginLoss(), device=device)
@@ -246,7 +246,7 @@ def test_similarities_that_are_not_finite_are_named(kernel, device):
 def test_other_features_than_those_fitted_are_named(device):
     rng = np.random.default_rng(0)
     sets = [vg.GroundSet(np.ones((4, 1)), eight(rng, 4)[:, :p]) for p in (8, 8, 7)]
-    examples = ListedExamples.of(sets, [[0]] * 3, 1.0).examples
+    examples = check_examples(sets, [[0]] * 3, 1.0)
     kernel = vg.Kinds(2).fit(sets[:2])
     message = "ground set 2: 7 similarity features, but the kernel was fitted with 8"
     with pytest.raises(GroundSetError, match=message):
@@ -256,7 +256,7 @@ def test_other_features_than_those_fitted_are_named(device):
 def test_sets_may_have_features_of_their_own(device):
     rng = np.random.default_rng(0)
     sets = [vg.GroundSet(np.ones((4, 1)), eight(rng, 4)[:, :p]) for p in (8, 5, 7)]
-    examples = ListedExamples.of(sets, [[0]] * 3, 1.0).examples
+    examples = check_examples(sets, [[0]] * 3, 1.0)
     for kernel in (vg.Gaussian(2.0), vg.MultipleKernel([1.0, 2.0])):
         here, there = both(examples, kernel, device)
         check_alike(here, there, a_point(here))
@@ -276,7 +276,7 @@ def test_a_kernel_without_a_form_for_devices_is_refused(kernel, device):
 def test_matrices_that_are_too_large_are_refused(device):
     n = 20_001
     ground_set = vg.GroundSet(np.ones((n, 1)), np.ones((n, 1)))
-    examples = ListedExamples.of([ground_set], [[0]], 1.0).examples
+    examples = check_examples([ground_set], [[0]], 1.0)
     message = "ground set 0: its similarity would be a matrix of 20,001 x 20,001"
     with pytest.raises(GroundSetError, match=message):
         DeviceProblem(examples, vg.Gaussian(1.0), LargeMarginLoss(), device=device)

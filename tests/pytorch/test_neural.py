@@ -16,7 +16,7 @@ from torch import nn
 
 import variegate as vg
 import variegate.torch as vt
-from variegate.streaming import ListedExamples
+from variegate.learning.examples import check_examples
 from variegate.torch.batches import batches_by_size, shuffled_batches
 from variegate.torch.neural.networks import Items
 from variegate.torch.neural.training import Training
@@ -37,7 +37,7 @@ def fitted(data, device):
 
 
 def as_items(model, ground_sets, subsets, **costs):
-    examples = ListedExamples.of(ground_sets, subsets, model.omega, **costs).examples
+    examples = check_examples(ground_sets, subsets, model.omega, **costs)
     return Items.of(examples, model.network_)
 
 

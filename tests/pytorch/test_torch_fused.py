@@ -13,9 +13,9 @@ if importlib.util.find_spec("triton") is None:
     pytest.skip("needs Triton, which make test-torch installs", allow_module_level=True)
 
 import variegate as vg
+from variegate.learning.examples import check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
-from variegate.streaming import ListedExamples
 from variegate.torch import dense, fused
 from variegate.torch.dense import plain_loss_terms
 from variegate.torch.problem import DeviceProblem
@@ -195,7 +195,7 @@ def test_learning_goes_by_the_kernel(device, lam, monkeypatch):
     sizes = [1, 3, 5, 7, 7, 8, 17, 18, 70]
     ground_sets = [vg.GroundSet(rng.standard_normal((n, 3))) for n in sizes]
     subsets = [[0]] * len(sizes)
-    examples = ListedExamples.of(ground_sets, subsets, 2.0).examples
+    examples = check_examples(ground_sets, subsets, 2.0)
     kernel = vg.MultipleKernel([1.0, 2.0]).fit(ground_sets)
     what = (examples, kernel, LargeMarginLoss(lam))
     here, there = TrainingProblem(*what), DeviceProblem(*what, device=device)

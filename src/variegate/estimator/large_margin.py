@@ -21,10 +21,13 @@ from variegate.files import models as model_files
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.device_name import device_named
-from variegate.learning.examples import Examples, ListedExamples, as_examples
+from variegate.learning.examples import Example, check_examples
 from variegate.learning.factors import learned_ensemble
 from variegate.learning.quality import log_quality
+from variegate.partitions.engine import Engine, Serial, Threads
 from variegate.partitions.examples import PartitionedExamples
+from variegate.partitions.pairs import PairPartitions, hold_pairs
+from variegate.partitions.partition import Source
 from variegate.solvers import Callback, SolverResult, Step, as_solver
 from variegate.solvers.adam import Adam
 
@@ -61,8 +64,8 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         Penalty on ``θ`` (not on ``b``).
     solver : {"lbfgs", "alternating", "minibatch"} or solver object, default="lbfgs"
         L-BFGS over all parameters at once, the paper's alternating projected
-        subgradient descent, or :class:`~variegate.solvers.MiniBatch`, which never
-        needs all the data in memory.  For a stream, the default is "minibatch".
+        subgradient descent, or :class:`~variegate.solvers.MiniBatch`, which takes a
+        step of Adam for each batch.
     decoder : name or decoder object, default="mbr"
         How ``predict`` chooses: "mbr", "expected-f", "greedy", "local", "relaxed" or
         "exact"; see :meth:`LEnsemble.decode`.
@@ -86,8 +89,9 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         For sampling in the decoder, and for further starts.
     n_jobs : int, optional
         Threads that ground sets are shared among while learning, with BLAS held to one
-        each; -1 for one a core.  What is learned does not depend on it but for
-        rounding.  One thread by default; with a ``device``, nothing.
+        each; -1 for one a core.  What is learned has the same bits whatever the number.
+        By default one thread, with BLAS as it is configured; with a ``device``,
+        nothing.
     verbose : bool, default=False
         Whether to say on standard error how far learning has come.
     device : None, "auto", "cpu", "cuda" or "cuda:1", default=None
@@ -169,39 +173,46 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     def fit(
         self,
         ground_sets: (
-            Sequence[GroundSet] | Iterable[tuple[GroundSet, Any]] | PartitionedExamples
+            Sequence[GroundSet]
+            | Iterable[tuple[GroundSet, Any]]
+            | Source
+            | PartitionedExamples
         ),
         subsets: Sequence[Any] | None = None,
         *,
         false_positive: Sequence[Any] | None = None,
         false_negative: Sequence[Any] | None = None,
         validation: tuple[Sequence[GroundSet], Sequence[Any]] | None = None,
+        engine: Engine | None = None,
         checkpoint: str | Path | None = None,
     ) -> Self:
         """Learn from wanted subsets.
 
         Parameters
         ----------
-        ground_sets : list of GroundSet, stream of pairs, or PartitionedExamples
-            A bare array stands for ``GroundSet(array)``.  Without ``subsets``, any
-            object that yields (ground set, subset) pairs each time it is iterated
-            over, such as a :class:`~variegate.streaming.PairFolder`: it is read
-            batch by batch and never held in memory.  Or examples in many files,
-            :class:`~variegate.partitions.PartitionedExamples`, which are learned from
-            all at once, by any engine: what is learned is the same as from lists.
+        ground_sets : list of GroundSet, iterable of pairs, or PairPartitions
+            A bare array stands for ``GroundSet(array)``.  Without ``subsets``, an
+            iterable of (ground set, subset) pairs, which may be a generator: it is read
+            once, held in memory up to 1 GiB and beyond that in temporary files.  Or
+            :class:`~variegate.partitions.PairPartitions`, which the engine loads part
+            by part.  From the same pairs the same is learned, but for rounding.
         subsets : list, optional
             For each ground set, the wanted item numbers or a boolean mask.
         false_positive, false_negative : list of arrays of shape (N,), optional
             Costs of choosing each item wrongly and of missing it, in place of 1 and
-            ``omega``.  Not for a stream.
+            ``omega``.  Only with ``subsets``.
         validation : (list of GroundSet, list of subsets), optional
             Held-out data, on which ``MiniBatch`` reports and by which it picks the
             best parameters.
+        engine : Engine, optional
+            Where partitions are learned from: :class:`~variegate.partitions.Serial`
+            (the default), :class:`~variegate.partitions.Threads`, or
+            ``variegate.dask.DaskEngine``, which needs ``PairPartitions``.
         checkpoint : path, optional
-            A file in which ``MiniBatch`` keeps how far it got.  If it exists, learning
-            goes on from there and ends where it would have without interruption; it
-            is removed at the end.  From many files, any solver does this, after
-            every time that it has gone through the data.
+            A file in which ``MiniBatch`` keeps its state, and any solver that learns
+            from partitions its evaluations.  If it exists, learning resumes from it and
+            ends with the same parameters as without interruption; it is removed at the
+            end.
 
         Returns
         -------
@@ -213,29 +224,48 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
             If the learned similarity calls nearly all items alike.
         """
         self._check_parameters()
-        examples: Examples | ListedExamples | PartitionedExamples
-        if isinstance(ground_sets, PartitionedExamples):
-            others = (subsets, false_positive, false_negative)
-            if any(other is not None for other in others):
-                raise ValueError(
-                    "subsets, false_positive and false_negative are for lists: "
-                    "PartitionedExamples hold the subsets with their ground sets"
-                )
-            examples = ground_sets
+        costs = (false_positive, false_negative)
+        if subsets is None:
+            examples = self._pairs(ground_sets, costs, engine)
         else:
-            examples = as_examples(
-                ground_sets, subsets, self.omega, false_positive, false_negative
-            )
-        is_stream = isinstance(examples, Examples)
-        learner = Learner(self, is_stream=is_stream, warm=self.warm_start)
+            if isinstance(ground_sets, PairPartitions | PartitionedExamples):
+                raise ValueError(
+                    "subsets are for lists: partitions hold the subsets with their "
+                    "ground sets"
+                )
+            examples = check_examples(ground_sets, subsets, self.omega, *costs)
+        n_jobs = self.n_jobs
+        if isinstance(examples, list) and engine is not None:
+            if not isinstance(engine, Serial | Threads):
+                raise ValueError(
+                    f"{type(engine).__name__} cannot read the memory of this process: "
+                    "give variegate.partitions.PairPartitions, which workers load"
+                )
+            n_jobs = getattr(engine, "n_jobs", 1)
+        learner = Learner(self, warm=self.warm_start, n_jobs=n_jobs)
         self._set_fitted(*learner.learn(examples, validation, checkpoint))
-        some = (
-            examples.head()
-            if isinstance(examples, PartitionedExamples)
-            else examples.starting_at(0)
-        )
+        some = examples if isinstance(examples, list) else examples.head()
         warn_if_all_alike(self.kernel_, self.kernel_parameters_, some)
         return self
+
+    def _pairs(
+        self, data: Any, costs: tuple[Any, Any], engine: Engine | None
+    ) -> list[Example] | PartitionedExamples:
+        """Return the examples of data that holds subsets with their ground sets."""
+        if any(given is not None for given in costs):
+            raise ValueError(
+                "false_positive and false_negative are for lists: give ground_sets and "
+                "subsets"
+            )
+        if isinstance(data, PartitionedExamples):
+            if engine is not None:
+                raise ValueError(
+                    "PartitionedExamples have an engine: give engine= to them"
+                )
+            return data
+        if not hasattr(data, "partitions"):
+            data = hold_pairs(data, self.omega)
+        return data if isinstance(data, list) else PartitionedExamples(data, engine)
 
     def partial_fit(
         self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any], n_steps: int = 1
@@ -260,10 +290,10 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         """
         self._check_parameters()
         check_count("n_steps", n_steps)
-        examples = ListedExamples.of(ground_sets, subsets, self.omega)
-        learner = Learner(self, is_stream=False, warm=True)
+        examples = check_examples(ground_sets, subsets, self.omega)
+        learner = Learner(self, warm=True, n_jobs=self.n_jobs)
         if hasattr(self, "theta_"):
-            self._check_n_features(examples.examples[0].ground_set.n_features)
+            self._check_n_features(examples[0].ground_set.n_features)
         learned, optimizer = learner.take_steps(
             examples, n_steps, getattr(self, "_optimizer", None)
         )

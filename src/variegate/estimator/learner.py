@@ -18,11 +18,11 @@ from variegate._progress import ProgressPrinter
 from variegate._random import generator
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel, MultipleKernel
+from variegate.learning.batched_problem import BatchedProblem
 from variegate.learning.device_name import device_named
-from variegate.learning.examples import Example, Examples, ListedExamples
+from variegate.learning.examples import Example, check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import LearningProblem, problem_of
-from variegate.learning.streamed_problem import StreamedProblem
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
 from variegate.solvers import (
@@ -54,7 +54,7 @@ class Solution(NamedTuple):
 
     @classmethod
     def of(
-        cls, problem: LearningProblem | StreamedProblem, result: SolverResult
+        cls, problem: LearningProblem | BatchedProblem, result: SolverResult
     ) -> Solution:
         """Read the solution of a problem."""
         parts = problem.space.unpack(result.parameters)
@@ -65,17 +65,17 @@ class Solution(NamedTuple):
 class Learner:
     """How a model learns, as its parameters say.
 
-    A stream, not all in memory, is learned from in batches if no other solver than the
-    default is asked for.  ``warm`` starts from what the model has learned, where it
-    fits.
+    ``warm`` starts from what the model has learned, where it fits; ``n_jobs`` are the
+    threads for examples in memory.
     """
 
-    def __init__(self, model: LargeMarginDPP, is_stream: bool, warm: bool) -> None:
+    def __init__(
+        self, model: LargeMarginDPP, *, warm: bool, n_jobs: int | None = None
+    ) -> None:
         self.model = model
         self.loss = LargeMarginLoss(model.lam)
-        in_batches = is_stream and model.solver == "lbfgs"
-        name = "minibatch" if in_batches else model.solver
-        self.solver = as_solver(name, model.max_iter, model.tol)
+        self.n_jobs = n_jobs and effective_n_jobs(n_jobs)
+        self.solver = as_solver(model.solver, model.max_iter, model.tol)
         self.known: dict[str, FloatArray] | None = None
         if warm and hasattr(model, "theta_"):
             self.known = {
@@ -89,44 +89,38 @@ class Learner:
         return MultipleKernel() if kernel is None else clone(kernel)
 
     def _settings(self) -> dict[str, Any]:
-        """Return the options that problems of lists and of streams share."""
+        """Return the options that all problems in memory share."""
         names = ("fit_intercept", "l2", "jitter")
         given = {name: getattr(self.model, name) for name in names}
         return given | {"device": device_named(self.model.device)}
 
     def learn(
         self,
-        examples: Examples | ListedExamples | PartitionedExamples,
+        examples: list[Example] | PartitionedExamples,
         validation: tuple[Any, Any] | None = None,
         checkpoint: str | Path | None = None,
     ) -> Solution:
-        """Learn from examples in memory, in files or in a stream."""
+        """Learn from examples in memory or in partitions."""
         if isinstance(examples, PartitionedExamples):
             if validation is not None:
-                raise ValueError("validation is for lists and streams, not for files")
+                raise ValueError("validation is for data in memory, not for partitions")
             return self._learn_from_partitions(examples, checkpoint)
         if isinstance(self.solver, MiniBatch):
             return self._learn_in_batches(examples, validation, checkpoint)
-        if isinstance(examples, Examples):
-            raise ValueError(
-                f"{type(self.solver).__name__} needs all the data in memory: give two "
-                'lists to fit, or learn from the stream with solver="minibatch"'
-            )
         if validation is not None or checkpoint is not None:
             raise ValueError(
                 'validation and checkpoint are for solver="minibatch" or MiniBatch(...)'
             )
         return self._learn_in_memory(examples)
 
-    def _learn_in_memory(self, examples: ListedExamples) -> Solution:
+    def _learn_in_memory(self, examples: list[Example]) -> Solution:
         """Learn from all examples at once, from every start; keep the best."""
-        listed = examples.examples
-        kernel = self._kernel().fit([example.ground_set for example in listed])
+        kernel = self._kernel().fit([example.ground_set for example in examples])
         problem = problem_of(
-            listed,
+            examples,
             kernel,
             self.loss,
-            n_jobs=effective_n_jobs(self.model.n_jobs),
+            n_jobs=self.n_jobs,
             **self._settings(),
         )
         rng = generator(self.model.random_state)
@@ -139,8 +133,8 @@ class Learner:
         model = self.model
         if device_named(model.device) is not None:
             raise ValueError(
-                f"device={model.device!r} is for lists and streams: files are learned "
-                "from on CPUs, leave it out"
+                f"device={model.device!r} is for data in memory: partitions are "
+                "learned from on CPUs, leave it out"
             )
         if checkpoint is not None:
             examples = examples.with_store(checkpoint, _described(model))
@@ -183,8 +177,8 @@ class Learner:
             for name in ("validation_fraction", "n_validation", "patience"):
                 if getattr(self.solver, name):
                     raise ValueError(
-                        f"MiniBatch({name}=...) is for lists and streams: of files, no "
-                        "examples are held out"
+                        f"MiniBatch({name}=...) is for data in memory: of partitions, "
+                        "no examples are held out"
                     )
             return [Passes(self.solver.n_epochs, order, self.solver).solve]
         return [Passes(n_passes, order).solve, self.solver.solve]
@@ -216,7 +210,7 @@ class Learner:
 
     def _learn_in_batches(
         self,
-        examples: Examples | ListedExamples,
+        examples: list[Example],
         validation: tuple[Any, Any] | None,
         checkpoint: str | Path | None,
     ) -> Solution:
@@ -227,13 +221,12 @@ class Learner:
             raise ValueError(
                 f"MiniBatch starts once, but n_starts={self.model.n_starts}"
             )
-        problem = StreamedProblem(
+        problem = BatchedProblem(
             examples,
             self._kernel(),
             self.loss,
             validation=self._judged(validation),
-            n_held_out=solver.n_to_hold_out(examples),
-            n_sample=None if isinstance(examples, Examples) else len(examples),
+            n_held_out=solver.n_to_hold_out(len(examples)),
             **self._settings(),
         )
         seed = None
@@ -271,11 +264,11 @@ class Learner:
                 f"{type(validation).__name__}"
             )
         ground_sets, subsets = validation
-        return ListedExamples.of(ground_sets, subsets, self.model.omega).examples
+        return check_examples(ground_sets, subsets, self.model.omega)
 
     def take_steps(
         self,
-        examples: ListedExamples,
+        examples: list[Example],
         n_steps: int,
         optimizer: tuple[Adam, FloatArray, FloatArray] | None,
     ) -> tuple[Solution, tuple[Adam, FloatArray, FloatArray]]:
@@ -286,11 +279,10 @@ class Learner:
         """
         settings = self.solver if isinstance(self.solver, MiniBatch) else MiniBatch()
         settings.check()
-        problem = StreamedProblem(
+        problem = BatchedProblem(
             examples,
             self._kernel() if self.known is None else self.model.kernel_,
             self.loss,
-            n_sample=len(examples),
             settle=self.known is None,
             **self._settings(),
         )
@@ -300,13 +292,13 @@ class Learner:
             adam = Adam.at(problem.space, self._first_start(problem))
         else:
             adam, problem.center, problem.scale = optimizer
-        batch = problem.batch(examples.examples)
+        batch = problem.batch(examples)
         for _ in range(n_steps):
             value = adam.step(batch, settings.learning_rate, settings.decay_steps)
         kept = (adam, problem.center, problem.scale)
         return Solution.of(problem, adam.result(value)), kept
 
-    def _first_start(self, problem: LearningProblem | StreamedProblem) -> FloatArray:
+    def _first_start(self, problem: LearningProblem | BatchedProblem) -> FloatArray:
         space = problem.space
         parts = space.unpack(space.center())
         if self.known is not None:
@@ -317,7 +309,7 @@ class Learner:
         return space.pack(parts)
 
     def _starts(
-        self, problem: LearningProblem | StreamedProblem, rng: np.random.Generator
+        self, problem: LearningProblem | BatchedProblem, rng: np.random.Generator
     ) -> Iterator[FloatArray]:
         """Yield the first start, then others with kernel parameters at random."""
         first = self._first_start(problem)

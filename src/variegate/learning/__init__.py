@@ -2,6 +2,6 @@
 
 ``quality`` and a kernel give ``L``; ``objective`` is the loss and its gradient, with
 ``compiled_loss`` for larger problems and ``dual`` for similarities of low rank;
-``problem`` and ``streamed_problem`` put data, kernel and loss together over the
+``problem`` and ``batched_problem`` put data, kernel and loss together over the
 ``parameters`` that solvers see.
 """

@@ -76,7 +76,7 @@ def problem_of(
     loss: LargeMarginLoss,
     *,
     device: str | None = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     compiled: bool | None = None,
     **options: Any,
 ) -> LearningProblem:
@@ -138,9 +138,10 @@ class TrainingProblem:
     scale : array of shape (d,), optional
         The unit of each feature, see ``feature_scale``: a solver's coordinates are
         ``scale * theta``.  If not given, that of these ground sets.
-    n_jobs : int
-        Threads that stacks of ground sets are shared among.  Their sums are taken in
-        one order, so that nothing but rounding within BLAS depends on it.
+    n_jobs : int, optional
+        Threads that stacks of ground sets are shared among, with BLAS held to one
+        thread each.  Sums are added in one order: any number gives the same bits.  If
+        not given, one thread, which leaves BLAS as it is configured.
     compiled : bool, optional
         Whether compiled loops do the work; by default, if
         :func:`~variegate.linalg.limits.compiled_pays` for these ground sets.  A part of
@@ -165,7 +166,7 @@ class TrainingProblem:
         jitter: float = 1e-6,
         center: FloatArray | None = None,
         scale: FloatArray | None = None,
-        n_jobs: int = 1,
+        n_jobs: int | None = None,
         compiled: bool | None = None,
     ) -> None:
         ground_sets = [example.ground_set for example in examples]
@@ -288,15 +289,14 @@ class TrainingProblem:
                 slopes["kernel"][:] = in_kernel
             return value, gradient
 
-        n_threads = min(self.n_jobs, len(self._stacks))
-        if n_threads == 1:
-            yield from map(one, self._stacks)
-            return
-        # What takes the time is compiled and leaves the interpreter to the others; BLAS
-        # is held to one thread if any ground set is large enough to need it.
-        largest = max(stack.X.shape[-2] for stack in self._stacks)
-        with one_thread() if largest > STACK_LIMIT else nullcontext():
-            yield from self._pool.map(one, self._stacks)
+        # What takes the time is compiled and leaves the interpreter to other threads.
+        # BLAS rounds differently on other numbers of threads: it is held to one, with
+        # one job too.
+        with nullcontext() if self.n_jobs is None else one_thread():
+            if min(self.n_jobs or 1, len(self._stacks)) == 1:
+                yield from map(one, self._stacks)
+            else:
+                yield from self._pool.map(one, self._stacks)
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:

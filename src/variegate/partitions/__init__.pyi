@@ -1,6 +1,7 @@
 from .cache import Limits
 from .engine import Engine, Serial, Threads
 from .examples import PartitionedExamples
+from .pairs import PairPartitions
 from .partition import (
     Partition,
     PartitionChangedError,
@@ -9,12 +10,11 @@ from .partition import (
     Source,
     UnreadablePartitionError,
 )
-from .shards import PairShards
 
 __all__ = [
     "Engine",
     "Limits",
-    "PairShards",
+    "PairPartitions",
     "Partition",
     "PartitionChangedError",
     "PartitionError",

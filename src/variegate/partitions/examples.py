@@ -96,7 +96,7 @@ class ExampleSurvey:
     def check(self) -> None:
         """Refuse no examples, and partitions that do not fit together."""
         if not self.kinds:
-            raise ValueError("there are no examples in any of the files")
+            raise ValueError("there are no examples in any of the partitions")
         first, *others = self.kinds
         for n_features, blocks, path in others:
             raise PartitionError(
@@ -212,7 +212,7 @@ class PartitionedExamples:
         if first_passes:
             check_count("first_passes", first_passes)
         if not source.partitions:
-            raise ValueError("there are no files to learn from")
+            raise ValueError("there are no partitions to learn from")
         self.source = source
         self.engine: Engine = Serial() if engine is None else engine
         self.store = RunStore() if store is None else store

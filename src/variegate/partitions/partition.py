@@ -41,7 +41,7 @@ class UnreadablePartitionError(PartitionError):
 
 @dataclass(frozen=True)
 class Partition:
-    """A part of the data: a file, or some of its row groups, as it was when listed.
+    """A file of the data as it was when listed.
 
     Small, so that it may be sent anywhere, and equal to another that says the same.
 
@@ -49,30 +49,19 @@ class Partition:
     ----------
     path : str
         The file, as every worker can open it.
-    row_groups : tuple of int, optional
-        Which of the file's row groups; None stands for the whole file.
     n_bytes, modified_ns : int
         Size and time of the last change when the file was listed.
-    beside : tuple of Partition
-        Further files without which this one cannot be read.
     """
 
     path: str
-    row_groups: tuple[int, ...] | None
     n_bytes: int
     modified_ns: int
-    beside: tuple[Partition, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        path: str | Path,
-        row_groups: tuple[int, ...] | None = None,
-        beside: tuple[Partition, ...] = (),
-    ) -> Self:
+    def of(cls, path: str | Path) -> Self:
         """Describe a file as it is now."""
         found = _stat(str(path))
-        return cls(str(path), row_groups, found.st_size, found.st_mtime_ns, beside)
+        return cls(str(path), found.st_size, found.st_mtime_ns)
 
     def check_unchanged(self) -> None:
         """Refuse a file that is gone, or is not what was listed.
@@ -93,8 +82,6 @@ class Partition:
                 "later. Nothing was learned from what it holds now; begin again with "
                 "files that stay as they are",
             )
-        for other in self.beside:
-            other.check_unchanged()
 
 
 def _stat(path: str) -> os.stat_result:

@@ -1,6 +1,6 @@
-"""Learning from a stream: one step a batch, nothing kept but the parameters.
+"""Learning in batches: one step of Adam a batch.
 
-Three ideas.  A pass goes over the stream block by block; a block of ``buffer_size``
+Three ideas.  A pass goes over the examples block by block; a block of ``buffer_size``
 pairs is shuffled and cut into batches, and its order follows from the seed, the number
 of the pass and that of the block alone, so that any place can be found again.  Steps
 and averaging are those of :mod:`variegate.solvers.adam`.  And what a run knows is a
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
 from variegate.files.run_store import CheckpointError, RunStore
-from variegate.learning.streamed_problem import StreamedProblem
+from variegate.learning.batched_problem import BatchedProblem
 from variegate.solvers.adam import Adam
 from variegate.solvers.result import (
     Callback,
@@ -37,13 +37,13 @@ from variegate.solvers.result import (
 
 logger = logging.getLogger(__name__)
 
-#: A share of a stream to hold out is cut to this many pairs, which stay in memory.
+#: A share of the pairs to hold out is cut to this many: judging takes time.
 LARGEST_VALIDATION = 10_000
 
 #: Adam is hardly under way before this many steps.
 _FEW_STEPS = 50
 
-#: The size of batches, if not given; and how many of a short stream there are to be.
+#: The size of batches, if not given; and how many of few pairs there are to be.
 #: Of 80 pairs, ten steps lose 0.06 of F against L-BFGS, 100 steps 0.001; even batches
 #: of two pairs lose nothing.
 _BATCH_SIZE = 256
@@ -63,8 +63,8 @@ class MiniBatch:
     ----------
     batch_size : int, optional
         Ground sets a step.  Small ones of equal size are evaluated together, so larger
-        batches cost less a set.  If not given, 256, or fewer where the stream is so
-        short that all passes together were less than 100 steps.
+        batches cost less a set.  If not given, 256, or fewer where the pairs are so
+        few that all passes together were less than 100 steps.
     n_epochs : int
         Passes over the data.
     learning_rate : float
@@ -72,11 +72,11 @@ class MiniBatch:
     decay_steps : float
         Step ``t`` has the rate ``learning_rate / sqrt(1 + t / decay_steps)``.
     buffer_size : int, optional
-        Pairs that are held in memory and shuffled together; 8 batches if not given.
-        Beyond the buffer the order is that of the stream.
+        Pairs that are shuffled together; 8 batches if not given.  Beyond the buffer
+        the order is that of the data.
     validation_fraction : float
-        Share of the stream, from its head, that is held out to judge by: never more
-        than 10,000 pairs.  Only for data that has a length.
+        Share of the pairs, from their head, that is held out to judge by: never more
+        than 10,000 pairs.
     n_validation : int, optional
         The number of pairs to hold out, in place of a share.
     report_every : int
@@ -122,23 +122,16 @@ class MiniBatch:
         if self.validation_fraction and self.n_validation:
             raise ValueError("give validation_fraction or n_validation, not both")
 
-    def n_to_hold_out(self, examples: Sized) -> int:
-        """Return how many examples at the head of a stream are only for judging by."""
+    def n_to_hold_out(self, n_examples: int) -> int:
+        """Return how many examples at the head are only for judging by."""
         if not self.validation_fraction:
             return self.n_validation or 0
-        try:
-            n_examples = len(examples)
-        except TypeError:
-            raise ValueError(
-                "validation_fraction needs a stream that has a length: give "
-                "n_validation, the number of pairs to hold out, instead"
-            ) from None
         share = max(1, round(self.validation_fraction * n_examples))
         return min(share, LARGEST_VALIDATION)
 
     def solve(
         self,
-        problem: StreamedProblem,
+        problem: BatchedProblem,
         start: FloatArray,
         callback: Callback | None = None,
         *,
@@ -149,7 +142,7 @@ class MiniBatch:
 
         Parameters
         ----------
-        problem : StreamedProblem
+        problem : BatchedProblem
         start : array
         callback : callable, optional
             Called with every report.
@@ -167,7 +160,7 @@ class MiniBatch:
         if not hasattr(problem, "blocks"):
             raise ValueError(
                 "MiniBatch needs a problem that comes in batches, such as a "
-                "StreamedProblem; for one that is all in memory use LBFGS()"
+                "BatchedProblem; for one that is all in memory use LBFGS()"
             )
         if self.patience is not None and not problem.has_held_out:
             raise ValueError(
@@ -188,7 +181,7 @@ class MiniBatch:
             history=run.history,
         )
 
-    def _described(self, problem: StreamedProblem, seed: int | None) -> dict[str, Any]:
+    def _described(self, problem: BatchedProblem, seed: int | None) -> dict[str, Any]:
         """Return what tells this run from others, as plain values."""
         run = asdict(self) | {"seed": seed, **problem.description()}
         # How often a file is written changes nothing in the answer.
@@ -229,7 +222,7 @@ class _Run:
     """One run of the solver: its state, and how it goes on."""
 
     settings: MiniBatch
-    problem: StreamedProblem
+    problem: BatchedProblem
     start: FloatArray
     seed: int | None
     store: RunStore
@@ -261,8 +254,6 @@ class _Run:
                     return verdict
             if adam.n_steps % settings.checkpoint_every == 0:
                 self._save()
-        if not adam.n_steps:
-            raise ValueError("the stream holds no pairs to learn from")
         unreported = adam.n_steps % settings.report_every
         return (self._report(callback) if unreported else None) or Verdict(
             Stop.DATA_USED,

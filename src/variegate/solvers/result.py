@@ -35,7 +35,7 @@ class Step(NamedTuple):
     gradient_norm : float
         Largest absolute entry of the gradient in the solver's own coordinates.
     n_seen : int or None
-        For a solver that reads a stream, the number of pairs learned from so far.
+        For a solver that learns in batches, the number of pairs learned from so far.
     expected_f : float or None
         For one that holds data out, the expected F-score on that data.
     """

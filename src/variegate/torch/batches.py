@@ -18,7 +18,7 @@ from torch import Tensor
 from variegate._typing import AnyArray, FloatArray, IntArray
 from variegate.ground_set import naming
 from variegate.kernels.features import as_dense
-from variegate.streaming import Example
+from variegate.learning.examples import Example
 from variegate.torch.inputs import Kernels
 from variegate.torch.targets import Targets
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSetError
 from variegate.kernels import Kernel
+from variegate.learning.examples import Example
 from variegate.learning.factors import Factors
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
@@ -29,7 +30,6 @@ from variegate.learning.quality import (
     parameter_space,
 )
 from variegate.linalg.limits import FEWEST_FACTORED, MAX_MATRIX
-from variegate.streaming import Example
 from variegate.torch.batches import ExampleBatch, size_groups
 from variegate.torch.inputs import Kernels
 from variegate.torch.kernel_similarities import (

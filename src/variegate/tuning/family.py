@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from variegate.files import models as model_files
 from variegate.files.model_format import MODELS
 from variegate.files.models import ModelFileError, Own
 from variegate.kernels import Kernel
+from variegate.partitions.pairs import hold_pairs
 
 
 def as_omegas(omega: Any) -> tuple[float, ...]:
@@ -120,7 +121,7 @@ class OmegaFamily:
             All settings but ``omega``.  Its ``callback`` sees the steps of every fit.
         omegas : float or sequence of float
         ground_sets, subsets
-            Two lists or a stream, as for :meth:`variegate.LargeMarginDPP.fit`.
+            As for :meth:`variegate.LargeMarginDPP.fit`; a generator is read once.
         progress : callable, optional
             Called with "fitting" and the numbers of finished and of all fits.
         **fit_arguments
@@ -132,6 +133,11 @@ class OmegaFamily:
                 f"a {type(estimator).__name__}"
             )
         omegas = as_omegas(omegas)
+        if subsets is None and isinstance(ground_sets, Iterator):
+            ground_sets = hold_pairs(ground_sets, 1.0)
+            if isinstance(ground_sets, list):
+                subsets = [example.members for example in ground_sets]
+                ground_sets = [example.ground_set for example in ground_sets]
         first, sides = outwards(omegas)
         fitted: dict[float, LargeMarginDPP] = {}
 

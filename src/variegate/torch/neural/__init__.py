@@ -23,12 +23,12 @@ from variegate.ensemble import LEnsemble
 from variegate.estimator import DPPEstimator
 from variegate.estimator.base import LearnedDisplay
 from variegate.ground_set import GroundSet
+from variegate.learning.batched_problem import fingerprint, judging
 from variegate.learning.device_name import device_named
-from variegate.learning.streamed_problem import fingerprint, judging
+from variegate.learning.examples import Example, check_examples
 from variegate.linalg.determinants import with_jitter
 from variegate.report.notebook import card, number
 from variegate.solvers import SolverResult
-from variegate.streaming import Example, ListedExamples
 from variegate.torch.neural.networks import (
     ROLES,
     DPPNetwork,
@@ -238,10 +238,10 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
                 "NeuralDPP learns from two lists, ground sets and subsets, that are in "
                 "memory; LargeMarginDPP learns from streams"
             )
-        examples = ListedExamples.of(
+        examples = check_examples(
             ground_sets, subsets, self.omega, false_positive, false_negative
         )
-        self._learn(examples.examples, validation, checkpoint)
+        self._learn(examples, validation, checkpoint)
         result = self.solver_result_
         if result.remedy:
             warnings.warn(
@@ -290,7 +290,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
             )
         ground_sets, subsets = validation
         with judging():
-            given = ListedExamples.of(ground_sets, subsets, self.omega).examples
+            given = check_examples(ground_sets, subsets, self.omega)
             features.check_all(given)
         return given
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels.features import as_dense
-from variegate.streaming import Example
+from variegate.learning.examples import Example
 from variegate.torch.batches import ExampleBatch
 from variegate.torch.similarities import KindsSimilarity
 

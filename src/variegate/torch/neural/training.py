@@ -20,9 +20,9 @@ from torch import Tensor
 from variegate._typing import IntArray
 from variegate.files.run_store import CheckpointError
 from variegate.ground_set import GroundSetError
+from variegate.learning.examples import Example
 from variegate.solvers import Stop
 from variegate.solvers.result import Verdict, stopped_by_callback, wants_to_stop
-from variegate.streaming import Example
 from variegate.torch.batches import ExampleBatch, batches_by_size, shuffled_batches
 from variegate.torch.inputs import Kernels
 from variegate.torch.neural.networks import DPPNetwork, Items, reproducible

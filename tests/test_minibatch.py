@@ -1,30 +1,26 @@
-"""Learning from streams: mini-batches, validation, checkpoints, pairs on disk."""
+"""Learning in mini-batches: steps, validation, checkpoints, partial_fit."""
 
-import gc
 import json
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-import tracemalloc
-import weakref
 import zlib
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
 from instances import KERNELS, random_ground_set
 from variegate.learning import objective as objective_module
+from variegate.learning.batched_problem import BatchedProblem
+from variegate.learning.examples import check_examples, check_pairs
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
-from variegate.learning.streamed_problem import StreamedProblem
 from variegate.linalg import limits
 from variegate.solvers import (
     LBFGS,
@@ -35,7 +31,6 @@ from variegate.solvers import (
     as_solver,
 )
 from variegate.solvers.adam import Adam
-from variegate.streaming import Examples, ListedExamples, PairFolder, write_pairs
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +56,7 @@ def learned(model):
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_the_head_of_a_stream_decides_whether_loops_are_compiled(
-    data, more, monkeypatch
-):
+def test_all_examples_decide_whether_loops_are_compiled(data, more, monkeypatch):
     # Of 120 sets of ten, all of them: each batch is told, however small it is.
     monkeypatch.setattr(limits, "COMPILED_ENTRIES", 12_000 + more)
     by_numpy = objective_module.stacked_loss
@@ -81,7 +74,7 @@ def test_the_head_of_a_stream_decides_whether_loops_are_compiled(
 def objective(model, ground_sets, subsets, lam=1.0):
     """Return the objective of learning at what a model has learned."""
     problem = TrainingProblem(
-        ListedExamples.of(ground_sets, subsets, model.omega).examples,
+        check_examples(ground_sets, subsets, model.omega),
         model.kernel_,
         LargeMarginLoss(lam),
         fit_intercept=model.fit_intercept,
@@ -99,24 +92,11 @@ def objective(model, ground_sets, subsets, lam=1.0):
     return problem.value_and_gradient(problem.space.pack(parts))[0]
 
 
-class Countdown:
-    """A stream without a length, that makes its pairs as it goes."""
-
-    def __init__(self, n_pairs=200, seed=0):
-        self.n_pairs = n_pairs
-        self.seed = seed
-        self.n_passes = 0
-        self.alive = weakref.WeakSet()
-        self.most_alive = 0
-
-    def __iter__(self):
-        self.n_passes += 1
-        rng = np.random.default_rng(self.seed)
-        for _ in range(self.n_pairs):
-            ground_set = vg.GroundSet(rng.standard_normal((6, 3)))
-            self.alive.add(ground_set)
-            self.most_alive = max(self.most_alive, len(self.alive))
-            yield ground_set, ground_set.quality[:, 0] > 0.5
+def generated(n_pairs):
+    rng = np.random.default_rng(0)
+    for _ in range(n_pairs):
+        ground_set = vg.GroundSet(rng.standard_normal((6, 3)))
+        yield ground_set, ground_set.quality[:, 0] > 0.5
 
 
 # Against the other solvers --------------------------------------------------------
@@ -150,13 +130,12 @@ def test_shifted_features_change_nothing_but_the_intercept(data):
     assert second.intercept_ == pytest.approx(first.intercept_ - shift @ first.theta_)
 
 
-def test_gradient_of_a_batch_in_the_coordinates_of_the_stream(data):
-    problem = StreamedProblem(
-        Examples(pairs_of(data), omega=1.0),
+def test_gradient_of_a_batch_in_the_coordinates_of_all(data):
+    problem = BatchedProblem(
+        list(check_pairs(pairs_of(data), 1.0)),
         vg.MultipleKernel(),
         LargeMarginLoss(1.0),
         l2=0.1,
-        n_sample=50,
     )
     batch = problem.batch(next(problem.blocks(7)))
     rng = np.random.default_rng(0)
@@ -188,23 +167,14 @@ def test_learns_with_every_kernel(case):
     )
 
 
-# Streams --------------------------------------------------------------------------
+# Batches --------------------------------------------------------------------------
 
 
-def test_a_stream_and_lists_give_the_same_answer(data):
-    # Both settle by the same sample: a stream's is its first 1000 pairs.
+def test_pairs_and_lists_give_the_same_answer(data):
     listed = model_with(quick()).fit(data.ground_sets, data.subsets)
     streamed = model_with(quick()).fit(pairs_of(data))
     np.testing.assert_array_equal(learned(listed), learned(streamed))
     assert listed.history_ == streamed.history_
-
-
-def test_a_stream_is_learned_from_in_batches_by_default(data):
-    model = vg.LargeMarginDPP(kernel=vg.Linear(), random_state=0)
-    model.fit(pairs_of(data))
-    assert model.solver_result_.stop is Stop.DATA_USED
-    assert "n_epochs=10 times, in 100 steps" in model.solver_result_.status
-    assert len(model.predict(data.ground_sets[:3])) == 3
 
 
 def test_a_batch_that_holds_all_of_the_data_is_named(data):
@@ -217,7 +187,7 @@ def test_a_batch_that_holds_all_of_the_data_is_named(data):
 
 
 @pytest.mark.parametrize("n_sets", [20, 80])
-def test_a_short_stream_is_learned_as_well_as_a_list(n_sets):
+def test_few_pairs_are_learned_as_well_as_by_lbfgs(n_sets):
     listed, streamed = [], []
     for seed in range(3):
         data = vg.datasets.make_synthetic(n_sets=n_sets + 100, random_state=seed)
@@ -235,7 +205,7 @@ def test_a_short_stream_is_learned_as_well_as_a_list(n_sets):
     ("n_pairs", "n_epochs", "n_steps"),
     [(5, 2, 10), (80, 1, 80), (80, 10, 100), (300, 200, 200)],
 )
-def test_steps_of_short_streams(n_pairs, n_epochs, n_steps):
+def test_steps_of_few_pairs(n_pairs, n_epochs, n_steps):
     data = vg.datasets.make_synthetic(n_sets=n_pairs, n_items=4, random_state=0)
     model = vg.LargeMarginDPP(
         kernel=vg.Linear(), solver=MiniBatch(n_epochs=n_epochs), random_state=0
@@ -256,13 +226,16 @@ def test_the_same_seed_gives_the_same_answer(data, seed):
 def test_every_pair_is_seen_once_an_epoch():
     seen = []
 
-    class Recorded(StreamedProblem):
+    class Recorded(BatchedProblem):
         def batch(self, examples):
             seen.append([example.position for example in examples])
             return super().batch(examples)
 
     problem = Recorded(
-        Examples(Countdown(103), 1.0), vg.Linear(), LargeMarginLoss(), n_held_out=3
+        list(check_pairs(generated(103), 1.0)),
+        vg.Linear(),
+        LargeMarginLoss(),
+        n_held_out=3,
     )
     del seen[:]  # the held-out slice
     solver = MiniBatch(batch_size=10, n_epochs=2, buffer_size=40)
@@ -271,7 +244,7 @@ def test_every_pair_is_seen_once_an_epoch():
     first, second = positions[:100], positions[100:]
     assert sorted(first) == sorted(second) == list(range(3, 103))
     assert first != second
-    # Shuffled within the buffer, in the order of the stream beyond it.
+    # Shuffled within the buffer, in the order of the data beyond it.
     assert set(first[:40]) == set(range(3, 43))
     assert {len(batch) for batch in seen} == {10}
     assert result.n_iterations == 20
@@ -279,8 +252,8 @@ def test_every_pair_is_seen_once_an_epoch():
 
 
 def test_no_batch_is_tiny():
-    problem = StreamedProblem(
-        Examples(Countdown(52), 1.0), vg.Linear(), LargeMarginLoss()
+    problem = BatchedProblem(
+        list(check_pairs(generated(52), 1.0)), vg.Linear(), LargeMarginLoss()
     )
     seen = []
     solver = MiniBatch(batch_size=10, n_epochs=1, report_every=1)
@@ -288,75 +261,7 @@ def test_no_batch_is_tiny():
     assert seen == [11, 22, 32, 42, 52]
 
 
-def test_a_stream_is_never_held_in_memory():
-    stream = Countdown(2000)
-    solver = MiniBatch(batch_size=20, n_epochs=2, buffer_size=60, n_validation=10)
-    problem = StreamedProblem(
-        Examples(stream, 1.0),
-        vg.Linear(),
-        LargeMarginLoss(),
-        n_held_out=10,
-        n_sample=50,
-    )
-    gc.collect()
-    stream.most_alive = 0
-    solver.solve(problem, problem.space.center(), seed=0)
-    # A buffer, the one that takes its place, what is held out, and the first one.
-    assert stream.most_alive <= 2 * 60 + 10 + 2
-    assert stream.n_passes == 3
-
-
-def test_reading_a_folder_takes_no_memory(tmp_path):
-    folder = write_pairs(tmp_path / "pairs", Countdown(4000), shard_size=500)
-    next(iter(folder))
-    tracemalloc.start()
-    for _ in folder:
-        pass
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    n_bytes = sum(path.stat().st_size for path in folder.folder.iterdir())
-    assert n_bytes > 600_000
-    assert peak < n_bytes / 5
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            (pair for pair in []),
-            r"a generator can be read only once, .* begins again: a list",
-        ),
-        (zip([], [], strict=True), "a zip can be read only once"),
-        (3, r"must be an iterable of \(ground set, subset\) pairs, got 3"),
-        (vg.GroundSet(np.eye(2)), "must be an iterable of"),
-        ([], "the stream is empty"),
-        ([vg.GroundSet(np.eye(2))], "pair 0 of the stream is a GroundSet, not a"),
-        ([(np.eye(2), [0]), (np.eye(2), [2])], "ground set 1: item 2 is out"),
-        ([(np.eye(2), [0]), ([[np.nan]], [0])], "ground set 1: quality holds"),
-        (
-            [(np.eye(2), [0]), (np.eye(3), [0])],
-            "ground set 1: it has 3 quality features but the first has 2: all",
-        ),
-    ],
-)
-def test_bad_streams(given, message):
-    with pytest.raises(ValueError, match=message):
-        vg.LargeMarginDPP(kernel=vg.Linear()).fit(given)
-
-
-def test_a_stream_that_ends_after_one_pass_is_noticed(data):
-    class Spent:
-        def __init__(self, pairs):
-            self.iterator = iter(pairs)
-
-        def __iter__(self):
-            return self.iterator
-
-    with pytest.raises(ValueError, match="or can be read only once"):
-        model_with(quick()).fit(Spent(pairs_of(data)))
-
-
-def test_errors_name_the_place_in_the_stream():
+def test_errors_name_the_place_of_the_pair():
     rng = np.random.default_rng(0)
     pairs = [(rng.standard_normal((4, 2)), [0]) for _ in range(30)]
     pairs[17] = (pairs[17][0], [0, 1, 2])
@@ -372,24 +277,26 @@ def test_error_costs_of_lists_are_used(data):
         data.ground_sets, data.subsets, false_negative=dear
     )
     np.testing.assert_array_equal(learned(by_omega), learned(by_costs))
-    with pytest.raises(ValueError, match="are for lists, not for a stream"):
+    with pytest.raises(ValueError, match="false_negative are for lists"):
         model_with(quick()).fit(pairs_of(data), false_negative=dear)
 
 
 @pytest.mark.parametrize(
     ("options", "arguments", "message"),
     [
-        ({"solver": LBFGS()}, {}, "LBFGS needs all the data in memory: give two lists"),
-        ({"solver": "alternating"}, {}, "AlternatingSubgradient needs all the data"),
-        ({"n_starts": 2}, {}, "MiniBatch starts once, but n_starts=2"),
+        (
+            {"solver": quick(), "n_starts": 2},
+            {},
+            "MiniBatch starts once, but n_starts=2",
+        ),
         (
             {"solver": quick(n_validation=5)},
             {"validation": ([np.eye(5)], [[0]])},
             "give validation, or a validation_fraction or n_validation .* not both",
         ),
-        ({}, {"validation": 3}, "validation must be a pair of lists"),
+        ({"solver": quick()}, {"validation": 3}, "validation must be a pair of lists"),
         (
-            {},
+            {"solver": quick()},
             {"validation": ([np.eye(3)], [[0]])},
             "validation holds <GroundSet: 3 items.* but the data to learn from",
         ),
@@ -420,7 +327,7 @@ def test_validation_and_checkpoint_are_for_batches(data):
 
 
 def test_a_whole_problem_is_refused(data):
-    examples = ListedExamples.of(data.ground_sets[:2], data.subsets[:2], 1.0).examples
+    examples = check_examples(data.ground_sets[:2], data.subsets[:2], 1.0)
     problem = TrainingProblem(examples, vg.Linear(), LargeMarginLoss())
     with pytest.raises(ValueError, match="needs a problem that comes in batches"):
         MiniBatch().solve(problem, problem.space.center())
@@ -518,7 +425,7 @@ def test_reports_are_about_what_is_held_out(data):
     assert best.expected_f == pytest.approx(np.mean(scores))
 
 
-def test_the_head_of_the_stream_is_held_out(data):
+def test_the_head_of_the_data_is_held_out(data):
     by_position = model_with(quick(n_validation=20)).fit(pairs_of(data))
     by_hand = model_with(quick()).fit(
         pairs_of(data)[20:], validation=(data.ground_sets[:20], data.subsets[:20])
@@ -529,14 +436,9 @@ def test_the_head_of_the_stream_is_held_out(data):
     assert by_position.history_ == by_hand.history_ == by_share.history_
 
 
-def test_a_share_needs_a_length():
-    stream = Countdown(50)
-    with pytest.raises(ValueError, match="needs a stream that has a length: give n_va"):
-        model_with(quick(validation_fraction=0.1)).fit(stream)
-    model_with(quick(n_validation=5)).fit(stream)
-    many = Examples(range(10**6), 1.0)
-    assert MiniBatch(validation_fraction=0.5).n_to_hold_out(many) == 10_000
-    assert MiniBatch(validation_fraction=1e-9).n_to_hold_out(many) == 1
+def test_a_share_of_many_pairs_is_cut():
+    assert MiniBatch(validation_fraction=0.5).n_to_hold_out(10**6) == 10_000
+    assert MiniBatch(validation_fraction=1e-9).n_to_hold_out(10**6) == 1
 
 
 def test_without_held_out_data_the_running_mean_is_reported(data):
@@ -608,7 +510,7 @@ def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
     checkpoint = tmp_path / "run"
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
-        "from test_streaming import answer_of_run;"
+        "from test_minibatch import answer_of_run;"
         f"answer_of_run({str(checkpoint)!r}, pause=0.1)"
     )
     with subprocess.Popen(
@@ -679,22 +581,6 @@ def test_a_run_without_a_seed_goes_on_in_the_order_it_began(data, tmp_path):
         model = model_with(solver, random_state=None)
         ends.append(learned(model.fit(pairs_of(data), checkpoint=path)))
     np.testing.assert_array_equal(*ends)
-
-
-def test_going_on_does_not_read_what_was_read(data, tmp_path):
-    solver = quick(checkpoint_every=1, batch_size=4, buffer_size=8)
-    path = interrupted(data, tmp_path / "run", solver)
-    asked = []
-
-    class Seekable(list):
-        def starting_at(self, position):
-            asked.append(position)
-            return islice(self, position, None)
-
-    model_with(solver).fit(Seekable(pairs_of(data)), checkpoint=path)
-    # First the sample at the head, then the block that the last checkpoint was in: it
-    # was written after 39 batches of 4, the 9 of the second epoch ending at pair 36.
-    assert asked[:2] == [0, 32]
 
 
 @pytest.mark.parametrize(
@@ -797,124 +683,3 @@ def test_bad_input_to_partial_fit(data):
     model.partial_fit(data.ground_sets, data.subsets)
     with pytest.raises(ValueError, match=r"3 quality features, but .* fitted with 5"):
         model.partial_fit([np.eye(3)], [[0]])
-
-
-# On disk --------------------------------------------------------------------------
-
-
-def ragged(n_sets=25):
-    rng = np.random.default_rng(0)
-    for n_items in rng.integers(2, 9, n_sets):
-        similarity = {
-            "colour": rng.standard_normal((n_items, 2)),
-            "shape": rng.standard_normal((n_items, 4)),
-        }
-        ground_set = vg.GroundSet(rng.standard_normal((n_items, 3)), similarity)
-        yield ground_set, np.flatnonzero(rng.random(n_items) < 0.4)
-
-
-@pytest.mark.parametrize("shard_size", [1, 7, 25, 100])
-def test_pairs_come_back_as_they_were(tmp_path, shard_size):
-    folder = write_pairs(tmp_path / "new" / "pairs", ragged(), shard_size)
-    assert len(folder) == 25
-    assert "25 pairs" in repr(folder)
-    for _ in range(2):
-        for (stored, mask), (original, subset) in zip(folder, ragged(), strict=True):
-            np.testing.assert_array_equal(stored.quality, original.quality)
-            assert stored.blocks.keys() == original.blocks.keys()
-            for name, block in original.blocks.items():
-                np.testing.assert_array_equal(stored.blocks[name], block)
-            np.testing.assert_array_equal(np.flatnonzero(mask), subset)
-    for position in (0, 6, 7, 24, 25, 30):
-        rest = list(folder.starting_at(position))
-        assert len(rest) == max(25 - position, 0)
-        if rest:
-            expected = next(islice(ragged(), position, None))
-            np.testing.assert_array_equal(rest[0][0].quality, expected[0].quality)
-
-
-def test_learning_from_a_folder_is_learning_from_its_pairs(data, tmp_path):
-    folder = write_pairs(tmp_path, iter(pairs_of(data)), shard_size=50)
-    assert not list(tmp_path.glob("similarity*"))
-    from_disk = model_with(quick()).fit(folder)
-    from_memory = model_with(quick()).fit(pairs_of(data))
-    np.testing.assert_array_equal(learned(from_disk), learned(from_memory))
-
-
-def test_half_precision_halves_the_files(tmp_path):
-    sizes = [
-        (write_pairs(tmp_path / dtype, Countdown(50), dtype=dtype).folder)
-        .joinpath("quality-00000.npy")
-        .stat()
-        .st_size
-        for dtype in ("float64", "float32")
-    ]
-    assert sizes[0] - 128 == 2 * (sizes[1] - 128)
-    for (stored, _), (original, _) in zip(
-        PairFolder(tmp_path / "float32"), Countdown(50), strict=True
-    ):
-        assert stored.quality.dtype == np.float64
-        np.testing.assert_allclose(stored.quality, original.quality, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("pairs", "options", "message"),
-    [
-        ([], {}, "there are no pairs to write"),
-        (3, {}, r"expected \(ground set, subset\) pairs, got 3"),
-        ([(np.eye(2), [5])], {}, "ground set 0: item 5 is out of range"),
-        ([(np.eye(2), [0])], {"shard_size": 0}, "shard_size must be a whole number"),
-        ([(np.eye(2), [0])], {"dtype": "int8"}, "dtype must be 'float64' or 'float32'"),
-        (
-            [(vg.GroundSet(np.eye(2), sparse.csr_array(np.eye(2))), [0])],
-            {},
-            "pair 0: a folder of pairs holds dense features only",
-        ),
-        (
-            [(np.eye(2), [0]), (vg.GroundSet(np.eye(2), np.ones((2, 1))), [0])],
-            {},
-            "pair 1 and the first one differ: only one of them has",
-        ),
-        (
-            [(vg.GroundSet(np.eye(2), np.ones((2, k))), [0]) for k in (1, 2)],
-            {},
-            "differ in the width of their similarity",
-        ),
-    ],
-)
-def test_pairs_that_cannot_be_written(tmp_path, pairs, options, message):
-    with pytest.raises(ValueError, match=message):
-        write_pairs(tmp_path, pairs, **options)
-    with pytest.raises(ValueError, match="not a folder of pairs, or one whose writing"):
-        PairFolder(tmp_path)
-
-
-def test_pairs_are_not_written_over(data, tmp_path):
-    write_pairs(tmp_path, pairs_of(data))
-    with pytest.raises(ValueError, match="already holds pairs: delete it, or name"):
-        write_pairs(tmp_path, pairs_of(data))
-
-
-@pytest.mark.parametrize(
-    ("index", "message"),
-    [
-        ("{", "is damaged"),
-        ("{}", '"format" is not "variegate-pairs"'),
-        ('{"format": "variegate-pairs", "version": 2}', "format version 2, but this"),
-    ],
-)
-def test_damaged_index(tmp_path, index, message):
-    Path(tmp_path / "pairs.json").write_text(index)
-    with pytest.raises(ValueError, match=message):
-        PairFolder(tmp_path)
-
-
-def test_damaged_shards(data, tmp_path):
-    folder = write_pairs(tmp_path, pairs_of(data), shard_size=50)
-    chosen = tmp_path / "chosen-00001.npy"
-    np.save(chosen, np.zeros(3, dtype=bool))
-    with pytest.raises(ValueError, match=r"shard 1 of .* is damaged: its files differ"):
-        list(folder)
-    chosen.unlink()
-    with pytest.raises(ValueError, match=r"chosen-00001.npy is missing or damaged"):
-        list(folder)

@@ -1,6 +1,6 @@
-"""Learning as one function of one vector for each batch of a stream.
+"""Learning as one function of one vector for each batch of the examples.
 
-:class:`StreamedProblem` is to :class:`~variegate.solvers.MiniBatch` what a
+:class:`BatchedProblem` is to :class:`~variegate.solvers.MiniBatch` what a
 :class:`~variegate.learning.problem.TrainingProblem` is to the other solvers; it makes
 one of those for every batch, or one for a device.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from scipy import sparse
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet, GroundSetError, ValidationError, renumbering
 from variegate.kernels import Kernel
-from variegate.learning.examples import Example, Examples, ListedExamples
+from variegate.learning.examples import Example
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import LearningProblem, problem_of
 from variegate.learning.quality import (
@@ -29,46 +28,25 @@ from variegate.learning.quality import (
 )
 from variegate.linalg.limits import compiled_pays
 
-#: Ground sets from the head of a stream that bandwidths and the mean of the features
-#: are taken from.
-N_SAMPLE = 1000
-#: Fewer of them, where their features take more bytes than this.
-_SAMPLE_BYTES = 2**26
 
-
-def _head(stream: Iterator[Example]) -> Iterator[Example]:
-    """Yield enough examples to settle bandwidths by, of bounded size."""
-    taken = 0
-    for example in islice(stream, N_SAMPLE):
-        yield example
-        blocks = example.ground_set.blocks.values()
-        width = example.ground_set.n_features + sum(b.shape[1] for b in blocks)
-        taken += 8 * len(example.ground_set) * width
-        if taken > _SAMPLE_BYTES:
-            return
-
-
-class StreamedProblem:
+class BatchedProblem:
     """The objective of learning, one batch at a time.
 
     ``intercept`` in a point of ``space`` is ``b + θᵀ center``, as in a
     :class:`~variegate.learning.problem.TrainingProblem`, but with one ``center`` for
-    all batches: the mean of the features at the head of the stream.
+    all batches: the mean of the features of all examples that are learned from.
 
     Parameters
     ----------
-    examples : Examples or ListedExamples
+    examples : sequence of Example
     kernel : Kernel
-        Its ``fit`` is called with ground sets from the head of the stream.
+        Its ``fit`` is called with the ground sets that are learned from.
     loss : LargeMarginLoss
     validation : sequence of Example, optional
         Examples to judge by.
     n_held_out : int
-        Examples at the head of the stream to judge by, and to keep out of learning.
+        Examples at the head to judge by, and to keep out of learning.
     fit_intercept, l2, jitter : as for TrainingProblem
-    n_sample : int, optional
-        How many ground sets from the head of what is learned from settle bandwidths
-        and ``center``: if not given, 1000, or as many as fit into 64 MiB.
     settle : bool
         Whether to call the kernel's ``fit``.
     device : str, optional
@@ -77,7 +55,7 @@ class StreamedProblem:
 
     def __init__(
         self,
-        examples: Examples | ListedExamples,
+        examples: Sequence[Example],
         kernel: Kernel,
         loss: LargeMarginLoss,
         *,
@@ -86,11 +64,9 @@ class StreamedProblem:
         fit_intercept: bool = True,
         l2: float = 0.0,
         jitter: float = 1e-6,
-        n_sample: int | None = None,
         settle: bool = True,
         device: str | None = None,
     ) -> None:
-        self.examples = examples
         self.kernel = kernel
         self.loss = loss
         self.device = device
@@ -99,20 +75,16 @@ class StreamedProblem:
             "l2": l2,
             "jitter": jitter,
         }
-        self.n_held_out = n_held_out
-        stream = examples.starting_at(0)
-        held_out = list(islice(stream, n_held_out))
-        sample = list(islice(stream, n_sample) if n_sample else _head(stream))
-        if not sample:
+        held_out = examples[:n_held_out]
+        self.examples = examples[n_held_out:]
+        if not self.examples:
             raise ValueError(
-                "the stream is empty"
-                if not held_out
-                else f"the stream holds {len(held_out)} pairs, all of them held out: "
-                "there is nothing to learn from"
+                f"there are {len(held_out)} pairs, all of them held out: there is "
+                "nothing to learn from"
             )
-        ground_sets = [example.ground_set for example in sample]
+        ground_sets = [example.ground_set for example in self.examples]
         if settle:
-            with renumbering([example.position for example in sample]):
+            with renumbering([example.position for example in self.examples]):
                 kernel.fit(ground_sets)
         first = ground_sets[0]
         # One answer for all batches, however many examples the last one has.
@@ -120,7 +92,7 @@ class StreamedProblem:
         self.center = feature_center(ground_sets, fit_intercept)
         self.scale = feature_scale(ground_sets, self.center)
         self.space = parameter_space(self.scale, fit_intercept, kernel)
-        self._fingerprints = [fingerprint(held_out), fingerprint(sample)]
+        self._fingerprints = [fingerprint(held_out), fingerprint(self.examples)]
         if validation:
             _check_alike(validation[0].ground_set, first)
             self._fingerprints.append(fingerprint(validation))
@@ -144,17 +116,9 @@ class StreamedProblem:
         )
 
     def blocks(self, size: int, first: int = 0) -> Iterator[list[Example]]:
-        """Read one pass in blocks of ``size``, from block number ``first`` on."""
-        examples = self.examples.starting_at(self.n_held_out + first * size)
-        block = list(islice(examples, size))
-        if not block:
-            raise ValueError(
-                f"the stream holds no more than {first * size} pairs to learn from: "
-                "it is shorter than it was, or can be read only once"
-            )
-        while block:
-            yield block
-            block = list(islice(examples, size))
+        """Yield one pass in blocks of ``size``, from block number ``first`` on."""
+        for start in range(first * size, len(self.examples), size):
+            yield list(self.examples[start : start + size])
 
     def judge(self, flat: FloatArray) -> tuple[float, float]:
         """Return the objective and the expected F-score on what is held out."""
@@ -164,13 +128,8 @@ class StreamedProblem:
 
     def description(self) -> dict[str, Any]:
         """Return, as plain values, what tells this problem from others."""
-        try:
-            n_pairs: int | None = len(self.examples)
-        except TypeError:
-            n_pairs = None
         return {
-            "n_pairs": n_pairs,
-            "n_held_out": self.n_held_out,
+            "n_pairs": len(self.examples),
             "data": self._fingerprints,
             "kernel": [repr(self.kernel), self.kernel.get_state()],
             "lam": self.loss.lam,
@@ -190,7 +149,7 @@ def _check_alike(ground_set: GroundSet, first: GroundSet) -> None:
 
 @contextmanager
 def judging() -> Iterator[None]:
-    """Tell ground sets that are only judged by from those of the stream."""
+    """Tell ground sets that are only judged by from those that are learned from."""
     try:
         yield
     except GroundSetError as error:
