@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import reference
 import variegate as vg
 from instances import random_kernel_matrix
-from variegate.decoding import Constraint, local
+from variegate.decoding import Constraint
 from variegate.decoding.local import Local, _Neighbourhood
 from variegate.linalg.representations import Dense, Factored
 
@@ -193,7 +193,7 @@ def test_items_in_several_chunks(monkeypatch):
     ensemble = two_moves_away()
     whole = ensemble.decode(Local(), k=5)
     assert "after 2 moves" in whole.stop_reason
-    monkeypatch.setattr(local, "_CHUNK", 7)
+    monkeypatch.setattr("variegate.linalg.cosine._CHUNK", 7)
     parts = ensemble.decode(Local(), k=5)
     assert parts.indices.tolist() == whole.indices.tolist()
 

@@ -115,7 +115,7 @@ def test_many_items_of_many_do_not_overflow(scale, choose):
     expected = np.exp(log_values[-1] + table[k - 1, n - 1] - table[k, n])
 
     ensemble = vg.LEnsemble(L * scale)
-    log_eigenvalues, _ = ensemble.representation.eigenpairs()
+    log_eigenvalues, _ = ensemble.representation.eigenpairs
     ours = spectral._log_polynomials(log_eigenvalues, k)
     kept = np.zeros((2000, n), dtype=bool)
     seeds = rng.integers(2**64, size=2000, dtype=np.uint64)
@@ -136,7 +136,7 @@ def test_k_beyond_the_rank():
 def test_samples_do_not_depend_on_how_many_are_drawn_after_them():
     # Each sample has a stream of its own.
     ensemble = vg.LEnsemble(KERNELS["full rank"])
-    vectors = ensemble.representation.elementary()[1].all()
+    vectors = ensemble.representation.elementary[1].all()
     kept = np.tile(np.arange(3), 4)
     seeds = np.arange(4, dtype=np.uint64)
     together, alone = np.empty(12, dtype=np.intp), np.empty(3, dtype=np.intp)

@@ -13,7 +13,7 @@ from variegate.decoding.base import Constraint
 from variegate.linalg.coins import law_of_heads
 from variegate.linalg.limits import MATRIX_ITEMS
 from variegate.linalg.psd import check_semidefinite, check_symmetric
-from variegate.linalg.representations import Dense, Factored, Representation, settled
+from variegate.linalg.representations import Dense, Factored, Representation
 from variegate.linalg.representations.factored import refuse_large_matrix
 from variegate.sampling import sample_spectral, sample_spectral_k
 from variegate.selection import Selection
@@ -104,7 +104,7 @@ class LEnsemble:
             B = B.astype(np.float64, copy=False)
         if B.ndim != 2:
             raise ValueError(f"B must be a matrix with one row an item, got {B.shape}")
-        return cls._of(settled(Factored(B)))
+        return cls._of(Factored(B).settled())
 
     @classmethod
     def _of(cls, representation: Representation) -> LEnsemble:
@@ -191,7 +191,7 @@ class LEnsemble:
         For a factor of more than 2000 items that is promised only where no eigenvalue
         is repeated.
         """
-        keep_probability, vectors = self.representation.elementary()
+        keep_probability, vectors = self.representation.elementary
         rng = generator(random_state)
         return sample_spectral(keep_probability, vectors, n, rng, self.n_together)
 
@@ -206,7 +206,7 @@ class LEnsemble:
         if k is None:
             raise ValueError("k must be a whole number, got None: use sample")
         k = Constraint.of(len(self), k, None, None).k or 0
-        log_values, vectors = self.representation.eigenpairs()
+        log_values, vectors = self.representation.eigenpairs
         rank = int(np.isfinite(log_values).sum())
         if k > rank:
             raise ValueError(
@@ -221,7 +221,7 @@ class LEnsemble:
         As many as the kernel's rank allows.  The number of items is a sum of
         independent coins, one for each eigenvector.
         """
-        return law_of_heads(self.representation.elementary()[0])
+        return law_of_heads(self.representation.elementary[0])
 
     def condition(
         self, include: SubsetLike = (), exclude: SubsetLike = ()
@@ -248,7 +248,7 @@ class LEnsemble:
         if self.representation.log_det(included) == -np.inf:
             raise ValueError("the included items have probability zero")
         rest = np.setdiff1d(np.arange(len(self)), np.union1d(included, excluded))
-        conditional = self._of(settled(self.representation.condition(included, rest)))
+        conditional = self._of(self.representation.condition(included, rest).settled())
         conditional.items = self.items[rest]
         return conditional
 
@@ -295,6 +295,6 @@ class LEnsemble:
 
 def _held(dense: Dense, matrix: FloatArray, name: str) -> Representation:
     """Return how a matrix is held, refusing one that is not semidefinite."""
-    if not dense.smallest_pivot > 0.0:  # what has a factor is definite
+    if not dense.conditioning[0] > 0.0:  # what has a factor is definite
         check_semidefinite(matrix, name)
-    return settled(dense)
+    return dense.settled()

@@ -211,7 +211,7 @@ def _incumbent(ensemble: Ensemble, constraint: Constraint) -> IntArray | None:
 def _is_at_the_edge(kernel: Representation) -> bool:
     """Whether Schur complements of a kernel would lose digits."""
     if isinstance(kernel, Dense):
-        return kernel.smallest_pivot < _TAME_PIVOT
+        return kernel.conditioning[0] < _TAME_PIVOT
     return isinstance(kernel, Factored | Graded)
 
 

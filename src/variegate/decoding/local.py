@@ -13,6 +13,7 @@ from variegate._validation import check_count
 from variegate.decoding.base import Constraint
 from variegate.decoding.greedy import Greedy
 from variegate.decoding.residuals import cheapest
+from variegate.linalg.cosine import chunks
 from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
 from variegate.selection import Ensemble, Selection, refuse_fewer
@@ -20,9 +21,6 @@ from variegate.selection import Ensemble, Selection, refuse_fewer
 #: A move must raise the log-probability by more than this, and two moves whose gains
 #: differ by no more are equals: less than this is rounding.
 ENOUGH = 1e-10
-
-#: Items whose moves are looked at together.
-_CHUNK = 16_384
 
 #: In a move, the place of the item where none comes in, or none goes out.
 _NONE = -1
@@ -171,8 +169,8 @@ class _Neighbourhood:
     def best_move(self, refused: set[tuple[int, int]]) -> tuple[float, tuple[int, int]]:
         """Return the best feasible move and its gain; -inf if there is none."""
         found = [self._best_drop(refused)]
-        for start in range(0, len(self.kernel), _CHUNK):
-            items = np.arange(start, min(start + _CHUNK, len(self.kernel)))
+        for part in chunks(len(self.kernel)):
+            items = np.arange(part.start, part.stop)
             found.append(self._best_entry(items, refused))
         top = max(gain for gain, _ in found)
         return next(pair for pair in found if pair[0] >= top - ENOUGH)

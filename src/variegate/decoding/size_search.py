@@ -15,14 +15,12 @@ import numpy as np
 from variegate._typing import FloatArray, IntArray
 from variegate.decoding.base import Constraint
 from variegate.linalg.coins import bulk, law_of_heads, laws_without_one
+from variegate.linalg.cosine import chunks
 from variegate.linalg.representations import Representation
 
 #: Sizes that all together are less probable than this are taken for impossible.  The
 #: F-score is at most one, so no expectation is off by more.
 _NEGLIGIBLE = 1e-15
-
-#: Items that are worked on at a time.
-_CHUNK = 16_384
 
 #: Sums that differ by no more than this share are equal; the smaller set is taken.
 _EQUAL = 1e-12
@@ -71,7 +69,7 @@ class SizedWeights:
     """
 
     def __init__(self, kernel: Representation, beta: float) -> None:
-        self._kept, vectors = kernel.elementary()
+        self._kept, vectors = kernel.elementary
         self._vectors = vectors.all()
         law = law_of_heads(self._kept)
         first, last = bulk(law, _NEGLIGIBLE)
@@ -93,8 +91,7 @@ class SizedWeights:
         of_vectors = (self._kept[:, None] * (self._others @ score)).T
         vectors = self._vectors if items is None else self._vectors[:, items]
         weights = np.empty((len(sizes), vectors.shape[1]))
-        for start in range(0, vectors.shape[1], _CHUNK):
-            part = slice(start, start + _CHUNK)
+        for part in chunks(vectors.shape[1]):
             np.matmul(of_vectors, vectors[:, part] ** 2, out=weights[:, part])
         return weights
 

@@ -32,21 +32,23 @@ class Domain(ABC):
     def random(self, generator: np.random.Generator) -> FloatArray:
         """Return a random point, for starting again elsewhere."""
 
-    @abstractmethod
+    # Without constraints a point is its own nearest one and its own coordinates.
+
     def project(self, parameters: FloatArray) -> FloatArray:
         """Return the nearest point of the domain."""
+        return parameters
 
-    @abstractmethod
     def to_free(self, parameters: FloatArray) -> FloatArray:
         """Return unconstrained coordinates of a point."""
+        return parameters
 
-    @abstractmethod
     def from_free(self, free: FloatArray) -> FloatArray:
         """Return the point that unconstrained coordinates stand for."""
+        return free
 
-    @abstractmethod
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
         """Return the gradient in free coordinates from that at ``from_free(free)``."""
+        return gradient
 
 
 @dataclass(frozen=True)
@@ -60,22 +62,6 @@ class Free(Domain):
     def random(self, generator: np.random.Generator) -> FloatArray:
         """Return a standard normal vector."""
         return generator.standard_normal(self.size)
-
-    def project(self, parameters: FloatArray) -> FloatArray:
-        """Return ``parameters``."""
-        return parameters
-
-    def to_free(self, parameters: FloatArray) -> FloatArray:
-        """Return ``parameters``."""
-        return parameters
-
-    def from_free(self, free: FloatArray) -> FloatArray:
-        """Return ``free``."""
-        return free
-
-    def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return ``gradient``."""
-        return gradient
 
 
 #: A weight below this is given a free coordinate as if it were this, because a

@@ -14,10 +14,10 @@ the training data and the same for every ground set after:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -25,7 +25,7 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from variegate._typing import FloatArray, IntArray
-from variegate._validation import check_choice, check_count, check_number
+from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.files.schema import ListOf, Matrix
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels.base import Kernel, PullBack, check_block
@@ -42,22 +42,31 @@ _ROWS = 4096
 _SMALLEST_EIGENVALUE = 1e-12
 
 
-class FeatureMap(ABC):
+class FeatureMap:
     """Features of items, for any bandwidth.
 
     Parameters
     ----------
-    numbers : array
-        What was settled, for the model file.
+    approximation : {"nystroem", "fourier"}
+    numbers : array of shape (m, p) or (p, rank / 2)
+        What was settled, for the model file: the landmarks; or standard normal numbers,
+        ``√2 / σ`` times which are the frequencies of a bandwidth.
     """
 
-    def __init__(self, numbers: FloatArray) -> None:
+    def __init__(self, approximation: str, numbers: FloatArray) -> None:
+        self.approximation = approximation
         self.numbers = numbers
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of an item."""
+        return int(self.numbers.shape[0 if self.approximation == "fourier" else 1])
 
     def __call__(self, X: Any, bandwidth: float) -> FloatArray:
         """Return the features (N, rank) of items ``X``, an array or CSR matrix."""
         check_n_features(X, self.n_features)
-        compute = self._prepared(bandwidth)
+        prepare = _fourier if self.approximation == "fourier" else _nystroem
+        compute = prepare(self.numbers, bandwidth)
         first = compute(X[:_ROWS])
         result = np.empty((X.shape[0], first.shape[1]))
         result[:_ROWS] = first
@@ -65,88 +74,46 @@ class FeatureMap(ABC):
             result[start : start + _ROWS] = compute(X[start : start + _ROWS])
         return result
 
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """The number of features of an item."""
 
-    @abstractmethod
-    def _prepared(self, bandwidth: float) -> Any:
-        """Return the function from rows to features."""
+def _fourier(numbers: FloatArray, bandwidth: float) -> Callable[[Any], FloatArray]:
+    """Return the function from rows to cosines and sines, in pairs."""
+    frequencies = numbers * (np.sqrt(2.0) / bandwidth)
+    half = frequencies.shape[1]
 
+    def compute(rows: Any) -> FloatArray:
+        angles = np.asarray(rows @ frequencies)
+        features = np.empty((len(angles), 2 * half))
+        np.cos(angles, out=features[:, :half])
+        np.sin(angles, out=features[:, half:])
+        features /= np.sqrt(half)
+        return features
 
-class Fourier(FeatureMap):
-    """Cosines and sines at random frequencies, in pairs.
-
-    Parameters
-    ----------
-    numbers : array of shape (p, rank / 2)
-        Standard normal; the frequencies of a bandwidth are ``√2 / σ`` times these.
-    """
-
-    @property
-    def n_features(self) -> int:
-        """The number of features of an item."""
-        return len(self.numbers)
-
-    def _prepared(self, bandwidth: float) -> Any:
-        frequencies = self.numbers * (np.sqrt(2.0) / bandwidth)
-        half = frequencies.shape[1]
-
-        def compute(rows: Any) -> FloatArray:
-            angles = np.asarray(rows @ frequencies)
-            features = np.empty((len(angles), 2 * half))
-            np.cos(angles, out=features[:, :half])
-            np.sin(angles, out=features[:, half:])
-            features /= np.sqrt(half)
-            return features
-
-        return compute
+    return compute
 
 
-class Nystroem(FeatureMap):
-    """Similarities to landmarks, decorrelated.
+def _nystroem(landmarks: FloatArray, bandwidth: float) -> Callable[[Any], FloatArray]:
+    """Return the function from rows to similarities to landmarks, decorrelated."""
 
-    Parameters
-    ----------
-    numbers : array of shape (m, p)
-        The landmarks.
-    """
+    def similarity(rows: Any) -> FloatArray:
+        if sparse.issparse(rows):
+            from sklearn.metrics.pairwise import euclidean_distances  # slow to import
 
-    @property
-    def n_features(self) -> int:
-        """The number of features of an item."""
-        return int(self.numbers.shape[1])
+            squared = np.asarray(euclidean_distances(rows, landmarks, squared=True))
+        else:
+            squared = np.asarray(cdist(rows, landmarks, "sqeuclidean"))
+        squared /= -bandwidth  # twice, so that no square overflows
+        squared /= bandwidth
+        return np.asarray(np.exp(squared, out=squared))
 
-    def _prepared(self, bandwidth: float) -> Any:
-        def similarity(rows: Any) -> FloatArray:
-            squared = _squared_distances_to(rows, self.numbers)
-            squared /= -bandwidth  # twice, so that no square overflows
-            squared /= bandwidth
-            return np.exp(squared, out=squared)
-
-        values, vectors = eigh(similarity(self.numbers))
-        used = values > _SMALLEST_EIGENVALUE * values[-1]
-        root = vectors[:, used] / np.sqrt(values[used])
-        return lambda rows: np.asarray(similarity(rows) @ root)
-
-
-_MAPS: dict[str, type[Fourier] | type[Nystroem]] = {
-    "fourier": Fourier,
-    "nystroem": Nystroem,
-}
-
-
-def _squared_distances_to(rows: Any, landmarks: FloatArray) -> FloatArray:
-    if sparse.issparse(rows):
-        from sklearn.metrics.pairwise import euclidean_distances  # slow to import
-
-        return np.asarray(euclidean_distances(rows, landmarks, squared=True))
-    return np.asarray(cdist(rows, landmarks, "sqeuclidean"))
+    values, vectors = eigh(similarity(landmarks))
+    used = values > _SMALLEST_EIGENVALUE * values[-1]
+    root = vectors[:, used] / np.sqrt(values[used])
+    return lambda rows: np.asarray(similarity(rows) @ root)
 
 
 def check_approximation(kernel: Any) -> None:
-    """Refuse parameters of a kernel's approximation that make no sense."""
+    """Refuse parameters of a kernel's Gaussians that make no sense."""
+    check_flag("anchored", kernel.anchored)
     approximation, rank = kernel.approximation, kernel.rank
     if approximation is None:
         if rank is not None:
@@ -187,13 +154,12 @@ def settle(
     generator = np.random.default_rng(kernel.random_state)
     n_features = same_n_features(ground_sets, block)
     if kernel.approximation == "fourier":
-        return Fourier(generator.standard_normal((n_features, rank // 2)))
+        return FeatureMap("fourier", generator.standard_normal((n_features, rank // 2)))
     pool = pool_of_items(ground_sets, block, generator)
-    if not kernel.anchored:
-        return Nystroem(_landmarks(pool, rank, generator))
-    # Exact at the origin too, from which all is seen.
-    others = _landmarks(pool, rank - 1, generator)
-    return Nystroem(np.vstack([np.zeros((1, n_features)), others]))
+    landmarks = _landmarks(pool, rank - bool(kernel.anchored), generator)
+    if kernel.anchored:  # exact at the origin too, from which all is seen
+        landmarks = np.vstack([np.zeros((1, n_features)), landmarks])
+    return FeatureMap("nystroem", landmarks)
 
 
 def _landmarks(
@@ -266,7 +232,14 @@ def stacked_features(
 def settled(approximation: str, numbers: Any) -> FeatureMap:
     """Return the map that a model file holds."""
     Matrix().check(numbers, "features")
-    return _MAPS[approximation](np.array(numbers, dtype=np.float64))
+    return FeatureMap(approximation, np.array(numbers, dtype=np.float64))
+
+
+def fitted_maps(kernel: Any) -> Any:
+    """Return what ``fit`` settled of a kernel's approximation."""
+    if not hasattr(kernel, "features_"):
+        raise ValueError("the approximation is not settled yet: call fit first")
+    return kernel.features_
 
 
 def pool_of_items(
@@ -307,12 +280,15 @@ class FromStart(Kernel):
     """A kernel whose parameters are added to what ``fit`` found in the features.
 
     A subclass has the attributes ``penalty``, ``block`` and ``random_state``, and
-    defines :meth:`value_and_pull_back`.
+    defines :meth:`find_start` and :meth:`value_and_pull_back`.
     """
 
     #: The arrays that ``fit`` finds, by their names in the model file: attributes of
-    #: these names, with an underscore.
+    #: these names, with an underscore.  The last is the start of the parameters.
     fitted_arrays: ClassVar[dict[str, ListOf | Matrix]]
+
+    #: The name of the start, for messages.
+    start_name: ClassVar[str]
 
     stackable = True
     makes_new = True
@@ -330,6 +306,26 @@ class FromStart(Kernel):
     def looks_at(self, sizes: IntArray) -> Looks:
         """Return the items that ``fit`` is about."""
         return pooled(sizes, np.random.default_rng(self.random_state))
+
+    def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+        """Find the start in the items of all ground sets."""
+        self.check()
+        same_n_features(ground_sets, self.block)
+        generator = np.random.default_rng(self.random_state)
+        self.find_start(pool_of_items(ground_sets, self.block, generator), generator)
+        return self
+
+    @abstractmethod
+    def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
+        """Set the fitted arrays from items (n, d), at most ``POOLED_ITEMS``."""
+
+    def start(self) -> FloatArray:
+        """Return the start of the parameters, once it is fitted."""
+        *_, name = self.fitted_arrays
+        if not hasattr(self, f"{name}_"):
+            raise ValueError(f"{self.start_name} not settled yet: call fit first")
+        start: FloatArray = getattr(self, f"{name}_")
+        return start
 
     def get_state(self) -> dict[str, Any]:
         """Return the fitted arrays; nothing before ``fit``."""

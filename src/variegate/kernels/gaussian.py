@@ -10,14 +10,14 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from variegate._typing import FloatArray, IntArray
-from variegate._validation import check_flag, check_number
+from variegate._validation import check_number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel, check_block
 from variegate.kernels.features import (
-    FeatureMap,
     as_dense,
     check_approximation,
     features_of,
+    fitted_maps,
     looks_of_approximation,
     settle,
     settled,
@@ -87,7 +87,6 @@ class Gaussian(FixedKernel):
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         """Settle the approximation, if there is one."""
-        check_flag("anchored", self.anchored)
         check_approximation(self)
         if self.approximation is not None:
             self.features_ = settle(self, ground_sets, self.block)
@@ -109,16 +108,10 @@ class Gaussian(FixedKernel):
         if self.approximation is not None and "features" in state:
             self.features_ = settled(self.approximation, state["features"])
 
-    def _settled(self) -> FeatureMap:
-        if not hasattr(self, "features_"):
-            raise ValueError("the approximation is not settled yet: call fit first")
-        return self.features_
-
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         check_number("a bandwidth", self.bandwidth, positive=True)
         check_block(self.block)
-        check_flag("anchored", self.anchored)
         check_approximation(self)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
@@ -127,7 +120,7 @@ class Gaussian(FixedKernel):
             return None
         self.check()
         items = ground_set.features(self.block)
-        return [features_of(self._settled(), items, self.bandwidth, self.anchored)]
+        return [features_of(fitted_maps(self), items, self.bandwidth, self.anchored)]
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
         """Return ``exp(-D / σ²)`` of the squared distances ``D``, or about that.

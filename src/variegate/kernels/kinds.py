@@ -3,7 +3,7 @@ r"""Learned kinds: two items are alike as surely as they are of the same kind.""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, logit
@@ -19,8 +19,6 @@ from variegate.kernels.features import (
     FromStart,
     as_dense,
     check_n_features,
-    pool_of_items,
-    same_n_features,
     stacked_features,
 )
 from variegate.linalg.cosine import chunks, unit_rows
@@ -71,6 +69,7 @@ class Kinds(FromStart):
     """
 
     fitted_arrays: ClassVar = {"center": ListOf(Number()), "centers": Matrix()}
+    start_name = "the kinds are"
 
     def __init__(
         self,
@@ -97,19 +96,12 @@ class Kinds(FromStart):
             raise ValueError(f"apart must be below 1, got {self.apart!r}")
         super().check()
 
-    # Settling ---------------------------------------------------------------------
-
-    def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Find the centres of kinds among the items of all ground sets."""
-        self.check()
-        same_n_features(ground_sets, self.block)
-        generator = np.random.default_rng(self.random_state)
-        pool = pool_of_items(ground_sets, self.block, generator)
-        self.center_: FloatArray = pool.mean(axis=0)
-        items = np.unique(unit_rows(pool - self.center_), axis=0)
+    def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
+        """Find the centres of kinds."""
+        self.center_: FloatArray = items.mean(axis=0)
+        distinct = np.unique(unit_rows(items - self.center_), axis=0)
         seed = int(generator.integers(2**31))
-        self.centers_: FloatArray = _centers(items, self.n_kinds, seed)
-        return self
+        self.centers_: FloatArray = _centers(distinct, self.n_kinds, seed)
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore the centres."""
@@ -117,22 +109,17 @@ class Kinds(FromStart):
         if state and self.centers_.shape[1] != len(self.center_):
             raise ValueError("the centres of kinds do not fit their common centre")
 
-    def _settled(self) -> FloatArray:
-        if not hasattr(self, "centers_"):
-            raise ValueError("the kinds are not settled yet: call fit first")
-        return self.centers_
-
     # Parameters: how far W, b and the odds of ε are from their start ---------------
 
     @property
     def domain(self) -> Free:
         """The free additions to ``W``, to ``b`` and to the log-odds of ``ε``."""
-        n_kinds, n_features = self._settled().shape
+        n_kinds, n_features = self.start().shape
         return Free(n_kinds * (n_features + 1) + 1)
 
     def weights(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``W`` of shape (n_kinds, d) and ``b`` of shape (n_kinds,)."""
-        centers = self._settled()
+        centers = self.start()
         added = parameters[: centers.size].reshape(centers.shape)
         squared = np.einsum("kd,kd->k", centers, centers)
         return (
@@ -148,7 +135,7 @@ class Kinds(FromStart):
 
     def prepare(self, ground_set: GroundSet) -> FloatArray:
         """Return the features, centred and of unit length."""
-        self._settled()
+        self.start()
         features = ground_set.features(self.block)
         check_n_features(features, len(self.center_))
         prepared = np.empty(features.shape)
@@ -161,7 +148,7 @@ class Kinds(FromStart):
         features = stacked_features(ground_sets, self.block)
         if (
             features is None
-            or features.shape[-1] != self._settled().shape[1]
+            or features.shape[-1] != self.start().shape[1]
             or type(self).prepare is not Kinds.prepare
         ):
             return None
@@ -177,7 +164,7 @@ class Kinds(FromStart):
 
         Items of kinds that were not there in training are far from all of them.
         """
-        centers = unit_rows(self._settled())
+        centers = unit_rows(self.start())
         return np.asarray((self.prepare(ground_set) @ centers.T).max(axis=1))
 
     def _roots(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
@@ -212,7 +199,7 @@ class Kinds(FromStart):
     @property
     def embedding_size(self) -> int:
         """The number of kinds."""
-        return len(self._settled())
+        return len(self.start())
 
     def embedding(self, prepared: FloatArray, parameters: FloatArray) -> Embedding:
         """Return ``φ``, ``1 - ε`` and ``ε``."""

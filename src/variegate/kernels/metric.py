@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,13 +12,7 @@ from variegate.files.schema import Matrix
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import PullBack
 from variegate.kernels.domains import Free
-from variegate.kernels.features import (
-    FromStart,
-    as_dense,
-    check_n_features,
-    pool_of_items,
-    same_n_features,
-)
+from variegate.kernels.features import FromStart, as_dense, check_n_features
 from variegate.kernels.gaussian import squared_distances
 from variegate.linalg.limits import MEDIAN_ITEMS, compiled_pays
 
@@ -54,6 +47,7 @@ class Metric(FromStart):
     """
 
     fitted_arrays: ClassVar = {"directions": Matrix()}
+    start_name = "the metric is"
 
     def __init__(
         self,
@@ -75,17 +69,11 @@ class Metric(FromStart):
         check_number("bandwidth", self.bandwidth, positive=True)
         super().check()
 
-    # Settling ---------------------------------------------------------------------
-
-    def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+    def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
         """Find the principal components and the scale of the items."""
-        self.check()
-        same_n_features(ground_sets, self.block)
-        generator = np.random.default_rng(self.random_state)
-        pool = pool_of_items(ground_sets, self.block, generator)
-        components = _principal_components(pool, self.rank)
-        some = generator.permutation(len(pool))[:MEDIAN_ITEMS]
-        distances = squared_distances(pool[some] @ components.T)
+        components = _principal_components(items, self.rank)
+        some = generator.permutation(len(items))[:MEDIAN_ITEMS]
+        distances = squared_distances(items[some] @ components.T)
         apart = distances[distances > 0.0]
         if not len(apart):
             raise ValueError(
@@ -94,23 +82,17 @@ class Metric(FromStart):
             )
         scale = np.sqrt(2.0 / np.median(apart)) / self.bandwidth
         self.directions_: FloatArray = scale * components
-        return self
-
-    def _settled(self) -> FloatArray:
-        if not hasattr(self, "directions_"):
-            raise ValueError("the metric is not settled yet: call fit first")
-        return self.directions_
 
     # Parameters: the distance of W from its start ---------------------------------
 
     @property
     def domain(self) -> Free:
         """The free addition to ``W``, which starts at zero."""
-        return Free(self._settled().size)
+        return Free(self.start().size)
 
     def weights(self, parameters: FloatArray) -> FloatArray:
         """Return ``W``."""
-        start = self._settled()
+        start = self.start()
         return np.asarray(start + parameters.reshape(start.shape))
 
     # Similarity -------------------------------------------------------------------
@@ -118,7 +100,7 @@ class Metric(FromStart):
     def prepare(self, ground_set: GroundSet) -> FloatArray:
         """Return the features, less their mean, which changes no difference."""
         features = ground_set.features(self.block)
-        check_n_features(features, self._settled().shape[1])
+        check_n_features(features, self.start().shape[1])
         dense = as_dense(features)
         return np.asarray(dense - dense.mean(axis=0))
 

@@ -8,12 +8,13 @@ from typing import Any, Self
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate._validation import check_flag, check_number
+from variegate._validation import check_number
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels.features import (
     FeatureMap,
     check_approximation,
     features_of,
+    fitted_maps,
     looks_of_approximation,
     settle,
     settled,
@@ -107,7 +108,6 @@ class MultipleKernel(WeightedSum):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        check_flag("anchored", self.anchored)
         check_approximation(self)
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
@@ -180,7 +180,7 @@ class MultipleKernel(WeightedSum):
         if self.approximation is not None:
             state["features"] = [
                 {"block": block, "values": features.numbers.tolist()}
-                for block, features in self._feature_maps().items()
+                for block, features in fitted_maps(self).items()
             ]
         return state
 
@@ -200,11 +200,6 @@ class MultipleKernel(WeightedSum):
             }
             if self.features_.keys() != bandwidths.keys():
                 raise ValueError("the features are not those of the kernel's blocks")
-
-    def _feature_maps(self) -> dict[str | None, FeatureMap]:
-        if not hasattr(self, "features_"):
-            raise ValueError("the approximation is not settled yet: call fit first")
-        return self.features_
 
     @property
     def n_weights(self) -> int:
@@ -287,7 +282,7 @@ class MultipleKernel(WeightedSum):
     def _gaussian_factors(
         self, ground_set: GroundSet, block: str | None
     ) -> list[FloatArray]:
-        features = self._feature_maps()[block]
+        features = fitted_maps(self)[block]
         items = ground_set.features(block)
         return [
             features_of(features, items, sigma, self.anchored)

@@ -151,7 +151,7 @@ def scaled_to_cost(ensemble: LEnsemble, costs: FloatArray, total: float) -> LEns
     eigenvectors do not depend on ``c``, so that one decomposition gives the expected
     cost for all: ``Σ_m c λ_m / (1 + c λ_m) Σ_i v_mi² costs_i``.
     """
-    log_values, vectors = ensemble.representation.eigenpairs()
+    log_values, vectors = ensemble.representation.eigenpairs
     shift = _shift(log_values, vectors.all() ** 2 @ costs, total)
     return LEnsemble.from_quality(ensemble.S, ensemble.log_scale + 0.5 * shift)
 

@@ -113,7 +113,7 @@ def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
     if isinstance(kernel, Kinds):
         return _LearnedKinds(kernel, batch).similarity
     assert isinstance(kernel, Metric)
-    start = _sent(kernel._settled(), batch)
+    start = _sent(kernel.start(), batch)
     items = _checked(batch, kernel.block, start.shape[1])
     items = items - items.mean(dim=1, keepdim=True)  # distances keep their digits
     return lambda added: similarities.metric(items, start + added.view_as(start))

@@ -4,6 +4,5 @@ from variegate.linalg.representations.base import Representation
 from variegate.linalg.representations.dense import Dense
 from variegate.linalg.representations.factored import Factored
 from variegate.linalg.representations.graded import Graded
-from variegate.linalg.representations.settling import settled
 
-__all__ = ["Dense", "Factored", "Graded", "Representation", "settled"]
+__all__ = ["Dense", "Factored", "Graded", "Representation"]

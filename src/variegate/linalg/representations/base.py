@@ -19,6 +19,13 @@ class Representation(ABC):
 
     log_scale: FloatArray
 
+    def settled(self) -> Representation:
+        """Return the kernel as it is held, rows at the edge of its rank by ``Graded``.
+
+        Decided once, before anything is asked of it.
+        """
+        return self
+
     def __len__(self) -> int:
         return len(self.log_scale)
 
@@ -51,17 +58,19 @@ class Representation(ABC):
     def marginal_kernel(self) -> FloatArray:
         """Return ``K``."""
 
+    @property
     @abstractmethod
     def elementary(self) -> tuple[FloatArray, Eigenvectors]:
-        """Return eigenvalues of ``K`` (M,) and its eigenvectors (M, N).
+        """Eigenvalues of ``K`` (M,) and its eigenvectors (M, N).
 
         Not those of ``L``: next to large entries its small eigenvalues are lost to
         rounding, while an error of rounding in ``K`` is one in a probability.
         """
 
+    @property
     @abstractmethod
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """Return logarithms of eigenvalues of ``L`` (M,), and eigenvectors (M, N)."""
+        """Logarithms of eigenvalues of ``L`` (M,), and eigenvectors (M, N)."""
 
     @abstractmethod
     def condition(self, included: IntArray, rest: IntArray) -> Self:

@@ -14,9 +14,16 @@ from variegate.linalg.determinants import (
     schur_complement,
     split_scale,
 )
-from variegate.linalg.limits import TAME_TRACE
+from variegate.linalg.limits import RANKED_ITEMS, TAME_TRACE
 from variegate.linalg.representations.base import Representation
+from variegate.linalg.representations.graded import Graded
 from variegate.linalg.spectrum import Eigenvectors, eigenpairs, symmetric_eigenpairs
+
+#: A matrix is at the edge of its rank where a squared pivot, as a share of the
+#: diagonal, or one over its condition number is below these: rounding then has a say
+#: in determinants.
+_EDGE_OF_PIVOTS = 1e-8
+_EDGE_OF_CONDITION = 1e-9
 
 
 class Dense(Representation):
@@ -37,21 +44,22 @@ class Dense(Representation):
         self.S.flags.writeable = self.log_scale.flags.writeable = False
 
     @cached_property
-    def _conditioning(self) -> tuple[float, float]:
+    def conditioning(self) -> tuple[float, float]:
+        """The smallest squared pivot of ``S``, and one over its condition number.
+
+        A pivot is what is left of an item without those before it; zero where there is
+        no factor, because the matrix is singular or worse.
+        """
         return conditioning_of_correlation(self.S)
 
-    @property
-    def smallest_pivot(self) -> float:
-        """The least that is left of an item without those before it, squared.
-
-        Zero where there is no factor, because the matrix is singular or worse.
-        """
-        return self._conditioning[0]
-
-    @property
-    def reciprocal_condition(self) -> float:
-        """One over the condition number of ``S``, estimated."""
-        return self._conditioning[1]
+    def settled(self) -> Representation:
+        """Return the matrix, or rows where it is singular to rounding."""
+        if len(self) > RANKED_ITEMS:
+            return self
+        pivot, reciprocal_condition = self.conditioning
+        if pivot < _EDGE_OF_PIVOTS or reciprocal_condition < _EDGE_OF_CONDITION:
+            return Graded.of_similarity(self.S, self.log_scale)
+        return self
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of ``S``."""
@@ -82,30 +90,21 @@ class Dense(Representation):
         return self._normalized[1].copy()
 
     @cached_property
-    def _elementary(self) -> tuple[FloatArray, Eigenvectors]:
-        if self._is_tame():
-            log_values, vectors = self._eigenpairs
+    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
+        """The eigenpairs of ``K``, from those of ``L`` where rounding allows."""
+        # Rounding in the eigenvalues of L is then also rounding in K.
+        trace = float(np.exp(2.0 * np.minimum(self.log_scale, 300.0)).sum())
+        if trace <= TAME_TRACE:
+            log_values, vectors = self.eigenpairs
             values = np.exp(log_values)
             return values / (1.0 + values), vectors
         values, vectors = symmetric_eigenpairs(self.marginal_kernel())
         return np.clip(values, 0.0, 1.0), vectors
 
-    def _is_tame(self) -> bool:
-        """Whether rounding in the eigenvalues of ``L`` is also rounding in ``K``."""
-        trace = float(np.exp(2.0 * np.minimum(self.log_scale, 300.0)).sum())
-        return trace <= TAME_TRACE
-
-    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
-        """Return the eigenpairs of ``K``."""
-        return self._elementary
-
     @cached_property
-    def _eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        return eigenpairs(self.S, self.log_scale)
-
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """Return the eigenpairs of ``L``, eigenvalues as logarithms."""
-        return self._eigenpairs
+        """The eigenpairs of ``L``, eigenvalues as logarithms."""
+        return eigenpairs(self.S, self.log_scale)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
         """Return the kernel of the rest, given that ``included`` is chosen."""

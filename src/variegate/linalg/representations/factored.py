@@ -6,7 +6,6 @@ everything takes ``O(N D²)`` time and ``O(N D)`` memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Self
 
@@ -14,19 +13,19 @@ import numpy as np
 from scipy.linalg import qr
 
 from variegate._typing import FloatArray, IntArray
+from variegate.linalg.cosine import chunks
 from variegate.linalg.determinants import log_det_and_pivot
 from variegate.linalg.limits import (
     COMPILED_LENGTHS,
     GRADED_ITEMS,
     MAX_MATRIX,
     RANK_TOLERANCE,
+    TAME_TRACE,
 )
 from variegate.linalg.representations.base import Representation
+from variegate.linalg.representations.graded import Graded
 from variegate.linalg.spectrum import Eigenvectors, fix_basis, repeated_spaces
 from variegate.linalg.volume import log_volume
-
-#: Rows that are worked on at a time.
-_CHUNK = 16_384
 
 #: A Cholesky factorisation of ``S_y`` is enough where no squared pivot is smaller.
 _ENOUGH = 1e-8
@@ -37,12 +36,20 @@ _FLOOR = 1e-27
 #: Squares below this may have lost digits to underflow.
 _TINY = 1e-280
 
+#: Rows that differ in length by more than exp(this) lose digits that matter, and so do
+#: singular values with a smaller ratio than that.
+_WIDEST_FACTOR = 10.0
+_NARROWEST_SPECTRUM = 1e-4
+
+#: Squares of shorter rows underflow.
+_SMALLEST_LOG_SCALE = -300.0
+
 
 class Factored(Representation):
     """``B``, one row an item.
 
     Accurate relative to the longest row: items whose rows are shorter by more than the
-    digits of a number are lost.  :meth:`spread` tells.
+    digits of a number are lost.  :meth:`settled` tells.
 
     Parameters
     ----------
@@ -78,19 +85,10 @@ class Factored(Representation):
         largest = np.abs(self.B).max(axis=1, initial=0.0)
         safe = np.where(largest > 0.0, largest, 1.0)
         norms = np.empty(len(self.B))
-        for rows in self._chunks():
+        for rows in chunks(len(self.B)):
             scaled = self._rows(rows) / safe[rows, None]
             norms[rows] = np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) * safe[rows]
         return norms
-
-    def spread(self) -> float:
-        """Return the largest less the smallest ``log_scale`` of possible items."""
-        scales = self.log_scale[self._possible]
-        return float(np.ptp(scales)) if len(scales) else 0.0
-
-    def _chunks(self) -> Iterator[slice]:
-        for start in range(0, len(self.B), _CHUNK):
-            yield slice(start, start + _CHUNK)
 
     def _rows(self, which: slice | IntArray) -> FloatArray:
         """Return some rows in double precision."""
@@ -104,7 +102,7 @@ class Factored(Representation):
         """Return a column of ``S``."""
         column = np.empty(len(self.B))
         direction = np.asarray(self.B[item], dtype=np.float64) / self.norms[item]
-        for rows in self._chunks():
+        for rows in chunks(len(self.B)):
             column[rows] = self._rows(rows) @ direction
         return column / self.norms
 
@@ -117,13 +115,36 @@ class Factored(Representation):
         """Return the rows scaled to unit length."""
         return np.asarray(self.B / self.norms[:, None])
 
-    def narrowness(self) -> float:
+    def _narrowness(self) -> float:
         """Return the smallest singular value as a share of the largest; 1 if none."""
-        singular = self._every_singular_value
+        singular, _ = self._decomposed
         largest = float(singular.max(initial=0.0))
         if largest == 0.0:
             return 1.0
         return float(singular.min()) / largest
+
+    def settled(self) -> Representation:
+        """Return the factor, if its rows and singular values are of one size, or rows.
+
+        A large factor is kept, and refused where its rows differ too widely.
+        """
+        scales = self.log_scale[self._possible]
+        spread = float(np.ptp(scales)) if len(scales) else 0.0
+        wide = spread > _WIDEST_FACTOR
+        if len(self) > GRADED_ITEMS:
+            if wide:
+                raise ValueError(
+                    f"the rows of B differ in length by a factor of exp({spread:.0f}), "
+                    "too much to keep the digits of the shorter ones: drop the rows "
+                    "that are negligible"
+                )
+            return self
+        log_trace = 2.0 * self.log_scale.max(initial=0.0) + np.log(max(len(self), 1))
+        tiny = self.log_scale.min(initial=0.0) < _SMALLEST_LOG_SCALE
+        tame = log_trace <= np.log(TAME_TRACE) and not tiny
+        if wide or not tame or self._narrowness() < _NARROWEST_SPECTRUM:
+            return Graded.of_factor(self.unit_rows(), self.log_scale)
+        return self
 
     def log_det(self, members: IntArray) -> float:
         """Return ``log det L_y``: 0 for the empty set, -inf if singular."""
@@ -139,15 +160,11 @@ class Factored(Representation):
         unit = self._rows(members) / self.norms[members, None]
         return log_volume(unit, np.full(len(members), _FLOOR)) + scale
 
-    @property
-    def _every_singular_value(self) -> FloatArray:
-        return self._decomposed[0]
-
     @cached_property
     def _decomposed(self) -> tuple[FloatArray, FloatArray]:
         """All singular values of ``B``, and its right singular vectors in rows."""
         triangle = np.zeros((0, self.B.shape[1]))
-        for rows in self._chunks():
+        for rows in chunks(len(self.B)):
             triangle = qr(np.vstack([triangle, self._rows(rows)]), mode="r")[0]
             triangle = triangle[: self.B.shape[1]]
         _, singular, right = np.linalg.svd(triangle)
@@ -172,7 +189,7 @@ class Factored(Representation):
         """Left singular vectors of ``B``, in rows: ``U = B V Σ⁻¹``."""
         singular, right = self._spectrum
         vectors = np.empty((len(singular), len(self.B)))
-        for rows in self._chunks():
+        for rows in chunks(len(self.B)):
             vectors[:, rows] = (self._rows(rows) @ (right / singular)).T
         if len(self.B) > GRADED_ITEMS:
             return vectors
@@ -191,7 +208,7 @@ class Factored(Representation):
         singular, right = self._spectrum
         root = right / np.hypot(1.0, singular)
         marginals = np.empty(len(self.B))
-        for rows in self._chunks():
+        for rows in chunks(len(self.B)):
             part = self._rows(rows) @ root
             marginals[rows] = np.einsum("ij,ij->i", part, part)
         return np.clip(marginals, 0.0, 1.0)
@@ -202,12 +219,14 @@ class Factored(Representation):
         root = self._vectors * np.sqrt(self._keep_probability)[:, None]
         return np.asarray(root.T @ root)
 
+    @property
     def elementary(self) -> tuple[FloatArray, Eigenvectors]:
-        """Return the eigenpairs of ``K``."""
+        """The eigenpairs of ``K``."""
         return self._keep_probability, Eigenvectors(self._vectors)
 
+    @property
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """Return the eigenpairs of ``L``, eigenvalues as logarithms."""
+        """The eigenpairs of ``L``, eigenvalues as logarithms."""
         return 2.0 * np.log(self._spectrum[0]), Eigenvectors(self._vectors)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:

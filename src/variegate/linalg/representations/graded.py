@@ -136,23 +136,17 @@ class Graded(Representation):
         return np.asarray(root @ root.T)
 
     @cached_property
-    def _elementary(self) -> tuple[FloatArray, Eigenvectors]:
+    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
+        """The eigenpairs of ``K``, as many as the rank."""
         left, singular, _ = np.linalg.svd(self._normalized[1], full_matrices=False)
         probability = np.clip(singular**2, 0.0, 1.0)
         rows = np.ascontiguousarray(left.T)
         return probability, Eigenvectors(fix_basis(rows, repeated_spaces(probability)))
 
-    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
-        """Return the eigenpairs of ``K``, as many as the rank."""
-        return self._elementary
-
     @cached_property
-    def _eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        return graded_eigenpairs(self.rows, self.log_scale)
-
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """Return the eigenpairs of ``L``, eigenvalues as logarithms."""
-        return self._eigenpairs
+        """The eigenpairs of ``L``, eigenvalues as logarithms."""
+        return graded_eigenpairs(self.rows, self.log_scale)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
         """Return the kernel of the rest: rows less their part in the included span."""
