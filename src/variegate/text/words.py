@@ -155,7 +155,9 @@ class CorpusFrequencies:
         of_texts = [set(words(text)) for text in texts]
         if not of_texts:
             raise ValueError("the corpus for word weights holds no texts")
-        return cls(len(of_texts), dict(Counter(chain.from_iterable(of_texts))))
+        counted = Counter(chain.from_iterable(of_texts))
+        # Sorted: the order of a set differs from process to process.
+        return cls(len(of_texts), dict(sorted(counted.items())))
 
     @classmethod
     def from_dict(cls, section: Mapping[str, Any]) -> CorpusFrequencies:

@@ -17,7 +17,7 @@ from variegate._validation import check_choice, check_count, check_flag, check_n
 from variegate.application.base import Application, by_name, packaged_model
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import POSITIVE
-from variegate.files.schema import Anything, MapOf, Shape
+from variegate.files.schema import Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.tuning.family import OmegaFamily, as_omegas
@@ -37,7 +37,7 @@ from variegate.video.choosing import (
     choose_frames,
     video_decoder,
 )
-from variegate.video.fisher import FisherEncoder
+from variegate.video.fisher import PATTERNS, FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.picture import PICTURE_STATISTICS
 from variegate.video.reading import EVERY, time_label
@@ -102,7 +102,7 @@ class KeyframePicker(Application):
     _noun = "key frames"
     _not_stored = ("verbose",)
     _sections: ClassVar[Mapping[str, Shape]] = {
-        "patterns": MapOf(Anything()),
+        "patterns": PATTERNS,
         "training": TRAINING,
         "every": POSITIVE,
     }
