@@ -522,6 +522,11 @@ def test_file_numbers_are_short(encoder):
     )
 
 
+def read(document):
+    PATTERNS.check(document, "patterns")
+    return FisherEncoder.from_dict(document)
+
+
 def with_entry(values, place, entry):
     changed = np.array(values)
     changed[place] = entry
@@ -573,8 +578,7 @@ def test_damaged_files(encoder, change, message):
     document = encoder.to_dict()
     change(document)
     with pytest.raises((ModelFileError, SchemaError), match=message):
-        PATTERNS.check(document, "patterns")
-        FisherEncoder.from_dict(document)
+        read(document)
 
 
 # Errors ---------------------------------------------------------------------------

@@ -17,6 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
@@ -96,6 +97,7 @@ def fisher_gradients(
     return np.stack([by_mean, by_deviation]) / np.sqrt(weights)[:, None]
 
 
+@dataclass(eq=False)
 class FisherEncoder:
     """Encodes the descriptors of an image as an improved Fisher vector [1]_.
 
@@ -123,21 +125,9 @@ class FisherEncoder:
         take little room in a file and come back from it exactly.
     """
 
-    centre_: FloatArray
-    components_: FloatArray
-    weights_: FloatArray
-    means_: FloatArray
-    variances_: FloatArray
-
-    def __init__(
-        self,
-        n_components: int = 32,
-        n_gaussians: int = 16,
-        max_descriptors: int = 100_000,
-    ) -> None:
-        self.n_components = n_components
-        self.n_gaussians = n_gaussians
-        self.max_descriptors = max_descriptors
+    n_components: int = 32
+    n_gaussians: int = 16
+    max_descriptors: int = 100_000
 
     def fit(
         self, descriptors: Sequence[AnyArray], random_state: RandomState = None
