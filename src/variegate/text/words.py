@@ -110,11 +110,6 @@ class WordCounts:
     matrix: sparse.csr_array
     vocabulary: dict[Any, int]
 
-    def document_frequency(self) -> FloatArray:
-        """Return the number of sentences that each word is in."""
-        n_words = self.matrix.shape[1]
-        return np.bincount(self.matrix.indices, minlength=n_words).astype(np.float64)
-
 
 def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
     """Count the words, or other hashable units, of every sentence."""
@@ -179,9 +174,9 @@ def word_weights(
     too; ``log(n / df)`` of the sentences without one.  Ignored words weigh zero.
     """
     if corpus is None:
-        n_sentences = max(1, counts.matrix.shape[0])
-        frequency = np.maximum(counts.document_frequency(), 1.0)
-        weights = np.log(n_sentences / frequency)
+        n_sentences, n_words = counts.matrix.shape
+        frequency = np.bincount(counts.matrix.indices, minlength=n_words)
+        weights = np.log(max(1, n_sentences) / np.maximum(frequency, 1.0))
     else:
         weights = np.ones(counts.matrix.shape[1])
         for word, column in counts.vocabulary.items():

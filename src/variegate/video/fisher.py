@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -264,18 +263,10 @@ def _sample(
     """Return a sample without replacement of the rows of several arrays."""
     if not len(descriptors):
         raise ValueError("there are no descriptors to fit to: give those of an image")
-    usable = [_usable(rows) for rows in descriptors]
-    edges = np.cumsum([0, *map(len, usable)])
-    if edges[-1] <= limit:
-        return np.concatenate(usable)
-    chosen = np.sort(rng.choice(edges[-1], size=limit, replace=False))
-    parts = pairwise(np.searchsorted(chosen, edges))
-    return np.concatenate(
-        [
-            rows[chosen[first:end] - start]
-            for rows, start, (first, end) in zip(usable, edges, parts, strict=False)
-        ]
-    )
+    usable = np.concatenate([_usable(rows) for rows in descriptors])
+    if len(usable) <= limit:
+        return usable
+    return usable[np.sort(rng.choice(len(usable), size=limit, replace=False))]
 
 
 def _root_sift(descriptors: AnyArray) -> FloatArray:
