@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from paper.rouge.pairs import skip_bigrams
@@ -19,7 +19,7 @@ __all__ = ["FullRouge"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FullRouge(Rouge):
+class FullRouge(SentenceTokenizer, Rouge):
     """:class:`variegate.text.Rouge` with more measures.
 
     Texts hold one sentence a line, which matters to ROUGE-L and ROUGE-W only.
@@ -65,9 +65,3 @@ class FullRouge(Rouge):
                 pool = skip_bigrams(skip, unigrams=letters == "su")
                 found[f"rouge-{letters}{reach}"] = pool
         return found
-
-    @property
-    def reader(self) -> SentenceTokenizer:
-        """The reader of summaries and references."""
-        names = [field.name for field in fields(SentenceTokenizer)]
-        return SentenceTokenizer(**{name: getattr(self, name) for name in names})

@@ -13,12 +13,13 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
+from variegate._validation import check_choice, check_count
 from variegate.text.rouge_tokens import (
     Tokenizer,
     Words,
@@ -156,7 +157,7 @@ def _hits(unit: Unit, counts: list[Counter[Unit]]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rouge:
+class Rouge(Tokenizer):
     """Overlap of a summary with reference summaries, like ROUGE-1.5.5's.
 
     Parameters
@@ -193,13 +194,7 @@ class Rouge:
 
     n: int | Iterable[int] = (1, 2)
     su: float | None = None
-    stem: bool = False
-    exceptions: Mapping[str, str] | None = field(default=None, repr=False)
-    max_bytes: int | None = None
-    max_words: int | None = None
     references: Literal["average", "best"] = "average"
-    stop_words: Iterable[str] | None = field(default=None, repr=False)
-    unicode: bool = False
     digits: int | None = 5
 
     def __post_init__(self) -> None:
@@ -214,15 +209,12 @@ class Rouge:
             if length < 1:
                 raise ValueError(f"an n-gram has at least one word, got n={length}")
         self._check_measures()
-        for name, limit in (("bytes", self.max_bytes), ("words", self.max_words)):
-            if limit is not None and limit < 1:
-                raise ValueError(f"max_{name} must be at least 1, got {limit}")
+        for name in ("max_bytes", "max_words"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
         if self.max_bytes is not None and self.max_words is not None:
             raise ValueError("a limit of bytes and one of words; give only one")
-        if self.references not in ("average", "best"):
-            raise ValueError(
-                f"references must be 'average' or 'best', got {self.references!r}"
-            )
+        check_choice("references", self.references, ("average", "best"))
         if not self.measures:
             raise ValueError("nothing to measure; give n or su")
 
@@ -239,11 +231,6 @@ class Rouge:
         if self.su is not None:
             units[f"rouge-su{self.su:.0f}"] = partial(pairs_and_words, int(self.su))
         return {name: partial(CountPool, one) for name, one in units.items()}
-
-    @property
-    def reader(self) -> Tokenizer:
-        """The reader of summaries and references."""
-        return Tokenizer(**{f.name: getattr(self, f.name) for f in fields(Tokenizer)})
 
     def prepare(self, references: Sequence[str]) -> PreparedReferences:
         """Return the references, ready to score many summaries."""
@@ -273,7 +260,7 @@ class PreparedReferences:
 
     def __init__(self, rouge: Rouge, references: Sequence[str]) -> None:
         #: Returns the words of a text, as :meth:`score` reads it.
-        self.read = rouge.reader.read
+        self.read = rouge.read
         self._digits = rouge.digits
         texts = [self.read(text) for text in references]
         pooled = rouge.references == "average"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -64,8 +64,8 @@ class Tokenizer:
     max_bytes: int | None = None
     max_words: int | None = None
     stem: bool = False
-    exceptions: Mapping[str, str] | None = None
-    stop_words: frozenset[str] = frozenset()
+    exceptions: Mapping[str, str] | None = field(default=None, repr=False)
+    stop_words: Collection[str] | None = field(default=None, repr=False)
     unicode: bool = False
 
     def read(self, text: str) -> Words:
@@ -88,7 +88,7 @@ class Tokenizer:
                 line.encode("ascii", "replace").decode().lower()
             )
         for word in words:
-            if word not in self.stop_words:
+            if word not in (self.stop_words or ()):
                 yield self._stem(word) if self.stem else word
 
     def _stem(self, word: str) -> str:

@@ -245,8 +245,16 @@ class Summarizer(FamilyApplication):
         rng = self._generator(random_state)
         selection = self._choose(view, rows, ensemble, limit, rng)
         places = np.array(view.candidates, dtype=np.intp)[rows]
+        chosen = selection.among(places)
+        taken = set(chosen.indices.tolist())
         marginals = zip(places.tolist(), ensemble.marginals().tolist(), strict=True)
-        return _summary(view, dict(marginals), selection.among(places), limit, omega)
+        probability = dict(marginals)
+        marked = [
+            MarkedSentence(sentence, probability.get(place), place in taken)
+            for place, sentence in enumerate(view.sentences)
+        ]
+        said, cluster = None if limit is None else str(limit), view.cluster
+        return Summary(cluster.documents, marked, said, omega, cluster.language, chosen)
 
     def _choose(
         self,
@@ -298,19 +306,3 @@ def load_default() -> Summarizer:
 
 def _as_budget(budget: str | Budget) -> Budget:
     return budget if isinstance(budget, Budget) else Budget.parse(str(budget))
-
-
-def _summary(
-    view: ClusterView,
-    probability: Mapping[int, float],
-    selection: Selection,
-    budget: Budget | None,
-    omega: float,
-) -> Summary:
-    taken = set(selection.indices.tolist())
-    marked = [
-        MarkedSentence(sentence, probability.get(place), place in taken)
-        for place, sentence in enumerate(view.sentences)
-    ]
-    limit, cluster = None if budget is None else str(budget), view.cluster
-    return Summary(cluster.documents, marked, limit, omega, cluster.language, selection)
