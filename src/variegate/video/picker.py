@@ -19,7 +19,7 @@ from variegate.application.base import FamilyApplication, packaged_model
 from variegate.files.model_format import POSITIVE
 from variegate.files.schema import Shape
 from variegate.ground_set import GroundSet
-from variegate.kernels import MultipleKernel
+from variegate.kernels import Kernel, MultipleKernel
 from variegate.tuning.family import as_omegas
 from variegate.video.candidates import (
     BLOCKS,
@@ -187,14 +187,16 @@ class KeyframePicker(FamilyApplication):
         if not examples:
             raise ValueError("no user chose a frame that can be learned from")
         every_set, subsets, names = zip(*examples, strict=True)
-        kernel = MultipleKernel(
+        self._fit_family(self._kernel(), every_set, subsets, names, progress)
+        self.training_ = describe_training(training)
+        return self
+
+    def _kernel(self) -> Kernel:
+        return MultipleKernel(
             bandwidths={block: list(self.bandwidths) for block in self.blocks},
             linear=True,
             blocks=list(self.blocks),
         )
-        self._fit_family(kernel, every_set, subsets, names, progress)
-        self.training_ = describe_training(training)
-        return self
 
     def ground_set(self, view: VideoView) -> GroundSet:
         """Return the features of the candidates of a video."""
