@@ -294,7 +294,7 @@ class Summarizer(FamilyApplication):
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
         corpus = document["corpus"]
-        self.corpus_ = None if corpus is None else CorpusFrequencies.from_dict(corpus)
+        self.corpus_ = None if corpus is None else CorpusFrequencies(**corpus)
         self.embedded_ = document["embedded"]
 
 

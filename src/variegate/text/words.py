@@ -16,7 +16,6 @@ from scipy import sparse
 
 from variegate._typing import FloatArray
 from variegate.files.model_format import COUNT
-from variegate.files.models import ModelFileError
 from variegate.files.schema import MapOf, Record
 
 #: For character classes: letters of Chinese and Japanese, Thai, Lao, Burmese, Khmer.
@@ -144,6 +143,10 @@ class CorpusFrequencies:
     n_texts: int
     counts: Mapping[str, int]
 
+    def __post_init__(self) -> None:
+        if self.n_texts < max([1, *self.counts.values()]):
+            raise ValueError("a corpus holds counts that cannot be")
+
     @classmethod
     def of(cls, texts: Iterable[str]) -> CorpusFrequencies:
         """Count the words of texts."""
@@ -153,14 +156,6 @@ class CorpusFrequencies:
         counted = Counter(chain.from_iterable(of_texts))
         # Sorted: the order of a set differs from process to process.
         return cls(len(of_texts), dict(sorted(counted.items())))
-
-    @classmethod
-    def from_dict(cls, section: Mapping[str, Any]) -> CorpusFrequencies:
-        """Read a section of a file, of the shape ``CORPUS``."""
-        n_texts, counts = section["n_texts"], dict(section["counts"])
-        if n_texts < 1 or not all(0 <= count <= n_texts for count in counts.values()):
-            raise ModelFileError('"corpus" holds counts that cannot be')
-        return cls(n_texts, counts)
 
 
 def word_weights(
