@@ -459,7 +459,7 @@ def test_refuses_what_cannot_be(given_, message):
 
 @pytest.mark.parametrize("k", [0, -1, 2.0, 2.5, "2", True])
 def test_refuses_k(k):
-    message = f"k must be a whole number from 1 on, got {k!r}"
+    message = f"k must be a whole number of at least 1, got {k!r}"
     with pytest.raises(ValueError, match=re.escape(message)):
         select(*random_items(0), k)
 

@@ -14,8 +14,12 @@ from threadpoolctl import threadpool_limits
 
 import variegate as vg
 from variegate.baselines import learned
-from variegate.baselines.learned import TRADE_OFFS, embeddings_of, learned_rivals
-from variegate.baselines.ordering import Ordering
+from variegate.baselines.learned import (
+    TRADE_OFFS,
+    Ordering,
+    embeddings_of,
+    learned_rivals,
+)
 from variegate.decoding import Constraint
 from variegate.ground_set import GroundSetError
 from variegate.metrics import f_score

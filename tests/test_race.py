@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import variegate as vg
-from variegate.baselines.learned import embeddings_of
-from variegate.baselines.ordering import Ordering
+from variegate.baselines.learned import Ordering, embeddings_of
 from variegate.decoding.residuals import ranked
 from variegate.tuning.kernel_search import Familiarity, KernelSearch
 from variegate.tuning.race import LearnedDPP, Race, Rule, TwoStage

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import variegate as vg
-from variegate.baselines.ordering import Ordering
+from variegate.baselines.learned import Ordering
 from variegate.files.models import ModelFileError
 from variegate.tables import TableSelector
 from variegate.tables.table import as_table

@@ -36,7 +36,7 @@ def test_word_counts():
     counts = count_words([["a", "b", "a"], [], ["b"]])
     assert counts.vocabulary == {"a": 0, "b": 1}
     assert counts.matrix.toarray().tolist() == [[2, 1], [0, 0], [0, 1]]
-    assert counts.document_frequency().tolist() == [1, 2]
+    assert word_weights(counts).tolist() == [np.log(3.0), np.log(1.5)]
 
 
 def test_no_words_at_all():

@@ -1,4 +1,8 @@
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,6 +144,22 @@ def test_a_corpus_for_word_weights(tmp_path):
     model.save(tmp_path / "m.json")
     loaded = Summarizer.load(tmp_path / "m.json")
     assert loaded.corpus_ == model.corpus_
+
+
+def test_files_do_not_depend_on_the_order_of_sets(tmp_path):
+    code = (
+        "import sys; from text_instances import *; from variegate.text import *; "
+        "model = Summarizer(corpus=[STORM, BAKERY], budget='1s', max_iter=2); "
+        "model.fit(CLUSTERS).save(sys.argv[1])"
+    )
+    paths = [tmp_path / "1.json", tmp_path / "2.json"]
+    for path in paths:
+        command = [sys.executable, "-W", "ignore", "-c", code, str(path)]
+        places = [str(Path(__file__).parent), *filter(None, sys.path)]
+        chosen = {"PYTHONPATH": os.pathsep.join(places), "PYTHONHASHSEED": path.stem}
+        subprocess.run(command, env=os.environ | chosen, check=True)
+    first, second = (path.read_bytes() for path in paths)
+    assert first == second
 
 
 # Keeping ---------------------------------------------------------------------------

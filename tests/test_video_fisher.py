@@ -11,8 +11,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture
 
 from variegate.files.models import ModelFileError
+from variegate.files.schema import SchemaError
 from variegate.video import fisher
-from variegate.video.fisher import FisherEncoder, fisher_gradients
+from variegate.video.fisher import PATTERNS, FisherEncoder, fisher_gradients
 from variegate.video.picture import dense_sift
 
 # Pictures -------------------------------------------------------------------------
@@ -521,6 +522,11 @@ def test_file_numbers_are_short(encoder):
     )
 
 
+def read(document):
+    PATTERNS.check(document, "patterns")
+    return FisherEncoder.from_dict(document)
+
+
 def with_entry(values, place, entry):
     changed = np.array(values)
     changed[place] = entry
@@ -530,49 +536,49 @@ def with_entry(values, place, entry):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.pop("means"), '"means" is missing'),
-        (lambda d: d.pop("n_gaussians"), "n_gaussians must be a whole number"),
-        (lambda d: d.update(n_components=True), "n_components must be a whole number"),
-        (lambda d: d.update(n_components=129), "n_components is at most that, got 129"),
-        (lambda d: d.update(n_gaussians=5), r'"weights" has shape \(4,\), not \(5,\)'),
-        (lambda d: d.update(colour="red", age=3), "unknown age, colour"),
-        (lambda d: d["centre"].pop(), r'"centre" has shape \(127,\), not \(128,\)'),
-        (lambda d: d["means"][0].pop(), '"means" is not an array of numbers'),
-        (lambda d: d.update(weights=None), '"weights" is not an array of numbers'),
-        (lambda d: d.update(centre=["a"] * 128), '"centre" is not an array of numbers'),
+        (lambda d: d.pop("means"), '"patterns.means" is missing'),
+        (lambda d: d.pop("n_gaussians"), '"patterns.n_gaussians" is missing'),
+        (lambda d: d.update(n_components=True), "True, not a whole number from 1 to"),
+        (lambda d: d.update(n_components=129), "129, not a whole number from 1 to 128"),
+        (lambda d: d.update(n_gaussians=5), r'weights" has shape \(4,\), not \(5,\)'),
+        (lambda d: d.update(colour="red", age=3), "unknown .*age.*colour"),
+        (lambda d: d["centre"].pop(), r'centre" has shape \(127,\), not \(128,\)'),
+        (lambda d: d["means"][0].pop(), r'means" is .*, not a matrix of numbers'),
+        (lambda d: d.update(weights=None), '"patterns.weights" is missing'),
+        (lambda d: d.update(centre=["a"] * 128), r"\[0\]\" is 'a', not a number"),
         (
             lambda d: d.update(centre=with_entry(d["centre"], 0, np.nan)),
-            '"centre" holds numbers too large',
+            r'centre\[0\]" is nan, not a number',
         ),
         (
             lambda d: d.update(components=with_entry(d["components"], (0, 0), 1e300)),
-            '"components" holds numbers too large',
+            'components" is .*, not a matrix of numbers',
+        ),
+        (
+            lambda d: d.update(components=with_entry(d["components"], (0, 0), 1e100)),
+            'components" holds numbers too large',
         ),
         (
             lambda d: d.update(variances=with_entry(d["variances"], (1, 2), 0.0)),
-            '"variances" holds a number that is not above 0',
+            'variances" holds a number not above 0',
         ),
         (
             lambda d: d.update(variances=with_entry(d["variances"], (1, 2), 1e-60)),
-            '"variances" holds a number that is not above 0',
+            'variances" holds a number not above 0',
         ),
         (
             lambda d: d.update(weights=[-0.5, 0.5, 0.5, 0.5]),
-            '"weights" holds a number that is not above 0',
+            'weights" holds a number not above 0',
         ),
-        (lambda d: d.update(weights=[0.5] * 4), '"weights" sum to 2, not 1'),
+        (lambda d: d.update(weights=[0.5] * 4), 'weights" sum to 2, not 1'),
+        (lambda d: d.clear(), "is missing"),
     ],
 )
 def test_damaged_files(encoder, change, message):
     document = encoder.to_dict()
     change(document)
-    with pytest.raises(ModelFileError, match=message):
-        FisherEncoder.from_dict(document)
-
-
-def test_file_that_is_no_mapping():
-    with pytest.raises(ModelFileError, match="a mapping of names to values, got 3"):
-        FisherEncoder.from_dict(3)
+    with pytest.raises((ModelFileError, SchemaError), match=message):
+        read(document)
 
 
 # Errors ---------------------------------------------------------------------------

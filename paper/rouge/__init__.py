@@ -6,17 +6,20 @@ C.-Y. Lin, 2004, "ROUGE: a package for automatic evaluation of summaries".
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from paper.rouge.pairs import skip_bigrams
 from paper.rouge.sequences import longest_common, weighted_longest_common
-from variegate.text.rouge import Measure, Rouge, ngrams
+from paper.rouge.texts import SentenceTokenizer
+from variegate.text.rouge import Pool, Rouge
 
 __all__ = ["FullRouge"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FullRouge(Rouge):
+class FullRouge(SentenceTokenizer, Rouge):
     """:class:`variegate.text.Rouge` with more measures.
 
     Texts hold one sentence a line, which matters to ROUGE-L and ROUGE-W only.
@@ -49,16 +52,16 @@ class FullRouge(Rouge):
                 )
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The measures asked for, in the order of the scores."""
-        lengths = self.n if isinstance(self.n, tuple) else ()
-        measures = [ngrams(length) for length in lengths]
+    def measures(self) -> dict[str, Callable[[Sequence[Any]], Pool]]:
+        """What makes a pool of references, by the names of the scores."""
+        found = Rouge(n=self.n).measures if self.n else {}
         if self.lcs:
-            measures.append(longest_common())
+            found["rouge-l"] = longest_common()
         if self.w is not None:
-            measures.append(weighted_longest_common(self.w))
-        if self.skip is not None:
-            measures.append(skip_bigrams(self.skip, unigrams=False))
-        if self.su is not None:
-            measures.append(skip_bigrams(self.su, unigrams=True))
-        return tuple(measures)
+            found[f"rouge-w-{self.w:g}"] = weighted_longest_common(self.w)
+        for letters, skip in (("s", self.skip), ("su", self.su)):
+            if skip is not None:
+                reach = "*" if math.isinf(skip) else f"{skip:.0f}"
+                pool = skip_bigrams(skip, unigrams=letters == "su")
+                found[f"rouge-{letters}{reach}"] = pool
+        return found

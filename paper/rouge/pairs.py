@@ -8,40 +8,39 @@ and memory proportional to n.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.text import rouge
-from variegate.text.rouge import Measure, Ratios, ratio
-from variegate.text.rouge_tokens import TokenizedText
+from variegate.text.rouge import (
+    CountPool,
+    Pool,
+    Ratios,
+    pairs_and_words,
+    pairs_within,
+    ratio,
+)
+from variegate.text.rouge_tokens import Words
 
 __all__ = ["WidePairPool", "skip_bigrams"]
-
-Words = tuple[str, ...]
 
 #: Words between the two of a pair beyond which a list of all pairs is too long.
 _WIDE = 30
 
 
-def skip_bigrams(skip: float, *, unigrams: bool) -> Measure:
+def skip_bigrams(skip: float, *, unigrams: bool) -> Callable[[Sequence[Words]], Pool]:
     """Return ROUGE-S: pairs of words in order, at most ``skip`` words between them.
 
     ``skip`` may be ``math.inf``.  With ``unigrams`` (ROUGE-SU) single words count too,
     all but the last.
     """
     if skip > _WIDE:
-        reach = "*" if math.isinf(skip) else f"{skip:.0f}"
-        name = f"rouge-s{'u' * unigrams}{reach}"
-        return Measure(name, partial(WidePairPool, skip, unigrams))
-    if unigrams:
-        return rouge.skip_bigrams(int(skip))
-    units = partial(rouge.pairs_within, int(skip))
-    return Measure(f"rouge-s{skip:.0f}", partial(rouge.CountPool, units))
+        return partial(WidePairPool, skip, unigrams)
+    units = pairs_and_words if unigrams else pairs_within
+    return partial(CountPool, partial(units, int(skip)))
 
 
 class WidePairPool:
@@ -53,19 +52,18 @@ class WidePairPool:
         Most words between the two of a pair.
     unigrams : bool
         Whether single words count too, all but the last.
-    references : sequence of Text
+    references : sequence of words
     """
 
     def __init__(
-        self, skip: float, unigrams: bool, references: Sequence[TokenizedText]
+        self, skip: float, unigrams: bool, references: Sequence[Words]
     ) -> None:
         self._skip = skip
         self._unigrams = unigrams
-        self._references = [reference.words for reference in references]
+        self._references = references
 
-    def __call__(self, summary: TokenizedText) -> Ratios:
+    def __call__(self, words: Words) -> Ratios:
         """Return the precision and recall of a summary."""
-        words = summary.words
         hits = sum(self._hits(words, reference) for reference in self._references)
         recall = ratio(hits, sum(map(self._n_units, self._references)))
         return Ratios(

@@ -25,26 +25,25 @@ from itertools import accumulate
 
 import numpy as np
 
-from variegate.text.rouge import Measure, Ratios, ratio
-from variegate.text.rouge_tokens import TokenizedText
+from paper.rouge.texts import TokenizedText, Words
+from variegate.text.rouge import Ratios, ratio
 
 __all__ = ["common_positions", "longest_common", "weighted_longest_common"]
-
-Words = tuple[str, ...]
 
 #: Pairs of words of two texts from which on compiled loops compare them.
 _MANY_PAIRS = 1_000_000
 
 
-def longest_common() -> Measure:
+def longest_common() -> Callable[[Sequence[TokenizedText]], SequencePool]:
     """Return ROUGE-L."""
-    return Measure("rouge-l", partial(SequencePool, w=1.0, weigh=_count_hits))
+    return partial(SequencePool, w=1.0, weigh=_count_hits)
 
 
-def weighted_longest_common(w: float) -> Measure:
+def weighted_longest_common(
+    w: float,
+) -> Callable[[Sequence[TokenizedText]], SequencePool]:
     """Return ROUGE-W with the weight ``k ** w`` of a run of k words."""
-    weigh = partial(_weigh_hits, w)
-    return Measure(f"rouge-w-{w:g}", partial(SequencePool, w=w, weigh=weigh))
+    return partial(SequencePool, w=w, weigh=partial(_weigh_hits, w))
 
 
 def _count_hits(marked: list[bool], hit: list[bool]) -> float:
@@ -82,7 +81,7 @@ class SequencePool:
     def __call__(self, summary: TokenizedText) -> Ratios:
         """Return the precision and recall of a summary."""
         hits = sum(self._hits(reference, summary) for reference in self._references)
-        offered = len(self._references) * float(len(summary.words) ** self._w)
+        offered = len(self._references) * float(len(summary) ** self._w)
         wanted = sum(float(size**self._w) for size in self._sizes)
         return Ratios(
             precision=float(ratio(hits, offered) ** (1.0 / self._w)),
@@ -91,11 +90,11 @@ class SequencePool:
         )
 
     def _hits(self, reference: TokenizedText, summary: TokenizedText) -> float:
-        left = Counter(reference.words) & Counter(summary.words)
+        left = Counter(reference) & Counter(summary)
         total = 0.0
         # A sentence marks the same words each time.
         others = tuple(dict.fromkeys(summary.sentences))
-        is_long = len(reference.words) * sum(map(len, others)) > _MANY_PAIRS
+        is_long = len(reference) * sum(map(len, others)) > _MANY_PAIRS
         mark = marks_of_long if is_long else marks
         for sentence, marked in zip(
             reference.sentences, mark(reference.sentences, others, self._w), strict=True

@@ -13,7 +13,8 @@ from outside_data import outside_data
 from paper.rouge import FullRouge
 from paper.rouge.pairs import WidePairPool
 from paper.rouge.sequences import common_positions, marks, marks_of_long
-from variegate.text.rouge import Score, TokenizedText, read_exceptions
+from paper.rouge.texts import SentenceTokenizer, TokenizedText
+from variegate.text.rouge import Score, read_exceptions
 
 pytestmark = pytest.mark.paper
 
@@ -27,6 +28,20 @@ def text(lines):
 
 def exact(**options):
     return FullRouge(digits=None, **options)
+
+
+def test_sentences_are_lines():
+    assert SentenceTokenizer().read("a b\n\n...\nc").sentences == (("a", "b"), ("c",))
+
+
+def test_the_limit_of_bytes_holds_line_by_line_for_sentences():
+    # ROUGE-1.5.5 does not add up the lines when it reads for ROUGE-L.
+    read = SentenceTokenizer(max_bytes=4).read("ab c\nab\nabcdefg\nx")
+    assert read == ("ab", "c")
+    assert read.sentences == (("ab", "c"),)
+    read = SentenceTokenizer(max_bytes=4).read("abc\nab\nabcdefg\nx")
+    assert read == ("abc", "a")
+    assert read.sentences == (("abc",), ("ab",), ("abcd",))
 
 
 def test_longest_common_subsequences_are_united():
@@ -160,8 +175,8 @@ def test_pairs_are_those_of_the_slow_twin(summary, references, skip):
 def test_pairs_that_are_not_listed_are_those_of_the_slow_twin(
     summary, references, skip, unigrams
 ):
-    texts = [TokenizedText.of([tuple(words)]) for words in references]
-    ratios = WidePairPool(skip, unigrams, texts)(TokenizedText.of([tuple(summary)]))
+    texts = [tuple(words) for words in references]
+    ratios = WidePairPool(skip, unigrams, texts)(tuple(summary))
     expected = slow_ratios(
         slow_pairs(summary, skip, unigrams),
         [slow_pairs(words, skip, unigrams) for words in references],
@@ -240,7 +255,7 @@ def test_sentences_that_are_read_once_score_the_same(summary, references):
     rouge = FullRouge(n=(1, 2), lcs=True, su=4, stem=True)
     prepared = rouge.prepare([text(lines) for lines in references])
     joined = TokenizedText.join(prepared.read(text([words])) for words in summary)
-    assert prepared.score_text(joined) == prepared.score(text(summary))
+    assert prepared.score_words(joined) == prepared.score(text(summary))
 
 
 @given(sentences, st.lists(sentences, min_size=1, max_size=3))

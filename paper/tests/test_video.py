@@ -15,6 +15,7 @@ from paper.video.pieces import STEPS
 from paper.video.pool import read_pool
 from paper.video.rows import HERO, comparisons
 from paper.video.settings import Setup
+from variegate.kernels import Linear
 from variegate.video import KeyframePicker, load_default
 
 pytestmark = pytest.mark.paper
@@ -131,6 +132,13 @@ def test_learning_from_the_oracle_and_choosing_the_best_sample(tmp_path):
         assert chosen in [np.flatnonzero(sample).tolist() for sample in samples]
         again = picker.choose(view, random_state=3).selection
         assert again.indices.tolist() == chosen
+
+
+def test_a_picker_learns_the_kernel_that_is_given(tmp_path):
+    (video,) = [video.prepared() for video in read_pool(write_films(tmp_path, 1))]
+    picker = PaperPicker(blocks=["palette"], kernel=Linear())
+    picker.fit_prepared([video], picker.fit_encoder([video.view]))
+    assert isinstance(picker.models_[0].kernel_, Linear)
 
 
 def test_a_picker_knows_its_features(tmp_path):

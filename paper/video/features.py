@@ -20,7 +20,6 @@ from paper.video.saliency import (
     saliency_statistics,
 )
 from variegate._progress import Progress, ignore
-from variegate._random import generator
 from variegate._typing import AnyArray, FloatArray, RandomState
 from variegate.decoding import MBR, Constraint
 from variegate.ground_set import GroundSet
@@ -183,9 +182,9 @@ class PaperPicker(KeyframePicker):
         if self.best_sample == "matched":
             agreement = MatchingAgreement(view.alike, self.beta)
             decode = MBR(self.n_samples, _N_CANDIDATES, agreement)
-        seed = generator(self.random_state if random_state is None else random_state)
+        rng = self._generator(random_state)
         everything = Constraint(None, None, np.ones(len(view)))
-        return Choice(ensemble, decode(ensemble, everything, seed), {})
+        return Choice(ensemble, decode(ensemble, everything, rng), {})
 
     @property
     def feature_names_(self) -> list[str]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import as_file, files
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate._progress import Progress, ProgressPrinter
+from variegate._random import check_random_state, generator
+from variegate._typing import BoolArray, FloatArray, IntArray, RandomState
+from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.application.description import Description, described
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.estimator.base import LearnedDisplay
@@ -27,8 +30,9 @@ from variegate.files.model_format import application
 from variegate.files.model_values import read_settings
 from variegate.files.models import NOTHING, ModelFileError, Own
 from variegate.files.schema import Shape
-from variegate.ground_set import GroundSetError
-from variegate.tuning import OmegaFamily
+from variegate.ground_set import GroundSet, GroundSetError
+from variegate.kernels import Kernel
+from variegate.tuning.family import OmegaFamily, as_omegas
 
 #: Random numbers that the bootstrap draws at a time.
 _DRAWN = 2**21
@@ -59,7 +63,8 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     def __init_subclass__(cls) -> None:
         """Let files of this type be read; entry points are for what is not imported."""
         super().__init_subclass__()
-        model_files.register(cls._type, cls.decode)
+        if hasattr(cls, "_type"):
+            model_files.register(cls._type, cls.decode)
 
     @property
     def omegas_(self) -> tuple[float, ...]:
@@ -142,6 +147,70 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return model
 
 
+class FamilyApplication(Application):
+    """An application that is learned from examples by ``LargeMarginDPP`` alone."""
+
+    _choices: ClassVar[Mapping[str, Iterable[str]]]  # known values of parameters
+    lam: float
+    omega: float | Sequence[float]
+    n_samples: int
+    l2: float
+    max_iter: int
+    random_state: RandomState
+    verbose: bool
+
+    def _check_parameters(self) -> None:
+        for name, known in self._choices.items():
+            check_choice(name, getattr(self, name), known)
+        for name in ("lam", "l2"):
+            check_number(name, getattr(self, name))
+        for name in ("max_iter", "n_samples"):
+            check_count(name, getattr(self, name))
+        check_flag("verbose", self.verbose)
+        check_random_state(self.random_state)
+        as_omegas(self.omega)
+
+    def _fit_family(
+        self,
+        kernel: Kernel,
+        ground_sets: Sequence[GroundSet],
+        subsets: Sequence[IntArray],
+        names: Sequence[str],
+        progress: Progress,
+    ) -> None:
+        """Learn a model for each omega; errors name the example."""
+        estimator = LargeMarginDPP(
+            lam=self.lam, kernel=kernel, l2=self.l2, max_iter=self.max_iter
+        )
+        try:
+            self.family_ = OmegaFamily.fit(
+                estimator, self.omega, ground_sets, subsets, progress=progress
+            )
+        except GroundSetError as error:
+            raise ValueError(f"{names[error.position]}: {error.problem}") from error
+
+    def _generator(self, random_state: RandomState) -> np.random.Generator:
+        """Return the generator of one call, by default that of the model."""
+        return generator(self.random_state if random_state is None else random_state)
+
+    def _printing(
+        self,
+        progress: Progress | None,
+        line: Callable[[ProgressPrinter], Progress] = attrgetter("progress"),
+    ) -> Progress | None:
+        """Return the callback, which with ``verbose`` prints first."""
+        if not self.verbose:
+            return progress
+        printed = line(ProgressPrinter(type(self).__name__))
+
+        def both(stage: str, done: float, total: float) -> None:
+            printed(stage, done, total)
+            if progress is not None:
+                progress(stage, done, total)
+
+        return both
+
+
 def _plain(value: Any) -> Any:
     """Return a setting as JSON holds it."""
     if isinstance(value, np.random.Generator):
@@ -193,15 +262,6 @@ def bootstrap_means(rows: FloatArray, n_bootstrap: int, seed: int) -> FloatArray
         times = np.bincount(draws.ravel(), minlength=count * n).reshape(count, n)
         means.append(times @ flat / n)
     return np.concatenate(means).reshape(n_bootstrap, *rows.shape[1:])
-
-
-@contextmanager
-def by_name(names: Sequence[str]) -> Iterator[None]:
-    """Put the name of a ground set into errors about it."""
-    try:
-        yield
-    except GroundSetError as error:
-        raise ValueError(f"{names[error.position]}: {error.problem}") from error
 
 
 def packaged_model(package: str, name: str) -> Any:

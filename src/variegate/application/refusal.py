@@ -53,10 +53,6 @@ class RefusalError(ValueError):
         self.fixes = tuple(fixes)
         self._problems: tuple[RefusalError, ...] = ()
 
-    def __reduce__(self) -> Any:
-        """Keep settings and reasons when the error comes from another process."""
-        return _rebuilt, (type(self), self.parts, self.fixes, self._problems)
-
     @property
     def problems(self) -> tuple[RefusalError, ...]:
         """One error for each reason; the error itself if there is one reason."""
@@ -86,14 +82,3 @@ class RefusalError(ValueError):
             for part in self.parts
             if not isinstance(part, InPython)
         )
-
-
-def _rebuilt(
-    kind: type[RefusalError],
-    parts: Sequence[Any],
-    fixes: Sequence[Setting],
-    problems: tuple[RefusalError, ...],
-) -> RefusalError:
-    error = kind(*parts, fixes=fixes)
-    error._problems = problems
-    return error

@@ -20,14 +20,11 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
-from variegate.baselines.ordering import Ordering, f_of_first
+from variegate.baselines.selecting import select
 from variegate.decoding import Constraint
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
 
-__all__ = [
-    *("LEARNERS", "TRADE_OFFS", "Rival", "embeddings_of", "learned_rivals"),
-    "orderings",
-]
+__all__ = ["LEARNERS", "ORDERINGS", "Ordering", "Rival", "learned_rivals"]
 
 #: From quality features to the relevance of every item.
 Relevance: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -70,6 +67,59 @@ LEARNERS: Mapping[str, Callable[[int], Any]] = {
 }
 
 
+@dataclass(frozen=True)
+class Ordering:
+    """A method of :func:`variegate.select` with its settings."""
+
+    method: str
+    trade_off: float = 0.5
+    seed: int = 0
+
+    def __call__(
+        self,
+        embeddings: FloatArray,
+        relevance: FloatArray | None = None,
+        k: int | None = None,
+        limit: Constraint | None = None,
+    ) -> IntArray:
+        """Return at most ``k`` items, or all, in the order of choice.
+
+        With a limit, those that it has no room for are passed over.  Of methods that
+        choose one by one ("dpp", "mmr", "max-min" and "top"), fewer items are the first
+        of more, with a limit too.
+        """
+        if k == 0:
+            return np.zeros(0, dtype=np.intp)
+        return select(
+            embeddings,
+            relevance,
+            len(embeddings) if k is None else k,
+            self.method,
+            trade_off=self.trade_off,
+            budget=None if limit is None else limit.budget,
+            costs=None if limit is None else limit.costs,
+            random_state=self.seed,
+        )
+
+
+def f_of_first(wanted: BoolArray, order: IntArray, largest: int) -> FloatArray:
+    """Return the F-score of the first 1, 2, ... items; past the last it stays."""
+    n_wanted = int(wanted.sum())
+    if len(order) == 0:
+        return np.full(largest, float(n_wanted == 0))
+    hits = np.cumsum(wanted[order])
+    f = 2.0 * hits / (np.arange(1, len(order) + 1) + n_wanted)
+    return np.pad(f, (0, largest - len(order)), mode="edge")
+
+
+#: Every method that follows a relevance, with every trade-off.
+ORDERINGS = [
+    Ordering(method, trade_off)
+    for method in METHODS
+    for trade_off in (TRADE_OFFS[:1] if method == "top" else TRADE_OFFS)
+]
+
+
 @dataclass(frozen=True, eq=False)
 class Rival:
     """A learned relevance and a method that goes by it.
@@ -93,15 +143,9 @@ class Rival:
 
     def __call__(self, ground_set: GroundSet) -> IntArray:
         """Return ``k`` items in the order of choice, or all if there are no more."""
-        return self.order(ground_set, self.k)
-
-    def order(
-        self, ground_set: GroundSet, k: int | None, limit: Constraint | None = None
-    ) -> IntArray:
-        """Return at most ``k`` items in the order of choice, those within a limit."""
         relevance = self.relevance(ground_set.quality)
         ordering = Ordering(self.method, self.trade_off)
-        return ordering(embeddings_of(ground_set), relevance, k, limit)
+        return ordering(embeddings_of(ground_set), relevance, self.k)
 
 
 def learned_rivals(
@@ -110,7 +154,6 @@ def learned_rivals(
     seed: int = 0,
     *,
     budget: float | None = None,
-    trade_offs: Sequence[float] = TRADE_OFFS,
 ) -> dict[str, Rival]:
     """Learn six rivals from the items that were chosen from ground sets.
 
@@ -124,8 +167,6 @@ def learned_rivals(
         For the parts that the ground sets are put in, and for gradient boosting.
     budget : float, optional
         What the items of each may cost together; ``k`` is the best within it.
-    trade_offs : sequence of float
-        To choose from for "mmr" and "dpp".
 
     Returns
     -------
@@ -146,28 +187,18 @@ def learned_rivals(
     """
     examples = _checked(ground_sets, subsets, budget)
     largest = max(int(example.wanted.sum()) for example in examples) + _MORE
-    candidates = orderings(trade_offs)
     rivals = {}
     for name, make in LEARNERS.items():
         predicted = _out_of_fold(make, examples, seed)
-        f = _f_by_size(examples, predicted, candidates, largest)
+        f = _f_by_size(examples, predicted, largest)
         relevance = _learned(make, examples, seed)
         for method in METHODS:
-            mine = [n for n, one in enumerate(candidates) if one.method == method]
+            mine = [n for n, one in enumerate(ORDERINGS) if one.method == method]
             best, size = np.unravel_index(np.argmax(f[mine]), f[mine].shape)
-            trade_off = candidates[mine[best]].trade_off
+            trade_off = ORDERINGS[mine[best]].trade_off
             rival = Rival(relevance, method, int(size) + 1, trade_off)
             rivals[f"{name} + {method}"] = rival
     return rivals
-
-
-def orderings(trade_offs: Sequence[float] = TRADE_OFFS) -> list[Ordering]:
-    """Return every method that follows a relevance, with every trade-off."""
-    return [
-        Ordering(method, trade_off)
-        for method in METHODS
-        for trade_off in (trade_offs[:1] if method == "top" else trade_offs)
-    ]
 
 
 def embeddings_of(ground_set: GroundSet) -> FloatArray:
@@ -261,17 +292,16 @@ def _out_of_fold(
 def _f_by_size(
     examples: Sequence[_Example],
     relevances: Sequence[FloatArray],
-    candidates: Sequence[Ordering],
     largest: int,
 ) -> FloatArray:
     """Return the mean F-score of every ordering and size, from 1 to the largest.
 
     One order of an example is enough for all sizes.
     """
-    total = np.zeros((len(candidates), largest))
+    total = np.zeros((len(ORDERINGS), largest))
     for example, relevance in zip(examples, relevances, strict=True):
         embeddings = embeddings_of(example.ground_set)
-        for number, ordering in enumerate(candidates):
+        for number, ordering in enumerate(ORDERINGS):
             order = ordering(embeddings, relevance, largest, example.limit)
             total[number] += f_of_first(example.wanted, order, largest)
     return total / len(examples)

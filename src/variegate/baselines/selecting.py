@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
 from variegate._random import generator
 from variegate._typing import BoolArray, FloatArray, IntArray, RandomState, SubsetLike
-from variegate._validation import check_real
+from variegate._validation import check_choice, check_count, check_real
 from variegate.baselines.methods import METHODS, Items
 from variegate.decoding import Constraint
 from variegate.linalg.cosine import chunks, unit_rows
@@ -101,8 +101,7 @@ def select(
     >>> select(articles, [3.0, 2.9, 1.0], budget=500, costs=[450, 300, 200])
     array([0])
     """
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"unknown method {method!r}; there are {', '.join(METHODS)}")
+    check_choice("method", method, METHODS)
     if order not in ("importance", "number"):
         raise ValueError(f"order must be 'importance' or 'number', got {order!r}")
     is_number = isinstance(trade_off, Real) and not isinstance(trade_off, bool)
@@ -167,8 +166,7 @@ def _count(
     """Return how many items are to be chosen at most."""
     if k is None:
         return n_items if budget is not None else max(_DEFAULT_K, len(included))
-    if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-        raise ValueError(f"k must be a whole number from 1 on, got {k!r}")
+    check_count("k", k)
     if k < len(included):
         raise ValueError(f"k is {k}, but {len(included)} items are to be included")
     return int(k)

@@ -152,7 +152,7 @@ def _reference(path: Path, scorer: Rouge, encoding: str) -> str:
     text = _read(path, encoding)
     if not text.strip():
         raise click.UsageError(f"{path}: the reference is empty")
-    if not scorer.reader.read(text).words:
+    if not scorer.read(text):
         hint = "" if scorer.unicode else "; --unicode counts letters outside ASCII"
         raise click.UsageError(f"{path}: the reference has no words that count{hint}")
     return text

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from variegate._progress import Progress, ignore
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.base import best_by_quality
-from variegate.baselines.ordering import Ordering
+from variegate.baselines.learned import Ordering
 from variegate.decoding import Constraint
 from variegate.decoding.residuals import ranked
 from variegate.ground_set import GroundSet, GroundSetError

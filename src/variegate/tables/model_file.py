@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from variegate._typing import IntArray
-from variegate.baselines.ordering import Ordering
+from variegate.baselines.learned import Ordering
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.files.model_format import COUNT, POSITIVE
 from variegate.files.models import ModelFileError, Own

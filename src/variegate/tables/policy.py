@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from variegate.baselines.learned import METHODS
-from variegate.baselines.ordering import Ordering
+from variegate.baselines.learned import METHODS, Ordering
 from variegate.decoding import as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import MODELS, POSITIVE

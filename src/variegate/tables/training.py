@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
-from variegate.baselines.ordering import Ordering
+from variegate.baselines.learned import Ordering
 from variegate.estimator import LargeMarginDPP
 from variegate.files.run_store import RunStore
 from variegate.kernels import Linear

@@ -8,7 +8,6 @@ Where markup gave the blocks of a document, these are taken.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -301,16 +300,9 @@ def begins_amid(document: Document, block: Block, previous: Block | None) -> boo
         return False
     if document.blocks is not None and previous.kind == "headline":
         return False
-    if not text[start].islower() or _is_code(document, start):
+    if not text[start].islower() or start in dict(document.unbroken):  # or is code
         return False
     return not ends_sentence(text[previous.start : previous.end])
-
-
-def _is_code(document: Document, place: int) -> bool:
-    """Whether a span of code begins at a place."""
-    following = bisect_left(document.unbroken, (place, 0))
-    spans = document.unbroken[following : following + 1]
-    return any(start == place for start, _ in spans)
 
 
 def sentence_kind(sentence: str) -> Kind:

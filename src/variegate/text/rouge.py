@@ -13,15 +13,16 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from variegate._validation import check_choice, check_count
 from variegate.text.rouge_tokens import (
-    TokenizedText,
     Tokenizer,
+    Words,
     folded,
     mostly_beyond_ascii,
     read_exceptions,
@@ -31,13 +32,11 @@ __all__ = [
     "PreparedReferences",
     "Rouge",
     "Score",
-    "TokenizedText",
     "mean_scores",
     "read_exceptions",
 ]
 
 Unit = Hashable
-Words = tuple[str, ...]
 
 
 class Ratios(NamedTuple):
@@ -66,14 +65,7 @@ class Score(NamedTuple):
 
 
 #: References prepared for one measure, taken together: from a summary to its ratios.
-Pool = Callable[[TokenizedText], Ratios]
-
-
-class Measure(NamedTuple):
-    """The key of a score, like ``rouge-1``, and how references become a pool."""
-
-    name: str
-    pool: Callable[[Sequence[TokenizedText]], Pool]
+Pool = Callable[[Any], Ratios]
 
 
 def ratio(part: float, whole: float) -> float:
@@ -103,20 +95,6 @@ def mean_scores(scores: Iterable[Mapping[str, Score]]) -> dict[str, Score]:
     }
 
 
-def ngrams(n: int) -> Measure:
-    """Return ROUGE-N: runs of ``n`` words."""
-    return Measure(f"rouge-{n}", partial(CountPool, partial(_runs, n)))
-
-
-def skip_bigrams(skip: int) -> Measure:
-    """Return ROUGE-SU: pairs of words in order, at most ``skip`` words between them.
-
-    Single words count too, all but the last: ROUGE-1.5.5 counts a word together with
-    the pairs it begins.
-    """
-    return Measure(f"rouge-su{skip}", partial(CountPool, partial(_with_words, skip)))
-
-
 def _runs(n: int, words: Words) -> Iterable[Unit]:
     if n == 1:
         return words
@@ -132,7 +110,11 @@ def pairs_within(skip: int, words: Words) -> Iterable[Unit]:
     )
 
 
-def _with_words(skip: int, words: Words) -> Iterable[Unit]:
+def pairs_and_words(skip: int, words: Words) -> Iterable[Unit]:
+    """Yield the pairs and single words, all but the last.
+
+    ROUGE-1.5.5 counts a word together with the pairs it begins.
+    """
     return chain(words[:-1], pairs_within(skip, words))
 
 
@@ -146,17 +128,17 @@ class CountPool:
     def __init__(
         self,
         units: Callable[[Words], Iterable[Unit]],
-        references: Sequence[TokenizedText],
+        references: Sequence[Words],
     ) -> None:
-        counts = [Counter(units(reference.words)) for reference in references]
+        counts = [Counter(units(reference)) for reference in references]
         self._units = units
         self._n_references = len(counts)
         self._n_units = sum(count.total() for count in counts)
         self._hits = {unit: _hits(unit, counts) for unit in set(chain(*counts))}
 
-    def __call__(self, summary: TokenizedText) -> Ratios:
+    def __call__(self, summary: Words) -> Ratios:
         """Return the precision and recall of a summary."""
-        count = Counter(self._units(summary.words))
+        count = Counter(self._units(summary))
         table, hits = self._hits, 0
         for unit in count.keys() & table.keys():
             row = table[unit]
@@ -175,7 +157,7 @@ def _hits(unit: Unit, counts: list[Counter[Unit]]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rouge:
+class Rouge(Tokenizer):
     """Overlap of a summary with reference summaries, like ROUGE-1.5.5's.
 
     Parameters
@@ -212,13 +194,7 @@ class Rouge:
 
     n: int | Iterable[int] = (1, 2)
     su: float | None = None
-    stem: bool = False
-    exceptions: Mapping[str, str] | None = field(default=None, repr=False)
-    max_bytes: int | None = None
-    max_words: int | None = None
     references: Literal["average", "best"] = "average"
-    stop_words: Iterable[str] | None = field(default=None, repr=False)
-    unicode: bool = False
     digits: int | None = 5
 
     def __post_init__(self) -> None:
@@ -233,15 +209,12 @@ class Rouge:
             if length < 1:
                 raise ValueError(f"an n-gram has at least one word, got n={length}")
         self._check_measures()
-        for name, limit in (("bytes", self.max_bytes), ("words", self.max_words)):
-            if limit is not None and limit < 1:
-                raise ValueError(f"max_{name} must be at least 1, got {limit}")
+        for name in ("max_bytes", "max_words"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
         if self.max_bytes is not None and self.max_words is not None:
             raise ValueError("a limit of bytes and one of words; give only one")
-        if self.references not in ("average", "best"):
-            raise ValueError(
-                f"references must be 'average' or 'best', got {self.references!r}"
-            )
+        check_choice("references", self.references, ("average", "best"))
         if not self.measures:
             raise ValueError("nothing to measure; give n or su")
 
@@ -251,18 +224,13 @@ class Rouge:
             raise ValueError(f"su must be a whole number from 0, got {su}")
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The measures asked for, in the order of the scores."""
+    def measures(self) -> dict[str, Callable[[Sequence[Any]], Pool]]:
+        """What makes a pool of references, by the names of the scores."""
         lengths = self.n if isinstance(self.n, tuple) else ()
-        measures = [ngrams(length) for length in lengths]
+        units = {f"rouge-{length}": partial(_runs, length) for length in lengths}
         if self.su is not None:
-            measures.append(skip_bigrams(int(self.su)))
-        return tuple(measures)
-
-    @property
-    def reader(self) -> Tokenizer:
-        """The reader of summaries and references."""
-        return Tokenizer(**{f.name: getattr(self, f.name) for f in fields(Tokenizer)})
+            units[f"rouge-su{self.su:.0f}"] = partial(pairs_and_words, int(self.su))
+        return {name: partial(CountPool, one) for name, one in units.items()}
 
     def prepare(self, references: Sequence[str]) -> PreparedReferences:
         """Return the references, ready to score many summaries."""
@@ -291,30 +259,26 @@ class PreparedReferences:
     """
 
     def __init__(self, rouge: Rouge, references: Sequence[str]) -> None:
-        self._reader = rouge.reader
+        #: Returns the words of a text, as :meth:`score` reads it.
+        self.read = rouge.read
         self._digits = rouge.digits
-        texts = [self._reader.read(text) for text in references]
+        texts = [self.read(text) for text in references]
         pooled = rouge.references == "average"
         groups = [texts] if pooled else [[text] for text in texts]
         self._pools: dict[str, list[Pool]] = {
-            measure.name: [measure.pool(group) for group in groups]
-            for measure in rouge.measures
+            name: [pool(group) for group in groups]
+            for name, pool in rouge.measures.items()
         }
-
-    def read(self, text: str) -> TokenizedText:
-        """Return the words of a text, as :meth:`score` reads it."""
-        return self._reader.read(text)
 
     def score(self, summary: str) -> dict[str, Score]:
         """Return the scores of a summary, by the names of the measures."""
-        return self.score_text(self.read(summary))
+        return self.score_words(self.read(summary))
 
-    def score_text(self, summary: TokenizedText) -> dict[str, Score]:
+    def score_words(self, summary: Words) -> dict[str, Score]:
         """Return the scores of a summary that is read already.
 
         To try many summaries made of the same sentences, read each sentence once and
-        put them together by :meth:`TokenizedText.join`; limits then apply to each
-        sentence.
+        add their words; limits then apply to each sentence.
         """
         scores = {}
         for name, pools in self._pools.items():

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
 
 from variegate.text.porter import stem
 
-
-class TokenizedText(NamedTuple):
-    """A text that is read: its words, and the same by sentences."""
-
-    words: tuple[str, ...]
-    sentences: tuple[tuple[str, ...], ...]
-
-    @classmethod
-    def of(cls, sentences: Iterable[tuple[str, ...]]) -> TokenizedText:
-        """Return the text of these sentences."""
-        kept = tuple(sentence for sentence in sentences if sentence)
-        return cls(tuple(chain.from_iterable(kept)), kept)
-
-    @classmethod
-    def join(cls, texts: Iterable[TokenizedText]) -> TokenizedText:
-        """Return the text of all sentences of several texts."""
-        return cls.of(chain.from_iterable(text.sentences for text in texts))
+Words = tuple[str, ...]
 
 
 _SPACES = " \t\n\r\f\v"
@@ -67,12 +50,10 @@ def mostly_beyond_ascii(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """How a text becomes sentences of words; each line is a sentence.
+    """How a text becomes words; line breaks are ends of sentences.
 
     Limits count before anything is cleaned away: ``max_bytes`` the bytes of the lines
-    in UTF-8, ``max_words`` what white space separates; line ends are free.  As in
-    ROUGE-1.5.5, the limit of bytes holds for the words of a text, but only line by line
-    for its sentences, which ROUGE-L and ROUGE-W compare.
+    in UTF-8, ``max_words`` what white space separates; line ends are free.
 
     Words are runs of ASCII letters and digits in lower case or, with ``unicode``, runs
     of letters, digits and marks of any script, case-folded.  Stop words go before
@@ -83,25 +64,23 @@ class Tokenizer:
     max_bytes: int | None = None
     max_words: int | None = None
     stem: bool = False
-    exceptions: Mapping[str, str] | None = None
-    stop_words: frozenset[str] = frozenset()
+    exceptions: Mapping[str, str] | None = field(default=None, repr=False)
+    stop_words: Collection[str] | None = field(default=None, repr=False)
     unicode: bool = False
 
-    def read(self, text: str) -> TokenizedText:
+    def read(self, text: str) -> Words:
         """Return the words of a text."""
+        return tuple(chain.from_iterable(map(self.words_of, self.lines_of(text))))
+
+    def lines_of(self, text: str) -> list[str]:
+        """Return the lines of a text within the limit."""
         lines = text.split("\n")
         if self.max_bytes is not None:
-            cut = self._text(_first_bytes(lines, self.max_bytes))
-            whole = self._text(_up_to_long_line(lines, self.max_bytes))
-            return TokenizedText(cut.words, whole.sentences)
-        if self.max_words is not None:
-            lines = _first_words(lines, self.max_words)
-        return self._text(lines)
+            return first_bytes(lines, self.max_bytes)
+        return lines if self.max_words is None else _first_words(lines, self.max_words)
 
-    def _text(self, lines: list[str]) -> TokenizedText:
-        return TokenizedText.of(tuple(self._words(line)) for line in lines)
-
-    def _words(self, line: str) -> Iterator[str]:
+    def words_of(self, line: str) -> Iterator[str]:
+        """Yield the words of a line."""
         if self.unicode:
             words = folded(line).translate(_WORD_CHARACTERS).split()
         else:  # lower-casing must not turn letters outside ASCII into ASCII, as K to k
@@ -109,7 +88,7 @@ class Tokenizer:
                 line.encode("ascii", "replace").decode().lower()
             )
         for word in words:
-            if word not in self.stop_words:
+            if word not in (self.stop_words or ()):
                 yield self._stem(word) if self.stem else word
 
     def _stem(self, word: str) -> str:
@@ -119,25 +98,14 @@ class Tokenizer:
         return stem(word) if known is None else known
 
 
-def _first_bytes(lines: list[str], limit: int) -> list[str]:
+def first_bytes(lines: list[str], limit: int) -> list[str]:
+    """Return lines of which only the first bytes of all are kept."""
     kept = []
     for line in lines:
-        data = _bytes(line)[:limit]
+        data = line.encode("utf-8", "replace")[:limit]
         kept.append(data.decode("utf-8", "ignore"))
         limit -= len(data)
     return kept
-
-
-def _up_to_long_line(lines: list[str], limit: int) -> list[str]:
-    """Return the lines up to the first that reaches the limit by itself, cut."""
-    for number, line in enumerate(lines):
-        if len(_bytes(line)) >= limit:
-            return [*lines[:number], *_first_bytes([line], limit)]
-    return lines
-
-
-def _bytes(line: str) -> bytes:
-    return line.encode("utf-8", "replace")
 
 
 def _first_words(lines: list[str], limit: int) -> list[str]:

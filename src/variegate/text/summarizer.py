@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._progress import Progress, ProgressPrinter, ignore, part_of
-from variegate._random import check_random_state, generator
+from variegate._progress import Progress, ignore, part_of
 from variegate._typing import IntArray, RandomState
-from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.application.base import (
-    Application,
+    FamilyApplication,
     best_by_quality,
-    by_name,
     packaged_model,
 )
 from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
-from variegate.estimator import LargeMarginDPP
 from variegate.files.schema import Flag, Maybe, Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
@@ -35,23 +31,16 @@ from variegate.text.languages import language_of
 from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.training_set import TRAINING, TrainingSet
 from variegate.text.words import CORPUS, CorpusFrequencies, used_only
-from variegate.tuning.family import OmegaFamily, as_omegas
+from variegate.tuning.family import as_omegas
 
 #: Of more sentences than this, only those of the highest quality are candidates.
 MAX_CANDIDATES = 1000
 
 SIMILARITIES = ("mkr", "cos")
 
-_CHOICES: Mapping[str, Iterable[str]] = {
-    "similarity": SIMILARITIES,
-    "features": FEATURE_SETS,
-    "decoder": TEXT_DECODERS,
-    "search": SEARCHES,
-    "consensus": CONSENSUS,
-}
 
-
-class Summarizer(Application):
+@dataclass(eq=False, repr=False)
+class Summarizer(FamilyApplication):
     """Extractive summaries of clusters of documents (section 4.2 of the paper).
 
     Sentences are the items of a determinantal point process whose quality and
@@ -111,53 +100,41 @@ class Summarizer(Application):
     _type = "summarizer"
     _noun = "summarizer"
     _not_stored = ("corpus", "embed", "verbose")
+    _choices: ClassVar[Mapping[str, Iterable[str]]] = {
+        "similarity": SIMILARITIES,
+        "features": FEATURE_SETS,
+        "decoder": TEXT_DECODERS,
+        "search": SEARCHES,
+        "consensus": CONSENSUS,
+    }
     _sections: ClassVar[Mapping[str, Shape]] = {
         "training": TRAINING,
         "embedded": Flag(),
         "corpus": Maybe(CORPUS),
     }
 
-    def __init__(
-        self,
-        lam: float = 1.0,
-        omega: float | Sequence[float] = 1.0,
-        similarity: str = "mkr",
-        features: str = "full",
-        budget: str | Budget = "250w",
-        decoder: str = "mbr",
-        consensus: str = "rouge-1+2",
-        n_samples: int = 500,
-        l2: float = 1e-2,
-        max_iter: int = 200,
-        corpus: Sequence[str] | None = None,
-        embed: Embed | None = None,
-        random_state: RandomState = 0,
-        search: str = "greedy",
-        verbose: bool = False,
-    ) -> None:
-        self.lam = lam
-        self.omega = omega
-        self.similarity = similarity
-        self.features = features
-        self.budget = budget
-        self.decoder = decoder
-        self.consensus = consensus
-        self.n_samples = n_samples
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.corpus = corpus
-        self.embed = embed
-        self.random_state = random_state
-        self.search = search
-        self.verbose = verbose
+    lam: float = 1.0
+    omega: float | Sequence[float] = 1.0
+    similarity: str = "mkr"
+    features: str = "full"
+    budget: str | Budget = "250w"
+    decoder: str = "mbr"
+    consensus: str = "rouge-1+2"
+    n_samples: int = 500
+    l2: float = 1e-2
+    max_iter: int = 200
+    corpus: Sequence[str] | None = None
+    embed: Embed | None = None
+    random_state: RandomState = 0
+    search: str = "greedy"
+    verbose: bool = False
 
     def fit(
         self, clusters: Sequence[Cluster], progress: Progress | None = None
     ) -> Self:
         """Learn from clusters with reference summaries."""
         self._check_parameters()
-        if progress is None and self.verbose:
-            progress = ProgressPrinter(type(self).__name__).progress
+        progress = self._printing(progress)
         clusters = list(clusters)
         n_steps = len(clusters) + len(as_omegas(self.omega))
         corpus = None if self.corpus is None else CorpusFrequencies.of(self.corpus)
@@ -173,29 +150,16 @@ class Summarizer(Application):
         if self.similarity == "mkr":
             bandwidths = [2.0**q for q in range(-6, 7)]
             kernel = MultipleKernel(bandwidths=bandwidths, linear=True)
-        estimator = LargeMarginDPP(
-            lam=self.lam, kernel=kernel, l2=self.l2, max_iter=self.max_iter
-        )
         ground_sets = [self._ground_set(view) for view in training.views]
-        with by_name(training.names):
-            self.family_ = OmegaFamily.fit(
-                estimator, self.omega, ground_sets, training.targets, progress=progress
-            )
+        names = training.names
+        self._fit_family(kernel, ground_sets, training.targets, names, progress)
         self.corpus_ = training.corpus
         self.training_ = training.describe()
         self.embedded_ = self.embed is not None
         return self
 
     def _check_parameters(self) -> None:
-        for name, known in _CHOICES.items():
-            check_choice(name, getattr(self, name), known)
-        for name in ("lam", "l2"):
-            check_number(name, getattr(self, name))
-        for name in ("max_iter", "n_samples"):
-            check_count(name, getattr(self, name))
-        check_flag("verbose", self.verbose)
-        check_random_state(self.random_state)
-        as_omegas(self.omega)
+        super()._check_parameters()
         if isinstance(self.corpus, str):
             raise TypeError("corpus must be a list of texts, not one text")
         _as_budget(self.budget)
@@ -278,11 +242,19 @@ class Summarizer(Application):
         model = self.family_.at(omega)
         rows = best_by_quality(model, view.quality(self.features), MAX_CANDIDATES)
         ensemble = model.ensemble(self._ground_set(view, rows))
-        seed = self.random_state if random_state is None else random_state
-        selection = self._choose(view, rows, ensemble, limit, generator(seed))
+        rng = self._generator(random_state)
+        selection = self._choose(view, rows, ensemble, limit, rng)
         places = np.array(view.candidates, dtype=np.intp)[rows]
+        chosen = selection.among(places)
+        taken = set(chosen.indices.tolist())
         marginals = zip(places.tolist(), ensemble.marginals().tolist(), strict=True)
-        return _summary(view, dict(marginals), selection.among(places), limit, omega)
+        probability = dict(marginals)
+        marked = [
+            MarkedSentence(sentence, probability.get(place), place in taken)
+            for place, sentence in enumerate(view.sentences)
+        ]
+        said, cluster = None if limit is None else str(limit), view.cluster
+        return Summary(cluster.documents, marked, said, omega, cluster.language, chosen)
 
     def _choose(
         self,
@@ -322,7 +294,7 @@ class Summarizer(Application):
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
         corpus = document["corpus"]
-        self.corpus_ = None if corpus is None else CorpusFrequencies.from_dict(corpus)
+        self.corpus_ = None if corpus is None else CorpusFrequencies(**corpus)
         self.embedded_ = document["embedded"]
 
 
@@ -334,19 +306,3 @@ def load_default() -> Summarizer:
 
 def _as_budget(budget: str | Budget) -> Budget:
     return budget if isinstance(budget, Budget) else Budget.parse(str(budget))
-
-
-def _summary(
-    view: ClusterView,
-    probability: Mapping[int, float],
-    selection: Selection,
-    budget: Budget | None,
-    omega: float,
-) -> Summary:
-    taken = set(selection.indices.tolist())
-    marked = [
-        MarkedSentence(sentence, probability.get(place), place in taken)
-        for place, sentence in enumerate(view.sentences)
-    ]
-    limit, cluster = None if budget is None else str(budget), view.cluster
-    return Summary(cluster.documents, marked, limit, omega, cluster.language, selection)

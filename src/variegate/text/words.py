@@ -16,7 +16,6 @@ from scipy import sparse
 
 from variegate._typing import FloatArray
 from variegate.files.model_format import COUNT
-from variegate.files.models import ModelFileError
 from variegate.files.schema import MapOf, Record
 
 #: For character classes: letters of Chinese and Japanese, Thai, Lao, Burmese, Khmer.
@@ -110,11 +109,6 @@ class WordCounts:
     matrix: sparse.csr_array
     vocabulary: dict[Any, int]
 
-    def document_frequency(self) -> FloatArray:
-        """Return the number of sentences that each word is in."""
-        n_words = self.matrix.shape[1]
-        return np.bincount(self.matrix.indices, minlength=n_words).astype(np.float64)
-
 
 def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
     """Count the words, or other hashable units, of every sentence."""
@@ -149,21 +143,19 @@ class CorpusFrequencies:
     n_texts: int
     counts: Mapping[str, int]
 
+    def __post_init__(self) -> None:
+        if self.n_texts < max([1, *self.counts.values()]):
+            raise ValueError("a corpus holds counts that cannot be")
+
     @classmethod
     def of(cls, texts: Iterable[str]) -> CorpusFrequencies:
         """Count the words of texts."""
         of_texts = [set(words(text)) for text in texts]
         if not of_texts:
             raise ValueError("the corpus for word weights holds no texts")
-        return cls(len(of_texts), dict(Counter(chain.from_iterable(of_texts))))
-
-    @classmethod
-    def from_dict(cls, section: Mapping[str, Any]) -> CorpusFrequencies:
-        """Read a section of a file, of the shape ``CORPUS``."""
-        n_texts, counts = section["n_texts"], dict(section["counts"])
-        if n_texts < 1 or not all(0 <= count <= n_texts for count in counts.values()):
-            raise ModelFileError('"corpus" holds counts that cannot be')
-        return cls(n_texts, counts)
+        counted = Counter(chain.from_iterable(of_texts))
+        # Sorted: the order of a set differs from process to process.
+        return cls(len(of_texts), dict(sorted(counted.items())))
 
 
 def word_weights(
@@ -177,9 +169,9 @@ def word_weights(
     too; ``log(n / df)`` of the sentences without one.  Ignored words weigh zero.
     """
     if corpus is None:
-        n_sentences = max(1, counts.matrix.shape[0])
-        frequency = np.maximum(counts.document_frequency(), 1.0)
-        weights = np.log(n_sentences / frequency)
+        n_sentences, n_words = counts.matrix.shape
+        frequency = np.bincount(counts.matrix.indices, minlength=n_words)
+        weights = np.log(max(1, n_sentences) / np.maximum(frequency, 1.0))
     else:
         weights = np.ones(counts.matrix.shape[1])
         for word, column in counts.vocabulary.items():

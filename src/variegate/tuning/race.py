@@ -20,8 +20,12 @@ from sklearn.exceptions import ConvergenceWarning
 from variegate import metrics
 from variegate._progress import Progress, ignore
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.baselines.learned import embeddings_of, orderings
-from variegate.baselines.ordering import Ordering, f_of_first
+from variegate.baselines.learned import (
+    ORDERINGS,
+    Ordering,
+    embeddings_of,
+    f_of_first,
+)
 from variegate.decoding import Decoder
 from variegate.decoding.residuals import ranked
 from variegate.estimator import LargeMarginDPP
@@ -315,7 +319,7 @@ class _FittedTwoStage:
         self, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
     ) -> dict[Rule, FloatArray]:
         """Return F-scores by method and number of items."""
-        methods = orderings()
+        methods = ORDERINGS
         curves = np.empty((len(methods), len(ground_sets), self.largest))
         for place, ground_set in enumerate(ground_sets):
             relevance = ground_set.quality @ self.direction

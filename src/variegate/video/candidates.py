@@ -210,17 +210,13 @@ def read_candidates(
         stretches.append(stretch)
         if len(stretches) == 2 * MAX_CANDIDATES:
             stretches = merge_stretches(stretches, MAX_CANDIDATES)
-    shots = _not_dark(reel.shots, decisions)
+    shots = reel.shots
+    lit = {shot_at(shots, d.time) for d in decisions if d.kept or d.reason != "dark"}
+    shots = [shot for place, shot in enumerate(shots) if place in lit]
     stretches = _lasting(merge_stretches(stretches, MAX_CANDIDATES), shots)
     places = [shot_at(shots, s.frame.time) for s in stretches]
     view = VideoView([s.frame for s in stretches], reel.duration, places)
     return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions, shots)
-
-
-def _not_dark(shots: list[Shot], decisions: Sequence[Decision]) -> list[Shot]:
-    """Return the shots of which a frame was looked at that is not dark."""
-    lit = {shot_at(shots, d.time) for d in decisions if d.kept or d.reason != "dark"}
-    return [shot for place, shot in enumerate(shots) if place in lit]
 
 
 def _lasting(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
@@ -247,9 +243,10 @@ def sharpest_frames(
 ) -> list[Frame]:
     """Read a video, and return the sharpest frame of each span of time, in order.
 
-    Sharpness is divided by the tenth root of 1 + the mean difference, 0 to 255, from
-    the frame before or after, whichever is larger.  Spans do not overlap, and have
-    frames; of those equally sharp the first is taken.  Three pictures are held.
+    Sharpness, the variance of the Laplacian, is divided by the tenth root of 1 + the
+    mean difference, 0 to 255, from the frame before or after, whichever is larger.
+    Spans do not overlap, and have frames; of those equally sharp the first is taken.
+    Three pictures are held.
     """
     found = groupby(frames_within(path, spans), key=itemgetter(0))
     return [_sharpest(frame for _, frame in frames) for _, frames in found]
@@ -263,7 +260,9 @@ def _sharpest(frames: Iterable[Frame]) -> Frame:
     for (frame, picture), after in pairwise(chain(measured, [None])):  # type: ignore[misc]
         change = 0.0 if after is None else float(np.abs(after[1] - picture).mean())
         motion = max(unrest, change)
-        merit = _sharpness(picture) / float((1.0 + motion) ** _STILLNESS)
+        # Not relative to its contrast: a picture that fades is not sharp.
+        sharpness = float(cv2.Laplacian(picture, cv2.CV_64F).var())
+        merit = sharpness / float((1.0 + motion) ** _STILLNESS)
         if best is None or merit > best[0]:
             best = merit, frame
         unrest = change
@@ -275,14 +274,6 @@ def _smooth_grey(image: AnyArray) -> FloatArray:
     """Return a picture in grey, shrunk and smoothed by one pixel, against noise."""
     grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _LONGEST)
     return np.asarray(cv2.GaussianBlur(grey.astype(np.float64), (0, 0), 1.0))
-
-
-def _sharpness(picture: FloatArray) -> float:
-    """Return the variance of the Laplacian of a smooth picture in grey.
-
-    Not relative to its contrast: a picture that fades is not sharp.
-    """
-    return float(cv2.Laplacian(picture, cv2.CV_64F).var())
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -28,10 +28,21 @@ from threadpoolctl import threadpool_limits
 from variegate._random import generator
 from variegate._typing import AnyArray, FloatArray, RandomState
 from variegate._validation import check_count
-from variegate.files.models import ModelFileError
+from variegate.files.model_format import ModelFileError
+from variegate.files.schema import ListOf, Matrix, Number, Record
 from variegate.video.picture import SIFT_LENGTH
 
 _SETTINGS = ("n_components", "n_gaussians", "max_descriptors")
+
+#: The schema of an encoder in a model file.
+PATTERNS = Record(
+    {
+        **dict.fromkeys(_SETTINGS, Number(1, is_whole=True)),
+        "n_components": Number(1, is_whole=True, most=SIFT_LENGTH),
+        **dict.fromkeys(("centre", "weights"), ListOf(Number(), least=1)),
+        **dict.fromkeys(("components", "means", "variances"), Matrix()),
+    }
+)
 
 
 def fisher_gradients(
@@ -85,6 +96,7 @@ def fisher_gradients(
     return np.stack([by_mean, by_deviation]) / np.sqrt(weights)[:, None]
 
 
+@dataclass(eq=False)
 class FisherEncoder:
     """Encodes the descriptors of an image as an improved Fisher vector [1]_.
 
@@ -112,21 +124,9 @@ class FisherEncoder:
         take little room in a file and come back from it exactly.
     """
 
-    centre_: FloatArray
-    components_: FloatArray
-    weights_: FloatArray
-    means_: FloatArray
-    variances_: FloatArray
-
-    def __init__(
-        self,
-        n_components: int = 32,
-        n_gaussians: int = 16,
-        max_descriptors: int = 100_000,
-    ) -> None:
-        self.n_components = n_components
-        self.n_gaussians = n_gaussians
-        self.max_descriptors = max_descriptors
+    n_components: int = 32
+    n_gaussians: int = 16
+    max_descriptors: int = 100_000
 
     def fit(
         self, descriptors: Sequence[AnyArray], random_state: RandomState = None
@@ -185,37 +185,27 @@ class FisherEncoder:
         }
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """Return the encoder that :meth:`to_dict` turned into plain values.
+    def from_dict(cls, section: Mapping[str, Any]) -> Self:
+        """Return the encoder of a section of a file, checked against ``PATTERNS``.
 
-        It encodes exactly as the first one did.  A :class:`ModelFileError` names what
-        is missing, unknown, of the wrong shape or impossible.
+        It encodes exactly as the one that :meth:`to_dict` turned into plain values.
         """
-        if not isinstance(document, Mapping):
-            raise ModelFileError(
-                f"a Fisher encoder is a mapping of names to values, got {document!r}"
-            )
-        encoder = cls(**{name: document.get(name) for name in _SETTINGS})  # type: ignore[arg-type]
-        try:
-            encoder._check_settings()
-            encoder._read_arrays(document)
-        except ValueError as error:
-            raise ModelFileError(f"Fisher encoder: {error}") from None
-        return encoder
-
-    def _read_arrays(self, document: Mapping[str, Any]) -> None:
-        shapes = self._shapes()
-        unknown = sorted({str(name) for name in document} - {*_SETTINGS, *shapes})
-        if unknown:
-            raise ValueError(f"unknown {', '.join(unknown)}")
-        for name, shape in shapes.items():
-            setattr(self, f"{name}_", _array(document, name, shape))
-        for name in ("weights", "variances"):
-            if getattr(self, f"{name}_").min() <= 0.0:
-                raise ValueError(f'"{name}" holds a number that is not above 0')
-        total = self.weights_.sum()
+        encoder = cls(**{name: section[name] for name in _SETTINGS})
+        for name, shape in encoder._shapes().items():
+            values = _single(np.array(section[name], dtype=np.float64))
+            if values.shape != shape:
+                raise ModelFileError(
+                    f'"patterns.{name}" has shape {values.shape}, not {shape}'
+                )
+            if not np.isfinite(values).all():
+                raise ModelFileError(f'"patterns.{name}" holds numbers too large')
+            if name in ("weights", "variances") and values.min() <= 0.0:
+                raise ModelFileError(f'"patterns.{name}" holds a number not above 0')
+            setattr(encoder, f"{name}_", values)
+        total = encoder.weights_.sum()
         if abs(total - 1.0) > 1e-4:
-            raise ValueError(f'"weights" sum to {total:g}, not 1')
+            raise ModelFileError(f'"patterns.weights" sum to {total:g}, not 1')
+        return encoder
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the fitted arrays by their names in a file."""
@@ -273,18 +263,10 @@ def _sample(
     """Return a sample without replacement of the rows of several arrays."""
     if not len(descriptors):
         raise ValueError("there are no descriptors to fit to: give those of an image")
-    usable = [_usable(rows) for rows in descriptors]
-    edges = np.cumsum([0, *map(len, usable)])
-    if edges[-1] <= limit:
-        return np.concatenate(usable)
-    chosen = np.sort(rng.choice(edges[-1], size=limit, replace=False))
-    parts = pairwise(np.searchsorted(chosen, edges))
-    return np.concatenate(
-        [
-            rows[chosen[first:end] - start]
-            for rows, start, (first, end) in zip(usable, edges, parts, strict=False)
-        ]
-    )
+    usable = np.concatenate([_usable(rows) for rows in descriptors])
+    if len(usable) <= limit:
+        return usable
+    return usable[np.sort(rng.choice(len(usable), size=limit, replace=False))]
 
 
 def _root_sift(descriptors: AnyArray) -> FloatArray:
@@ -307,22 +289,3 @@ def _short_decimals(values: FloatArray) -> Any:
     if values.ndim > 1:
         return [_short_decimals(row) for row in values]
     return [float(str(value)) for value in values.astype(np.float32)]
-
-
-def _array(
-    document: Mapping[str, Any], name: str, shape: tuple[int, ...]
-) -> FloatArray:
-    if name not in document:
-        raise ValueError(f'"{name}" is missing')
-    try:
-        values = np.asarray(document[name])
-    except ValueError:  # rows of different lengths
-        values = np.empty(0, dtype=object)
-    if values.dtype.kind not in "iuf":
-        raise ValueError(f'"{name}" is not an array of numbers')
-    if values.shape != shape:
-        raise ValueError(f'"{name}" has shape {values.shape}, not {shape}')
-    rounded = _single(values)
-    if not np.isfinite(rounded).all():
-        raise ValueError(f'"{name}" holds numbers too large for a model')
-    return rounded

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -11,16 +12,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._progress import Progress, ProgressPrinter, ignore, part_of
-from variegate._random import check_random_state, generator
+from variegate._random import generator
 from variegate._typing import RandomState
-from variegate._validation import check_choice, check_count, check_flag, check_number
-from variegate.application.base import Application, by_name, packaged_model
-from variegate.estimator import LargeMarginDPP
+from variegate._validation import check_choice, check_number
+from variegate.application.base import FamilyApplication, packaged_model
 from variegate.files.model_format import POSITIVE
-from variegate.files.schema import Anything, MapOf, Shape
+from variegate.files.schema import Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.tuning.family import OmegaFamily, as_omegas
+from variegate.tuning.family import as_omegas
 from variegate.video.candidates import (
     BLOCKS,
     TRAINING,
@@ -37,7 +37,7 @@ from variegate.video.choosing import (
     choose_frames,
     video_decoder,
 )
-from variegate.video.fisher import FisherEncoder
+from variegate.video.fisher import PATTERNS, FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.picture import PICTURE_STATISTICS
 from variegate.video.reading import EVERY, time_label
@@ -51,7 +51,8 @@ _LADDER = (0.125, 0.25, 0.5, 1.0, 2.0)
 _MAX_IMAGES = 2000
 
 
-class KeyframePicker(Application):
+@dataclass(eq=False, repr=False)
+class KeyframePicker(FamilyApplication):
     """Key frames of videos (section 4.3 of the paper).
 
     Frames are the items of a determinantal point process whose quality and similarity
@@ -101,41 +102,26 @@ class KeyframePicker(Application):
     _type = "keyframe-picker"
     _noun = "key frames"
     _not_stored = ("verbose",)
+    _choices: ClassVar[Mapping[str, Iterable[str]]] = {"decoder": VIDEO_DECODERS}
     _sections: ClassVar[Mapping[str, Shape]] = {
-        "patterns": MapOf(Anything()),
+        "patterns": PATTERNS,
         "training": TRAINING,
         "every": POSITIVE,
     }
 
-    def __init__(
-        self,
-        lam: float = 6.0,
-        omega: float | Sequence[float] = 1.0,
-        default_omega: float = 1.0,
-        blocks: Sequence[str] = BLOCKS,
-        bandwidths: Sequence[float] = _LADDER,
-        decoder: str = "mbr",
-        beta: float = 1.0,
-        max_similarity: float = 1.0,
-        n_samples: int = 300,
-        l2: float = 0.1,
-        max_iter: int = 1000,
-        random_state: RandomState = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.lam = lam
-        self.omega = omega
-        self.default_omega = default_omega
-        self.blocks = blocks
-        self.bandwidths = bandwidths
-        self.decoder = decoder
-        self.beta = beta
-        self.max_similarity = max_similarity
-        self.n_samples = n_samples
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: float = 6.0
+    omega: float | Sequence[float] = 1.0
+    default_omega: float = 1.0
+    blocks: Sequence[str] = BLOCKS
+    bandwidths: Sequence[float] = _LADDER
+    decoder: str = "mbr"
+    beta: float = 1.0
+    max_similarity: float = 1.0
+    n_samples: int = 300
+    l2: float = 0.1
+    max_iter: int = 1000
+    random_state: RandomState = 0
+    verbose: bool = False
 
     # Learning ---------------------------------------------------------------------
 
@@ -162,8 +148,7 @@ class KeyframePicker(Application):
         if not videos:
             raise ValueError("there are no videos to learn from")
         n_steps = len(videos) + len(as_omegas(self.omega))
-        if self.verbose:
-            progress = _both(ProgressPrinter(type(self).__name__).progress, progress)
+        progress = self._printing(progress)
         advance = part_of(progress, 0, n_steps)
         training = []
         for done, video in enumerate(videos, 1):
@@ -202,13 +187,7 @@ class KeyframePicker(Application):
         if not examples:
             raise ValueError("no user chose a frame that can be learned from")
         every_set, subsets, names = zip(*examples, strict=True)
-        estimator = LargeMarginDPP(
-            lam=self.lam, kernel=self._kernel(), l2=self.l2, max_iter=self.max_iter
-        )
-        with by_name(names):
-            self.family_ = OmegaFamily.fit(
-                estimator, self.omega, every_set, subsets, progress=progress
-            )
+        self._fit_family(self._kernel(), every_set, subsets, names, progress)
         self.training_ = describe_training(training)
         return self
 
@@ -224,20 +203,13 @@ class KeyframePicker(Application):
         return GroundSet(view.quality(), view.similarity(self.encoder_, self.blocks))
 
     def _check_parameters(self) -> None:
-        check_choice("decoder", self.decoder, VIDEO_DECODERS)
+        super()._check_parameters()
         if isinstance(self.blocks, str) or not len(self.blocks):
             raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
         for block in self.blocks:
             check_choice("block", block, BLOCKS)
-        for name in ("lam", "l2"):
-            check_number(name, getattr(self, name))
-        for name in ("max_iter", "n_samples"):
-            check_count(name, getattr(self, name))
-        check_random_state(self.random_state)
         for name in ("beta", "max_similarity", "default_omega"):
             check_number(name, getattr(self, name), positive=True)
-        check_flag("verbose", self.verbose)
-        as_omegas(self.omega)
 
     @property
     def feature_names_(self) -> list[str]:
@@ -308,9 +280,7 @@ class KeyframePicker(Application):
         amount = Amount(max_frames, count, per_shot)
         every = self.every_ if every is None else every
         omega = self.family_.resolve(omega, self.default_omega)
-        if self.verbose:
-            printer = ProgressPrinter(type(self).__name__)
-            progress = _both(partial(_print_time, printer), progress)
+        progress = self._printing(progress, lambda tell: partial(_print_time, tell))
         video = read_candidates(path, every, screening, progress)
         choice = self.choose(video.view, omega, amount, random_state)
         chosen = choice.selection.indices.tolist()
@@ -329,9 +299,9 @@ class KeyframePicker(Application):
         self._check_parameters()
         model = self.family_.at(self.family_.resolve(omega, self.default_omega))
         ensemble = model.ensemble(self.ground_set(view))
-        seed = generator(self.random_state if random_state is None else random_state)
+        rng = self._generator(random_state)
         decoder = partial(video_decoder, self.decoder, self.beta, self.n_samples)
-        return choose_frames(ensemble, view, decoder, self.max_similarity, amount, seed)
+        return choose_frames(ensemble, view, decoder, self.max_similarity, amount, rng)
 
     # Keeping ----------------------------------------------------------------------
 
@@ -341,17 +311,6 @@ class KeyframePicker(Application):
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
         self.encoder_ = FisherEncoder.from_dict(document["patterns"])
         self.every_ = float(document["every"])
-
-
-def _both(one: Progress, other: Progress | None) -> Progress:
-    """Return a progress callback that calls two, of which the second may be None."""
-
-    def progress(stage: str, done: float, total: float) -> None:
-        one(stage, done, total)
-        if other is not None:
-            other(stage, done, total)
-
-    return progress
 
 
 def _print_time(
