@@ -102,7 +102,7 @@ INTERRUPTIBLE = (
 def test_an_interrupt_of_what_cannot_go_on(tmp_path):
     code = (
         "from variegate.cli.app import app, run\n"
-        "app.commands['describe'].callback = "
+        "app.get_command(None, 'describe').callback = "
         "lambda **options: signal.raise_signal(signal.SIGINT)\n"
         "run()"
     )

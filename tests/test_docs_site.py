@@ -211,7 +211,7 @@ def test_the_command_line_reference_has_every_command():
     from variegate.cli.app import app
 
     page = cli_reference.PAGE.read_text(encoding="utf-8")
-    for name in app.commands:
+    for name in app.list_commands(None):
         assert f"\n## variegate {name}\n" in page
     assert "\n### python -m paper synthetic\n" in page
 

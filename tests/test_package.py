@@ -168,7 +168,7 @@ def test_heavy_modules_are_imported_where_they_are_needed():
 
 
 def test_help_of_commands_imports_no_heavy_module():
-    commands = [[], *([name] for name in app.commands)]
+    commands = [[], *([name] for name in app.list_commands(None))]
     steps = [f"run({[*command, '--help']!r})" for command in commands]
     run = (
         "def run(words):\n"
@@ -183,7 +183,7 @@ def test_options_have_the_defaults_and_choices_of_the_estimators():
     of_video = {**parameters(KeyframePicker), **parameters(KeyframePicker.fit)}
     compared = []
     for command, defaults in (("fit-summarizer", of_text), ("fit-keyframes", of_video)):
-        for option in app.commands[command].params:
+        for option in app.get_command(None, command).params:
             if option.name in defaults and option.name != "omega":  # which may repeat
                 assert option.default == defaults[option.name], option.name
                 compared.append(option.name)
@@ -191,7 +191,8 @@ def test_options_have_the_defaults_and_choices_of_the_estimators():
         *("budget", "lam", "max_iter", "similarity", "features"),
         *("lam", "max_iter", "every"),
     ]
-    options = {each.name: each for each in app.commands["fit-summarizer"].params}
+    command = app.get_command(None, "fit-summarizer")
+    options = {each.name: each for each in command.params}
     assert set(options["similarity"].type.choices) == set(SIMILARITIES)
     assert set(options["features"].type.choices) == set(FEATURE_SETS)
     assert default_estimator().lam == LAM

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from itertools import pairwise
 
@@ -15,15 +15,10 @@ from variegate._version import __version__
 from variegate.application.refusal import RefusalError, Setting
 from variegate.cli.output import Interrupted, say
 
-#: The commands, by what they are about, and the modules of this package they are in.
+#: Modules of this package by subject; the functions in them are named as the commands.
 _SECTIONS = {
     "Picking": {"studio": "studio"},
-    "Tables": {
-        "fit": "fit",
-        "select": "select",
-        "evaluate": "evaluate",
-        "gather": "gather",
-    },
+    "Tables": {name: name for name in ("fit", "select", "evaluate", "gather")},
     "Documents": {
         "summarize": "summarize",
         "fit-summarizer": "summarize",
@@ -36,28 +31,18 @@ _SECTIONS = {
     },
     "Any model": {"describe": "describe"},
 }
-_COMMANDS = {
-    name: module for section in _SECTIONS.values() for name, module in section.items()
-}
-
-
-class _Commands(Mapping[str, click.Command]):
-    """Commands by name, each imported with what it needs when it is asked for."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        module = import_module(f"variegate.cli.{_COMMANDS[name]}")
-        command: click.Command = getattr(module, name.replace("-", "_"))
-        return command
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_COMMANDS)
-
-    def __len__(self) -> int:
-        return len(_COMMANDS)
+_COMMANDS = {name: at for names in _SECTIONS.values() for name, at in names.items()}
 
 
 class _App(click.Group):
-    """Lists the commands by what they are about, each with its whole sentence."""
+    """Imports a command when it is asked for, and lists all by subject."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"variegate.cli.{_COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -67,19 +52,17 @@ class _App(click.Group):
     ) -> None:
         spacing = max(map(len, _COMMANDS))
         for title, names in _SECTIONS.items():
+            commands = {name: self.get_command(ctx, name) for name in names}
             rows = [
-                (name.ljust(spacing), self.commands[name].get_short_help_str(limit=200))
-                for name in names
+                (name.ljust(spacing), command.get_short_help_str(limit=200))
+                for name, command in commands.items()
+                if command is not None
             ]
             with formatter.section(title):
                 formatter.write_dl(rows)
 
 
-@click.group(
-    cls=_App,
-    commands=_Commands(),
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+@click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="variegate")
 def app() -> None:
     """Learn from good selections to pick subsets that are relevant and diverse."""
@@ -123,7 +106,8 @@ def run(command: click.Command = app, name: str = "variegate") -> None:
 def _called(command: click.Command) -> click.Command | None:
     """Return the command that was called: of a group, the first argument names it."""
     if isinstance(command, click.Group):
-        return command.commands.get(sys.argv[1] if len(sys.argv) > 1 else "")
+        name = sys.argv[1] if len(sys.argv) > 1 else ""
+        return command.get_command(click.Context(command), name)
     return command
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,8 +15,8 @@ from click.core import ParameterSource
 
 from variegate._progress import Progress, ignore
 from variegate.cli.options import COUNT, POSITIVE
-from variegate.cli.output import names_of, note
-from variegate.cli.progress import show_progress
+from variegate.cli.output import Interrupted, names_of, note
+from variegate.cli.progress import rows_note, show_progress
 from variegate.report.wording import count
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ class ClusterChoice:
     timeout: float
     skip_unreadable: bool
 
-    def _client(self) -> AbstractContextManager[Client]:
+    def client(self) -> AbstractContextManager[Client]:
+        """Return a client, which closes its own cluster at the end."""
         from variegate.dask import connect, local_cluster
 
         if self.address is None:
@@ -95,34 +96,39 @@ class ClusterChoice:
 
 @contextmanager
 def working(
-    cluster: ClusterChoice | None,
+    cluster: ClusterChoice | None, resume: str | None = None
 ) -> Iterator[tuple[WatchedEngine | None, Progress]]:
     """Yield the engine of a cluster, None without one, and a progress callback.
 
-    Errors of the cluster or of a file end the command in one line.
+    Errors of the cluster or of a file end the command in one line, and so does an
+    interrupt where a text says how to ``resume``.
     """
     from variegate.partitions import PartitionError
 
-    if cluster is None:
-        try:
-            with show_progress() as progress:
-                yield None, progress or ignore
-        except PartitionError as error:
-            raise click.ClickException(str(error)) from error
-        return
-    from variegate.dask import ClusterError, DaskEngine
-
+    expected: tuple[type[Exception], ...] = (PartitionError,)
+    engine = None
     try:
-        with cluster._client() as client:
-            engine = WatchedEngine(
-                DaskEngine(client, no_workers_timeout=cluster.timeout)
-            )
-            with show_progress(note=engine.note) as progress:
-                yield engine, progress or ignore
-    except (ClusterError, PartitionError) as error:
-        # A parameter of the library is an option here.
-        text = str(error).replace("skip_unreadable", "--skip-unreadable")
+        with ExitStack() as stack:
+            if cluster is not None:
+                from variegate.dask import ClusterError, DaskEngine
+
+                expected = (ClusterError, PartitionError)
+                client = stack.enter_context(cluster.client())
+                engine = WatchedEngine(
+                    DaskEngine(client, no_workers_timeout=cluster.timeout)
+                )
+            note = rows_note if engine is None else engine.note
+            progress = stack.enter_context(show_progress(note=note))
+            yield engine, progress or ignore
+    except expected as error:
+        text = str(error)
+        if cluster is not None:  # a parameter of the library is an option here
+            text = text.replace("skip_unreadable", "--skip-unreadable")
         raise click.ClickException(text) from error
+    except KeyboardInterrupt:
+        if resume is None:
+            raise
+        raise Interrupted(resume) from None
 
 
 # Options ------------------------------------------------------------------------------
@@ -177,7 +183,9 @@ def _checked(cluster: ClusterChoice) -> ClusterChoice | None:
     """Return the cluster if one is asked for, after checks of its options."""
     address = cluster.address
     if address is None and cluster.n_workers is None:
-        refuse_locally("timeout", "skip_unreadable")
+        for option, name in _given():
+            if name in ("timeout", "skip_unreadable"):
+                raise click.UsageError(f"{option} is for {_EITHER}")
         return None
     if address is not None and cluster.n_workers is not None:
         raise click.UsageError("give --cluster or --workers, one of the two")
@@ -199,18 +207,6 @@ def refuse_on_cluster(**reasons: str) -> None:
             raise click.UsageError(
                 f"{option} cannot be used with {_EITHER}: {reasons[name]}"
             )
-
-
-def refuse_locally(*names: str) -> None:
-    """Refuse options, by their parameters, that are for a cluster only."""
-    for option, name in _given():
-        if name in names:
-            raise click.UsageError(f"{option} is for {_EITHER}")
-
-
-def is_given(name: str) -> bool:
-    """Whether the option of a parameter was given."""
-    return any(name == given for _, given in _given())
 
 
 def _given() -> Iterator[tuple[str, str]]:

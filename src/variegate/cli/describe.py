@@ -28,10 +28,7 @@ def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
     output.refuse_existing(force, png)
     output.refuse_to_replace(png, "--png", [model])
     description = describe_model(load(model))
-    if as_json:
-        output.echo_json(description.numbers)
-    else:
-        output.say(str(description))
+    output.say_result(as_json, description.numbers, lambda: str(description))
     if png is not None:
         write_atomic(png, to_png(description.figure()))
         output.say_written(png)

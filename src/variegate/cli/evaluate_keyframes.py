@@ -79,9 +79,6 @@ def evaluate_keyframes(
     ]
     columns = zip(*(score for _, _, score in rows), strict=True)
     mean = KeyframeScore(*(math.fsum(column) / len(rows) for column in columns))
-    if not as_json:
-        output.say(_score_table(rows, mean))
-        return
     result = {
         "chosen": str(chosen),
         "frames": len(system),
@@ -93,7 +90,7 @@ def evaluate_keyframes(
         ],
         "mean": mean._asdict(),
     }
-    output.echo_json(result)
+    output.say_result(as_json, result, lambda: _score_table(rows, mean))
 
 
 def _choices(

@@ -169,10 +169,7 @@ def fit(
                 made = selector.report(source, show=show, model=str(out), **how)
                 _write(made, reports)
     description = selector.describe()
-    if as_json:
-        output.echo_json(description.numbers)
-    else:
-        output.say(str(description))
+    output.say_result(as_json, description.numbers, lambda: str(description))
     output.say_written(out, *reports)
 
 

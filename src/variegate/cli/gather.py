@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,19 +67,13 @@ def gather(
             "--force"
         )
     given |= {"n_files": files, "rows_a_file": rows, "replace": force}
-    work = partial(gather_folder, folder, out, **given)
-    try:
-        with working(cluster) as (engine, progress):
-            gathered = work(engine=engine, progress=progress)
-    except KeyboardInterrupt:
-        raise output.Interrupted("run it again, and it resumes") from None
+    with working(cluster, "run it again, and it resumes") as (engine, progress):
+        gathered = gather_folder(folder, out, engine=engine, progress=progress, **given)
     n_rows, n_groups, written = gathered.n_rows, gathered.n_groups, gathered.files
-    if as_json:
-        numbers = {"rows": n_rows, "groups": n_groups, "files": list(map(str, written))}
-        output.echo_json(numbers, indent=None)
-    else:
-        output.say(
-            f"{count(n_rows, 'row')} of {count(n_groups, 'group')} gathered in "
-            f"{count(len(written), 'file')}"
-        )
+    numbers = {"rows": n_rows, "groups": n_groups, "files": list(map(str, written))}
+    text = (
+        f"{count(n_rows, 'row')} of {count(n_groups, 'group')} gathered in "
+        f"{count(len(written), 'file')}"
+    )
+    output.say_result(as_json, numbers, lambda: text, indent=None)
     output.say_written(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,19 @@ def echo_json(result: Any, **options: Any) -> None:
     """Print a result as JSON; ``options`` are those of ``json.dumps``."""
     text = json.dumps(result, ensure_ascii=False, **{"indent": 1, **options})
     click.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def say_result(
+    as_json: bool, numbers: Any, text: Callable[[], str], **options: Any
+) -> None:
+    """Print a result as JSON, with ``options`` of ``json.dumps``, or as text.
+
+    The text is made when it is needed: it may take packages that JSON does not.
+    """
+    if as_json:
+        echo_json(numbers, **options)
+    else:
+        say(text())
 
 
 def say_written(*paths: Path | None) -> None:

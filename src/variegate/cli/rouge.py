@@ -110,11 +110,10 @@ def score_files(
         output.note(text)
     rows = [(str(path), row) for path, row in zip(systems, scores, strict=True)]
     mean = mean_scores(scores)
-    if as_json:
-        named = [{"system": name, "scores": _plain(each)} for name, each in rows]
-        output.echo_json({"systems": named, "mean": _plain(mean)})
-    else:
-        output.say(_table([*rows, ("mean", mean)] if len(rows) > 1 else rows))
+    named = [{"system": name, "scores": _plain(each)} for name, each in rows]
+    numbers = {"systems": named, "mean": _plain(mean)}
+    shown = [*rows, ("mean", mean)] if len(rows) > 1 else rows
+    output.say_result(as_json, numbers, lambda: _table(shown))
 
 
 def _notes(

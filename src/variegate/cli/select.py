@@ -140,10 +140,8 @@ def select(
             f"{number:,} rows have a value of {name!r} that was not there in training: "
             "they count as none of its kinds"
         )
-    if as_json:
-        output.echo_json(numbers, indent=None, default=str)
-    else:
-        output.say(_as_text(**numbers))
+    text = partial(_as_text, **numbers)
+    output.say_result(as_json, numbers, text, indent=None, default=str)
     output.say_written(out)
 
 
@@ -186,13 +184,9 @@ def _select_on(
     given: Mapping[str, Any],
 ) -> tuple[dict[str, Any], Mapping[str, int]]:
     """Do the same with the files of a folder, on a cluster."""
-    try:
-        with working(cluster) as (engine, progress):
-            found = choose(table, engine=engine, progress=progress, **given)
-    except KeyboardInterrupt:
-        raise output.Interrupted(
-            "run it again, and it does only what is missing"
-        ) from None
+    resume = "run it again, and it does only what is missing"
+    with working(cluster, resume) as (engine, progress):
+        found = choose(table, engine=engine, progress=progress, **given)
     note_unreadable(found.unreadable)
     numbers = {
         "rows": found.n_rows,
