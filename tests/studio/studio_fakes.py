@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from variegate.studio.app import studio_app
-from variegate.studio.explanations import Map
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.material.base import Item, MaterialError
-from variegate.studio.proposals import Proposal
+from variegate.studio.proposals import Map, Proposal
 from variegate.studio.security import Access
 from variegate.studio.session import Session
 from variegate.studio.store import Store

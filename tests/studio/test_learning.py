@@ -140,8 +140,6 @@ def test_the_curve_has_points_at_these_numbers():
 class Watched:
     """A candidate whose models remember what they have seen."""
 
-    decoder = "greedy"
-
     def __init__(self, candidate):
         self.candidate = candidate
         self.seen = {}

@@ -7,7 +7,7 @@ done, and the next group starts from its proposals.
 ===============  ==================================================================
 ``material``     items to be shown and learned from: tables, documents, videos, images
 ``teacher``      learning in other processes; :mod:`~variegate.studio.group_learner`
-``proposals``    choices of a model, :mod:`~variegate.studio.explanations` the reasons
+``proposals``    choices of a model, the reasons for them, and a map of a group
 ``store``        events in a file, :mod:`~variegate.studio.history` the picks after them
 ``session``      the current group, its picks and proposal, and the last result
 ``export``       picks, a model, a report, and the commands for it

@@ -54,7 +54,6 @@ class LearningResult:
     #: Groups that were learned from.
     n_groups: int
     family: OmegaFamily
-    decoder: str = "greedy"
     #: Of the quality features, at omega 1, the strongest first.
     weights: tuple[tuple[str, float], ...] = ()
     #: The most common first; empty where the similarity has none.
@@ -123,13 +122,11 @@ class GroupLearner:
         done: Mapping[int, IntArray],
         publish: Callable[[LearningResult], None] = lambda learned: None,
         check: Check = lambda: None,
-        is_judged: bool = True,
     ) -> LearningResult | None:
         """Learn from groups and their picks, in the order in which they were done.
 
         ``publish`` is called with every better result on the way; ``check`` is called
-        between steps, and raises to give up.  A result that is not judged has neither
-        curve nor path.
+        between steps, and raises to give up.
         """
         if not done:
             self._begin(self.candidate)
@@ -139,13 +136,9 @@ class GroupLearner:
         publish(self._result(len(done)))
         check()
         self.model = self.candidate.fit(list(examples.values()))
-        learned = replace(
-            self._result(len(done)), confidence=self._confidence(done, check)
-        )
-        self.last = learned
+        confidence = self._confidence(done, check)
+        learned = self.last = replace(self._result(len(done)), confidence=confidence)
         publish(learned)
-        if not is_judged:
-            return learned
         self.judge.learn(examples, check)
         has_more = True
         while has_more:
@@ -165,7 +158,6 @@ class GroupLearner:
         self.last = LearningResult(
             n_groups,
             family,
-            self.candidate.decoder,
             tuple(sorted(weights, key=lambda pair: -abs(pair[1]))),
             self._kinds(model),
             curve=self.last.curve if self.last else (),
@@ -189,7 +181,7 @@ class GroupLearner:
                 break
             check()
             ensemble = self.model.ensemble(self.ground_sets[group])
-            chosen = ensemble.decode(self.candidate.decoder).indices
+            chosen = ensemble.decode("greedy").indices
             found[group] = expected_f(ensemble.marginals(), chosen)
         return found
 

@@ -30,6 +30,7 @@ from variegate.studio.kernel_candidates import (
     over_omega,
 )
 from variegate.tuning.folds import Trial
+from variegate.tuning.held_out import scores_of
 from variegate.tuning.path import PathPoint
 
 N_FOLDS = 4
@@ -157,7 +158,7 @@ class Judge:
 
     def _score(self, n: int, group: int, example: Example) -> float:
         if (n, group) not in self._scores:
-            chosen = self._choose(self.points[n][self.fold_of[group]], example[0])
+            chosen = _choose(self.points[n][self.fold_of[group]], example[0])
             self._scores[n, group] = float(metrics.f_score(chosen, example[1]))
         return self._scores[n, group]
 
@@ -174,20 +175,15 @@ class Judge:
             for group in able:
                 ground_set, picks = done[group]
                 model = families[self.fold_of[group]].at(omega)
-                rows.append(_scores(self._choose(model, ground_set), picks))
+                rows.append(scores_of(_choose(model, ground_set), picks))
             trial = Trial([], [np.array(rows)])
             means, errors = trial.means(), trial.errors(np.arange(len(able)))
             points.append(PathPoint(omega, *means.tolist(), *errors.tolist()))
         return tuple(points)
 
-    def _choose(self, model: LargeMarginDPP, ground_set: GroundSet) -> IntArray:
-        return model.ensemble(ground_set).decode(self.candidate.decoder).indices
 
-
-def _scores(chosen: IntArray, picks: IntArray) -> list[float]:
-    """Return precision, recall, F-score and size, as a path has them."""
-    scores = [metrics.precision, metrics.recall, metrics.f_score]
-    return [*(float(score(chosen, picks)) for score in scores), float(len(chosen))]
+def _choose(model: LargeMarginDPP, ground_set: GroundSet) -> IntArray:
+    return model.ensemble(ground_set).decode("greedy").indices
 
 
 def _spread(done: Mapping[int, Example]) -> list[int]:

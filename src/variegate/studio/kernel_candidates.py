@@ -65,11 +65,6 @@ class KernelCandidate:
     name: str
     estimator: LargeMarginDPP
 
-    @property
-    def decoder(self) -> str:
-        """The name of the decoder."""
-        return str(self.estimator.decoder)
-
     def fit(
         self, examples: Sequence[Example], start: LargeMarginDPP | None = None
     ) -> LargeMarginDPP:

@@ -16,15 +16,18 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
+from variegate.application.model_facts import learned_kinds
+from variegate.baselines.learned import embeddings_of
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
+from variegate.ground_set import GroundSet
+from variegate.linalg.cosine import unit_rows
 from variegate.studio.choices import (
     GreedyOrder,
     untrained_choice,
     untrained_ensemble,
     usual_size,
 )
-from variegate.studio.explanations import Map, explain, map_of
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.kernel_candidates import OMEGAS
 from variegate.studio.material.base import Material, Picks
@@ -39,6 +42,9 @@ _CACHED_CELLS = 2e7
 #: Omegas closer than this share of an octave are one.
 _STEPS = 64
 
+#: Parts of the quality that are named, at most.
+_MOST_PARTS = 12
+
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
@@ -51,12 +57,22 @@ class Proposal:
 
 
 @dataclass(frozen=True, eq=False)
-class _View:
-    """A group as a model sees it at one omega; no model where nothing is learned."""
+class Map:
+    """Where the items of a group lie: ``kind`` is "components" or "kinds".
 
-    ensemble: LEnsemble
-    proposal: Proposal
-    model: LargeMarginDPP | None
+    By components, ``x`` and ``y`` are the first two principal components of the
+    similarity features, scaled to [-1, 1].  By kinds, ``x`` is the column and ``y``,
+    from 0 to 1, the probability of that kind; ``columns`` are the names.
+    """
+
+    kind: str
+    x: FloatArray
+    y: FloatArray
+    columns: tuple[str, ...] | None = None
+
+
+#: A group as a model sees it at one omega; no model where nothing is learned.
+_View = tuple[Proposal, LEnsemble, LargeMarginDPP | None]
 
 
 class _Choices:
@@ -70,18 +86,17 @@ class _Choices:
     ) -> None:
         self.material, self.learned, self.size = material, learned, size
         self.family = material.prior if learned is None else learned.family
-        self.decoder = "greedy" if learned is None else learned.decoder
         room = int(_CACHED_CELLS / max(material.sizes) ** 2)
         self.choice = lru_cache(_CACHED_CHOICES)(self._choice)
         self.view = lru_cache(max(1, min(_CACHED_VIEWS, room)))(self._view)
         self._order = lru_cache(max(1, min(_CACHED_ORDERS, room)))(self._greedy_order)
 
     def _choice(self, group: int, step: int) -> IntArray:
-        if self.learned is not None and self.decoder == "greedy":
+        if self.learned is not None:
             return self._order(group).chosen(self._omega(step))
         if self.family is None:
             return self._untrained(group, step)
-        return self.view(group, step).proposal.chosen
+        return self.view(group, step)[0].chosen
 
     def _greedy_order(self, group: int) -> GreedyOrder:
         assert self.family is not None
@@ -105,9 +120,8 @@ class _Choices:
         else:
             model = self.family.at(omega)
             ensemble = model.ensemble(ground_set)
-            chosen = np.sort(ensemble.decode(self.decoder, random_state=0).indices)
-        proposal = Proposal(omega, chosen, ensemble.marginals())
-        return _View(ensemble, proposal, model)
+            chosen = np.sort(ensemble.decode("greedy").indices)
+        return Proposal(omega, chosen, ensemble.marginals()), ensemble, model
 
     def _omega(self, step: int) -> float:
         """Return the omega of a step, or the nearest one that was learned."""
@@ -150,7 +164,7 @@ class Proposer:
 
     def propose(self, group: int, omega: float = 1.0) -> Proposal:
         """Choose in a group, with the probability of every item to be chosen."""
-        return self._choices.view(group, _step(omega)).proposal
+        return self._choices.view(group, _step(omega))[0]
 
     def next_group(self, done: Collection[int], order: str = "unsure") -> int | None:
         """Return the next group: that of least confidence, or the next given."""
@@ -179,16 +193,66 @@ class Proposer:
         ``part``; none without a model.  ``like``: the number ``n`` and the
         ``similarity`` of the most similar item of the others chosen, or None.
         """
-        view = self._choices.view(group, _step(omega))
-        ground_set = self._material.ground_set(group)
-        names = self._material.feature_names
-        found = explain(item, chosen, ground_set, view.ensemble, view.model, names)
-        return {"probability": float(view.proposal.probability[item]), **found}
+        proposal, ensemble, model = self._choices.view(group, _step(omega))
+        probability, quality = float(proposal.probability[item]), []
+        if model is not None:
+            x, names = (
+                self._material.ground_set(group).quality,
+                self._material.feature_names,
+            )
+            added = model.theta_ * (x[item] - x.mean(axis=0))
+            for j in np.argsort(-np.abs(added), kind="stable")[:_MOST_PARTS]:
+                value, part = float(x[item, j]), float(added[j])
+                quality.append({"name": str(names[j]), "value": value, "part": part})
+        like = None
+        others = np.array(sorted(set(chosen) - {item}), dtype=np.intp)
+        if len(others):
+            S = ensemble.representation.submatrix(np.append(others, item))
+            beside = np.clip(S[-1, :-1], 0.0, 1.0)
+            best = int(np.argmax(beside))
+            like = {"n": int(others[best]), "similarity": float(beside[best])}
+        return {"probability": probability, "quality": quality, "like": like}
 
     def outline(self, group: int) -> Map:
-        """Return a map of a group."""
-        model = self._choices.view(group, 0).model
-        return map_of(model, self._material.ground_set(group))
+        """Return a map by the kinds of the model, or by components without kinds."""
+        ground_set, model = (
+            self._material.ground_set(group),
+            self._choices.view(group, 0)[2],
+        )
+        kinds = [] if model is None else learned_kinds(model)
+        if not kinds:
+            return _components(ground_set)
+        weightiest = max(kinds, key=lambda one: one.weight)
+        return _by_kinds(weightiest.kernel.kinds(ground_set, weightiest.parameters))
+
+
+def _by_kinds(p: FloatArray) -> Map:
+    """Return a map whose columns are the kinds there are, the most common first."""
+    kind: IntArray = p.argmax(axis=1)
+    present, counts = np.unique(kind, return_counts=True)
+    present = present[np.argsort(-counts, kind="stable")]
+    column = {int(k): place for place, k in enumerate(present)}
+    x = np.array([column[int(k)] for k in kind], dtype=np.float64)
+    return Map("kinds", x, p.max(axis=1), tuple(f"kind {k + 1}" for k in present))
+
+
+def _components(ground_set: GroundSet) -> Map:
+    """Return a map of the first two principal components, from -1 to 1."""
+    F = unit_rows(embeddings_of(ground_set))
+    F = F - F.mean(axis=0)
+    places = np.zeros((len(F), 2))
+    # From the smaller of the two Gram matrices.
+    if F.shape[1] <= len(F):
+        axes = np.linalg.eigh(F.T @ F)[1][:, ::-1][:, :2]
+        places[:, : axes.shape[1]] = F @ axes
+    else:
+        squares, axes = np.linalg.eigh(F @ F.T)
+        lengths = np.sqrt(np.maximum(squares[::-1][:2], 0.0))
+        places[:, : len(lengths)] = axes[:, ::-1][:, :2] * lengths
+    farthest = np.abs(places).argmax(axis=0)
+    largest = places[farthest, [0, 1]]
+    places = places / np.where(largest == 0.0, 1.0, largest)
+    return Map("components", places[:, 0], places[:, 1])
 
 
 def omega_on_path(learned: LearningResult, name: str, value: float) -> float:

@@ -7,10 +7,12 @@ thread waits for its results, and proposals are made by those from then on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from threading import RLock, Thread
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,13 +21,15 @@ from variegate.studio.changes import Changes
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.history import GroupPicks, History, ShownProposal
 from variegate.studio.material.base import Material
-from variegate.studio.preferences import Preferences
 from variegate.studio.proposals import Proposer
 from variegate.studio.store import Store
 from variegate.studio.teacher import Teacher
 
 #: A number no run reaches: a page that comes back to a later run finds a higher one.
 _CHANGES_OF_A_RUN = 10**9
+
+#: Orders of groups: that of least confidence next, or as in DATA.
+ORDERS = ("unsure", "given")
 
 
 class SessionError(ValueError):
@@ -38,6 +42,53 @@ class NoSuchError(SessionError):
 
 class ChangedError(SessionError):
     """The picks are not those that a request expects."""
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """The knob or a target for it, and the order of the groups."""
+
+    #: The cost of a missed item against one too many.
+    omega: float = 1.0
+    #: ``{"recall": 0.9}`` or ``{"precision": 0.9}``: the omega at which that is
+    #: expected is taken instead.
+    target: dict[str, float] | None = None
+    order: str = ORDERS[0]
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """Return preferences with some changed; to set omega ends a target."""
+        if not changes or changes.keys() - {"omega", "target", "order"}:
+            raise SessionError("give omega, target or order")
+        new = self
+        if "omega" in changes:
+            omega = changes["omega"]
+            if not _is_number(omega) or not omega > 0.0:
+                raise SessionError("omega is a positive number")
+            new = replace(new, omega=float(omega), target=None)
+        if "target" in changes:
+            new = replace(new, target=_target(changes["target"]))
+        if "order" in changes:
+            if changes["order"] not in ORDERS:
+                raise SessionError(f"order is one of {', '.join(ORDERS)}")
+            new = replace(new, order=changes["order"])
+        return new
+
+
+def _target(value: Any) -> dict[str, float] | None:
+    if value is None:
+        return None
+    if isinstance(value, dict) and len(value) == 1:
+        ((name, share),) = value.items()
+        is_known = name in ("precision", "recall")
+        if is_known and _is_number(share) and 0.0 < share <= 1.0:
+            return {name: float(share)}
+    raise SessionError('a target is {"recall": 0.9}, {"precision": 0.9} or null')
+
+
+def _is_number(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # An integer may be too large for a float.
+    return is_number and abs(value) < 1e300 and math.isfinite(value)
 
 
 class Session:
@@ -68,11 +119,11 @@ class Session:
         """Resume from the store, with some preferences changed."""
         known = self.store.settings()
         self.changes.seq = known["runs"] * _CHANGES_OF_A_RUN
-        kept = {name: known[name] for name in Preferences().to_json() if name in known}
+        kept = {name: known[name] for name in asdict(Preferences()) if name in known}
         if kept or changes:
             self._preferences = self._preferences.changed({**kept, **changes})
         if changes:
-            self.store.set(**self._preferences.to_json())
+            self.store.set(**asdict(self._preferences))
         for event in self.store.events():
             self._history.add(event)
         with self._lock:
@@ -108,7 +159,7 @@ class Session:
                 "group": self._summary(self.current),
                 "picks": sorted(mine.on(proposal)),
                 "proposal": proposal,
-                **self._preferences.to_json(),
+                **asdict(self._preferences),
                 "omega": self.omega,
                 "omegas": list(self.proposer.omegas()),
                 "accepted": {"unchanged": history.n_unchanged, "of": n_done},
@@ -237,10 +288,7 @@ class Session:
 
         Items that a person decided on in that group stay as they are.
         """
-        try:
-            new = self._preferences.changed(changes)
-        except ValueError as error:
-            raise SessionError(str(error)) from None
+        new = self._preferences.changed(changes)
         omega = self._omega_of(new)
         self.choice(self.current, omega)
         with self._lock:
@@ -248,9 +296,9 @@ class Session:
             if mine.base is not None and not mine.is_done and omega != self.omega:
                 base = self.choice(self.current, omega)
                 body = {"group": self.current, "base": base}
-                self._record("base", body, **new.to_json())
+                self._record("base", body, **asdict(new))
             else:
-                self.store.set(**new.to_json())
+                self.store.set(**asdict(new))
             if omega != self.omega:
                 self._shown_proposal.reset()
             self._preferences = new
