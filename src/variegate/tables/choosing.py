@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -185,17 +186,6 @@ class Choices:
         return Choices(self.selected[first:end], self.rank[first:end], known)
 
 
-class ChosenPart(NamedTuple):
-    """Choices from some groups: rows by their numbers in the table."""
-
-    rows: IntArray
-    rank: IntArray
-    probability: FloatArray | None
-    names: list[Any]
-    endings: list[dict[str, Any]]
-    unknown: Counter[str]
-
-
 def choose(
     groups: Groups,
     chooser: Chooser,
@@ -208,7 +198,9 @@ def choose(
     return collect(groups.map(work, numbers, told), groups.survey.n_rows)
 
 
-def collect(parts: Iterable[ChosenPart], n_rows: int, first_row: int = 0) -> Choices:
+def collect(
+    parts: Iterable[Iterable[tuple[Group, Choice]]], n_rows: int, first_row: int = 0
+) -> Choices:
     """Return the choices from rows of a table, those from ``first_row`` on."""
     rank: IntArray = np.zeros(n_rows, dtype=np.int32)
     # A file without rows has all columns of the others.
@@ -216,42 +208,28 @@ def collect(parts: Iterable[ChosenPart], n_rows: int, first_row: int = 0) -> Cho
     names: list[Any] = []
     endings: list[dict[str, Any]] = []
     unknown: Counter[str] = Counter()
-    for part in parts:
-        rows = part.rows - first_row
-        rank[rows] = part.rank
-        if part.probability is not None:
+    for group, choice in chain.from_iterable(parts):
+        rows = group.rows - first_row
+        rank[rows[choice.order]] = np.arange(1, len(choice.order) + 1)
+        if choice.probability is not None:
             probability = np.zeros(n_rows) if probability is None else probability
-            probability[rows] = part.probability
-        names += part.names
-        endings += part.endings
-        unknown.update(part.unknown)
+            probability[rows] = choice.probability
+        if choice.ending is not None:
+            endings.append(choice.ending)
+        names.append(group.name)
+        unknown.update(group.unknown)
     return Choices(rank > 0, rank, probability, names, endings, dict(unknown))
 
 
 def choose_some(
     groups: Iterable[Group], chooser: Chooser, n_jobs: int | None
-) -> ChosenPart:
-    """Choose from the groups of a partition."""
-    rows: list[IntArray] = []
-    ranks: list[IntArray] = []
-    probabilities: list[FloatArray] = []
-    names: list[Any] = []
-    endings: list[dict[str, Any]] = []
-    unknown: Counter[str] = Counter()
-    for group, choice in in_turn(chooser, groups, n_jobs):
-        rank: IntArray = np.zeros(len(group), dtype=np.int32)
-        rank[choice.order] = np.arange(1, len(choice.order) + 1)
-        rows.append(group.rows)
-        ranks.append(rank)
-        if choice.probability is not None:
-            probabilities.append(choice.probability)
-        if choice.ending is not None:
-            endings.append(choice.ending)
-        names.append(group.name)
-        unknown.update(group.unknown)
-    joined = np.concatenate(probabilities) if probabilities else None
-    ranked = np.concatenate(ranks)
-    return ChosenPart(np.concatenate(rows), ranked, joined, names, endings, unknown)
+) -> list[tuple[Group, Choice]]:
+    """Choose from the groups of a partition; they come back without features."""
+    nothing = np.zeros((0, 0))
+    return [
+        (replace(group, quality=nothing, blocks={}), choice)
+        for group, choice in in_turn(chooser, groups, n_jobs)
+    ]
 
 
 def in_turn(

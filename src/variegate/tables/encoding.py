@@ -179,29 +179,21 @@ class _Moments:
     exponent: IntArray | int = -1074
     has_empty: bool = False
 
-    def add(self, values: FloatArray) -> None:
+    @classmethod
+    def of(cls, values: FloatArray) -> _Moments:
+        """Return the moments of numbers, each column by itself; NaN is empty."""
         present = ~np.isnan(values)
-        self.has_empty |= not present.all()
         count = present.sum(axis=0)
         if not count.any():
-            return
+            return cls(has_empty=not present.all())
         largest = np.where(present, np.abs(values), 0.0).max(axis=0)
-        exponent = np.maximum(self.exponent, np.frexp(largest)[1])
-        self.mean = np.ldexp(self.mean, self.exponent - exponent)
-        self.squares = np.ldexp(self.squares, 2 * (self.exponent - exponent))
-        self.exponent = exponent
+        exponent = np.maximum(-1074, np.frexp(largest)[1])
         # In two steps, as the whole power may not be a number.
         half = exponent // 2
         values = np.ldexp(np.ldexp(values, -half), half - exponent)
-        safe = np.maximum(count, 1)
-        mean = np.where(present, values, 0.0).sum(axis=0) / safe
+        mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(count, 1)
         squares = (np.where(present, values - mean, 0.0) ** 2).sum(axis=0)
-        total = self.count + count
-        shift = mean - self.mean
-        share = count / np.maximum(total, 1)
-        self.squares = self.squares + squares + shift**2 * self.count * share
-        self.mean = self.mean + shift * share
-        self.count = total
+        return cls(count, mean, squares, exponent, not present.all())
 
     def merged(self, other: _Moments) -> _Moments:
         """Return the moments of the numbers of both; neither changes."""
@@ -276,9 +268,12 @@ class ColumnStatistics:
             self._add_vectors(cells, is_wanted)
             return np.zeros(len(batch), dtype=bool)
         numbers = cells.numbers()
-        moments = self._moments.setdefault(name, _Moments())
-        moments.add(numbers[is_wanted])
+        self._add_numbers(name, numbers[is_wanted])
         return np.isnan(numbers)
+
+    def _add_numbers(self, name: str, numbers: FloatArray) -> None:
+        known = self._moments.get(name, _Moments())
+        self._moments[name] = known.merged(_Moments.of(numbers))
 
     def _add_categories(self, cells: Cells, is_wanted: BoolArray) -> BoolArray:
         texts = cells.texts()
@@ -296,8 +291,7 @@ class ColumnStatistics:
         if len(vectors):
             self._sizes[cells.name] = vectors.shape[1]
         if cells.name in self.columns.quality:
-            moments = self._moments.setdefault(cells.name, _Moments())
-            moments.add(vectors[is_wanted])
+            self._add_numbers(cells.name, vectors[is_wanted])
 
     def merged(self, other: ColumnStatistics) -> ColumnStatistics:
         """Return the statistics of the rows of both; neither changes."""
@@ -305,11 +299,10 @@ class ColumnStatistics:
         both.problems = {**other.problems, **self.problems}
         both._empty = self._empty | other._empty
         for name in self.columns.features():
-            here, there = self._moments.get(name), other._moments.get(name)
-            if here is not None and there is not None:
+            if name in self._moments or name in other._moments:
+                here = self._moments.get(name, _Moments())
+                there = other._moments.get(name, _Moments())
                 both._moments[name] = here.merged(there)
-            elif here is not None or there is not None:
-                both._moments[name] = here or there  # type: ignore[assignment]
             if name in self._levels or name in other._levels:
                 levels = self._levels.get(name, set()) | other._levels.get(name, set())
                 both._levels[name] = levels
