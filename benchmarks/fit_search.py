@@ -1,4 +1,4 @@
-"""How long does the search of a fit take, and how good is what it finds?
+"""Time the search of a fit, and judge the model that it finds.
 
     python -m benchmarks.fit_search               both tables
     python -m benchmarks.fit_search wide --seed 1
@@ -7,7 +7,8 @@
 ``wide`` is ``variegate fit --tune --kernel multiple`` of 1,000 groups of about 57 rows,
 with 23 quality columns that are strongly correlated and 256 similarity columns.
 ``default`` is ``variegate fit`` of 240 groups of 24 rows and 64 similarity columns.
-Seconds of CPU and of the clock, one BLAS thread, and the mean F-score of 300 new groups.
+Printed are seconds of CPU and of the clock with one BLAS thread, and the mean F-score
+of 300 new groups.
 """
 
 from __future__ import annotations
