@@ -23,6 +23,7 @@ from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.device_name import device_named
 from variegate.learning.examples import Examples, ListedExamples, as_examples
 from variegate.learning.factors import learned_ensemble
+from variegate.learning.problem import SharedExamples
 from variegate.learning.quality import log_quality
 from variegate.partitions.examples import PartitionedExamples
 from variegate.solvers import Callback, SolverResult, Step, as_solver
@@ -221,6 +222,8 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
                     "subsets, false_positive and false_negative are for lists: "
                     "PartitionedExamples hold the subsets with their ground sets"
                 )
+            examples = ground_sets
+        elif isinstance(ground_sets, SharedExamples):
             examples = ground_sets
         else:
             examples = as_examples(

@@ -21,7 +21,7 @@ from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.device_name import device_named
 from variegate.learning.examples import Example, Examples, ListedExamples
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problem import LearningProblem, problem_of
+from variegate.learning.problem import LearningProblem, SharedExamples, problem_of
 from variegate.learning.streamed_problem import StreamedProblem
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
@@ -106,6 +106,8 @@ class Learner:
                 raise ValueError("validation is for lists and streams, not for files")
             return self._learn_from_partitions(examples, checkpoint)
         if isinstance(self.solver, MiniBatch):
+            if isinstance(examples, SharedExamples):
+                examples = examples.weighed(self.model.omega)
             return self._learn_in_batches(examples, validation, checkpoint)
         if isinstance(examples, Examples):
             raise ValueError(
@@ -120,17 +122,26 @@ class Learner:
 
     def _learn_in_memory(self, examples: ListedExamples) -> Solution:
         """Learn from all examples at once, from every start; keep the best."""
-        listed = examples.examples
-        kernel = self._kernel().fit([example.ground_set for example in listed])
-        problem = problem_of(
-            listed,
-            kernel,
-            self.loss,
-            n_jobs=effective_n_jobs(self.model.n_jobs),
-            **self._settings(),
-        )
+        problem = self._problem(examples)
         rng = generator(self.model.random_state)
         return self._best([self.solver.solve], problem, self._starts(problem, rng))
+
+    def _problem(self, examples: ListedExamples) -> LearningProblem:
+        """Return the objective of examples in memory, its kernel settled by them."""
+        settings = self._settings()
+        n_jobs = effective_n_jobs(self.model.n_jobs)
+        kernel, omega = self._kernel(), self.model.omega
+        if isinstance(examples, SharedExamples):
+            if settings["device"] is None:
+                del settings["device"]
+                return examples.problem(
+                    kernel, self.loss, omega, n_jobs=n_jobs, **settings
+                )
+            examples = examples.weighed(omega)
+        kernel.fit([example.ground_set for example in examples.examples])
+        return problem_of(
+            examples.examples, kernel, self.loss, n_jobs=n_jobs, **settings
+        )
 
     def _learn_from_partitions(
         self, examples: PartitionedExamples, checkpoint: str | Path | None

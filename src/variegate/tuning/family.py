@@ -18,6 +18,7 @@ from variegate.files import models as model_files
 from variegate.files.model_format import MODELS
 from variegate.files.models import ModelFileError, Own
 from variegate.kernels import Kernel
+from variegate.learning.problem import SharedExamples
 
 
 def as_omegas(omega: Any) -> tuple[float, ...]:
@@ -133,6 +134,8 @@ class OmegaFamily:
             )
         omegas = as_omegas(omegas)
         first, sides = outwards(omegas)
+        if subsets is not None and not fit_arguments:
+            ground_sets, subsets = SharedExamples(ground_sets, subsets), None
         fitted: dict[float, LargeMarginDPP] = {}
 
         def learn(model: LargeMarginDPP, omega: float) -> LargeMarginDPP:
