@@ -1,13 +1,17 @@
 """Models over omega: fitted from neighbour to neighbour, asked for between, kept."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import variegate as vg
 from variegate.files import models as model_files
 from variegate.files.models import NOTHING, ModelFileError
 from variegate.files.schema import SchemaError
+from variegate.learning.problem import SharedExamples
 from variegate.solvers import MiniBatch
 from variegate.tuning import OmegaFamily
 from variegate.tuning.family import as_omegas, outwards
@@ -174,3 +178,38 @@ def test_applications_register_how_their_files_are_read(tmp_path, monkeypatch):
         vg.load(tmp_path / "m.json")
     model_files.register("mine", lambda document, kernels: document["answer"])
     assert vg.load(tmp_path / "m.json") == 42
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", MiniBatch(n_epochs=2)])
+def test_shared_examples_give_the_same_bits_as_lists(data, solver):
+    shared = SharedExamples(data.ground_sets, data.subsets)
+    for kernel in (vg.MultipleKernel(), vg.Kinds(3), vg.Kinds(3, penalty=0.1)):
+        for changes in ({"omega": 4.0}, {"lam": 1.0, "l2": 0.1}, {"lam": 0.0}):
+            settings = {
+                "kernel": kernel,
+                "solver": solver,
+                "random_state": 0,
+                **changes,
+            }
+            model = estimator(**settings, max_iter=5)
+            with pytest.warns() if solver == "lbfgs" else nullcontext():
+                one = clone(model).fit(data.ground_sets, data.subsets)
+                other = clone(model).fit(shared)
+            assert one.intercept_ == other.intercept_
+            for name in ("theta_", "kernel_parameters_"):
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_a_kernel_of_the_same_settings_is_settled_once(data, monkeypatch):
+    settled = []
+    fit = vg.Kinds.fit
+
+    def counted(kernel, ground_sets):
+        settled.append(kernel.n_kinds)
+        return fit(kernel, ground_sets)
+
+    monkeypatch.setattr(vg.Kinds, "fit", counted)
+    shared = SharedExamples(data.ground_sets, data.subsets)
+    for n_kinds in (3, 3, 4):
+        estimator(kernel=vg.Kinds(n_kinds), tol=1.0).fit(shared)
+    assert settled == [3, 4]

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 import variegate as vg
 from variegate.baselines.learned import Ordering, embeddings_of
 from variegate.decoding.residuals import ranked
+from variegate.learning.problem import SharedExamples
 from variegate.tuning.kernel_search import Familiarity, KernelSearch
 from variegate.tuning.race import LearnedDPP, Race, Rule, TwoStage
 
@@ -53,8 +54,8 @@ class Runner:
     seen: list = field(default_factory=list)
     seed: int = 0
 
-    def fit(self, ground_sets, subsets, part):
-        self.seen.append((part, len(ground_sets)))
+    def fit(self, examples, part):
+        self.seen.append((part, len(examples)))
         return self
 
     def scores(self, ground_sets, wanted):
@@ -134,7 +135,7 @@ def test_scores_of_a_learned_model_are_those_of_its_choices():
     sets, subsets = examples(20)
     model = vg.LargeMarginDPP(kernel=vg.Linear(), max_iter=20, random_state=0)
     way = LearnedDPP("linear", model, ("greedy", "expected-f"), largest=14)
-    fitted = way.fit(sets[:15], subsets[:15], 0)
+    fitted = way.fit(SharedExamples(sets[:15], subsets[:15]), 0)
     found = fitted.scores(sets[15:], subsets[15:])
     assert list(found)[:3] == [GREEDY, EXPECTED, Rule("greedy", 1)]
     for place, (ground_set, wanted) in enumerate(
@@ -153,7 +154,9 @@ def test_scores_of_a_learned_model_are_those_of_its_choices():
 def test_two_stages_are_those_of_scikit_learn_and_select():
     sets, subsets = examples(20)
     way = TwoStage(5, vg.LargeMarginDPP(kernel=vg.Linear(normalize=True)))
-    found = way.fit(sets[:15], subsets[:15], 0).scores(sets[15:], subsets[15:])
+    found = way.fit(SharedExamples(sets[:15], subsets[:15]), 0).scores(
+        sets[15:], subsets[15:]
+    )
     X = np.concatenate([one.quality for one in sets[:15]])
     y = np.concatenate([np.isin(np.arange(12), w) for w in subsets[:15]])
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -180,7 +183,7 @@ def test_a_family_from_a_regression_has_its_direction():
     way = TwoStage(
         5, vg.LargeMarginDPP(kernel=vg.Linear(normalize=True), random_state=0)
     )
-    direction = way.fit(sets, subsets, 0).direction
+    direction = way.fit(SharedExamples(sets, subsets), 0).direction
     family = way.family((0.5, 2.0), sets, subsets)
     for model in family.models:
         cosine = model.theta_ @ direction / np.linalg.norm(model.theta_)
@@ -194,7 +197,7 @@ def test_a_regression_on_one_answer_says_nothing():
     sets, _ = examples(4)
     way = TwoStage(3, vg.LargeMarginDPP())
     for wanted in (np.arange(12), np.zeros(0, dtype=np.intp)):
-        fitted = way.fit(sets, [wanted] * 4, 0)
+        fitted = way.fit(SharedExamples(sets, [wanted] * 4), 0)
         assert not fitted.direction.any()
         fitted.scores(sets, [wanted] * 4)
 

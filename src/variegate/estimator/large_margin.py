@@ -23,6 +23,7 @@ from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.device_name import device_named
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.factors import learned_ensemble
+from variegate.learning.problem import SharedExamples
 from variegate.learning.quality import log_quality
 from variegate.partitions.engine import Engine, Serial, Threads
 from variegate.partitions.examples import PartitionedExamples
@@ -263,7 +264,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
                     "PartitionedExamples have an engine: give engine= to them"
                 )
             return data
-        if not hasattr(data, "partitions"):
+        if not hasattr(data, "partitions") and not isinstance(data, SharedExamples):
             data = hold_pairs(data, self.omega)
         return data if isinstance(data, list) else PartitionedExamples(data, engine)
 

@@ -22,7 +22,7 @@ from variegate.learning.batched_problem import BatchedProblem
 from variegate.learning.device_name import device_named
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problem import LearningProblem, problem_of
+from variegate.learning.problem import LearningProblem, SharedExamples, problem_of
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
 from variegate.solvers import (
@@ -106,6 +106,8 @@ class Learner:
                 raise ValueError("validation is for data in memory, not for partitions")
             return self._learn_from_partitions(examples, checkpoint)
         if isinstance(self.solver, MiniBatch):
+            if isinstance(examples, SharedExamples):
+                examples = examples.weighed(self.model.omega)
             return self._learn_in_batches(examples, validation, checkpoint)
         if validation is not None or checkpoint is not None:
             raise ValueError(
@@ -115,16 +117,23 @@ class Learner:
 
     def _learn_in_memory(self, examples: list[Example]) -> Solution:
         """Learn from all examples at once, from every start; keep the best."""
-        kernel = self._kernel().fit([example.ground_set for example in examples])
-        problem = problem_of(
-            examples,
-            kernel,
-            self.loss,
-            n_jobs=self.n_jobs,
-            **self._settings(),
-        )
+        problem = self._problem(examples)
         rng = generator(self.model.random_state)
         return self._best([self.solver.solve], problem, self._starts(problem, rng))
+
+    def _problem(self, examples: list[Example]) -> LearningProblem:
+        """Return the objective of examples in memory, its kernel settled by them."""
+        settings = self._settings()
+        kernel, omega = self._kernel(), self.model.omega
+        if isinstance(examples, SharedExamples):
+            if settings["device"] is None:
+                del settings["device"]
+                return examples.problem(
+                    kernel, self.loss, omega, n_jobs=self.n_jobs, **settings
+                )
+            examples = examples.weighed(omega)
+        kernel.fit([example.ground_set for example in examples])
+        return problem_of(examples, kernel, self.loss, n_jobs=self.n_jobs, **settings)
 
     def _learn_from_partitions(
         self, examples: PartitionedExamples, checkpoint: str | Path | None

@@ -23,7 +23,7 @@ from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
 from variegate.kernels.weighted import PackedSimilarities
 from variegate.learning import quality
-from variegate.learning.examples import Example
+from variegate.learning.examples import Example, check_examples
 from variegate.learning.factors import low_rank_factors, prepared_embedding
 from variegate.learning.objective import (
     LargeMarginLoss,
@@ -239,6 +239,7 @@ class TrainingProblem:
         What was prepared is shared.
         """
         other = copy(self)
+        other.__dict__.pop("_pool", None)
         other.loss = loss
         other.is_smooth = loss.lam == 0.0 or not loss.hinge
         other._stacks = []
@@ -310,6 +311,45 @@ class TrainingProblem:
             raise zero_probability(positions[error.index], self.jitter) from None
         except NotPositiveDefiniteError as error:
             raise not_definite(positions[error.index], self.jitter) from None
+
+
+class SharedExamples(list[Example]):
+    """Examples in memory that are fitted again and again, and prepared once.
+
+    The kernel that was settled last, and what it made of the ground sets, are kept for
+    the next fit with a kernel of the same settings.  Errors cost the same here; a fit
+    weighs them by its own omega.
+    """
+
+    def __init__(self, ground_sets: Any, subsets: Any) -> None:
+        super().__init__(check_examples(ground_sets, subsets, 1.0))
+        self._prepared: tuple[Any, TrainingProblem] | None = None
+
+    def weighed(self, omega: float) -> list[Example]:
+        """Return the examples, missing an item ``omega`` times as costly."""
+        return [example._replace(false_negative=omega) for example in self]
+
+    def problem(
+        self,
+        kernel: Kernel,
+        loss: LargeMarginLoss,
+        omega: float,
+        *,
+        l2: float,
+        n_jobs: int | None,
+        **options: Any,
+    ) -> TrainingProblem:
+        """Return the objective, of what was prepared for the last one if it can be."""
+        whole: Any = {"N_CHAR_MAX": 10**6}  # scikit-learn abbreviates what is longer
+        key = type(kernel), kernel.__repr__(**whole), options
+        if self._prepared is None or self._prepared[0] != key:
+            self._prepared = None  # gives its memory back first
+            settled = kernel.fit([example.ground_set for example in self])
+            problem = TrainingProblem(self, settled, loss, **options)
+            self._prepared = key, problem
+        problem = self._prepared[1].weighed(loss, omega)
+        problem.l2, problem.n_jobs = l2, n_jobs
+        return problem
 
 
 def zero_probability(position: int, jitter: float) -> InfeasibleError:

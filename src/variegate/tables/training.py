@@ -39,6 +39,9 @@ TUNING_OMEGAS = (1 / 4, 1.0, 2.0, 4.0, 8.0, 16.0)
 #: Groups that lambda and omega are chosen on, at most.
 MAX_TUNING = 500
 
+#: Iterations of each fit that they are chosen by, which starts from its neighbour's.
+MAX_TUNING_ITER = 25
+
 #: Groups that kernels are compared on, at most, rows of such a group, and rows of all,
 #: which may be more where groups are few.
 MAX_COMPARED = 300
@@ -173,7 +176,11 @@ class TrainingPlan:
         decoder = estimator.decoder if winner.rule.k else winner.rule.how
         search = clone(self.search).set_params(
             estimator=clone(estimator).set_params(
-                callback=None, n_jobs=None, device=None, decoder=decoder
+                callback=None,
+                n_jobs=None,
+                device=None,
+                decoder=decoder,
+                max_iter=min(estimator.max_iter, MAX_TUNING_ITER),
             ),
             omegas=self.omegas or TUNING_OMEGAS,
             cv=min(3, len(numbers)),

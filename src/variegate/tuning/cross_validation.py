@@ -22,6 +22,7 @@ from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.estimator.base import LearnedDisplay
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
+from variegate.learning.problem import SharedExamples
 from variegate.report.notebook import card
 from variegate.tuning.choice import (
     best_pair,
@@ -217,9 +218,9 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         steps += [(self.best_lam_, omega) for omega in between]
         if steps[-1] != (self.best_lam_, self.best_omega_):
             steps.append((self.best_lam_, self.best_omega_))
-        model = base
+        model, shared = base, SharedExamples(ground_sets, members)
         for step in steps:
-            model = fit_next(model, ground_sets, members, *step, step == steps[-1])
+            model = fit_next(model, shared, None, *step, step == steps[-1])
         result = model.solver_result_
         if result.remedy:
             warnings.warn(

@@ -18,6 +18,7 @@ from variegate.files import models as model_files
 from variegate.files.model_format import MODELS
 from variegate.files.models import ModelFileError, Own
 from variegate.kernels import Kernel
+from variegate.learning.problem import SharedExamples
 from variegate.partitions.pairs import hold_pairs
 
 
@@ -139,6 +140,8 @@ class OmegaFamily:
                 subsets = [example.members for example in ground_sets]
                 ground_sets = [example.ground_set for example in ground_sets]
         first, sides = outwards(omegas)
+        if subsets is not None and not fit_arguments:
+            ground_sets, subsets = SharedExamples(ground_sets, subsets), None
         fitted: dict[float, LargeMarginDPP] = {}
 
         def learn(model: LargeMarginDPP, omega: float) -> LargeMarginDPP:

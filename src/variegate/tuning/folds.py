@@ -22,6 +22,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.decoding import MBR, Decoder, as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import renumbering
+from variegate.learning.problem import SharedExamples
 from variegate.tuning.family import fit_next, outwards
 from variegate.tuning.held_out import SCORES, Fold, scores_of
 from variegate.tuning.path import OmegaPath, PathPoint
@@ -66,24 +67,27 @@ class Trial:
         return sum(bool(model.solver_result_.remedy) for model in self.models)
 
 
-def _fit(model: LargeMarginDPP, fold: Fold, lam: float, omega: float) -> LargeMarginDPP:
-    with renumbering(fold.learned):
-        return fit_next(model, fold.ground_sets, fold.subsets, lam, omega)
-
-
 def _walk(
     model: LargeMarginDPP, fold: Fold, lams: Sequence[float], omegas: Sequence[float]
 ) -> Iterator[tuple[tuple[float, float], LargeMarginDPP]]:
     """Fit on a grid; for ``lam=0`` at one omega only, as it does not matter there."""
     middle, sides = outwards(omegas)
+    shared = fold.shared()
     for lam in sorted(lams):
-        model = _fit(model, fold, lam, middle)
+        model = _fit(model, fold, shared, lam, middle)
         yield (lam, middle), model
         for side in sides if lam > 0.0 else []:
             here = model
             for omega in side:
-                here = _fit(here, fold, lam, omega)
+                here = _fit(here, fold, shared, lam, omega)
                 yield (lam, omega), here
+
+
+def _fit(
+    model: LargeMarginDPP, fold: Fold, shared: SharedExamples, lam: float, omega: float
+) -> LargeMarginDPP:
+    with renumbering(fold.learned):
+        return fit_next(model, shared, None, lam, omega)
 
 
 def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
@@ -113,7 +117,7 @@ def _grid_of_fold(
 def _step_of_fold(
     model: LargeMarginDPP, fold: Fold, lam: float, omega: float, scoring: Scoring
 ) -> tuple[LargeMarginDPP, FloatArray]:
-    fitted = _fit(model, fold, lam, omega)
+    fitted = _fit(model, fold, fold.shared(), lam, omega)
     return fitted, _judge(fitted, fold, scoring)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from variegate import metrics
 from variegate._typing import FloatArray, IntArray
-from variegate.ground_set import GroundSet
+from variegate.ground_set import GroundSet, renumbering
+from variegate.learning.problem import SharedExamples
 
 #: The names of the scores of a choice.
 SCORES = ("precision", "recall", "f", "size")
@@ -61,6 +62,11 @@ class Fold:
             [subsets[i] for i in held_out],
             held_out if labels is None else labels[held_out],
         )
+
+    def shared(self) -> SharedExamples:
+        """Return the examples to learn from, for several fits."""
+        with renumbering(self.learned):
+            return SharedExamples(self.ground_sets, self.subsets)
 
 
 def paired(first: FloatArray, second: FloatArray) -> tuple[float, float]:

@@ -160,7 +160,8 @@ class KernelSearch:
         self, model: LargeMarginDPP
     ) -> Iterator[tuple[str, LargeMarginDPP]]:
         """Yield models with other settings, and names of these."""
-        for name in self.varies:
+        # Another penalty is another kernel, which has to be prepared anew: last.
+        for name in sorted(self.varies, key=lambda name: name == "penalty"):
             for value in VARIED[name]:
                 other = clone(model)
                 if name != "penalty":

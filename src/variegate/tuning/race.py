@@ -30,6 +30,7 @@ from variegate.decoding import Decoder
 from variegate.decoding.residuals import ranked
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet, naming, renumbering
+from variegate.learning.problem import SharedExamples
 from variegate.tuning.family import OmegaFamily
 from variegate.tuning.held_out import Fold, paired
 
@@ -57,9 +58,7 @@ class Contender(Protocol):
     def name(self) -> str:
         """The name in reports."""
 
-    def fit(
-        self, ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray], part: int
-    ) -> Any:
+    def fit(self, examples: SharedExamples, part: int) -> Any:
         """Learn from the data without the part with this number.
 
         Returns an object with a method ``scores(ground_sets, wanted)``: the F-score of
@@ -133,8 +132,9 @@ class Race:
         runners = [_Runner(contender) for contender in contenders]
         racing, n_fits, n_done = runners, len(self.parts) * len(runners), 0
         for number, part in enumerate(self.parts):
+            shared = part.shared()
             for runner in racing:
-                runner.run(part)
+                runner.run(part, shared)
                 n_done += 1
                 self.progress("comparing", n_done, n_fits)
             left = len(self.parts) - number - 1
@@ -158,11 +158,9 @@ class _Runner:
     judged: list[Any] = field(default_factory=list)
     found: dict[Rule, list[FloatArray]] = field(default_factory=dict)
 
-    def run(self, part: Fold) -> None:
+    def run(self, part: Fold, shared: SharedExamples) -> None:
         with renumbering(part.learned):
-            judged = self.contender.fit(
-                part.ground_sets, part.subsets, len(self.judged)
-            )
+            judged = self.contender.fit(shared, len(self.judged))
         with renumbering(part.held_out):
             scores = judged.scores(part.judged, part.wanted)
         for rule, values in scores.items():
@@ -217,9 +215,7 @@ class LearnedDPP:
     #: Fitted models to start from, one for each part of the data, if any.
     starts: Sequence[LargeMarginDPP] = ()
 
-    def fit(
-        self, ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray], part: int
-    ) -> _FittedDPP:
+    def fit(self, examples: SharedExamples, part: int) -> _FittedDPP:
         """Learn, where there are starts from one of them."""
         model = clone(self.model)
         if self.starts:
@@ -228,7 +224,7 @@ class LearnedDPP:
             model.set_params(**settings | {"warm_start": True})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(ground_sets, subsets)
+            model.fit(examples)
         return _FittedDPP(model, self.decoders, self.largest)
 
     def family(
@@ -284,11 +280,13 @@ class TwoStage:
     model: LargeMarginDPP
     name: str = "logistic regression"
 
-    def fit(
-        self, ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray], part: int
-    ) -> _FittedTwoStage:
+    def fit(self, examples: SharedExamples, part: int) -> _FittedTwoStage:
         """Regress."""
-        return _FittedTwoStage(_regression(ground_sets, subsets), self.largest)
+        direction = _regression(
+            [one.ground_set for one in examples],
+            [one.members for one in examples],
+        )
+        return _FittedTwoStage(direction, self.largest)
 
     def family(
         self, omegas: Sequence[float], ground_sets: Any, subsets: Any, **others: Any
