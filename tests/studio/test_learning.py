@@ -159,15 +159,15 @@ def test_no_group_is_judged_by_what_has_seen_it(made, candidates, monkeypatch):
     watched = Watched(candidates["4 kinds"])
     judge = Judge(watched)
     judged = []
-    choose = Judge._choose
+    choose = judging._choose
 
-    def watch(self, model, ground_set):
+    def watch(model, ground_set):
         for one, seen in watched.seen.values():
             if one.theta_ is model.theta_:
                 judged.append(id(ground_set) in seen)
-        return choose(self, model, ground_set)
+        return choose(model, ground_set)
 
-    monkeypatch.setattr(Judge, "_choose", watch)
+    monkeypatch.setattr(judging, "_choose", watch)
     monkeypatch.setattr(judging, "over_omega", lambda model: _Same(model))
     for n in (1, 2, 3, 5, 9):
         done = {g: made[g] for g in range(n)}
