@@ -478,7 +478,7 @@ TWO = [vg.GroundSet(X), vg.GroundSet(X)]
             {},
             TWO,
             None,
-            "pair 0 of the stream is a GroundSet, not a .ground set, subset. pair",
+            "pair 0 is a GroundSet, not a .ground set, subset. pair",
         ),
         (
             {"kernel": NotSemidefinite()},

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import joblib
+from joblib import hash as hash_of
 
 from variegate.ground_set import GroundSet
 from variegate.learning.examples import Example, check_pairs
@@ -123,7 +123,7 @@ class PairPartitions:
 
 def _hash_of(loaders: Sequence[Loader]) -> str:
     try:
-        return str(joblib.hash(list(loaders)))
+        return str(hash_of(list(loaders)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(
             f"the loaders cannot be pickled ({error}): use functools.partial of a "
