@@ -28,7 +28,7 @@ import variegate as vg
 from variegate import metrics
 from variegate.studio.choices import untrained_choice, usual_size
 from variegate.studio.group_learner import GroupLearner, LearningResult
-from variegate.studio.kernel_candidates import candidates_for, over_omega
+from variegate.studio.kernel_candidates import candidates_for, fit_model, over_omega
 from variegate.studio.material.base import Item
 from variegate.studio.material.table_sources import image_material
 from variegate.studio.proposals import Proposer
@@ -85,11 +85,10 @@ def session(seed, order, n_groups=30):
         sets = [material.ground_set(page) for page in range(N_PAGES)]
         # Pages that are never picked from; those before may be.
         new = range(N_SHOWN, N_PAGES)
-        proposer = Proposer(material)
         learner = GroupLearner(sets, material.kernels, material.feature_names)
         done, rows = {}, []
         for seen in range(n_groups + 1):
-            proposer.use(learner.last if done else None, done)
+            proposer = Proposer(material, learner.last, done)
             hidden = set(new)
             page = proposer.next_group({*done, *hidden}, order)
             own = f_of(proposer, material, person, [page])
@@ -105,8 +104,7 @@ def session(seed, order, n_groups=30):
             if on_new is not None:
                 print(f"seed {seed}, {seen}: F {on_new:.3f}, {base:.3f}", flush=True)
             done[page] = person.picks(page)
-            # Curve and path take the most time, and change no proposal.
-            learner.learn(done, is_judged=False)
+            learner.learn(done)
         return rows
 
 
@@ -197,10 +195,10 @@ def time_all(out, seeds, order):
     teacher.close()
     kernels = {"k": vg.Kinds(16, penalty=1e-2)}
     candidate = candidates_for(kernels, [g for g, _ in groups])["k"]
-    family = over_omega(candidate.fit(groups[:30]))
+    family = over_omega(fit_model(candidate, groups[:30]))
     for n_rows in (100, 2000):
-        proposer = Proposer(Made([made_group(rng, n_rows, centres)[0]]))
-        proposer.use(LearningResult(30, family), {})
+        material = Made([made_group(rng, n_rows, centres)[0]])
+        proposer = Proposer(material, LearningResult(30, family))
         proposer.propose(0)
         seconds = []
         for omega in np.geomspace(1 / 30, 30, 8):

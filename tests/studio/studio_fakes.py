@@ -95,8 +95,9 @@ class FakeProposer:
         self.follows = follows
         self.learned = None
 
-    def use(self, learned, picks):
+    def using(self, learned, picks):
         self.learned = learned
+        return self
 
     def omegas(self):
         return 0.25, 4.0

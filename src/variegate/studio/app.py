@@ -32,7 +32,6 @@ from variegate.studio.material.base import MaterialError
 from variegate.studio.security import Access, Guard
 from variegate.studio.session import ChangedError, NoSuchError, Session, SessionError
 from variegate.studio.store import StoreError, StoreFullError
-from variegate.tuning.family import OmegaFamily
 
 _STATIC = Path(__file__).parent / "static"
 _PAGES = {
@@ -60,8 +59,6 @@ _STATUS = {
     StoreError: 500,
     ProcessCallError: 500,
 }
-
-_NOTHING_LEARNED = LearningResult(0, OmegaFamily((), ()))
 
 _Body = Mapping[str, Any]
 _Endpoint = Callable[[Request], Awaitable[Response]]
@@ -154,7 +151,8 @@ class _Api:
     # Answers -------------------------------------------------------------------------
 
     def learned(self, request: Request) -> dict[str, Any]:
-        return (self.session.learned or _NOTHING_LEARNED).to_json()
+        learned = self.session.learned or LearningResult()
+        return learned.to_json(self.session.material.items)
 
     def groups(self, request: Request) -> list[dict[str, Any]]:
         start = _query_integer(request, "from", 0)

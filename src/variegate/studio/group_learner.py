@@ -16,10 +16,11 @@ from variegate.kernels import Kernel
 from variegate.studio.judging import Check, CurvePoint, Judge, verdict_on
 from variegate.studio.kernel_candidates import (
     Comparison,
-    KernelCandidate,
     candidates_for,
+    fit_model,
     over_omega,
 )
+from variegate.studio.material.base import Item
 from variegate.tuning.family import OmegaFamily
 from variegate.tuning.path import PathPoint
 
@@ -39,8 +40,7 @@ class Kind:
 
     name: str
     share: float
-    description: str
-    typical: tuple[tuple[int, int], ...] = ()
+    typical: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,8 @@ class LearningResult:
     """
 
     #: Groups that were learned from.
-    n_groups: int
-    family: OmegaFamily
+    n_groups: int = 0
+    family: OmegaFamily = field(default_factory=lambda: OmegaFamily((), ()))
     #: Of the quality features, at omega 1, the strongest first.
     weights: tuple[tuple[str, float], ...] = ()
     #: The most common first; empty where the similarity has none.
@@ -66,15 +66,21 @@ class LearningResult:
     #: The result of the last comparison of similarities, in a sentence.
     comparison: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, items: Callable[[int], Sequence[Item]]) -> dict[str, Any]:
         """Return the fields that the page shows, as plain values."""
         names = ("omega", "precision", "recall", "size", "f")
+
+        def titles(kind: Kind) -> str:
+            return ", ".join(items(group)[item].title for group, item in kind.typical)
+
         return {
             "n_groups": self.n_groups,
             "curve": [asdict(point) for point in self.curve],
             "verdict": verdict_on(self.curve),
             "weights": [{"name": name, "weight": w} for name, w in self.weights],
-            "kinds": [asdict(kind) for kind in self.kinds],
+            "kinds": [
+                {**asdict(kind), "description": titles(kind)} for kind in self.kinds
+            ],
             "path": [{n: getattr(point, n) for n in names} for point in self.path],
             "comparison": self.comparison,
         }
@@ -99,7 +105,7 @@ class GroupLearner:
         self._begin(candidates_for({name: kernel}, self.ground_sets)[name])
         self.comparison: str | None = None
 
-    def _begin(self, candidate: KernelCandidate) -> None:
+    def _begin(self, candidate: LargeMarginDPP) -> None:
         self.candidate = candidate
         self.model: LargeMarginDPP | None = None
         self.judge = Judge(candidate)
@@ -108,14 +114,16 @@ class GroupLearner:
     def follow(self, comparison: Comparison) -> None:
         """Learn with the best candidate of a comparison from now on."""
         self.comparison = comparison.sentence
-        if not comparison.candidate.is_same(self.candidate):
+        known, found = self.candidate.get_params(), comparison.candidate.get_params()
+        if repr(known) != repr(found):
             folds, last = self.judge.fold_of, self.last
             self._begin(comparison.candidate)
             self.judge.fold_of, self.last = folds, last
 
     def warm_up(self) -> None:
         """Load the code that learning needs, so that the first group does not wait."""
-        self.candidate.fit([(self.ground_sets[0], np.zeros(1, dtype=np.intp))])
+        first = np.zeros(1, dtype=np.intp)
+        fit_model(self.candidate, [(self.ground_sets[0], first)])
 
     def learn(
         self,
@@ -132,12 +140,13 @@ class GroupLearner:
             self._begin(self.candidate)
             return None
         examples = {g: (self.ground_sets[g], picks) for g, picks in done.items()}
-        self.model = self.candidate.fit(list(examples.values()), self.model)
-        publish(self._result(len(done)))
+        self.model = fit_model(self.candidate, list(examples.values()), self.model)
+        publish(self._result(self.model, len(done)))
         check()
-        self.model = self.candidate.fit(list(examples.values()))
-        confidence = self._confidence(done, check)
-        learned = self.last = replace(self._result(len(done)), confidence=confidence)
+        self.model = fit_model(self.candidate, list(examples.values()))
+        confidence = self._confidence(self.model, done, check)
+        result = self._result(self.model, len(done))
+        learned = self.last = replace(result, confidence=confidence)
         publish(learned)
         self.judge.learn(examples, check)
         has_more = True
@@ -149,29 +158,23 @@ class GroupLearner:
             has_more = self.judge.catch_up(examples, check)
         return learned
 
-    def _result(self, n_groups: int) -> LearningResult:
-        """Return the model as it is, with the last scores."""
-        assert self.model is not None
-        family = over_omega(self.model)
-        model = family.at(1.0)
+    def _result(self, model: LargeMarginDPP, n_groups: int) -> LearningResult:
+        """Return a model with the last scores."""
         weights = zip(self.feature_names, model.theta_.tolist(), strict=True)
-        self.last = LearningResult(
-            n_groups,
-            family,
-            tuple(sorted(weights, key=lambda pair: -abs(pair[1]))),
-            self._kinds(model),
-            curve=self.last.curve if self.last else (),
-            path=self.last.path if self.last else (),
-            confidence=self.last.confidence if self.last else {},
+        self.last = replace(
+            self.last or LearningResult(),
+            n_groups=n_groups,
+            family=over_omega(model),
+            weights=tuple(sorted(weights, key=lambda pair: -abs(pair[1]))),
+            kinds=self._kinds(model),
             comparison=self.comparison,
         )
         return self.last
 
     def _confidence(
-        self, done: Mapping[int, IntArray], check: Check
+        self, model: LargeMarginDPP, done: Mapping[int, IntArray], check: Check
     ) -> dict[int, float]:
         """Return the expected F-score of proposals in the next groups to be done."""
-        assert self.model is not None
         others = [g for g in range(len(self.ground_sets)) if g not in done]
         found: dict[int, float] = {}
         n_items = 0
@@ -180,17 +183,18 @@ class GroupLearner:
             if found and n_items > _MOST_ITEMS:
                 break
             check()
-            ensemble = self.model.ensemble(self.ground_sets[group])
+            ensemble = model.ensemble(self.ground_sets[group])
             chosen = ensemble.decode("greedy").indices
             found[group] = expected_f(ensemble.marginals(), chosen)
         return found
 
     def _kinds(self, model: LargeMarginDPP) -> tuple[Kind, ...]:
         """Return the kinds of a model, by items of the first groups."""
-        every = learned_kinds(model)
-        if not every:
+        weightiest = max(
+            learned_kinds(model), key=lambda kinds: kinds.weight, default=None
+        )
+        if weightiest is None:
             return ()
-        weightiest = max(every, key=lambda kinds: kinds.weight)
         p, places = [], []
         for group, ground_set in enumerate(self.ground_sets):
             p.append(weightiest.kernel.kinds(ground_set, weightiest.parameters))
@@ -204,7 +208,7 @@ class GroupLearner:
             best = np.argsort(-of_all[:, k], kind="stable")[:_TYPICAL]
             typical = tuple(places[i] for i in best if of_all[i].argmax() == k)
             if typical:
-                kinds.append(Kind(f"kind {k + 1}", float(shares[k]), "", typical))
+                kinds.append(Kind(f"kind {k + 1}", float(shares[k]), typical))
         return tuple(kinds)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,12 +24,7 @@ from variegate._typing import IntArray
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.studio.choices import untrained_choice, usual_size
-from variegate.studio.kernel_candidates import (
-    OMEGAS,
-    Example,
-    KernelCandidate,
-    over_omega,
-)
+from variegate.studio.kernel_candidates import OMEGAS, Example, fit_model, over_omega
 from variegate.tuning.folds import Trial
 from variegate.tuning.held_out import scores_of
 from variegate.tuning.path import PathPoint
@@ -46,6 +42,10 @@ _PATH: tuple[float, ...] = tuple(np.geomspace(OMEGAS[0], OMEGAS[-1], 13).tolist(
 #: Called between steps; raises to give up.
 Check = Callable[[], None]
 
+#: Groups with their picks, in the order in which they were done.
+Examples = Mapping[int, Example]
+
+#: By the fold that they have not seen.
 _Models = dict[int, LargeMarginDPP]
 
 
@@ -67,20 +67,16 @@ class CurvePoint:
 
 @dataclass(eq=False)
 class Judge:
-    """Models that have not seen one fold of the groups, and their scores.
+    """Models that have not seen one fold of the groups, and their scores."""
 
-    ``done`` are groups with their picks, in the order in which they were done.
-    """
-
-    candidate: KernelCandidate
+    candidate: LargeMarginDPP
     fold_of: dict[int, int] = field(default_factory=dict)
-    #: By fold; ``points`` are those after some numbers of groups.
     models: _Models = field(default_factory=dict)
+    #: The models after some numbers of groups.
     points: dict[int, _Models] = field(default_factory=dict)
-    #: How many groups were done when a model was learned.
-    _seen: dict[int, int] = field(default_factory=dict)
-    #: F-scores by number of groups and group.
-    _scores: dict[tuple[int, int], float] = field(default_factory=dict)
+    _cached_choice: Callable[[LargeMarginDPP, GroundSet], IntArray] = field(
+        default_factory=lambda: lru_cache(4096)(_choose)
+    )
 
     def assign(self, groups: Sequence[int]) -> None:
         """Put every new group into a fold."""
@@ -91,53 +87,40 @@ class Judge:
                 self.fold_of[group] = fold
                 counts[fold] += 1
 
-    def learn(self, done: Mapping[int, Example], check: Check) -> None:
+    def learn(self, done: Examples, check: Check) -> None:
         """Bring the four models up to date, and give the curve its points."""
         self.assign(list(done))
-        # That which is farthest behind first, should there be no time for all.
-        for fold in sorted(range(N_FOLDS), key=lambda k: self._seen.get(k, 0)):
-            if self._fit(fold, done, check, self.models):
-                self._seen[fold] = len(done)
+        self.models = self._fit(done, check)
         n = len(done)
         # The last point may be at any number, the others are on the curve.
-        for m in list(self.points):
-            if m >= n or not is_on_curve(m):
-                self._forget(m)
+        self.points = {
+            m: models for m, models in self.points.items() if m < n and is_on_curve(m)
+        }
         if n >= 2:
-            self.points[n] = dict(self.models)
+            self.points[n] = self.models
 
-    def catch_up(self, done: Mapping[int, Example], check: Check) -> bool:
+    def catch_up(self, done: Examples, check: Check) -> bool:
         """Learn a point of the curve that is missing; return whether there was one.
 
         Points are missing after a start of the studio, or of another candidate.
         """
         for n in range(2, len(done)):
             if is_on_curve(n) and n not in self.points:
-                first = dict(list(done.items())[:n])
-                models: _Models = {}
-                for fold in range(N_FOLDS):
-                    self._fit(fold, first, check, models)
-                self.points[n] = models
+                self.points[n] = self._fit(dict(list(done.items())[:n]), check)
                 return True
         return False
 
-    def _fit(
-        self, fold: int, done: Mapping[int, Example], check: Check, models: _Models
-    ) -> bool:
-        """Fit a model without one fold, if there are other groups."""
-        others = [example for g, example in done.items() if self.fold_of[g] != fold]
-        if others:
-            check()
-            models[fold] = self.candidate.fit(others)
-        return bool(others)
+    def _fit(self, done: Examples, check: Check) -> _Models:
+        """Fit a model without each fold, where there are other groups."""
+        models = {}
+        for fold in range(N_FOLDS):
+            others = [done[group] for group in done if self.fold_of[group] != fold]
+            if others:
+                check()
+                models[fold] = fit_model(self.candidate, others)
+        return models
 
-    def _forget(self, n: int) -> None:
-        del self.points[n]
-        self._scores = {key: f for key, f in self._scores.items() if key[0] != n}
-
-    def curve(
-        self, done: Mapping[int, Example], check: Check
-    ) -> tuple[CurvePoint, ...]:
+    def curve(self, done: Examples, check: Check) -> tuple[CurvePoint, ...]:
         """Return mean F-scores by number of groups, on all groups done by now."""
         judged = _spread(done)
         sizes = {group: len(picks) for group, (_, picks) in done.items()}
@@ -149,20 +132,19 @@ class Judge:
         curve = []
         for n, models in sorted(self.points.items()):
             check()
-            able = [group for group in judged if self.fold_of[group] in models]
-            if able:
-                f = np.mean([self._score(n, group, done[group]) for group in able])
-                base = np.mean([untrained[group] for group in able])
-                curve.append(CurvePoint(n, float(f), float(base)))
+            scores = []
+            for group in judged:
+                if self.fold_of[group] in models:
+                    ground_set, picks = done[group]
+                    model = models[self.fold_of[group]]
+                    chosen = self._cached_choice(model, ground_set)
+                    scores.append((metrics.f_score(chosen, picks), untrained[group]))
+            if scores:
+                f, untrained_f = (float(np.mean(s)) for s in zip(*scores, strict=True))
+                curve.append(CurvePoint(n, f, untrained_f))
         return tuple(curve)
 
-    def _score(self, n: int, group: int, example: Example) -> float:
-        if (n, group) not in self._scores:
-            chosen = _choose(self.points[n][self.fold_of[group]], example[0])
-            self._scores[n, group] = float(metrics.f_score(chosen, example[1]))
-        return self._scores[n, group]
-
-    def path(self, done: Mapping[int, Example], check: Check) -> tuple[PathPoint, ...]:
+    def path(self, done: Examples, check: Check) -> tuple[PathPoint, ...]:
         """Return scores by omega, on held-out groups."""
         able = [g for g in _spread(done) if self.fold_of.get(g) in self.models]
         if not able:
@@ -186,7 +168,7 @@ def _choose(model: LargeMarginDPP, ground_set: GroundSet) -> IntArray:
     return model.ensemble(ground_set).decode("greedy").indices
 
 
-def _spread(done: Mapping[int, Example]) -> list[int]:
+def _spread(done: Examples) -> list[int]:
     """Return the groups that are judged."""
     groups = list(done)
     mean = sum(len(ground_set) for ground_set, _ in done.values()) / max(1, len(done))

@@ -58,56 +58,37 @@ _MOST_ITEMS = 20_000
 _MOST_COMPARED = 150
 
 
-@dataclass(frozen=True, eq=False)
-class KernelCandidate:
-    """An estimator with an initialized kernel, by the name of its similarity."""
-
-    name: str
-    estimator: LargeMarginDPP
-
-    def fit(
-        self, examples: Sequence[Example], start: LargeMarginDPP | None = None
-    ) -> LargeMarginDPP:
-        """Return a fitted model.
-
-        A few iterations are made from ``start``, which was fitted by this candidate.
-        """
-        ground_sets, picks = map(list, zip(*examples, strict=True))
-        if start is None:
-            model = clone(self.estimator)
-        else:
-            model = copy.copy(start).set_params(max_iter=_WARM_ITER)
-        return fit_next(model, ground_sets, picks, self.estimator.lam, 1.0)
-
-    def is_same(self, other: KernelCandidate) -> bool:
-        """Return whether another candidate learns the same."""
-        mine, others = (repr(one.estimator.get_params()) for one in (self, other))
-        return self.name == other.name and mine == others
+def fit_model(
+    estimator: LargeMarginDPP,
+    examples: Sequence[Example],
+    start: LargeMarginDPP | None = None,
+) -> LargeMarginDPP:
+    """Return a fitted model; of ``start``, fitted before, by a few more iterations."""
+    ground_sets, picks = map(list, zip(*examples, strict=True))
+    if start is None:
+        model = clone(estimator)
+    else:
+        model = copy.copy(start).set_params(max_iter=_WARM_ITER)
+    return fit_next(model, ground_sets, picks, estimator.lam, 1.0)
 
 
 def candidates_for(
     kernels: Mapping[str, Kernel], ground_sets: Sequence[GroundSet]
-) -> dict[str, KernelCandidate]:
-    """Return a candidate for every kernel, initialized on all or many groups."""
+) -> dict[str, LargeMarginDPP]:
+    """Return an estimator for every kernel, initialized on all or many groups."""
     ends = np.cumsum([len(ground_set) for ground_set in ground_sets])
     some = ground_sets[: max(1, int((ends <= _MOST_ITEMS).sum()))]
     return {
-        name: KernelCandidate(
-            name, clone(_ESTIMATOR).set_params(kernel=initialized(kernel, some))
-        )
+        name: clone(_ESTIMATOR).set_params(kernel=initialized(kernel, some))
         for name, kernel in kernels.items()
     }
 
 
 def over_omega(model: LargeMarginDPP) -> OmegaFamily:
-    """Return a model at every omega of the knob, fit for model files."""
-    model = plain_model(model)
-    models = []
-    for omega in OMEGAS:
-        other = copy.copy(model)
-        other.set_params(omega=omega)
-        other.intercept_ = model.intercept_ + 0.5 * float(np.log(omega))
-        models.append(other)
+    """Return a model at every omega of the knob."""
+    models = [copy.copy(model).set_params(omega=omega) for omega in OMEGAS]
+    for other in models:
+        other.intercept_ = model.intercept_ + 0.5 * float(np.log(other.omega))
     return OmegaFamily(OMEGAS, tuple(models))
 
 
@@ -137,31 +118,6 @@ def initialized(kernel: Kernel, ground_sets: Sequence[GroundSet]) -> Any:
     return kernel
 
 
-def plain_model(model: LargeMarginDPP) -> LargeMarginDPP:
-    """Return a fitted model whose kernel can be written to model files."""
-    fitted = _plain_kernel(model.kernel_)
-    if fitted is not model.kernel_:
-        fitted.set_state(model.kernel_.get_state())
-    parts = {
-        "theta": model.theta_,
-        "intercept": np.array([model.intercept_]),
-        "kernel": model.kernel_parameters_,
-    }
-    copied: LargeMarginDPP = clone(model)
-    copied.set_params(kernel=_plain_kernel(model.kernel))
-    return copied._set_fitted(fitted, parts, model.solver_result_)
-
-
-def _plain_kernel(kernel: Any) -> Any:
-    """Return a kernel with the same parameters, not fitted, of the usual class."""
-    if isinstance(kernel, InitializedKinds):
-        return Kinds(**kernel.get_params(deep=False))
-    if isinstance(kernel, Mixture):
-        parts = [_plain_kernel(part) for part in kernel.kernels]
-        return clone(kernel).set_params(kernels=parts)
-    return kernel
-
-
 def without_warnings(learn: Callable[[], Any]) -> Any:
     """Call a function that learns, without warnings about its result."""
     with warnings.catch_warnings():
@@ -174,7 +130,7 @@ def without_warnings(learn: Callable[[], Any]) -> Any:
 class Comparison:
     """The best of several candidates, and a sentence about all of them."""
 
-    candidate: KernelCandidate
+    candidate: LargeMarginDPP
     sentence: str
 
 
@@ -190,14 +146,15 @@ def compare(
 ) -> Comparison:
     """Return the candidate that does best on groups held out in turn."""
     some = examples[-_MOST_COMPARED:]
-    candidates = candidates_for(kernels, ground_sets)
-    found: dict[str, Any] = {n: c.estimator.kernel for n, c in candidates.items()}
-    fixed = [n for n, k in found.items() if isinstance(k, FixedKernel | MultipleKernel)]
+    found: dict[str, Any] = {
+        name: estimator.kernel
+        for name, estimator in candidates_for(kernels, ground_sets).items()
+    }
     search = KernelSearch(
         clone(_ESTIMATOR),
         found,
         Linear(),
-        fixed,
+        [n for n, k in found.items() if isinstance(k, FixedKernel | MultipleKernel)],
         decoders=("greedy",),
         varies=("penalty", "l2"),
         tries_sizes=False,
@@ -206,11 +163,9 @@ def compare(
     winner = without_warnings(partial(search.run, compared, picks))
     first, *others = winner.standings
     scores = ", ".join(f"{one.name} {one.mean:.2f}" for one in others)
-    sentence = (
+    return Comparison(
+        clone(winner.contender.model),
         f"Of the similarities compared on {len(some)} groups held out in turn, "
         f"{first.name} did best (F {first.mean:.2f}"
-        + (f"; {scores})." if scores else ").")
-    )
-    return Comparison(
-        KernelCandidate(first.name, clone(winner.contender.model)), sentence
+        + (f"; {scores})." if scores else ")."),
     )

@@ -1,24 +1,18 @@
-"""The learner in a process of its own, which is started again if it ends by itself."""
+"""The process that learns, from tasks that the teacher sends."""
 
 from __future__ import annotations
 
-import contextlib
-import pickle
 import queue
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from variegate._processes import ChildProcess, connect_to_parent
+from variegate._processes import connect_to_parent
 from variegate._typing import IntArray
 from variegate.studio.group_learner import GroupLearner, LearningResult
 from variegate.studio.kernel_candidates import Comparison
-
-#: Times in a row that a process which ended by itself is started again.
-_RESTARTS = 3
 
 #: Times in a row that newer picks may interrupt learning: then it is finished.
 _INTERRUPTIONS = 2
@@ -34,74 +28,12 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A result of a task; ``is_last`` where no other will follow."""
+    """A result of a task, or its end, which may have come by an error."""
 
     serial: int
-    is_last: bool
     learned: LearningResult | None = None
+    is_last: bool = False
     problem: str | None = None
-
-
-class LearnerProcess:
-    """A process with a learner, which takes tasks and comparisons.
-
-    ``opening`` are the arguments of ``GroupLearner``.
-    ``on_answer`` is called in a thread of its own; ``on_end`` when a process has ended
-    by itself, with whether another was started: tasks without an answer are lost.
-    """
-
-    def __init__(
-        self,
-        opening: tuple[Any, ...],
-        on_answer: Callable[[Answer], None],
-        on_end: Callable[[bool], None],
-    ) -> None:
-        self._opening = opening
-        self._on_answer = on_answer
-        self._on_end = on_end
-        self._is_closed = False
-        self._n_ended = 0
-        self._lock = threading.Lock()
-        self._start()
-
-    def send(self, message: Task | Comparison) -> None:
-        """Send a message; returns at once."""
-        self._outbox.put(message)
-
-    def _start(self) -> None:
-        self.process = ChildProcess(__name__)
-        self._outbox: queue.Queue[Any] = queue.Queue()
-        self._outbox.put(self._opening)
-        for work in (self._write, self._read):
-            arguments = (self.process, self._outbox)
-            threading.Thread(target=work, args=arguments, daemon=True).start()
-
-    def _write(self, process: ChildProcess, outbox: queue.Queue[Any]) -> None:
-        # Messages that a process does not take any more are sent to the next one.
-        with contextlib.suppress(OSError, ValueError):
-            while (message := outbox.get()) is not None:
-                process.send(message)
-
-    def _read(self, process: ChildProcess, outbox: queue.Queue[Any]) -> None:
-        with contextlib.suppress(EOFError, OSError, ValueError, pickle.PickleError):
-            while True:
-                self._on_answer(process.receive())
-                self._n_ended = 0
-        outbox.put(None)
-        process.close()
-        with self._lock:
-            if self._is_closed:
-                return
-            self._n_ended += 1
-            if self._n_ended <= _RESTARTS:
-                self._start()
-        self._on_end(self._n_ended <= _RESTARTS)
-
-    def close(self) -> None:
-        """End the process."""
-        with self._lock:
-            self._is_closed = True
-        self.process.end()
 
 
 class _InterruptedError(Exception):
@@ -130,22 +62,22 @@ class _Loop:
 
     def answer(self, task: Task, learner: GroupLearner) -> None:
         def publish(learned: LearningResult) -> None:
-            self._send(Answer(task.serial, False, learned))
+            self._send(Answer(task.serial, learned))
 
         def check() -> None:
             if self._n_interrupted < _INTERRUPTIONS and self._has_newer():
                 raise _InterruptedError
 
+        problem = None
         try:
-            learned = learner.learn(task.done, publish, check)
+            learner.learn(task.done, publish, check)
+            self._n_interrupted = 0
         except _InterruptedError:
             self._n_interrupted += 1
+            return
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
-            self._send(Answer(task.serial, True, problem=problem))
-        else:
-            self._n_interrupted = 0
-            self._send(Answer(task.serial, True, learned))
+        self._send(Answer(task.serial, is_last=True, problem=problem))
 
     def _has_newer(self) -> bool:
         with self._messages.mutex:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -75,112 +76,101 @@ class Map:
 _View = tuple[Proposal, LEnsemble, LargeMarginDPP | None]
 
 
-class _Choices:
-    """Choices by one result of learning; the last ones are cached.
+class Proposer:
+    """Chooses in the groups of a material, by one result of learning.
 
-    ``size`` is the usual size of a choice.  Steps are those of :func:`_step`.
+    An omega out of the range learned is the nearest in it.  The last choices are
+    cached.  All methods may be called from several threads.
+
+    Parameters
+    ----------
+    material : Material
+    learned : LearningResult, optional
+        By default the models from before the first pick, or none.
+    picks : mapping, optional
+        Of the groups that are done: how many are chosen before anything is learned.
     """
 
     def __init__(
-        self, material: Material, learned: LearningResult | None, size: int | None
+        self,
+        material: Material,
+        learned: LearningResult | None = None,
+        picks: Picks = MappingProxyType({}),
     ) -> None:
-        self.material, self.learned, self.size = material, learned, size
-        self.family = material.prior if learned is None else learned.family
+        self._material, self._learned = material, learned
+        self._size = usual_size(len(chosen) for chosen in picks.values())
+        self._family = material.prior if learned is None else learned.family
         room = int(_CACHED_CELLS / max(material.sizes) ** 2)
-        self.choice = lru_cache(_CACHED_CHOICES)(self._choice)
-        self.view = lru_cache(max(1, min(_CACHED_VIEWS, room)))(self._view)
+        self._choice = lru_cache(_CACHED_CHOICES)(self._choose)
+        self._view = lru_cache(max(1, min(_CACHED_VIEWS, room)))(self._see)
         self._order = lru_cache(max(1, min(_CACHED_ORDERS, room)))(self._greedy_order)
 
-    def _choice(self, group: int, step: int) -> IntArray:
-        if self.learned is not None:
-            return self._order(group).chosen(self._omega(step))
-        if self.family is None:
-            return self._untrained(group, step)
-        return self.view(group, step)[0].chosen
-
-    def _greedy_order(self, group: int) -> GreedyOrder:
-        assert self.family is not None
-        model = self.family.at(1.0)
-        return GreedyOrder(model.ensemble(self.material.ground_set(group)))
-
-    def _untrained(self, group: int, step: int) -> IntArray:
-        """Choose more or fewer than usual: the fourth root of omega times as many."""
-        ground_set = self.material.ground_set(group)
-        size = self.size
-        if size is None:
-            size = len(untrained_choice(ground_set))
-        k = max(1, round(size * self._omega(step) ** 0.25))
-        return untrained_choice(ground_set, k)
-
-    def _view(self, group: int, step: int) -> _View:
-        ground_set, omega = self.material.ground_set(group), self._omega(step)
-        if self.family is None:
-            model, chosen = None, self._untrained(group, step)
-            ensemble = untrained_ensemble(ground_set, len(chosen))
-        else:
-            model = self.family.at(omega)
-            ensemble = model.ensemble(ground_set)
-            chosen = np.sort(ensemble.decode("greedy").indices)
-        return Proposal(omega, chosen, ensemble.marginals()), ensemble, model
-
-    def _omega(self, step: int) -> float:
-        """Return the omega of a step, or the nearest one that was learned."""
-        omega = float(2.0 ** (step / _STEPS))
-        if self.family is None:
-            return omega
-        return float(np.clip(omega, self.family.omegas[0], self.family.omegas[-1]))
-
-
-def _step(omega: float) -> int:
-    """Return the number of the nearest omega that is distinguished."""
-    return round(_STEPS * float(np.log2(omega)))
-
-
-class Proposer:
-    """Chooses in the groups of a material, by the last result of learning.
-
-    An omega out of the range learned is the nearest in it.  All methods may be called
-    from several threads.
-    """
-
-    def __init__(self, material: Material) -> None:
-        self._material = material
-        self._choices = _Choices(material, None, None)
-
-    def use(self, learned: LearningResult | None, picks: Picks) -> None:
-        """Propose by this from now on, or untrained; ``picks`` are of groups done."""
-        size = usual_size(len(chosen) for chosen in picks.values())
-        self._choices = _Choices(self._material, learned, size)
+    def using(self, learned: LearningResult | None, picks: Picks) -> Proposer:
+        """Return a proposer by another result of learning."""
+        return Proposer(self._material, learned, picks)
 
     def omegas(self) -> tuple[float, float]:
         """Return the smallest and the largest omega."""
-        family = self._choices.family
-        known = OMEGAS if family is None else family.omegas
+        known = OMEGAS if self._family is None else self._family.omegas
         return known[0], known[-1]
 
     def choose(self, group: int, omega: float = 1.0) -> IntArray:
         """Choose in a group."""
-        return self._choices.choice(group, _step(omega))
+        return self._choice(group, self._nearest(omega))
 
     def propose(self, group: int, omega: float = 1.0) -> Proposal:
         """Choose in a group, with the probability of every item to be chosen."""
-        return self._choices.view(group, _step(omega))[0]
+        return self._view(group, self._nearest(omega))[0]
+
+    def _nearest(self, omega: float) -> float:
+        """Return the nearest omega that is distinguished, in the range learned."""
+        omega = 2.0 ** (round(_STEPS * float(np.log2(omega))) / _STEPS)
+        return omega if self._family is None else float(np.clip(omega, *self.omegas()))
+
+    def _choose(self, group: int, omega: float) -> IntArray:
+        if self._learned is not None:
+            return self._order(group).chosen(omega)
+        if self._family is None:
+            return self._untrained(group, omega)
+        return self._view(group, omega)[0].chosen
+
+    def _greedy_order(self, group: int) -> GreedyOrder:
+        assert self._family is not None
+        model = self._family.at(1.0)
+        return GreedyOrder(model.ensemble(self._material.ground_set(group)))
+
+    def _untrained(self, group: int, omega: float) -> IntArray:
+        """Choose more or fewer than usual: the fourth root of omega times as many."""
+        ground_set = self._material.ground_set(group)
+        size = self._size
+        if size is None:
+            size = len(untrained_choice(ground_set))
+        return untrained_choice(ground_set, max(1, round(size * omega**0.25)))
+
+    def _see(self, group: int, omega: float) -> _View:
+        ground_set = self._material.ground_set(group)
+        if self._family is None:
+            model, chosen = None, self._untrained(group, omega)
+            ensemble = untrained_ensemble(ground_set, len(chosen))
+        else:
+            model = self._family.at(omega)
+            ensemble = model.ensemble(ground_set)
+            chosen = ensemble.decode("greedy").indices
+        return Proposal(omega, chosen, ensemble.marginals()), ensemble, model
 
     def next_group(self, done: Collection[int], order: str = "unsure") -> int | None:
         """Return the next group: that of least confidence, or the next given."""
         others = [g for g in range(len(self._material.names)) if g not in done]
-        if not others:
-            return None
-        learned = self._choices.learned
-        if order == "unsure" and learned is not None:
-            known = {g: f for g, f in learned.confidence.items() if g not in done}
+        if order == "unsure" and self._learned is not None:
+            confidence = self._learned.confidence
+            known = [group for group in confidence if group not in done]
             if known:
-                return min(known, key=lambda group: (known[group], group))
-        return others[0]
+                return min(known, key=lambda group: (confidence[group], group))
+        return next(iter(others), None)
 
     def omega_for(self, name: str, value: float) -> float:
         """Return the omega at which a "precision" or "recall" is expected."""
-        learned = self._choices.learned
+        learned = self._learned
         return 1.0 if learned is None else omega_on_path(learned, name, value)
 
     def why(
@@ -193,13 +183,11 @@ class Proposer:
         ``part``; none without a model.  ``like``: the number ``n`` and the
         ``similarity`` of the most similar item of the others chosen, or None.
         """
-        proposal, ensemble, model = self._choices.view(group, _step(omega))
+        proposal, ensemble, model = self._view(group, self._nearest(omega))
         probability, quality = float(proposal.probability[item]), []
         if model is not None:
-            x, names = (
-                self._material.ground_set(group).quality,
-                self._material.feature_names,
-            )
+            names = self._material.feature_names
+            x = self._material.ground_set(group).quality
             added = model.theta_ * (x[item] - x.mean(axis=0))
             for j in np.argsort(-np.abs(added), kind="stable")[:_MOST_PARTS]:
                 value, part = float(x[item, j]), float(added[j])
@@ -215,40 +203,37 @@ class Proposer:
 
     def outline(self, group: int) -> Map:
         """Return a map by the kinds of the model, or by components without kinds."""
-        ground_set, model = (
-            self._material.ground_set(group),
-            self._choices.view(group, 0)[2],
-        )
+        ground_set = self._material.ground_set(group)
+        model = None if self._family is None else self._family.at(self._nearest(1.0))
         kinds = [] if model is None else learned_kinds(model)
-        if not kinds:
+        weightiest = max(kinds, key=lambda one: one.weight, default=None)
+        if weightiest is None:
             return _components(ground_set)
-        weightiest = max(kinds, key=lambda one: one.weight)
         return _by_kinds(weightiest.kernel.kinds(ground_set, weightiest.parameters))
 
 
 def _by_kinds(p: FloatArray) -> Map:
     """Return a map whose columns are the kinds there are, the most common first."""
-    kind: IntArray = p.argmax(axis=1)
-    present, counts = np.unique(kind, return_counts=True)
-    present = present[np.argsort(-counts, kind="stable")]
-    column = {int(k): place for place, k in enumerate(present)}
-    x = np.array([column[int(k)] for k in kind], dtype=np.float64)
-    return Map("kinds", x, p.max(axis=1), tuple(f"kind {k + 1}" for k in present))
+    present, kind, counts = np.unique(
+        p.argmax(axis=1), return_inverse=True, return_counts=True
+    )
+    order = np.argsort(-counts, kind="stable")
+    column = np.argsort(order).astype(np.float64)
+    names = tuple(f"kind {k + 1}" for k in present[order])
+    return Map("kinds", column[kind], p.max(axis=1), names)
 
 
 def _components(ground_set: GroundSet) -> Map:
     """Return a map of the first two principal components, from -1 to 1."""
     F = unit_rows(embeddings_of(ground_set))
     F = F - F.mean(axis=0)
-    places = np.zeros((len(F), 2))
     # From the smaller of the two Gram matrices.
-    if F.shape[1] <= len(F):
-        axes = np.linalg.eigh(F.T @ F)[1][:, ::-1][:, :2]
-        places[:, : axes.shape[1]] = F @ axes
-    else:
-        squares, axes = np.linalg.eigh(F @ F.T)
-        lengths = np.sqrt(np.maximum(squares[::-1][:2], 0.0))
-        places[:, : len(lengths)] = axes[:, ::-1][:, :2] * lengths
+    is_tall = F.shape[1] <= len(F)
+    squares, axes = np.linalg.eigh(F.T @ F if is_tall else F @ F.T)
+    squares, axes = squares[::-1][:2], axes[:, ::-1][:, :2]
+    found = F @ axes if is_tall else axes * np.sqrt(np.maximum(squares, 0.0))
+    places = np.zeros((len(F), 2))
+    places[:, : found.shape[1]] = found
     farthest = np.abs(places).argmax(axis=0)
     largest = places[farthest, [0, 1]]
     places = places / np.where(largest == 0.0, 1.0, largest)
@@ -262,8 +247,6 @@ def omega_on_path(learned: LearningResult, name: str, value: float) -> float:
     the smallest for a recall, the largest for a precision; between two points of the
     path by the logarithm of omega.  Where no point reaches it, the end of the path.
     """
-    if name not in ("precision", "recall"):
-        raise ValueError(f"a target is a precision or a recall, got {name!r}")
     path = learned.path if name == "recall" else learned.path[::-1]
     if not path:
         return 1.0

@@ -351,7 +351,7 @@ class Session:
         """Start learning from the groups that are done."""
         picks = self.done_picks()
         self.learned = self.learned if picks else None
-        self.proposer.use(self.learned, picks)
+        self.proposer = self.proposer.using(self.learned, picks)
         self.teacher.teach(picks)
 
     def _watch(self) -> None:
@@ -367,7 +367,7 @@ class Session:
             picks = self.done_picks()
             if picks and learned is not None and learned is not self.learned:
                 self.learned = learned
-                self.proposer.use(learned, picks)
+                self.proposer = self.proposer.using(learned, picks)
                 self._was_learning = is_learning
                 self.changes.notify("learned")
             elif is_learning != self._was_learning:

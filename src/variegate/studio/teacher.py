@@ -8,18 +8,24 @@ learned with from then on (:mod:`variegate.studio.kernel_candidates`).
 
 from __future__ import annotations
 
+import pickle
+import queue
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Condition, Thread
+from typing import Any
 
-from variegate._processes import ProcessCallError, ProcessCalls
+from variegate._processes import ChildProcess, ProcessCallError, ProcessCalls
 from variegate._typing import IntArray
-from variegate.studio.group_learner import Kind, LearningResult
+from variegate.studio import learner_process
+from variegate.studio.group_learner import LearningResult
 from variegate.studio.kernel_candidates import Comparison, compare, is_compared
-from variegate.studio.learner_process import Answer, LearnerProcess, Task
+from variegate.studio.learner_process import Answer, Task
 from variegate.studio.material.base import Material, Picks
+
+#: Times in a row that a process which ended by itself is started again.
+_RESTARTS = 3
 
 
 class Teacher:
@@ -38,7 +44,6 @@ class Teacher:
         self.learned: LearningResult | None = None
         #: Why learning last failed; None if it did not.
         self.problem: str | None = None
-        self._material = material
         self._changed = Condition()
         self._n_changes = 0
         #: The last task, and the last that is finished.
@@ -50,10 +55,12 @@ class Teacher:
         groups = range(len(material.names))
         self._ground_sets = [material.ground_set(group) for group in groups]
         self._kernels = dict(material.kernels)
+        self._feature_names = list(material.feature_names)
         self._compares = compares and len(self._kernels) > 1
         self._calls = ProcessCalls()
-        opening = (self._ground_sets, self._kernels, list(material.feature_names))
-        self._process = LearnerProcess(opening, self._take, self._resume)
+        self._is_closed = False
+        self._n_ended = 0
+        self._start()
 
     @property
     def is_learning(self) -> bool:
@@ -62,7 +69,7 @@ class Teacher:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Change something, and wake those that wait for it."""
+        """Change something, and wake the threads that wait for it."""
         with self._changed:
             yield
             self._n_changes += 1
@@ -79,37 +86,8 @@ class Teacher:
             if not picks:
                 self.learned, self._finished = None, self._serial
             else:
-                self._process.send(Task(self._serial, self._done))
+                self._outbox.put(Task(self._serial, self._done))
                 self._compare_now_and_then()
-
-    def _compare_now_and_then(self) -> None:
-        n = len(self._done)
-        if not self._compares or self._is_comparing:
-            return
-        if any(is_compared(m) for m in range(self._compared_at + 1, n + 1)):
-            self._compared_at, self._is_comparing = n, True
-            examples = [(self._ground_sets[g], p) for g, p in self._done.items()]
-            call = partial(compare, self._kernels, self._ground_sets, examples)
-            Thread(target=self._compare, args=(call,), daemon=True).start()
-
-    def _compare(self, call: Callable[[], Comparison]) -> None:
-        """Learn by the best candidate from then on, and at once from all picks.
-
-        Where a comparison failed, learning goes on as before.
-        """
-        try:
-            found, problem = self._calls.call(call), None
-        except ProcessCallError as error:
-            found, problem = None, f"similarities cannot be compared: {error}"
-        with self._changing():
-            self._is_comparing = False
-            if found is None:
-                self.problem = problem
-                return
-            self._comparison = found
-            self._serial += bool(self._done)
-            self._send_all()
-            self._compare_now_and_then()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until no more results are to come; return whether that is so."""
@@ -126,41 +104,90 @@ class Teacher:
 
     def close(self) -> None:
         """End the processes."""
-        self._process.close()
-        self._calls.close("the studio is ending")
         with self._changing():
-            pass  # wakes the threads in wait_for_change
+            self._is_closed = True
+        self._process.end()
+        self._calls.close("the studio is ending")
+
+    # The process that learns ----------------------------------------------------------
+
+    def _start(self) -> None:
+        """Start a process, and teach it what another one knew."""
+        self._process = process = ChildProcess(learner_process.__name__)
+        self._outbox: queue.Queue[Any] = queue.Queue()
+        self._outbox.put((self._ground_sets, self._kernels, self._feature_names))
+        self._send_all()
+        for work in (_write, self._read):
+            arguments = (process, self._outbox)
+            Thread(target=work, args=arguments, daemon=True).start()
+
+    def _send_all(self) -> None:
+        if self._comparison is not None:
+            self._outbox.put(self._comparison)
+        if self._done:
+            self._outbox.put(Task(self._serial, self._done))
+
+    def _read(self, process: ChildProcess, outbox: queue.Queue[Any]) -> None:
+        """Take the answers of a process; start another one if it ends by itself."""
+        with suppress(EOFError, OSError, ValueError, pickle.PickleError):
+            while True:
+                self._take(process.receive())
+        outbox.put(None)
+        process.close()
+        with self._changing():
+            self._n_ended += 1
+            if not self._is_closed and self._n_ended <= _RESTARTS:
+                self._start()
+            elif not self._is_closed:
+                self.problem = "the process that learns ended again and again"
+                self._finished = self._serial
 
     def _take(self, answer: Answer) -> None:
         with self._changing():
+            self._n_ended = 0
             if answer.problem is not None:
                 self.problem = answer.problem
                 self._finished = max(self._finished, answer.serial)
             elif answer.serial == self._serial:
                 self.problem = None
-                if answer.learned is not None:
-                    kinds = tuple(map(self._with_titles, answer.learned.kinds))
-                    self.learned = replace(answer.learned, kinds=kinds)
+                self.learned = answer.learned or self.learned
                 if answer.is_last:
                     self._finished = answer.serial
 
-    def _with_titles(self, kind: Kind) -> Kind:
-        titles = [
-            self._material.items(group)[item].title for group, item in kind.typical
-        ]
-        return replace(kind, description=", ".join(titles))
+    # Comparisons ----------------------------------------------------------------------
 
-    def _resume(self, has_restarted: bool) -> None:
-        """Teach a process that was started again what the last one knew."""
+    def _compare_now_and_then(self) -> None:
+        n = len(self._done)
+        if not self._compares or self._is_comparing:
+            return
+        if any(is_compared(m) for m in range(self._compared_at + 1, n + 1)):
+            self._compared_at, self._is_comparing = n, True
+            examples = [(self._ground_sets[g], p) for g, p in self._done.items()]
+            call = partial(compare, self._kernels, self._ground_sets, examples)
+            Thread(target=self._compare, args=(call,), daemon=True).start()
+
+    def _compare(self, call: Callable[[], Comparison]) -> None:
+        """Learn by the best candidate from then on, and at once from all picks.
+
+        Where a comparison failed, learning continues as before.
+        """
+        try:
+            found, problem = self._calls.call(call), None
+        except ProcessCallError as error:
+            found, problem = None, f"similarities cannot be compared: {error}"
         with self._changing():
-            if has_restarted:
-                self._send_all()
-            else:
-                self.problem = "the process that learns ended again and again"
-                self._finished = self._serial
+            self._is_comparing = False
+            if found is None:
+                self.problem = problem
+                return
+            self._comparison = found
+            self._serial += bool(self._done)
+            self._send_all()
+            self._compare_now_and_then()
 
-    def _send_all(self) -> None:
-        if self._comparison is not None:
-            self._process.send(self._comparison)
-        if self._done:
-            self._process.send(Task(self._serial, self._done))
+
+def _write(process: ChildProcess, outbox: queue.Queue[Any]) -> None:
+    # Messages that a process does not take any more are sent to the next one.
+    with suppress(OSError, ValueError):
+        while (message := outbox.get()) is not None:
+            process.send(message)
