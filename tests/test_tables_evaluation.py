@@ -9,14 +9,11 @@ from variegate.tables.encoded import Group
 from variegate.tables.evaluation import (
     COUNTS,
     N_BOOTSTRAP,
+    NEAR_COPY,
     SCORES,
     WANTED_ROWS,
-    Evaluation,
-)
-from variegate.tables.judging import (
-    NEAR_COPY,
-    Diversity,
     DiversityJudge,
+    Evaluation,
     evaluate,
 )
 from variegate.tables.table import MemoryTable
@@ -227,7 +224,7 @@ def diversity_by_hand(vectors, chosen):
 
 @pytest.mark.parametrize("n_blocks", [0, 1, 2])
 def test_diversity_pair_by_pair(n_blocks, monkeypatch):
-    monkeypatch.setattr("variegate.tables.judging._CHUNK", 3)
+    monkeypatch.setattr("variegate.tables.evaluation._CHUNK", 3)
     rng = np.random.default_rng(n_blocks)
     X = rng.standard_normal((12, 3))
     X[4], X[7], X[9] = X[1] * 3.0, X[1] + 0.01, 0.0
@@ -250,7 +247,6 @@ def test_diversity_pair_by_pair(n_blocks, monkeypatch):
 def test_diversities_are_means_over_groups_and_rows():
     found = evaluate(GROUPS, WAYS, diversity=DiversityJudge())
     assert list(found.diversity) == [*WAYS, WANTED_ROWS]
-    assert Diversity._fields == ("similarity", "copies", "kinds")
     diversities = found.diversities()
     choosing = WAYS | {WANTED_ROWS: lambda group: Choice(group.wanted(), None)}
     for name, way in choosing.items():

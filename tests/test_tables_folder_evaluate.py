@@ -16,7 +16,7 @@ from folder_instances import (
 )
 from table_instances import with_column
 from variegate.partitions import Serial, UnreadablePartitionError
-from variegate.tables import TableError, TableSelector, judging
+from variegate.tables import TableError, TableSelector, evaluation
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_groups_of_which_nothing_was_chosen(fitted, tmp_path):
 
 
 def test_too_many_groups_are_judged_by_a_sample(fitted, folder, monkeypatch):
-    monkeypatch.setattr(judging, "MAX_JUDGED", 9)
+    monkeypatch.setattr(evaluation, "MAX_JUDGED", 9)
     there = evaluate_folder(fitted, folder, Serial())
     assert (there.n_groups, there.n_in_all) == (9, 24)
     every = fitted.evaluate(folder).scores["model"].tolist()

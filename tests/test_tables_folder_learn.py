@@ -24,7 +24,7 @@ from variegate.partitions import (
     Serial,
     UnreadablePartitionError,
 )
-from variegate.tables import Columns, FolderTable, TableError, TableSelector, judging
+from variegate.tables import Columns, FolderTable, TableError, TableSelector, evaluation
 from variegate.tables.groups import Groups
 from variegate.tables.survey import learn_encoding, survey
 
@@ -194,7 +194,7 @@ def test_kernels_are_compared_on_a_sample(tmp_path):
 
 
 def test_too_many_held_out_groups_are_judged_by_a_sample(folder, monkeypatch):
-    monkeypatch.setattr(judging, "MAX_JUDGED", 9)
+    monkeypatch.setattr(evaluation, "MAX_JUDGED", 9)
     monkeypatch.setattr("variegate.tables.fitting.MAX_JUDGED", 9)
     settings = LINEAR | {"validation_fraction": 0.5}
     there = learn_folder(TableSelector(**settings), folder, Pickling())

@@ -17,7 +17,7 @@ from variegate.report.terminal import with_bars
 from variegate.report.wording import shortened
 from variegate.tables import TableSelector, make_table
 from variegate.tables.choosing import ByMethod, ByModel
-from variegate.tables.judging import DiversityJudge, evaluate
+from variegate.tables.evaluation import DiversityJudge, evaluate
 from variegate.tables.report import (
     Report,
     facts,

@@ -215,7 +215,7 @@ def _numbers(result: Evaluation) -> dict[str, Any]:
 
 
 def _as_text(result: Evaluation) -> str:
-    from variegate.tables.judging import NEAR_COPY
+    from variegate.tables.evaluation import NEAR_COPY
 
     over_rows, diversities = result.over_rows(), result.diversities()
     diversity = {

@@ -1,19 +1,27 @@
-"""Scores of choosers over groups, with intervals that say how sure they are."""
+"""Choosers judged by the labels of groups, with intervals for their scores."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from variegate._typing import FloatArray
+from variegate._progress import Progress, ignore
+from variegate._typing import FloatArray, IntArray
 from variegate.application.base import bootstrap_means
-from variegate.tuning.held_out import SCORES
+from variegate.application.model_facts import LearnedKinds, learned_kinds
+from variegate.estimator import LargeMarginDPP
+from variegate.linalg.cosine import unit_rows
+from variegate.tables.choosing import Chooser, in_turn
+from variegate.tables.encoded import Group
+from variegate.tables.errors import TableError
+from variegate.tables.groups import Groups
+from variegate.tuning.held_out import SCORES, scores_of
 
 #: The columns of the counts of a group: rows that are chosen and wanted, and all that
 #: are chosen, and all that are wanted.
@@ -24,6 +32,15 @@ WANTED_ROWS = "wanted rows"
 
 #: Samples of the groups that intervals come from.
 N_BOOTSTRAP = 2000
+
+#: Rows whose cosine is above this are near copies of each other.
+NEAR_COPY = 0.95
+
+#: Rows that are compared with all others at a time.
+_CHUNK = 1024
+
+#: Groups that are judged at most, as scores of all of them are held.
+MAX_JUDGED = 1_000_000
 
 
 class Interval(NamedTuple):
@@ -137,7 +154,7 @@ class Evaluation:
         All choosers see the same samples of groups.
         """
         rows = {name: self.scores[name] for name in names or self.scores}
-        return _intervals(rows, seed)
+        return _means(rows, seed)
 
     def differences(self, first: str, seed: int = 0) -> dict[str, dict[str, Interval]]:
         """Return by how much ``first`` is above each of the others, in pairs."""
@@ -146,7 +163,7 @@ class Evaluation:
             for name, rows in self.scores.items()
             if name != first
         }
-        return _intervals(rows, seed)
+        return _means(rows, seed)
 
     def over_rows(self, seed: int = 0) -> dict[str, dict[str, Interval]]:
         """Return precision and recall over the rows of all groups together.
@@ -169,28 +186,23 @@ class Evaluation:
         0.95 to another of their group; and ``kinds``, if the kernel has them, the mean
         over groups of the number of kinds.
         """
+        sizes = {name: counts[:, 1] for name, counts in self.counts.items()}
+        wanted = next(iter(self.counts.values()))[:, 2]
         ratios = {}
         for name, columns in self.diversity.items():
             similarity, copies, kinds = columns.T
             is_pair = ~np.isnan(similarity)
             ratios[name] = {
                 "similarity": (np.where(is_pair, similarity, 0.0), is_pair),
-                "copies": (copies, self._n_chosen(name)),
+                "copies": (copies, sizes.get(name, wanted)),
             }
             if not np.isnan(kinds).any():
                 ratios[name]["kinds"] = (kinds, np.ones(len(kinds)))
         return _ratios(ratios, seed)
 
-    def _n_chosen(self, name: str) -> FloatArray:
-        """Return how many rows of each group were chosen."""
-        if name == WANTED_ROWS:
-            return next(iter(self.counts.values()))[:, COUNTS.index("wanted")]
-        return self.counts[name][:, COUNTS.index("chosen")]
 
-
-def _intervals(
-    rows: Mapping[str, FloatArray], seed: int
-) -> dict[str, dict[str, Interval]]:
+def _means(rows: Mapping[str, FloatArray], seed: int) -> dict[str, dict[str, Interval]]:
+    """Return the means of scores over groups."""
     ratios = {
         name: {
             score: (column, np.ones(len(table)))
@@ -214,7 +226,7 @@ def _ratios(
     means = np.vstack([table.mean(axis=0), means])
     top, bottom = np.hsplit(means, 2)
     found = np.divide(top, bottom, where=bottom > 0.0, out=np.full_like(top, np.nan))
-    intervals = iter([_interval_of(column) for column in found.T])
+    intervals = map(_interval_of, found.T)
     return {
         name: {score: next(intervals) for score in scores}
         for name, scores in named.items()
@@ -228,3 +240,132 @@ def _interval_of(found: FloatArray) -> Interval:
     # A sample may hold no row that counts.
     low, high = np.nanquantile(found[1:], [0.025, 0.975])
     return Interval(float(found[0]), float(low), float(high))
+
+
+# Judging ------------------------------------------------------------------------------
+
+
+def judge(
+    groups: Groups,
+    numbers: IntArray,
+    choosers: Mapping[str, Chooser],
+    n_jobs: int | None = None,
+    progress: Progress = ignore,
+    diversity: DiversityJudge | None = None,
+    *,
+    seed: int = 0,
+    stage: str = "judging",
+) -> Evaluation:
+    """Compare choosers with the labels of the groups with these numbers.
+
+    If they are more than ``MAX_JUDGED``, a sample is drawn by the seed.
+    """
+    n_in_all = len(numbers)
+    if n_in_all > MAX_JUDGED:
+        rng = np.random.default_rng(seed)
+        numbers = np.sort(rng.choice(numbers, MAX_JUDGED, replace=False))
+    threads = groups.threads(n_jobs)
+    work = partial(evaluate, choosers=choosers, n_jobs=threads, diversity=diversity)
+    parts = list(groups.map(work, numbers, partial(progress, stage)))
+    if not parts:
+        raise TableError("there are no groups to evaluate on")
+    unreadable = groups.survey.unreadable
+    return replace(Evaluation.joined(parts), n_in_all=n_in_all, unreadable=unreadable)
+
+
+def evaluate(
+    groups: Iterable[Group],
+    choosers: Mapping[str, Chooser],
+    n_jobs: int | None = None,
+    diversity: DiversityJudge | None = None,
+) -> Evaluation:
+    """Choose from every group by several choosers, and compare with its labels.
+
+    ``diversity`` judges the chosen rows beside the labels.
+    """
+
+    def judged(group: Group) -> tuple[Any, ...]:
+        wanted = group.wanted()  # refuses groups without labels before the work
+        choices = [chooser(group) for chooser in choosers.values()]
+        orders = [*(choice.order for choice in choices), wanted]
+        return (
+            [scores_of(order, wanted) for order in orders[:-1]],
+            [
+                (np.isin(order, wanted).sum(), len(order), len(wanted))
+                for order in orders[:-1]
+            ],
+            [] if diversity is None else [diversity(group, one) for one in orders],
+            [choice.ending for choice in choices],
+        )
+
+    found = [one for _, one in in_turn(judged, groups, n_jobs)]
+    if not found:
+        raise TableError("there are no groups to evaluate on")
+    scores, counts, diversities, endings = zip(*found, strict=True)
+    by_chooser = zip(choosers, zip(*endings, strict=True), strict=True)
+    return Evaluation(
+        _by_chooser(choosers, scores),
+        _by_chooser(choosers, counts),
+        _by_chooser([*choosers, WANTED_ROWS], diversities),
+        {name: Endings.of(ended) for name, ended in by_chooser if ended[0] is not None},
+    )
+
+
+def _by_chooser(names: Iterable[str], rows: Sequence[Any]) -> dict[str, FloatArray]:
+    """Return numbers (groups, choosers, columns) by choosers."""
+    if not rows[0]:
+        return {}
+    table = np.array(rows, dtype=np.float64)
+    return {name: table[:, number] for number, name in enumerate(names)}
+
+
+# Diversity ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class DiversityJudge:
+    """Judges rows by the encoded similarity columns, and by the kinds of a model."""
+
+    kinds: LearnedKinds | None = None
+
+    @classmethod
+    def of(cls, model: LargeMarginDPP) -> DiversityJudge:
+        """Return a judge by the kinds of a model, of a mixture the heaviest."""
+        found = learned_kinds(model)
+        return cls(max(found, key=lambda one: one.weight) if found else None)
+
+    def __call__(self, group: Group, chosen: IntArray) -> tuple[float, int, float]:
+        """Return the similarity, near copies and kinds of some rows of a group.
+
+        The mean cosine of two of them, NaN where there are fewer than two; how many are
+        near copies of another; and how many kinds they are of, NaN where the model
+        knows no kinds.
+        """
+        F = unit_rows(group.embeddings()[chosen])
+        n_kinds = np.nan
+        if self.kinds is not None:
+            n_kinds = 0.0
+            if len(chosen):
+                kinds = self.kinds
+                p = kinds.kernel.kinds(group.take(chosen), kinds.parameters)
+                n_kinds = float(len(np.unique(p.argmax(axis=1))))
+        return _mean_cosine(F), _n_copies(F), n_kinds
+
+
+def _mean_cosine(F: FloatArray) -> float:
+    """Return the mean over pairs: ``Σ_{i≠j} f_i · f_j = |Σ f_i|² - Σ |f_i|²``."""
+    n = len(F)
+    if n < 2:
+        return float("nan")
+    total = F.sum(axis=0)
+    return float(total @ total - np.vdot(F, F)) / (n * (n - 1))
+
+
+def _n_copies(F: FloatArray) -> int:
+    n_copies = 0
+    for first in range(0, len(F), _CHUNK):
+        S = F[first : first + _CHUNK] @ F.T
+        rows = np.arange(len(S))
+        S[rows, first + rows] = 0.0
+        n_copies += int((S > NEAR_COPY).any(axis=1).sum())
+    return n_copies

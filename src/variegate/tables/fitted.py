@@ -9,14 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._progress import Progress, ignore
+from variegate._progress import Progress, ProgressPrinter, ignore
 from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_count, check_number
 from variegate.application.base import Application
 from variegate.application.refusal import Setting
-from variegate.estimator import LargeMarginDPP
+from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.partitions import Engine
 from variegate.tables.choosing import Choices, Chooser, choose
 from variegate.tables.columns import Columns
@@ -28,12 +29,6 @@ from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
 from variegate.tables.output import Output
 from variegate.tables.policy import Policy
 from variegate.tables.problems import Inspection
-from variegate.tables.selector_parameters import (
-    is_network,
-    no_weights,
-    progress_callback,
-    refuse_network,
-)
 from variegate.tables.survey import survey
 from variegate.tables.table import FolderTable, Table, as_table
 from variegate.tuning.path import OmegaPath
@@ -100,7 +95,7 @@ class FittedSelector(Application):
     def weights_(self) -> dict[str, float]:
         """The weight of every quality feature, by its name."""
         if is_network(self.model_):
-            raise AttributeError(no_weights(self.model_, "weights_"))
+            raise AttributeError(_no_weights(self.model_, "weights_"))
         weights = self.model_.theta_.tolist()
         return dict(zip(self.feature_names_, weights, strict=True))
 
@@ -118,6 +113,17 @@ class FittedSelector(Application):
         given |= {"relevance": relevance}
         other.columns_ = self.columns_.updated(given)
         return other
+
+    def _set_names(self, names: Sequence[str]) -> None:
+        """Set the attributes of scikit-learn about the columns of the training."""
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+
+    def _progress(self, progress: Progress | None) -> Progress:
+        """Return the given progress callback, or one that prints if verbose."""
+        if progress is not None:
+            return progress
+        return ProgressPrinter("TableSelector").progress if self.verbose else ignore
 
     # Choosing ---------------------------------------------------------------------
 
@@ -153,7 +159,7 @@ class FittedSelector(Application):
             group how the search ended.
         """
         check_is_fitted(self, "family_")
-        progress = progress_callback(progress, self.verbose)
+        progress = self._progress(progress)
         chooser = self._chooser(omega, k, budget)
         table, columns = as_table(X), self._columns_for(False, budget is not None)
         groups = self._groups(table, columns, progress=progress)
@@ -192,7 +198,11 @@ class FittedSelector(Application):
         If it is refused, problems with ``empty_groups`` are listed with the rest.
         """
         with self._all_problems(table, columns, labels, empty_groups):
-            check_fits(table, columns)
+            try:
+                schema = Derivation(table.schema, columns).schema
+                columns.resolve(schema, is_untyped=table.is_untyped)
+            except TableError as error:
+                raise error.within(f"{table.name} does not fit the model: ") from None
             found = survey(
                 table,
                 columns,
@@ -309,7 +319,7 @@ class FittedSelector(Application):
             the result.
         """
         check_is_fitted(self, "family_")
-        progress = progress_callback(progress, self.verbose)
+        progress = self._progress(progress)
         table = as_table(X, skip_unreadable)
         if engine is not None:
             from variegate.tables.selecting import select_into_folder
@@ -330,10 +340,19 @@ class FittedSelector(Application):
         return output.of(X, choices, progress)
 
 
-def check_fits(table: Table, columns: Columns) -> None:
-    """Refuse a table without the columns of a model, some made from others."""
-    try:
-        schema = Derivation(table.schema, columns).schema
-        columns.resolve(schema, is_untyped=table.is_untyped)
-    except TableError as error:
-        raise error.within(f"{table.name} does not fit the model: ") from None
+def is_network(estimator: DPPEstimator | None) -> bool:
+    """Tell whether an estimator has networks in place of a kernel."""
+    return estimator is not None and not isinstance(estimator, LargeMarginDPP)
+
+
+def refuse_network(model: DPPEstimator, attribute: str) -> None:
+    """Refuse to show weights that networks do not have."""
+    if is_network(model):
+        raise TableError(_no_weights(model, attribute))
+
+
+def _no_weights(model: DPPEstimator, attribute: str) -> str:
+    return (
+        f"a {type(model).__name__} has no weights of features: {attribute} is for "
+        "models of a LargeMarginDPP. Its networks are model_.network_"
+    )

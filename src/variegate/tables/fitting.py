@@ -1,10 +1,15 @@
-"""One fit of a selector: the survey of a table, its features, and the training plan."""
+"""One fit of a selector: the survey of a table, its features, and the training.
+
+An estimator of networks is fitted once, for one omega, in memory.  It has neither a
+kernel to compare with others nor weights of features to show, and networks for two
+values of omega cannot be mixed; parameters that need these are refused.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,30 +23,31 @@ from sklearn.base import clone
 from variegate._progress import Progress
 from variegate._random import generator
 from variegate._typing import BoolArray, IntArray
+from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate._version import __version__
+from variegate.application.table_defaults import EMPTY_GROUPS, KERNELS
+from variegate.estimator import DPPEstimator
 from variegate.files.run_store import RunStore
+from variegate.kernels import Kernel
 from variegate.partitions import Engine, Serial
 from variegate.partitions.cache import forget
-from variegate.tables.columns import Columns
-from variegate.tables.derived import last_day, newest
+from variegate.tables.cells import check_relevance
+from variegate.tables.columns import Columns, no_label
+from variegate.tables.derived import Derivation, derive, last_day, newest
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
+from variegate.tables.evaluation import MAX_JUDGED, judge
+from variegate.tables.fitted import is_network
 from variegate.tables.groups import Groups
-from variegate.tables.judging import MAX_JUDGED, judge
 from variegate.tables.kinds import kinds_record
 from variegate.tables.model_file import (
-    NOUNS,
     decode_encoding,
     encode_encoding,
     training_record,
     validation_path,
 )
 from variegate.tables.partitioning import is_local
-from variegate.tables.selector_parameters import (
-    is_network,
-    training_columns,
-    training_plan,
-)
+from variegate.tables.policy import Policy
 from variegate.tables.survey import (
     Survey,
     learn_encoding,
@@ -51,9 +57,24 @@ from variegate.tables.survey import (
     usable_groups,
 )
 from variegate.tables.table import MemoryTable, Table, rows_of
+from variegate.tables.training import (
+    Learned,
+    estimator_of,
+    is_tuned,
+    refuse_large_groups,
+    train,
+)
+from variegate.tuning import OmegaFamily
+from variegate.tuning.family import as_omegas
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
+
+#: Parameters that say what columns are.
+_COLUMNS = (
+    "group", "label", "item", "quality", "categorical", "similarity", "relevance",
+    "cost", "missing",
+)  # fmt: skip
 
 #: Settings that do not change what is learned.
 _OF_THIS_MACHINE = ("n_jobs", "device", "verbose", "memory")
@@ -81,24 +102,30 @@ class SelectorFit:
                 "workers: leave out the engine"
             )
         selector.seed_ = int(self._remember("seed", self._draw_seed))
-        columns = training_columns(selector, self.table, self.y, self._newest)
-        found = self._survey(columns)
+        columns = self._columns()
+        found = survey(
+            self.table,
+            replace(columns, relevance=None),  # is for methods that learn nothing
+            labels,
+            engine=engine,
+            memory=selector.memory,
+            progress=self.progress,
+            skip_unreadable=self.skip_unreadable,
+            store=self.store,
+        )
         if labels is not None and not selector.quality:
             refuse_labels_among(columns.quality, found, labels)
         learned_from, held_out = split_groups(selector, found)
         encoding = self._encoding(found, learned_from)
         groups = Groups(found, encoding, labels, engine=engine, memory=selector.memory)
-        plan = training_plan(selector, encoding, self.progress, self.store)
         try:
-            learned = plan.learn(groups, learned_from)
+            learned = self._train(groups, learned_from)
         finally:
             if is_local(engine):
                 forget()  # what was prepared for learning
         selector.columns_, selector.encoding_ = columns, encoding
         selector.policy_, selector.family_ = learned.policy, learned.policy.family
-        names = self.table.schema.names
-        selector.feature_names_in_ = np.array(names, dtype=object)
-        selector.n_features_in_ = len(names)
+        selector._set_names(self.table.schema.names)
         judged = None
         if len(held_out):
             # One chooser per omega, plus the default.
@@ -106,8 +133,7 @@ class SelectorFit:
             choosers[""] = selector._chooser()
             seed, n_jobs = selector.seed_, selector.n_jobs
             judged = judge(groups, held_out, choosers, n_jobs, self.progress, seed=seed)
-        path = learned.path or validation_path(judged, learned)
-        selector.path_ = path and replace(path, nouns=NOUNS)
+        selector.path_ = validation_path(judged, learned)
         record = training_record(
             found, learned, selector.path_, judged, learned_from, held_out
         )
@@ -115,7 +141,27 @@ class SelectorFit:
         record |= kinds_record(selector.model_, groups, learned_from, selector.seed_)
         selector.training_ = record
 
-    # Steps that a run which was killed does not repeat ----------------------------
+    def _train(self, groups: Groups, numbers: IntArray) -> Learned:
+        if is_network(self.selector.estimator):
+            return _train_network(self.selector, groups, numbers, self.progress)
+        return train(self.selector, groups, numbers, self.progress, self.store)
+
+    def _columns(self) -> Columns:
+        """Return the roles of columns, with vectors and ages."""
+        table = self.table
+        wanted = columns_wanted(self.selector, table.schema.names, self.y)
+        wanted = derive(table.schema, wanted, self._newest)
+        schema = Derivation(table.schema, wanted).schema
+        columns = wanted.resolve(schema, is_untyped=table.is_untyped)
+        if columns.relevance is not None and not table.is_untyped:
+            check_relevance(schema.field(columns.relevance).type, columns.relevance)
+        if self.y is not None:
+            return replace(columns, label=None)
+        if columns.label is None:
+            raise no_label()
+        return columns
+
+    # Steps that a resumed run does not repeat -------------------------------------
 
     def _remember(self, step: str, make: Callable[[], bytes]) -> bytes:
         """Return an entry of the checkpoint about this fit, or make it."""
@@ -139,19 +185,6 @@ class SelectorFit:
 
         return newest(float(self._remember(f"newest {name}", make)), name)
 
-    def _survey(self, columns: Columns) -> Survey:
-        # A relevance is for methods that learn nothing.
-        return survey(
-            self.table,
-            replace(columns, relevance=None),
-            self.labels,
-            engine=self.engine,
-            memory=self.selector.memory,
-            progress=self.progress,
-            skip_unreadable=self.skip_unreadable,
-            store=self.store,
-        )
-
     def _encoding(self, found: Survey, numbers: IntArray) -> Encoding:
         self.progress("looking at columns", 0, 0)
 
@@ -165,10 +198,41 @@ class SelectorFit:
         return decode_encoding(known, found.columns.missing)
 
 
+def _train_network(
+    selector: TableSelector, groups: Groups, numbers: IntArray, progress: Progress
+) -> Learned:
+    """Fit an estimator of networks, which holds the features of all groups."""
+    refuse_large_groups(groups, numbers)
+    estimator = estimator_of(selector).set_params(random_state=selector.seed_)
+    n_bytes = 8 * int(groups.survey.sizes[numbers].sum()) * groups.encoding.width
+    if n_bytes > selector.memory:
+        raise TableError(
+            f"the features of the table take {n_bytes:,} bytes, more than "
+            f"memory={selector.memory:,}, and a {type(estimator).__name__} holds them "
+            "all: raise memory, or learn with a LargeMarginDPP, which reads larger "
+            "tables in parts"
+        )
+
+    def step(one: Any) -> object:
+        progress("learning", one.iteration, estimator.max_epochs)
+        return None if estimator.callback is None else estimator.callback(one)
+
+    (omega,) = as_omegas(estimator.omega if selector.omega is None else selector.omega)
+    model = clone(estimator).set_params(omega=omega, callback=step)
+    with groups.named(numbers):
+        model.fit(*groups.examples(numbers))
+    model.set_params(callback=None)
+    progress("learning", 1, 1)
+    return Learned(Policy(OmegaFamily((omega,), (model,)), omega))
+
+
 def split_groups(selector: TableSelector, found: Survey) -> tuple[IntArray, IntArray]:
     """Return numbers of the groups to learn from, and of those to hold out."""
     usable = usable_groups(found, selector.empty_groups)
     return split(usable, selector.validation_fraction, selector.seed_)
+
+
+# Checkpoints --------------------------------------------------------------------------
 
 
 @contextmanager
@@ -209,3 +273,71 @@ def settings(selector: TableSelector) -> dict[str, str]:
     if isinstance(selector.random_state, np.random.Generator | np.random.RandomState):
         given["random_state"] = "a generator"  # the seed that it drew is written down
     return {n: repr(v) for n, v in given.items() if n not in _OF_THIS_MACHINE}
+
+
+# Parameters ---------------------------------------------------------------------------
+
+
+def columns_wanted(
+    selector: TableSelector, names: Sequence[str] = (), y: Any = None
+) -> Columns:
+    """Return the columns that a selector was given.
+
+    Where labels are given beside a table, whose columns have these names, the label is
+    a column only if there is one.
+    """
+    wanted = Columns.of(**{name: getattr(selector, name) for name in _COLUMNS})
+    if y is None or wanted.label in names:
+        return wanted
+    name = getattr(y, "name", None)
+    return replace(wanted, label=name if name in names else None)
+
+
+def check_parameters(selector: TableSelector) -> None:
+    """Refuse invalid settings."""
+    check_choice("empty_groups", selector.empty_groups, EMPTY_GROUPS)
+    if selector.kernel is not None and not isinstance(selector.kernel, Kernel):
+        check_choice("kernel", selector.kernel, KERNELS)
+    check_flag("tune", selector.tune)
+    check_flag("verbose", selector.verbose)
+    fraction = selector.validation_fraction
+    check_number("validation_fraction", fraction)
+    if fraction >= 1.0:
+        raise ValueError(f"validation_fraction must be below 1, got {fraction!r}")
+    check_count("memory", selector.memory)
+    if selector.first_passes:
+        check_count("first_passes", selector.first_passes)
+    if selector.omega is not None:
+        as_omegas(selector.omega)
+    if not isinstance(selector.estimator, DPPEstimator | None):
+        raise ValueError(
+            f"estimator must be a LargeMarginDPP, got {selector.estimator!r}"
+        )
+    if is_network(selector.estimator):
+        _check_network_settings(selector, selector.estimator)
+    estimator_of(selector)._check_parameters()
+    columns_wanted(selector)
+
+
+def _check_network_settings(selector: TableSelector, estimator: Any) -> None:
+    """Refuse settings that an estimator of networks does not have."""
+    name = type(estimator).__name__
+    if selector.kernel is not None:
+        raise ValueError(
+            f"kernel={selector.kernel!r} is for a LargeMarginDPP: the similarity of a "
+            f"{name} is its encoder and similarity"
+        )
+    known = estimator.get_params(deep=False)
+    for setting in ("l2", "max_iter", "tol"):
+        if getattr(selector, setting) is not None and setting not in known:
+            raise ValueError(
+                f"{setting} is a setting of LargeMarginDPP, which {name} does not have"
+            )
+    if is_tuned(selector):
+        raise ValueError(
+            "tune, target_precision and target_recall are for a LargeMarginDPP, whose "
+            f"models for two values of omega can be mixed; a {name} learns for the "
+            "lam and omega that it is given"
+        )
+    if selector.omega is not None and len(as_omegas(selector.omega)) > 1:
+        raise ValueError(f"a {name} learns for one omega, got {selector.omega!r}")

@@ -6,7 +6,7 @@ The format is that of :mod:`variegate.files.models`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from variegate.tables.kinds import KINDS
 from variegate.tables.policy import POLICY, Policy
 from variegate.tables.survey import Survey
 from variegate.tables.training import Learned
+from variegate.tuning.family import outwards
 from variegate.tuning.held_out import SCORES
 from variegate.tuning.path import OmegaPath, PathPoint
 from variegate.tuning.race import Standing
@@ -158,9 +159,7 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
             raise ModelFileError(f"the columns of vector {column.name!r} do not fit")
     selector.columns_, selector.encoding_ = columns, encoding
     selector.seed_ = document["seed"]
-    names = document["table"]
-    selector.feature_names_in_ = np.array(names, dtype=object)
-    selector.n_features_in_ = len(names)
+    selector._set_names(document["table"])
 
 
 def decode_policy(
@@ -240,7 +239,9 @@ def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
 
 
 def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | None:
-    """Return held-out scores by omega."""
+    """Return the path of the search or, without one, held-out scores by omega."""
+    if learned.path is not None:
+        return replace(learned.path, nouns=NOUNS)
     if judged is None:
         return None
     points = []
@@ -252,7 +253,8 @@ def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | 
         if len(rows) > 1:
             errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
         points.append(PathPoint(float(omega), *means.tolist(), *errors.tolist()))
-    return OmegaPath(learned.lam, tuple(points), learned.policy.omega, nouns=NOUNS)
+    lam = float(learned.policy.family.models[0].lam)
+    return OmegaPath(lam, tuple(points), learned.policy.omega, nouns=NOUNS)
 
 
 def training_record(
@@ -326,7 +328,8 @@ def _spread(counts: IntArray) -> dict[str, float]:
 
 
 def _history(learned: Learned) -> dict[str, list[Any]]:
-    steps = learned.history
+    family = learned.policy.family
+    steps = family.at(outwards(family.omegas)[0]).history_  # of the first fit
     keep = np.unique(np.linspace(0, len(steps) - 1, _MAX_STEPS).astype(int))
     kept = [steps[i] for i in keep] if steps else []
     names = ("iteration", "objective", "n_seen", "expected_f")

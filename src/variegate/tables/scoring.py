@@ -15,6 +15,7 @@ from variegate.baselines.learned import Rival
 from variegate.partitions import Engine
 from variegate.report.wording import count
 from variegate.tables.cells import as_labels
+from variegate.tables.columns import Columns
 from variegate.tables.comparison import (
     SizeLimit,
     learn_rivals,
@@ -25,15 +26,9 @@ from variegate.tables.comparison import (
 )
 from variegate.tables.derived import AGE, Derivation
 from variegate.tables.errors import TableError
-from variegate.tables.evaluation import Evaluation
-from variegate.tables.fitted import FittedSelector
+from variegate.tables.evaluation import DiversityJudge, Evaluation, judge
+from variegate.tables.fitted import FittedSelector, is_network, refuse_network
 from variegate.tables.groups import Groups
-from variegate.tables.judging import DiversityJudge, judge
-from variegate.tables.selector_parameters import (
-    is_network,
-    progress_callback,
-    refuse_network,
-)
 from variegate.tables.survey import usable_groups
 from variegate.tables.table import Table, as_table
 from variegate.tuning.held_out import SCORES
@@ -111,7 +106,7 @@ class ScoringSelector(FittedSelector):
             ``diversities()`` says how alike the chosen rows are.
         """
         check_is_fitted(self, "family_")
-        progress = progress_callback(progress, self.verbose)
+        progress = self._progress(progress)
         limit = SizeLimit(k, budget)
         if empty_groups is None:
             empty_groups = self.empty_groups
@@ -126,18 +121,18 @@ class ScoringSelector(FittedSelector):
         methods_limit = self._usual_limit(limit) if methods else limit
         choosers = method_choosers(methods, methods_limit, trade_off)
         here = model_choosers(name, self, omega, limit)
+        reading: dict[str, Any] = {"empty_groups": empty_groups, "engine": engine}
+        reading["progress"] = progress
         if train is not None:
-            rivals = self._rivals(train, budget, empty_groups, progress, engine)
+            rivals = self._rivals(train, budget, reading)
             choosers = rival_choosers(rivals, limit) | choosers
-        table = as_table(X, skip_unreadable)
+        table, labels = as_table(X, skip_unreadable), as_labels(y)
         roles: dict[str, Any] = {"use_labels": y is None, "use_costs": bool(budget)}
-        given: dict[str, Any] = {"labels": as_labels(y), "empty_groups": empty_groups}
-        given |= {"skip_unreadable": skip_unreadable, "progress": progress}
-        given["engine"] = engine
+        reading |= {"labels": labels, "skip_unreadable": skip_unreadable, "least": 2}
         for other, selector in (others or {}).items():
             self._check_comparable(selector)
-            groups = selector._groups(table, selector._columns_for(**roles), **given)
-            used = _judged_groups(groups, empty_groups, table)
+            columns = selector._columns_for(**roles)
+            groups, used = _labelled(selector, table, columns, **reading)
             there = model_choosers(other, selector, omega, limit)
             here |= remembered(groups.only(used), there, selector.n_jobs)
         # First of their own sizes, then within the limit, then all that are not models.
@@ -145,10 +140,9 @@ class ScoringSelector(FittedSelector):
         limited = [one for one in here if one not in models]
         here = {one: here[one] for one in (*models, *limited)} | choosers
         columns = self._columns_for(**roles, relevance=relevance)
-        groups = self._groups(table, columns, **given)
-        used = _judged_groups(groups, empty_groups, table)
+        groups, used = _labelled(self, table, columns, **reading)
         diversity = DiversityJudge.of(self._model_at(omega))
-        with self._all_problems(table, columns, given["labels"], empty_groups):
+        with self._all_problems(table, columns, labels, empty_groups):
             found = judge(
                 groups, used, here, self.n_jobs, progress, diversity, seed=self.seed_
             )
@@ -163,31 +157,21 @@ class ScoringSelector(FittedSelector):
                 )
 
     def _rivals(
-        self,
-        train: Any,
-        budget: float | None,
-        empty_groups: str,
-        progress: Progress,
-        engine: Engine | None,
+        self, train: Any, budget: float | None, reading: Mapping[str, Any]
     ) -> dict[str, Rival]:
         """Learn rivals from a labelled table, or from a table and its labels."""
         X, y = train if isinstance(train, tuple) else (train, None)
         columns = self._columns_for(y is None, budget is not None)
         try:
             labels = as_labels(y)
-            groups = self._groups(
-                as_table(X), columns, labels=labels, engine=engine, progress=progress
+            groups, used = _labelled(
+                self, as_table(X), columns, labels=labels, **reading
             )
-            used = usable_groups(groups.survey, empty_groups)
         except TableError as error:
             raise error.within("rivals cannot learn: ") from error
+        limits: dict[str, Any] = {"budget": budget, "memory": self.memory}
         return learn_rivals(
-            groups,
-            used,
-            self.seed_,
-            budget=budget,
-            memory=self.memory,
-            progress=progress,
+            groups, used, self.seed_, **limits, progress=reading["progress"]
         )
 
     def default_relevance(self) -> str | None:
@@ -216,10 +200,10 @@ class ScoringSelector(FittedSelector):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean F-score over groups."""
         check_is_fitted(self, "family_")
-        labels = as_labels(y)
-        columns = self._columns_for(y is None, False)
-        groups = self._groups(as_table(X), columns, labels=labels)
-        used = usable_groups(groups.survey, self.empty_groups)
+        columns, labels = self._columns_for(y is None, False), as_labels(y)
+        groups, used = _labelled(
+            self, as_table(X), columns, self.empty_groups, labels=labels
+        )
         found = judge(groups, used, {"": self._chooser()}, self.n_jobs)
         return float(found.scores[""][:, SCORES.index("f")].mean())
 
@@ -260,7 +244,7 @@ class ScoringSelector(FittedSelector):
 
         check_is_fitted(self, "family_")
         refuse_network(self.model_, "report")
-        progress = progress_callback(progress, self.verbose)
+        progress = self._progress(progress)
         relevance = relevance or self.columns_.relevance
         table = as_table(X, skip_unreadable)
         schema = Derivation(table.schema, self.columns_).schema
@@ -305,13 +289,22 @@ class ScoringSelector(FittedSelector):
         return self.describe().figure()
 
 
-def _judged_groups(groups: Groups, empty_groups: str, table: Table) -> IntArray:
-    """Return the numbers of the groups to judge by, at least two."""
+def _labelled(
+    selector: FittedSelector,
+    table: Table,
+    columns: Columns,
+    empty_groups: str,
+    *,
+    least: int = 1,
+    **reading: Any,
+) -> tuple[Groups, IntArray]:
+    """Return the groups of a labelled table, and the numbers of those to judge by."""
+    groups = selector._groups(table, columns, empty_groups=empty_groups, **reading)
     used = usable_groups(groups.survey, empty_groups)
-    if len(used) < 2:
+    if len(used) < least:
         # Of a single group nobody knows how much chance there is in it.
         raise TableError(
             f"{table.name} has {count(len(used), 'group')} to judge by: intervals need "
             "two at least"
         )
-    return used
+    return groups, used

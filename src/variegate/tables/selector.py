@@ -19,15 +19,15 @@ from variegate.partitions import Engine
 from variegate.tables import model_file
 from variegate.tables.cells import as_labels
 from variegate.tables.errors import TableError
-from variegate.tables.fitting import SelectorFit, opened_store
+from variegate.tables.fitting import (
+    SelectorFit,
+    check_parameters,
+    columns_wanted,
+    opened_store,
+)
 from variegate.tables.model_file import path_of_record
 from variegate.tables.problems import Inspection
 from variegate.tables.scoring import ScoringSelector
-from variegate.tables.selector_parameters import (
-    check_parameters,
-    columns_wanted,
-    progress_callback,
-)
 from variegate.tables.table import as_table
 
 
@@ -273,7 +273,7 @@ class TableSelector(ScoringSelector):
         self
         """
         self._check_parameters()
-        progress = progress_callback(progress, self.verbose)
+        progress = self._progress(progress)
         table, labels = as_table(X, skip_unreadable), as_labels(y)
         with opened_store(checkpoint, self, table) as store:
             fit = SelectorFit(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,22 +14,27 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from variegate._progress import Progress, ignore
+from variegate._progress import Progress
 from variegate._typing import IntArray
+from variegate.application.table_defaults import default_estimator
 from variegate.baselines.learned import Ordering
 from variegate.estimator import LargeMarginDPP
 from variegate.files.run_store import RunStore
-from variegate.kernels import Linear
+from variegate.kernels import Kernel, Kinds, Linear, Metric, Mixture, MultipleKernel
 from variegate.learning.device_name import device_named
 from variegate.partitions import Limits, PartitionedExamples, Serial, Threads
 from variegate.solvers import MiniBatch, Step
+from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
 from variegate.tables.policy import Policy
 from variegate.tuning import LargeMarginDPPCV, OmegaPath
-from variegate.tuning.family import outwards
+from variegate.tuning.family import as_omegas, outwards
 from variegate.tuning.kernel_search import Familiarity, KernelSearch, Winner
 from variegate.tuning.race import LearnedDPP, Rule, TwoStage
+
+if TYPE_CHECKING:
+    from variegate.tables.selector import TableSelector
 
 #: The omegas that are learned where none is named.
 OMEGAS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
@@ -52,12 +58,18 @@ FEW_COMPARED = 50
 #: Groups without which nothing is compared.
 MIN_COMPARED = 4
 
+#: Numbers of kinds that are compared.
+_N_KINDS = (8, 16, 32)
+
 #: Rows of a group whose pairs can be learned from.
 MAX_ROWS = 10_000
 
 #: Bytes of the groups that settings are chosen on, or that a model which learns in
 #: memory learns from.  A constant, so that models do not depend on the memory allowed.
 _SAMPLE_BYTES = 2**29
+
+#: Parameters of a selector that count in place of those of its estimator.
+_SHORT = ("lam", "l2", "decoder", "max_iter", "tol", "n_jobs", "device")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,64 +87,95 @@ class Learned:
     #: Groups that were learned from, where they are a sample of all; else 0.
     n_sample: int = 0
 
-    @property
-    def lam(self) -> float:
-        """The weight of the margin."""
-        return float(self.policy.family.models[0].lam)
 
-    @property
-    def history(self) -> list[Step]:
-        """The steps of the first fit."""
-        family = self.policy.family
-        return family.at(outwards(family.omegas)[0]).history_
+def train(
+    selector: TableSelector,
+    groups: Groups,
+    numbers: IntArray,
+    progress: Progress,
+    store: RunStore | None = None,
+) -> Learned:
+    """Learn for a selector from the groups with these numbers.
+
+    Answers are written into the store, for a run that is resumed.
+    """
+    estimator = estimator_of(selector).set_params(random_state=selector.seed_)
+    kernel = estimator.kernel if selector.kernel is None else selector.kernel
+    estimator.set_params(kernel=kernel_for(kernel, groups.encoding))
+    kernels = None
+    if kernel in (None, "auto"):
+        kernels = _kernel_search(selector, estimator, groups.encoding)
+    training = _Training(selector, estimator, kernels, groups, numbers, progress, store)
+    is_small = groups.survey.sizes[numbers].max() <= MAX_COMPARED_ROWS
+    # Threads of BLAS wait for each other longer than small matrices take.
+    with threadpool_limits(1 if is_small else None, user_api="blas"):
+        return training.run()
+
+
+def estimator_of(selector: TableSelector) -> Any:
+    """Return the estimator with what counts in place of its own settings."""
+    if selector.estimator is None:
+        estimator = default_estimator()
+    else:
+        estimator = clone(selector.estimator)
+        estimator.set_params(callback=selector.estimator.callback)
+    known = estimator.get_params(deep=False)
+    given = {name: getattr(selector, name) for name in _SHORT if name in known}
+    return estimator.set_params(**{n: v for n, v in given.items() if v is not None})
+
+
+def is_tuned(selector: TableSelector) -> bool:
+    """Return whether lambda and omega are chosen by cross-validation."""
+    return selector.tune or _has_target(selector)
+
+
+def _has_target(selector: TableSelector) -> bool:
+    return (selector.target_precision, selector.target_recall) != (None, None)
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingPlan:
-    """How to learn from groups; ``memory`` is bytes that a process may hold."""
+class _Training:
+    """One training on the groups with some numbers."""
 
+    selector: TableSelector
     #: Its ``random_state`` is a seed.
     estimator: LargeMarginDPP
-    #: None: those of ``OMEGAS``.
-    omegas: tuple[float, ...] | None
-    #: What chooses lambda and omega on held-out groups, if that is wanted; estimator,
-    #: omegas, folds and callback are put in when it is used.
-    search: LargeMarginDPPCV | None
-    memory: int
-    #: For the groups that are held out in turn.
-    seed: int = 0
     #: What chooses the kernel of the estimator, if that is wanted.
-    kernels: KernelSearch | None = None
-    #: Passes of stochastic gradients before the solver; None: by the number of groups.
-    first_passes: int | None = None
-    progress: Progress = ignore
-    #: Where answers are written down, for a run that is resumed.
-    store: RunStore | None = None
+    kernels: KernelSearch | None
+    groups: Groups
+    numbers: IntArray
+    progress: Progress
+    store: RunStore | None
 
-    def learn(self, groups: Groups, numbers: IntArray) -> Learned:
-        """Learn from the groups with these numbers."""
-        is_small = groups.survey.sizes[numbers].max() <= MAX_COMPARED_ROWS
-        # Threads of BLAS wait for each other longer than small matrices take.
-        with threadpool_limits(1 if is_small else None, user_api="blas"):
-            winner, n_compared = self._compared(groups, numbers)
-            kernel = winner.contender.model.kernel
-            has_rank = getattr(kernel, "approximation", None)
-            if not has_rank and not isinstance(kernel, Linear):
-                refuse_large_groups(groups, numbers)
-            learned = self._learn(winner, groups, numbers)
-        return replace(learned, n_compared=n_compared)
+    def run(self) -> Learned:
+        """Compare kernels, tune, and learn; also a fallback where there are kinds."""
+        winner, n_compared = self._compared()
+        kernel = winner.contender.model.kernel
+        has_rank = getattr(kernel, "approximation", None)
+        if not has_rank and not isinstance(kernel, Linear):
+            refuse_large_groups(self.groups, self.numbers)
+        omegas: Sequence[float] = OMEGAS
+        if self.selector.omega is not None:
+            omegas = as_omegas(self.selector.omega)
+        winner, omega, path, n_tuned = self._tuned(winner, omegas)
+        has_margin = winner.contender.model.lam > 0.0
+        omegas = (*omegas, omega) if has_margin else (omega,)
+        sample = self._within(self.numbers, len(self.numbers), _SAMPLE_BYTES)
+        policy = self._policy(winner, omegas, omega, sample)
+        self.progress("learning", 1, 1)
+        n_sample = 0
+        if isinstance(winner.contender, TwoStage) and len(sample) < len(self.numbers):
+            n_sample = len(sample)
+        if winner.fallback is not None:
+            kernel = policy.family.models[0].kernel_
+            is_familiar = Familiarity.of(kernel, self.groups.examples(sample)[0])
+            if is_familiar is not None:
+                known = policy.family.omegas
+                fallback = self._policy(winner.fallback, known, omega, sample)
+                policy = replace(policy, fallback=fallback, is_familiar=is_familiar)
+        return Learned(policy, path, n_tuned, winner, n_compared, n_sample)
 
-    def _bytes(self, groups: Groups, numbers: IntArray) -> int:
-        """Return about how much memory L-BFGS takes."""
-        sizes = groups.survey.sizes[numbers].astype(np.float64)
-        features = sizes.sum() * groups.encoding.width
-        # Squared distances, two chains of Gaussians, and the linear part: triangles.
-        pairs = 2.0 * (sizes @ sizes)
-        return int(8.0 * (features + pairs))
-
-    # Choosing a contender ---------------------------------------------------------
-
-    def _compared(self, groups: Groups, numbers: IntArray) -> tuple[Winner, int]:
+    def _compared(self) -> tuple[Winner, int]:
         """Return the winner on held-out groups, and the number of these.
 
         Without a comparison, or groups for it, that is the estimator as it is.
@@ -140,54 +183,52 @@ class TrainingPlan:
         given = Winner(LearnedDPP("", self.estimator, ()), Rule(self.estimator.decoder))
         if self.kernels is None:
             return given, 0
-        small = numbers[groups.survey.sizes[numbers] <= MAX_COMPARED_ROWS]
-        mean = groups.survey.sizes[small].mean() if len(small) else 1.0
+        sizes = self.groups.survey.sizes
+        small = self.numbers[sizes[self.numbers] <= MAX_COMPARED_ROWS]
+        mean = sizes[small].mean() if len(small) else 1.0
         most = max(FEW_COMPARED, min(MAX_COMPARED, int(MAX_COMPARED_IN_ALL / mean)))
-        some = self._within(groups, small, most, _SAMPLE_BYTES // 2)
+        some = self._within(small, most, _SAMPLE_BYTES // 2)
         if len(some) < MIN_COMPARED:
             return given, 0
-        with groups.named(some):
-            winner = self.kernels.run(
-                *groups.examples(some),
-                seed=self.seed,
-                progress=self.progress,
-            )
+        seed = self.selector.seed_
+        with self.groups.named(some):
+            examples = self.groups.examples(some)
+            winner = self.kernels.run(*examples, seed=seed, progress=self.progress)
         return winner, len(some)
 
     def _tuned(
-        self,
-        groups: Groups,
-        numbers: IntArray,
-        winner: Winner,
-        omegas: Sequence[float],
+        self, winner: Winner, omegas: Sequence[float]
     ) -> tuple[Winner, float, OmegaPath | None, int]:
         """Return the winner and its omega, the path of the search and its groups."""
-        estimator = winner.contender.model
-        if self.search is None or isinstance(winner.contender, TwoStage):
+        selector, estimator = self.selector, winner.contender.model
+        if not is_tuned(selector) or isinstance(winner.contender, TwoStage):
             own = float(estimator.omega)
-            is_own = self.kernels is not None and self.omegas is None
+            is_own = self.kernels is not None and selector.omega is None
             return winner, own if is_own else outwards(omegas)[0], None, 0
-        numbers = self._within(groups, numbers, MAX_TUNING, _SAMPLE_BYTES)
+        numbers = self._within(self.numbers, MAX_TUNING, _SAMPLE_BYTES)
         if len(numbers) < 2:
             raise TableError(
                 "one group is not enough to choose lambda and omega by: give more "
                 "groups, or do not tune"
             )
         decoder = estimator.decoder if winner.rule.k else winner.rule.how
-        search = clone(self.search).set_params(
-            estimator=clone(estimator).set_params(
-                callback=None,
-                n_jobs=None,
-                device=None,
-                decoder=decoder,
-                max_iter=min(estimator.max_iter, MAX_TUNING_ITER),
-            ),
-            omegas=self.omegas or TUNING_OMEGAS,
+        most = min(estimator.max_iter, MAX_TUNING_ITER)
+        here = {"callback": None, "n_jobs": None, "device": None}
+        model = clone(estimator).set_params(decoder=decoder, max_iter=most, **here)
+        search = LargeMarginDPPCV(
+            model,
+            lams=selector.lams,
+            omegas=TUNING_OMEGAS if selector.omega is None else omegas,
+            target_precision=selector.target_precision,
+            target_recall=selector.target_recall,
             cv=min(3, len(numbers)),
-            callback=lambda done, total: self.progress("tuning", done, total),
+            n_jobs=selector.n_jobs,
+            random_state=selector.seed_,
+            refit=False,
+            callback=partial(self.progress, "tuning"),
         )
-        with groups.named(numbers):
-            search.fit(*groups.examples(numbers))
+        with self.groups.named(numbers):
+            search.fit(*self.groups.examples(numbers))
         best = next(p for p in search.path_ if p.omega == search.path_.chosen)
         if winner.rule.k and winner.standings[0].mean > best.f + best.f_error:
             # A fixed number of rows is clearly better than what can be tuned.
@@ -197,84 +238,50 @@ class TrainingPlan:
         tuned = replace(winner, contender=contender, rule=Rule(decoder))
         return tuned, search.best_omega_, search.path_, len(numbers)
 
-    # Learning ---------------------------------------------------------------------
-
-    def _learn(self, winner: Winner, groups: Groups, numbers: IntArray) -> Learned:
-        """Learn as was decided, and a fallback where there are kinds."""
-        given = self.omegas or OMEGAS
-        winner, omega, path, n_tuned = self._tuned(groups, numbers, winner, given)
-        has_margin = winner.contender.model.lam > 0.0
-        omegas = (*given, omega) if has_margin else (omega,)
-        sample = self._within(groups, numbers, len(numbers), _SAMPLE_BYTES)
-        policy = self._policy(winner, omegas, omega, groups, numbers, sample)
-        self.progress("learning", 1, 1)
-        is_two_stage = isinstance(winner.contender, TwoStage)
-        n_sample = len(sample) if is_two_stage and len(sample) < len(numbers) else 0
-        if winner.fallback is not None:
-            kernel = policy.family.models[0].kernel_
-            is_familiar = Familiarity.of(kernel, groups.examples(sample)[0])
-            if is_familiar is not None:
-                omegas = policy.family.omegas
-                fallback = self._policy(
-                    winner.fallback, omegas, omega, groups, numbers, sample
-                )
-                policy = replace(policy, fallback=fallback, is_familiar=is_familiar)
-        return Learned(policy, path, n_tuned, winner, n_sample=n_sample)
-
     def _policy(
-        self,
-        winner: Winner,
-        omegas: Sequence[float],
-        omega: float,
-        groups: Groups,
-        numbers: IntArray,
-        sample: IntArray,
+        self, winner: Winner, omegas: Sequence[float], omega: float, sample: IntArray
     ) -> Policy:
         """Learn from all groups; a regression has few weights, and needs a sample."""
-        if isinstance(winner.contender, TwoStage):
-            with groups.named(sample):
-                return self._fit(winner, omegas, omega, *groups.examples(sample))
-        with groups.named(numbers):
-            return self._fit(winner, omegas, omega, *self._data(groups, numbers))
+        is_two_stage = isinstance(winner.contender, TwoStage)
+        with self.groups.named(sample if is_two_stage else self.numbers):
+            data = self.groups.examples(sample) if is_two_stage else self._data()
+            return self._fit(winner, omegas, omega, *data)
 
-    def _data(self, groups: Groups, numbers: IntArray) -> tuple[Any, Any]:
+    def _data(self) -> tuple[Any, Any]:
         """Return groups as partitions; for a device or mini-batches, as lists."""
-        n_bytes, estimator = self._bytes(groups, numbers), self.estimator
-        fits = n_bytes <= self.memory
+        estimator, memory = self.estimator, self.selector.memory
+        n_bytes = self._bytes(self.numbers)
         is_on_device = device_named(estimator.device) is not None
-        if is_on_device and not fits:
+        if is_on_device and n_bytes > memory:
             raise TableError(
                 f"learning takes about {n_bytes / 1e9:.1f} GB, more than memory="
-                f"{self.memory:,}, and device={estimator.device!r} holds all of it: "
+                f"{memory:,}, and device={estimator.device!r} holds all of it: "
                 "raise memory, or leave out device"
             )
-        if is_on_device or (isinstance(estimator.solver, MiniBatch) and fits):
-            return groups.examples(numbers)
-        engine, n_jobs = groups.engine, 1
+        is_mini_batch = isinstance(estimator.solver, MiniBatch)
+        if is_on_device or (is_mini_batch and n_bytes <= memory):
+            return self.groups.examples(self.numbers)
+        engine, n_jobs = self.groups.engine, 1
         if type(engine) is Serial:
             # Threads share partitions or, where there is one, its groups.
             n_jobs = effective_n_jobs(estimator.n_jobs)
             engine = Threads(n_jobs)
-            n_jobs = n_jobs if len(groups.survey.partitions) == 1 else 1
+            n_jobs = n_jobs if len(self.groups.survey.partitions) == 1 else 1
         examples = PartitionedExamples(
-            groups.source(numbers),  # type: ignore[arg-type]
+            self.groups.source(self.numbers),  # type: ignore[arg-type]
             engine,
             n_jobs=n_jobs,
             store=self.store,
-            first_passes=self.first_passes,
-            limits=Limits(memory=max(self.memory // 2, 1)),
+            first_passes=self.selector.first_passes,
+            limits=Limits(memory=max(memory // 2, 1)),
         )
         return examples, None
 
     def _fit(
-        self,
-        winner: Winner,
-        omegas: Sequence[float],
-        omega: float,
-        *data: Any,
+        self, winner: Winner, omegas: Sequence[float], omega: float, *data: Any
     ) -> Policy:
         """Fit a family of models."""
-        estimator = winner.contender.model
+        estimator, how = winner.contender.model, winner.rule.how
         n_steps = estimator.max_iter
         total, n_fitted = n_steps * len(set(omegas)), 0
 
@@ -288,10 +295,9 @@ class TrainingPlan:
             nonlocal n_fitted
             n_fitted = int(done)
 
-        is_learned = isinstance(winner.contender, LearnedDPP)
         watched = clone(estimator).set_params(callback=step)
-        if is_learned and winner.rule.k is None:
-            watched.set_params(decoder=winner.rule.how)
+        if isinstance(winner.contender, LearnedDPP) and winner.rule.k is None:
+            watched.set_params(decoder=how)
         contender = replace(winner.contender, model=watched)
         with warnings.catch_warnings():
             if self.kernels is not None:
@@ -301,17 +307,22 @@ class TrainingPlan:
         for model in family.models:
             # How the models were made, less what is about this machine.
             model.set_params(n_jobs=None, device=None)
-        how = winner.rule.how
         ordering = how if isinstance(how, Ordering) else None
         return Policy(family, omega, winner.rule.k, ordering)
 
-    def _within(
-        self, groups: Groups, numbers: IntArray, most: int, n_bytes: int
-    ) -> IntArray:
+    def _bytes(self, numbers: IntArray) -> int:
+        """Return about how much memory L-BFGS takes."""
+        sizes = self.groups.survey.sizes[numbers].astype(np.float64)
+        features = sizes.sum() * self.groups.encoding.width
+        # Squared distances, two chains of Gaussians, and the linear part: triangles.
+        pairs = 2.0 * (sizes @ sizes)
+        return int(8.0 * (features + pairs))
+
+    def _within(self, numbers: IntArray, most: int, n_bytes: int) -> IntArray:
         """Return some groups, drawn at random, that fit into ``n_bytes``."""
         rng = np.random.default_rng(self.estimator.random_state)
         some = rng.permutation(numbers)[:most]
-        while len(some) > 2 and self._bytes(groups, some) > n_bytes:
+        while len(some) > 2 and self._bytes(some) > n_bytes:
             some = some[: max(2, len(some) // 2)]
         return np.sort(some)
 
@@ -327,3 +338,50 @@ def refuse_large_groups(groups: Groups, numbers: IntArray) -> None:
             f"a group: divide groups of more than {MAX_ROWS:,} rows, or use a "
             "linear kernel"
         )
+
+
+# Kernels --------------------------------------------------------------------------
+
+#: Kernels of one block each.
+_OF_A_BLOCK = {"linear": Linear, "kinds": Kinds, "metric": Metric}
+
+
+def kernel_for(name: Any, encoding: Encoding) -> Kernel:
+    """Return the kernel with a name, over all blocks of the similarity.
+
+    "auto" and None stand for "multiple"; a kernel is returned as it is.
+    """
+    if isinstance(name, Kernel):
+        return name
+    if name in _OF_A_BLOCK:
+        return _of_blocks(_OF_A_BLOCK[name], encoding)
+    blocks = list(encoding.blocks) if len(encoding.blocks) > 1 else None
+    return MultipleKernel(blocks=blocks)
+
+
+def _kernel_search(
+    selector: TableSelector, estimator: LargeMarginDPP, encoding: Encoding
+) -> KernelSearch:
+    """Return the comparison of kernels and of all settings that were not given."""
+    fixed = {
+        "Gaussians": kernel_for("multiple", encoding),
+        "linear": kernel_for("linear", encoding),
+    }
+    kinds = {f"{n} kinds": _of_blocks(partial(Kinds, n), encoding) for n in _N_KINDS}
+    cosine = _of_blocks(partial(Linear, True), encoding)
+    varies = ["penalty"]
+    how: dict[str, Any] = {"tries_sizes": not _has_target(selector)}
+    if selector.estimator is None:
+        names = ["l2"] if is_tuned(selector) else ["lam", "l2", "omega"]
+        varies += [name for name in names if getattr(selector, name) is None]
+    if selector.decoder is not None or selector.estimator is not None:
+        how = {"decoders": [estimator.decoder], "tries_sizes": False}
+    kernels = fixed | kinds
+    return KernelSearch(estimator, kernels, cosine, tuple(fixed), varies=varies, **how)
+
+
+def _of_blocks(make: Callable[..., Kernel], encoding: Encoding) -> Kernel:
+    """Return one kernel, or a mixture of one for each block."""
+    if len(encoding.blocks) < 2:
+        return make()
+    return Mixture([make(block=block) for block in encoding.blocks])

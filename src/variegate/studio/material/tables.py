@@ -23,10 +23,9 @@ from variegate.tables.derived import Derivation, derive, last_day, newest
 from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
 from variegate.tables.selector import TableSelector
-from variegate.tables.selector_parameters import kernel_for
 from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import MemoryTable, rows_of
-from variegate.tables.training import MAX_ROWS
+from variegate.tables.training import MAX_ROWS, kernel_for
 
 #: Numbers of kinds that are learned; the first is the default.
 _N_KINDS = (16, 8, 32)

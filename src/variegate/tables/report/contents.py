@@ -14,8 +14,7 @@ from variegate.application.model_facts import kernel_parts, strongest
 from variegate.report.figures import COLOURS, new_figure
 from variegate.report.page import Cell, Row
 from variegate.report.wording import count, one_line, percent
-from variegate.tables.evaluation import Evaluation, Interval
-from variegate.tables.judging import NEAR_COPY
+from variegate.tables.evaluation import NEAR_COPY, Evaluation, Interval
 from variegate.tables.report import facts, similarity
 from variegate.tables.report.gathering import ExampleGroup, ExampleRow
 from variegate.tuning.path import PathPoint, draw_against_omega, draw_curve, omega_name

@@ -23,10 +23,9 @@ from variegate.tables.comparison import (
     rival_choosers,
 )
 from variegate.tables.encoded import Group
-from variegate.tables.evaluation import Evaluation
+from variegate.tables.evaluation import DiversityJudge, Evaluation, judge
 from variegate.tables.fitting import split_groups
 from variegate.tables.groups import Groups
-from variegate.tables.judging import DiversityJudge, judge
 from variegate.tables.report import similarity
 
 if TYPE_CHECKING:
