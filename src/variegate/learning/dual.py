@@ -43,9 +43,6 @@ more than 1e12.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
@@ -63,70 +60,35 @@ from variegate.linalg.limits import DOUBTFUL_PIVOT
 _LONGEST_ROW = 1e12
 
 
-class DualTerms(NamedTuple):
-    """A loss and its derivatives.
-
-    Attributes
-    ----------
-    value : float
-    weight_gradient : (K,)
-        In the weights of the factors; zeros where it was not asked for.
-    quality_gradient : (N,)
-        ``∂f/∂u``.
-    """
-
-    value: float
-    weight_gradient: FloatArray
-    quality_gradient: FloatArray
+def log_det_and_inverse_of_target(
+    factors: Factors, weights: FloatArray, ridge: FloatArray, members: IntArray
+) -> tuple[float, FloatArray]:
+    """Return ``log det`` of the similarity of the wanted items, and its inverse."""
+    rows = factors.columns[members]
+    S_y = (rows * weights[factors.owner]) @ rows.T
+    S_y[np.diag_indices_from(S_y)] += ridge[members]
+    try:
+        log_det, inverse = log_det_and_inverse(S_y[None], DOUBTFUL_PIVOT)
+    except NotPositiveDefiniteError:
+        raise ZeroProbabilityError(0) from None
+    return float(log_det[0]), inverse[0]
 
 
-class _Target(NamedTuple):
-    """``log det`` of the similarity of the wanted items, and its inverse."""
+class DualPoint:
+    """The loss of one ground set at one point, and the methods for its gradients.
 
-    log_det: float
-    inverse: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        factors: Factors,
-        weights: FloatArray,
-        members: IntArray,
-        ridge: FloatArray,
-    ) -> _Target:
-        rows = factors.columns[members]
-        S_y = (rows * weights[factors.owner]) @ rows.T
-        S_y[np.diag_indices_from(S_y)] += ridge[members]
-        try:
-            log_det, inverse = log_det_and_inverse(S_y[None], DOUBTFUL_PIVOT)
-        except NotPositiveDefiniteError:
-            raise ZeroProbabilityError(0) from None
-        return cls(float(log_det[0]), inverse[0])
-
-
-def dual_loss(
-    loss: LargeMarginLoss,
-    factors: Factors,
-    weights: FloatArray,
-    log_quality: FloatArray,
-    targets: Targets,
-    jitter: float,
-    *,
-    weight_gradient: bool = True,
-) -> DualTerms:
-    """Return the loss of one ground set and its gradients.
+    ``G`` is its derivative in the similarity with the ridge; all of it is zero where
+    the hinge is.
 
     Parameters
     ----------
     loss : LargeMarginLoss
     factors : Factors
     weights : array of shape (K,), not negative
+    ridge : array of shape (N,)
+        Added to the diagonal of ``S``.
     log_quality : array of shape (N,)
     targets : Targets of one ground set
-    jitter : float
-        Ridge on ``S``, relative to its diagonal.
-    weight_gradient : bool
-        Whether the gradient in the weights is wanted.
 
     Raises
     ------
@@ -135,97 +97,42 @@ def dual_loss(
     NotPositiveDefiniteError
         If ``L + I`` is too large for its numbers.
     """
-    ridge = jitter * (factors.squared @ weights)
-    at = DualPoint.of(loss, factors, weights, ridge, log_quality, targets)
-    slope = np.zeros(factors.n_factors)
-    if weight_gradient:
-        slope = at.weight_gradient() + jitter * (at.diagonal() @ factors.squared)
-    return DualTerms(at.value, slope, at.quality_gradient())
 
-
-@dataclass(frozen=True, eq=False)
-class DualPoint:
-    """The loss of one ground set at one point, and what its gradients are made of.
-
-    ``G`` is its derivative in the similarity with the ridge; all of it is zero where
-    the hinge is.
-
-    Attributes
-    ----------
-    factors, weights : the similarity, but for its ridge
-    target : what belongs to the wanted items
-    resolvent : what belongs to all items
-    members : sorted numbers of the wanted items
-    signs : (N,)
-        ``W``: costs of errors, negative for wanted items.
-    margin_slope : float
-        ``λ`` over the expected cost.
-    delta : (D, D)
-        ``Δ``.
-    g : (N,)
-    value : float
-    is_flat : bool
-        Whether the hinge makes everything zero.
-    """
-
-    factors: Factors
-    weights: FloatArray
-    target: _Target
-    resolvent: _LowRankResolvent
-    members: IntArray
-    signs: FloatArray
-    margin_slope: float
-    delta: FloatArray
-    g: FloatArray
-    value: float
-    is_flat: bool
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         loss: LargeMarginLoss,
         factors: Factors,
         weights: FloatArray,
         ridge: FloatArray,
         log_quality: FloatArray,
         targets: Targets,
-    ) -> DualPoint:
-        """Compute the loss; ``ridge`` (N,) is added to the diagonal of ``S``."""
+    ) -> None:
         members = targets.members[0][targets.present[0]]
         wanted, cost = targets.indicator[0], targets.error_cost[0]
-        target = _Target.of(factors, weights, members, ridge)
-        resolvent = _LowRankResolvent.of(factors, weights, ridge, log_quality)
-        W = np.where(wanted, -cost, cost)
-        value = resolvent.log_det - target.log_det
-        value -= 2.0 * float(log_quality[members].sum())
-        delta, g = np.zeros(()), np.zeros(())
-        error = cost * np.where(wanted, resolvent.excluded, resolvent.included)
-        margin, slope = loss.margin(float(error.sum()))
-        value += margin
-        is_flat = loss.hinge and not value > 0
-        if is_flat:
-            value = 0.0
-        elif loss.lam > 0:
-            delta = factors.gram(resolvent.share * resolvent.kept * W)
-            middle = resolvent.root @ (resolvent.root.T @ delta @ resolvent.root)
-            g = resolvent.share * factors.quadratic_forms(middle @ resolvent.root.T)
-        return cls(
-            factors,
-            weights,
-            target,
-            resolvent,
-            members,
-            W,
-            slope,
-            delta,
-            g,
-            value,
-            is_flat,
+        log_det_target, self.target_inverse = log_det_and_inverse_of_target(
+            factors, weights, ridge, members
         )
+        resolvent = LowRankResolvent(factors, weights, ridge, log_quality)
+        self.factors, self.weights, self.members = factors, weights, members
+        self.resolvent = resolvent
+        W = np.where(wanted, -cost, cost)
+        error = cost * np.where(wanted, resolvent.excluded, resolvent.included)
+        margin, self.margin_slope = loss.margin(float(error.sum()))
+        value = resolvent.log_det - log_det_target
+        value -= 2.0 * float(log_quality[members].sum())
+        value += margin
+        self.is_flat = loss.hinge and not value > 0.0
+        self.value = 0.0 if self.is_flat else value
+        self.W = W
+        if loss.lam > 0.0 and not self.is_flat:
+            self.delta = factors.gram(resolvent.share * resolvent.kept * W)
+            middle = resolvent.root @ (resolvent.root.T @ self.delta @ resolvent.root)
+            forms = factors.quadratic_forms(middle @ resolvent.root.T)
+            self.g = resolvent.share * forms
 
     def quality_gradient(self) -> FloatArray:
         """Return ``∂f/∂u``."""
-        resolvent, W = self.resolvent, self.signs
+        resolvent, W = self.resolvent, self.W
         if self.is_flat:
             return np.zeros(len(W))
         gradient = resolvent.included.copy()
@@ -237,8 +144,11 @@ class DualPoint:
             gradient += self.margin_slope * (own - others)
         return 2.0 * gradient
 
-    def weight_gradient(self) -> FloatArray:
-        """Return ``⟨G, F_k F_kᵀ⟩``: the gradient in the weights, but for the ridge."""
+    def weight_gradient(self, jitter: float) -> FloatArray:
+        """Return the gradient in the weights (K,), on which the ridge depends too.
+
+        ``⟨G, F_k F_kᵀ⟩``, and ``jitter`` times that with the diagonal of ``F_k F_kᵀ``.
+        """
         factors = self.factors
         if self.is_flat:
             return np.zeros(factors.n_factors)
@@ -248,19 +158,19 @@ class DualPoint:
             squares = np.einsum("ij,ij->j", solved, self.delta @ solved)
             traces += self.margin_slope * squares
         rows = factors.columns[self.members]
-        traces -= np.einsum("ij,ij->j", self.target.inverse @ rows, rows)
-        return factors.sums(traces)
+        traces -= np.einsum("ij,ij->j", self.target_inverse @ rows, rows)
+        return factors.sums(traces) + jitter * (self.diagonal() @ factors.squared)
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of ``G``."""
-        resolvent, W, h = self.resolvent, self.signs, self.resolvent.leverage
+        resolvent, W, h = self.resolvent, self.W, self.resolvent.leverage
         if self.is_flat:
             return np.zeros(len(W))
         diagonal = resolvent.share * (1.0 - h)
         if self.margin_slope > 0:
             squares = W * resolvent.kept * ((1.0 - h) ** 2 - h**2) + self.g
             diagonal += self.margin_slope * resolvent.share * squares
-        diagonal[self.members] -= self.target.inverse.diagonal()
+        diagonal[self.members] -= self.target_inverse.diagonal()
         return diagonal
 
     def times_factor(self) -> FloatArray:
@@ -277,19 +187,18 @@ class DualPoint:
         product = columns @ solved
         if self.margin_slope > 0:
             A = resolvent.root @ resolvent.root.T
-            scale = 1.0 + self.margin_slope * resolvent.kept * self.signs
+            scale = 1.0 + self.margin_slope * resolvent.kept * self.W
             product *= (share * scale)[:, None]
             other = columns @ (self.margin_slope * A @ self.delta @ solved)
             other *= share[:, None]
             product -= other
         else:
             product *= share[:, None]
-        product[self.members] -= self.target.inverse @ columns[self.members]
+        product[self.members] -= self.target_inverse @ columns[self.members]
         return np.asarray(product)
 
 
-@dataclass(frozen=True, eq=False)
-class _LowRankResolvent:
+class LowRankResolvent:
     """``(L + I)⁻¹`` by Woodbury's identity; the names of the module docstring.
 
     Attributes
@@ -310,23 +219,13 @@ class _LowRankResolvent:
         ``K_ii`` and ``1 - K_ii``.
     """
 
-    log_det: float
-    share: FloatArray
-    kept: FloatArray
-    gram: FloatArray
-    root: FloatArray
-    leverage: FloatArray
-    included: FloatArray
-    excluded: FloatArray
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         factors: Factors,
         weights: FloatArray,
         ridge: FloatArray,
         log_quality: FloatArray,
-    ) -> _LowRankResolvent:
+    ) -> None:
         above = np.maximum(log_quality, 0.0)
         p_squared = np.exp(2.0 * np.minimum(log_quality, 0.0))
         c_squared = np.exp(-2.0 * above)
@@ -335,45 +234,24 @@ class _LowRankResolvent:
         E = c_squared + ridge
         if not ((E > 0.0) & (own <= _LONGEST_ROW * E)).all():
             raise NotPositiveDefiniteError(0)
-        share, kept = p_squared / E, c_squared / E
-        gram = factors.gram(share)
+        self.share, self.kept = p_squared / E, c_squared / E
+        self.gram = factors.gram(self.share)
         scale = np.sqrt(weights[factors.owner])
-        T = scale[:, None] * gram * scale
+        T = scale[:, None] * self.gram * scale
         T[np.diag_indices_from(T)] += 1.0
         lower, info = lapack.dpotrf(T, lower=1)
         if info != 0 or not np.isfinite(lower).all():
             raise NotPositiveDefiniteError(0)
-        root = solve_triangular(lower, np.diag(scale), lower=True).T
-        leverage = (share * factors.squared_lengths(root)).clip(0.0, 1.0)
+        self.root = solve_triangular(lower, np.diag(scale), lower=True).T
+        self.leverage = (self.share * factors.squared_lengths(self.root)).clip(0.0, 1.0)
         # Where the quality is at most one, c = 1 and small ridges keep their digits.
         log_E = np.where(above > 0.0, np.log(E) + 2.0 * above, np.log1p(ridge))
-        return cls(
-            log_det=float(log_E.sum() + 2.0 * np.log(lower.diagonal()).sum()),
-            share=share,
-            kept=kept,
-            gram=gram,
-            root=root,
-            leverage=leverage,
-            included=(ridge / E + kept * leverage).clip(0.0, 1.0),
-            excluded=kept * (1.0 - leverage),
-        )
+        self.log_det = float(log_E.sum() + 2.0 * np.log(lower.diagonal()).sum())
+        self.included = (ridge / E + self.kept * self.leverage).clip(0.0, 1.0)
+        self.excluded = self.kept * (1.0 - self.leverage)
 
     def solved(self, weights: FloatArray) -> FloatArray:
         """Return ``N = (I + w Γ)⁻¹`` for the weights of the columns."""
         system = weights[:, None] * self.gram
         system[np.diag_indices_from(system)] += 1.0
         return np.asarray(np.linalg.inv(system))
-
-
-def check_target(
-    factors: Factors, weights: FloatArray, ridge: FloatArray, members: IntArray
-) -> None:
-    """Refuse wanted items whose similarity is singular."""
-    _Target.of(factors, weights, members, ridge)
-
-
-def marginals(
-    factors: Factors, weights: FloatArray, ridge: FloatArray, log_quality: FloatArray
-) -> FloatArray:
-    """Return ``K_ii`` for every item."""
-    return _LowRankResolvent.of(factors, weights, ridge, log_quality).included

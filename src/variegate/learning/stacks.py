@@ -20,7 +20,11 @@ from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
 from variegate.kernels.base import PullBack
 from variegate.kernels.weighted import PackedSimilarities
-from variegate.learning.dual import DualPoint, check_target, dual_loss, marginals
+from variegate.learning.dual import (
+    DualPoint,
+    LowRankResolvent,
+    log_det_and_inverse_of_target,
+)
 from variegate.learning.factors import Factors
 from variegate.learning.objective import LargeMarginLoss, Targets, impossible_item
 from variegate.linalg.determinants import Resolvent, add_jitter, with_jitter
@@ -104,16 +108,12 @@ class DenseStack(_Stack):
         if not self.learned:
             # Neither the similarity nor its determinants will ever change.
             self.prepared, _ = self._similarity(np.zeros(0))
-            self._check_targets_are_possible()
+            own = np.diagonal(self.prepared, axis1=-2, axis2=-1)
+            impossible = self.targets.indicator & (own <= 0.0)
+            if impossible.any():
+                stack, item = np.argwhere(impossible)[0]
+                raise impossible_item(self.positions[stack], item)
             self.target_log_det, _ = self.targets.log_det_and_inverse(self.prepared)
-
-    def _check_targets_are_possible(self) -> None:
-        """Name a wanted item that no jitter can help."""
-        own = np.diagonal(self.prepared, axis1=-2, axis2=-1)
-        impossible = self.targets.indicator & (own <= 0.0)
-        if impossible.any():
-            stack, item = np.argwhere(impossible)[0]
-            raise impossible_item(self.positions[stack], item)
 
     def _similarity(self, parameters: FloatArray) -> tuple[FloatArray, PullBack]:
         """Return the similarity with its jitter, and how gradients are pulled back."""
@@ -168,9 +168,21 @@ class _LowRankStack(_Stack):
     ) -> tuple[Factors, FloatArray, FloatArray]:
         """Return factors, their weights, and the ridge with the jitter."""
 
+    @abstractmethod
+    def _kernel_gradient(self, at: DualPoint, parameters: FloatArray) -> FloatArray:
+        """Return the gradient in the kernel's parameters."""
+
     def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         """Return ``K_ii``, as the one row of a matrix."""
-        return marginals(*self._similarity(parameters), u)[None]
+        return LowRankResolvent(*self._similarity(parameters), u).included[None]
+
+    def evaluate(
+        self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Return the loss, and its gradients in ``u`` and in the kernel."""
+        at = DualPoint(loss, *self._similarity(parameters), u, self.targets)
+        slope = self._kernel_gradient(at, parameters) if self.learned else None
+        return at.value, at.quality_gradient(), slope
 
 
 class DualStack(_LowRankStack):
@@ -183,7 +195,7 @@ class DualStack(_LowRankStack):
         if len(impossible):
             raise impossible_item(self.positions[0], impossible[0])
         if not self.learned:  # say now what would fail later
-            check_target(*self._similarity(np.zeros(0)), members)
+            log_det_and_inverse_of_target(*self._similarity(np.zeros(0)), members)
 
     def _similarity(
         self, parameters: FloatArray
@@ -192,21 +204,8 @@ class DualStack(_LowRankStack):
         weights = factors.weights(parameters)
         return factors, weights, self.jitter * (factors.squared @ weights)
 
-    def evaluate(
-        self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
-    ) -> tuple[float, FloatArray, FloatArray | None]:
-        """Return the loss and its gradients in ``u`` and in learned weights."""
-        terms = dual_loss(
-            loss,
-            self.prepared,
-            self.prepared.weights(parameters),
-            u,
-            self.targets,
-            self.jitter,
-            weight_gradient=self.learned,
-        )
-        slope = terms.weight_gradient if self.learned else None
-        return terms.value, terms.quality_gradient, slope
+    def _kernel_gradient(self, at: DualPoint, parameters: FloatArray) -> FloatArray:
+        return at.weight_gradient(self.jitter)
 
 
 class EmbeddedStack(_LowRankStack):
@@ -220,16 +219,10 @@ class EmbeddedStack(_LowRankStack):
         own = factors.squared @ weights + ridge
         return factors, weights, ridge + self.jitter * own
 
-    def evaluate(
-        self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
-    ) -> tuple[float, FloatArray, FloatArray | None]:
-        """Return the loss and its gradients in ``u`` and in the kernel's parameters."""
-        similarity = self._similarity(parameters)
-        at = DualPoint.of(loss, *similarity, u, self.targets)
+    def _kernel_gradient(self, at: DualPoint, parameters: FloatArray) -> FloatArray:
         # The jitter is relative to the diagonal, and so part of its derivative.
         diagonal, product = at.diagonal(), at.times_factor()
-        product += (self.jitter * diagonal)[:, None] * similarity[0].columns
-        slope = self.kernel.pull_back_embedding(
+        product += (self.jitter * diagonal)[:, None] * at.factors.columns
+        return self.kernel.pull_back_embedding(
             self.prepared, parameters, product, (1.0 + self.jitter) * diagonal
         )
-        return at.value, at.quality_gradient(), slope
