@@ -292,7 +292,7 @@ class Learner:
             examples,
             self._kernel() if self.known is None else self.model.kernel_,
             self.loss,
-            settle=self.known is None,
+            fit_kernel=self.known is None,
             **self._settings(),
         )
         n_free = len(problem.space.to_free(problem.space.center()))

@@ -21,20 +21,12 @@ from variegate.kernels import Kernel
 from variegate.learning.examples import Example
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import LearningProblem, problem_of
-from variegate.learning.quality import (
-    feature_center,
-    feature_scale,
-    parameter_space,
-)
+from variegate.learning.quality import center_and_scale, parameter_space
 from variegate.linalg.limits import compiled_pays
 
 
 class BatchedProblem:
     """The objective of learning, one batch at a time.
-
-    ``intercept`` in a point of ``space`` is ``b + θᵀ center``, as in a
-    :class:`~variegate.learning.problem.TrainingProblem`, but with one ``center`` for
-    all batches: the mean of the features of all examples that are learned from.
 
     Parameters
     ----------
@@ -43,14 +35,19 @@ class BatchedProblem:
         Its ``fit`` is called with the ground sets that are learned from.
     loss : LargeMarginLoss
     validation : sequence of Example, optional
-        Examples to judge by.
+        Held-out examples from other data.
     n_held_out : int
-        Examples at the head to judge by, and to keep out of learning.
-    fit_intercept, l2, jitter : as for TrainingProblem
-    settle : bool
+        Examples at the head that are held out.
+    fit_kernel : bool
         Whether to call the kernel's ``fit``.
     device : str, optional
         A device of PyTorch that batches are brought to.
+    fit_intercept, l2, jitter : as for LearningProblem
+
+    Attributes
+    ----------
+    space, center, scale : as for LearningProblem
+        Of all examples that are learned from, and so the same in every batch.
     """
 
     def __init__(
@@ -61,11 +58,11 @@ class BatchedProblem:
         *,
         validation: Sequence[Example] = (),
         n_held_out: int = 0,
+        fit_kernel: bool = True,
+        device: str | None = None,
         fit_intercept: bool = True,
         l2: float = 0.0,
         jitter: float = 1e-6,
-        settle: bool = True,
-        device: str | None = None,
     ) -> None:
         self.kernel = kernel
         self.loss = loss
@@ -75,26 +72,23 @@ class BatchedProblem:
             "l2": l2,
             "jitter": jitter,
         }
-        held_out = examples[:n_held_out]
-        self.examples = examples[n_held_out:]
+        held_out, self.examples = examples[:n_held_out], examples[n_held_out:]
         if not self.examples:
             raise ValueError(
                 f"there are {len(held_out)} pairs, all of them held out: there is "
                 "nothing to learn from"
             )
         ground_sets = [example.ground_set for example in self.examples]
-        if settle:
+        if fit_kernel:
             with renumbering([example.position for example in self.examples]):
                 kernel.fit(ground_sets)
-        first = ground_sets[0]
         # One answer for all batches, however many examples the last one has.
         self._compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])
-        self.center = feature_center(ground_sets, fit_intercept)
-        self.scale = feature_scale(ground_sets, self.center)
+        self.center, self.scale = center_and_scale(ground_sets, fit_intercept)
         self.space = parameter_space(self.scale, fit_intercept, kernel)
         self._fingerprints = [fingerprint(held_out), fingerprint(self.examples)]
         if validation:
-            _check_alike(validation[0].ground_set, first)
+            _check_alike(validation[0].ground_set, ground_sets[0])
             self._fingerprints.append(fingerprint(validation))
         self.has_held_out = bool(validation or held_out)
         self._judging = judging if validation else nullcontext
@@ -121,13 +115,13 @@ class BatchedProblem:
             yield list(self.examples[start : start + size])
 
     def judge(self, flat: FloatArray) -> tuple[float, float]:
-        """Return the objective and the expected F-score on what is held out."""
+        """Return the objective and the expected F-score on the held-out examples."""
         with self._judging():
             objective, _ = self._held_out.value_and_gradient(flat)
             return objective, self._held_out.expected_f(flat)
 
     def description(self) -> dict[str, Any]:
-        """Return, as plain values, what tells this problem from others."""
+        """Return plain values that differ from those of another problem."""
         return {
             "n_pairs": len(self.examples),
             "data": self._fingerprints,
@@ -149,7 +143,7 @@ def _check_alike(ground_set: GroundSet, first: GroundSet) -> None:
 
 @contextmanager
 def judging() -> Iterator[None]:
-    """Tell ground sets that are only judged by from those that are learned from."""
+    """Say "validation" in errors of held-out ground sets."""
     try:
         yield
     except GroundSetError as error:
@@ -157,7 +151,7 @@ def judging() -> Iterator[None]:
 
 
 def fingerprint(examples: Sequence[Example]) -> str:
-    """Return a short name for the numbers in some examples."""
+    """Return a hash of the numbers in some examples, and how many there are."""
     digest = hashlib.sha256()
     for example in examples:
         arrays = [example.ground_set.quality, example.members]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.learning.objective import (
     SMALLEST_ERROR,
     LargeMarginLoss,
@@ -29,7 +29,6 @@ from variegate.linalg.determinants import (
 )
 from variegate.linalg.lapack import scratch
 from variegate.linalg.limits import DOUBTFUL_PIVOT
-from variegate.subsets import as_indicator
 
 
 def small(
@@ -78,66 +77,40 @@ def large(
     """Return the same of large sets, factored one by one by LAPACK."""
     value, slope = np.empty(len(S)), np.empty_like(log_quality)
     for index in range(len(S)):
-        members = np.flatnonzero(targets.indicator[index])
-        target: tuple[float, FloatArray | None]
-        if target_log_det is not None:
-            target = float(target_log_det[index]), None
-        else:
-            target = _log_det_and_inverse_of(S[index], members, index)
         try:
             value[index], slope[index] = _large_set_loss(
+                loss,
                 S[index],
                 log_quality[index],
-                members,
+                targets.indicator[index],
                 targets.error_cost[index],
-                target,
-                loss,
+                None if target_log_det is None else float(target_log_det[index]),
                 None if G is None else G[index],
             )
-        except NotPositiveDefiniteError:
-            raise NotPositiveDefiniteError(index) from None
+        except NotPositiveDefiniteError as error:
+            raise type(error)(index) from None
     return value, slope
 
 
-def _log_det_and_inverse_of(
-    S: FloatArray, members: IntArray, index: int
-) -> tuple[float, FloatArray]:
-    """Return ``log det S_y`` and ``S_y⁻¹``."""
-    try:
-        log_det, inverse = log_det_and_inverse(
-            S[np.ix_(members, members)], DOUBTFUL_PIVOT
-        )
-    except NotPositiveDefiniteError:
-        raise ZeroProbabilityError(index) from None
-    return float(log_det), inverse
-
-
 def _large_set_loss(
+    loss: LargeMarginLoss,
     S: FloatArray,
     log_quality: FloatArray,
-    members: IntArray,
+    is_wanted: BoolArray,
     cost: FloatArray,
-    target: tuple[float, FloatArray | None],
-    loss: LargeMarginLoss,
+    log_det_target: float | None,
     G: FloatArray | None,
 ) -> tuple[float, FloatArray]:
-    """Return the loss and its gradient in ``u``.
+    """Return the loss and its gradient in ``u``; fill ``G`` with that in ``S``.
 
-    Parameters
-    ----------
-    S : array of shape (N, N)
-    log_quality : array of shape (N,)
-    members : the wanted items
-    cost : array of shape (N,)
-        Of an error at each item.
-    target : (``log det S_y``, ``S_y⁻¹``)
-    G : array of shape (N, N) or None
-        Filled with the gradient in ``S``, if it is wanted.
+    ``S`` and ``G`` have shape (N, N), the other arrays (N,).
     """
+    members, inverse_target = np.flatnonzero(is_wanted), None
+    if log_det_target is None:
+        log_det_target, inverse_target = _target(S, members)
     S = read_only(S)
     p = np.exp(np.minimum(log_quality, 0.0))
     c = np.exp(-np.maximum(log_quality, 0.0))
-    is_wanted = as_indicator(members, len(S))
     signed = np.where(is_wanted, -cost, cost)
     log_det, inverse = _log_det_and_inverse(S, p, c)
     included, squares = np.empty(len(S)), np.empty(len(S))
@@ -145,7 +118,6 @@ def _large_set_loss(
     included = included.clip(0.0, 1.0)
     excluded = (c**2 * np.diagonal(inverse)).clip(0.0, 1.0)
 
-    log_det_target, inverse_target = target
     value = log_det + 2.0 * float(np.maximum(log_quality, 0.0).sum())
     value -= log_det_target + 2.0 * float(log_quality[members].sum())
     slope = 2.0 * np.where(is_wanted, -excluded, included)
@@ -162,6 +134,16 @@ def _large_set_loss(
         if inverse_target is not None:
             G[np.ix_(members, members)] -= inverse_target
     return value, slope
+
+
+def _target(S: FloatArray, members: IntArray) -> tuple[float, FloatArray]:
+    """Return ``log det S_y`` and ``S_y⁻¹``."""
+    S_y = S[np.ix_(members, members)]
+    try:
+        log_det, inverse = log_det_and_inverse(S_y, DOUBTFUL_PIVOT)
+    except NotPositiveDefiniteError:
+        raise ZeroProbabilityError(0) from None
+    return float(log_det), inverse
 
 
 def _log_det_and_inverse(

@@ -159,7 +159,8 @@ class DualPoint:
             traces += self.margin_slope * squares
         rows = factors.columns[self.members]
         traces -= np.einsum("ij,ij->j", self.target_inverse @ rows, rows)
-        return factors.sums(traces) + jitter * (self.diagonal() @ factors.squared)
+        in_ridge = self.diagonal() @ factors.squared
+        return np.asarray(factors.sums(traces) + jitter * in_ridge)
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of ``G``."""
@@ -247,8 +248,10 @@ class LowRankResolvent:
         # Where the quality is at most one, c = 1 and small ridges keep their digits.
         log_E = np.where(above > 0.0, np.log(E) + 2.0 * above, np.log1p(ridge))
         self.log_det = float(log_E.sum() + 2.0 * np.log(lower.diagonal()).sum())
-        self.included = (ridge / E + self.kept * self.leverage).clip(0.0, 1.0)
-        self.excluded = self.kept * (1.0 - self.leverage)
+        self.included: FloatArray = (ridge / E + self.kept * self.leverage).clip(
+            0.0, 1.0
+        )
+        self.excluded: FloatArray = self.kept * (1.0 - self.leverage)
 
     def solved(self, weights: FloatArray) -> FloatArray:
         """Return ``N = (I + w Γ)⁻¹`` for the weights of the columns."""

@@ -78,9 +78,8 @@ def _error_costs(
     if len(given) != len(ground_sets):
         raise ValueError(f"{len(given)} {name} for {len(ground_sets)} ground sets")
     checked = []
-    for position, (costs, ground_set) in enumerate(
-        zip(given, ground_sets, strict=True)
-    ):
+    for position, costs in enumerate(given):
         with naming(position):
-            checked.append(check_error_costs(costs, len(ground_set), name))
+            n_items = len(ground_sets[position])
+            checked.append(check_error_costs(costs, n_items, name))
     return checked

@@ -327,32 +327,17 @@ def large_margin_loss(
     """
     check_number("lam", lam)
     check_number("omega", omega)
-    loss = LargeMarginLoss(lam, hinge)
-    return _loss_of_kernel(L, subset, loss, omega, false_positive, false_negative)
-
-
-def _loss_of_kernel(
-    L: FloatArray,
-    subset: SubsetLike,
-    loss: LargeMarginLoss,
-    omega: float,
-    false_positive: FloatArray | None,
-    false_negative: FloatArray | None,
-) -> tuple[float, FloatArray]:
     L = check_symmetric(L, "L")
     check_semidefinite(L, "L")
     n_items = len(L)
     members = as_members(subset, n_items)
-    if false_positive is not None:
-        false_positive = check_error_costs(false_positive, n_items, "false_positive")
-    if false_negative is not None:
-        false_negative = check_error_costs(false_negative, n_items, "false_negative")
-    targets = Targets.of(
-        [members],
-        n_items,
-        1.0 if false_positive is None else false_positive,
-        omega if false_negative is None else false_negative,
-    )
+    costs: list[FloatArray | float] = [1.0, omega]
+    given = {"false_positive": false_positive, "false_negative": false_negative}
+    for number, (name, values) in enumerate(given.items()):
+        if values is not None:
+            costs[number] = check_error_costs(values, n_items, name)
+    targets = Targets.of([members], n_items, *costs)
+    loss = LargeMarginLoss(lam, hinge)
     S, log_scale = split_scale(L)
     try:
         terms = loss.value_and_gradient(S[None], log_scale[None], targets)

@@ -7,6 +7,7 @@ Small ground sets of equal size are stacked and go through each step together.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -14,7 +15,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from variegate.learning.objective import (
     Targets,
     ZeroProbabilityError,
 )
-from variegate.learning.parameters import InfeasibleError, ParameterSpace
+from variegate.learning.parameters import InfeasibleError
 from variegate.learning.stacks import (
     DenseStack,
     DualStack,
@@ -52,22 +53,81 @@ Stack = DenseStack | DualStack | EmbeddedStack
 DEVICE_PROBLEM = "variegate.torch.problem"
 
 
-class LearningProblem(Protocol):
-    """The objective of learning as one function of one vector, for solvers."""
+class LearningProblem:
+    r"""The objective of learning, with ``L2`` penalty, for solvers.
 
-    kernel: Kernel
-    space: ParameterSpace
-    center: FloatArray
-    scale: FloatArray
-    l2: float
-    n_sets: int
-    is_smooth: bool
+    .. math:: F(\theta, b, p) = \frac{1}{n} \sum_n f_n(\theta, b, p)
+        + \frac{l_2}{2} \|\theta\|^2
 
+    with ``f_n`` the loss of :mod:`variegate.learning.objective` at ``u = X_n θ + b``
+    and ``S = S_n(p)``, its diagonal raised by ``jitter``.
+
+    With an intercept the features are centred, which changes neither the model nor
+    the penalty but takes away the correlation of ``θ`` and ``b`` that solvers suffer
+    from: the ``intercept`` of a point of ``space`` is ``b + θᵀ center``.
+
+    Attributes
+    ----------
+    space : ParameterSpace
+        With the parts ``theta``, ``intercept`` and ``kernel``, the last two perhaps
+        empty.
+    center : array of shape (d,)
+        The mean of the features, or zeros without an intercept.
+    scale : array of shape (d,)
+        The unit of each feature, see ``feature_scale``: a solver's coordinates are
+        ``scale * theta``.
+    n_sets : int
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        loss: LargeMarginLoss,
+        n_sets: int,
+        center: FloatArray,
+        scale: FloatArray,
+        *,
+        fit_intercept: bool = True,
+        l2: float = 0.0,
+        jitter: float = 1e-6,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.n_sets = n_sets
+        self.center, self.scale = center, scale
+        self.l2 = l2
+        self.jitter = jitter
+        self.space = quality.parameter_space(scale, fit_intercept, kernel)
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the objective has a gradient everywhere."""
+        return self.loss.lam == 0.0 or not self.loss.hinge
+
+    @abstractmethod
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
 
+    @abstractmethod
     def expected_f(self, flat: FloatArray) -> float:
-        """Return the mean of the expected F-scores."""
+        r"""Return the mean of the expected F-scores at a point of ``space``.
+
+        :math:`2 \sum_{i \in y} K_{ii} / (\sum_i K_{ii} + |y|)`: the F-score with the
+        numbers of right and of chosen items replaced by their expectations.
+        """
+
+    def penalized(
+        self, flat: FloatArray, value: float, gradient: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return objective and gradient from sums; the gradient is overwritten."""
+        gradient /= self.n_sets
+        parts, slopes = self.space.unpack(flat), self.space.unpack(gradient)
+        theta = parts["theta"]
+        penalty, slope = self.kernel.penalty_and_gradient(parts["kernel"])
+        slopes["theta"][:] += self.l2 * theta
+        slopes["kernel"][:] += slope
+        penalty += 0.5 * self.l2 * float(theta @ theta)
+        return value / self.n_sets + penalty, gradient
 
 
 def problem_of(
@@ -88,56 +148,22 @@ def problem_of(
         return TrainingProblem(
             examples, kernel, loss, n_jobs=n_jobs, compiled=compiled, **options
         )
-    make: type[LearningProblem] = import_module(DEVICE_PROBLEM).DeviceProblem
-    return make(examples, kernel, loss, device=device, **options)  # type: ignore[call-arg]
+    make = import_module(DEVICE_PROBLEM).DeviceProblem
+    problem: LearningProblem = make(examples, kernel, loss, device=device, **options)
+    return problem
 
 
-def penalized(
-    problem: LearningProblem,
-    parts: dict[str, FloatArray],
-    value: float,
-    gradient: FloatArray,
-) -> tuple[float, FloatArray]:
-    """Return objective and gradient at ``parts`` from sums over ground sets.
-
-    The gradient is changed in place.
-    """
-    gradient /= problem.n_sets
-    theta, slopes = parts["theta"], problem.space.unpack(gradient)
-    penalty, slope = problem.kernel.penalty_and_gradient(parts["kernel"])
-    slopes["theta"][:] += problem.l2 * theta
-    slopes["kernel"][:] += slope
-    penalty += 0.5 * problem.l2 * float(theta @ theta)
-    return value / problem.n_sets + penalty, gradient
-
-
-class TrainingProblem:
-    r"""The objective of learning, with ``L2`` penalty.
-
-    .. math:: F(\theta, b, p) = \frac{1}{n} \sum_n f_n(\theta, b, p)
-        + \frac{l_2}{2} \|\theta\|^2
-
-    with ``f_n`` the loss of :mod:`variegate.learning.objective` at ``u = X_n θ + b``
-    and ``S = S_n(p)``, its diagonal raised by ``jitter``.
-
-    With an intercept the features are centred, which changes neither the model nor
-    the penalty but takes away the correlation of ``θ`` and ``b`` that solvers suffer
-    from: the ``intercept`` of a point of ``space`` is ``b + θᵀ center``.
+class TrainingProblem(LearningProblem):
+    """The objective of examples in memory, by NumPy and compiled loops.
 
     Parameters
     ----------
     examples : sequence of Example
-        Their positions are what ground sets are called in errors.
+        Their positions name the ground sets in errors.
     kernel : Kernel
     loss : LargeMarginLoss
-    fit_intercept : bool
-    l2 : float
-    jitter : float
-    center : array of shape (d,), optional
-        If not given, the mean of the features, or zeros without an intercept.
-    scale : array of shape (d,), optional
-        The unit of each feature, see ``feature_scale``: a solver's coordinates are
-        ``scale * theta``.  If not given, that of these ground sets.
+    center, scale : arrays of shape (d,), optional
+        Those of these ground sets if not given.
     n_jobs : int, optional
         Threads that stacks of ground sets are shared among, with BLAS held to one
         thread each.  Sums are added in one order: any number gives the same bits.  If
@@ -146,13 +172,8 @@ class TrainingProblem:
         Whether compiled loops do the work; by default, if
         :func:`~variegate.linalg.limits.compiled_pays` for these ground sets.  A part of
         a larger problem is told what pays for the whole.
-
-    Attributes
-    ----------
-    space : ParameterSpace
-        With the parts ``theta``, ``intercept`` and ``kernel``, the last two perhaps
-        empty.
-    center, scale : arrays of shape (d,)
+    **options
+        ``fit_intercept``, ``l2`` and ``jitter``.
     """
 
     def __init__(
@@ -161,31 +182,21 @@ class TrainingProblem:
         kernel: Kernel,
         loss: LargeMarginLoss,
         *,
-        fit_intercept: bool = True,
-        l2: float = 0.0,
-        jitter: float = 1e-6,
         center: FloatArray | None = None,
         scale: FloatArray | None = None,
         n_jobs: int | None = None,
         compiled: bool | None = None,
+        **options: Any,
     ) -> None:
         ground_sets = [example.ground_set for example in examples]
         if compiled is None:
             compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])
-        if center is None:
-            center = quality.feature_center(ground_sets, fit_intercept)
-        if scale is None:
-            scale = quality.feature_scale(ground_sets, center)
-        self._compiled = compiled
-        self.kernel = kernel
-        self.loss = loss
-        self.l2 = l2
-        self.jitter = jitter
+        if center is None or scale is None:
+            fit_intercept = options.get("fit_intercept", True)
+            center, scale = quality.center_and_scale(ground_sets, fit_intercept)
+        super().__init__(kernel, loss, len(examples), center, scale, **options)
         self.n_jobs = n_jobs
-        self.n_sets = len(ground_sets)
-        self.is_smooth = loss.lam == 0.0 or not loss.hinge
-        self.center, self.scale = center, scale
-        self.space = quality.parameter_space(scale, fit_intercept, kernel)
+        self._compiled = compiled
         groups = groups_of_equal_size(ground_sets, kernel.stackable)
         self._stacks = [self._stack([examples[k] for k in group]) for group in groups]
 
@@ -221,7 +232,7 @@ class TrainingProblem:
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
-        return penalized(self, self.space.unpack(flat), *self.sums(flat))
+        return self.penalized(flat, *self.sums(flat))
 
     def sums(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the sum of the losses and its gradient, without any penalty."""
@@ -234,27 +245,17 @@ class TrainingProblem:
         return value, gradient
 
     def weighed(self, loss: LargeMarginLoss, omega: float) -> TrainingProblem:
-        """Return the same data under another loss, misses ``omega`` times as costly.
-
-        What was prepared is shared.
-        """
+        """Return the prepared data with another loss and cost of a missed item."""
         other = copy(self)
         other.__dict__.pop("_pool", None)
         other.loss = loss
-        other.is_smooth = loss.lam == 0.0 or not loss.hinge
-        other._stacks = []
-        for stack in self._stacks:
-            weighed = copy(stack)
-            weighed.targets = stack.targets.weighed(omega)
-            other._stacks.append(weighed)
+        other._stacks = [copy(stack) for stack in self._stacks]
+        for stack in other._stacks:
+            stack.targets = stack.targets.weighed(omega)
         return other
 
     def expected_f(self, flat: FloatArray) -> float:
-        r"""Return the mean of the expected F-scores at a point of ``space``.
-
-        :math:`2 \sum_{i \in y} K_{ii} / (\sum_i K_{ii} + |y|)`: the F-score with the
-        numbers of right and of chosen items replaced by what they are expected to be.
-        """
+        """Return the mean of the expected F-scores."""
         return self.expected_f_sum(flat) / self.n_sets
 
     def expected_f_sum(self, flat: FloatArray) -> float:

@@ -16,11 +16,11 @@ from variegate.kernels import Kernel
 from variegate.kernels.domains import Free
 from variegate.learning.parameters import ParameterSpace, Scaled
 
-#: Ground sets whose features are looked at together.
+#: Ground sets whose features are put together at a time.
 _TOGETHER = 1000
 
 #: A feature that is nowhere farther from its center, as a share of it, is constant:
-#: what is left are rounding errors, and a solver must not take them for its unit.
+#: the rest are rounding errors, which must not become the unit of a solver.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
 
@@ -65,16 +65,13 @@ def feature_center(ground_sets: Sequence[GroundSet], fit_intercept: bool) -> Flo
 
 
 def mean_within(rows: FloatArray) -> FloatArray:
-    """Return the mean of the rows, which is nowhere beyond all of them.
-
-    Without care, that of equal numbers differs from them by rounding.
-    """
+    """Return the mean of the rows, clipped: of equal numbers exactly that number."""
     mean: FloatArray = np.clip(rows.mean(axis=0), rows.min(axis=0), rows.max(axis=0))
     return mean
 
 
 def varies(largest: FloatArray, center: FloatArray) -> BoolArray:
-    """Return which features vary, given how far each is from its center at most."""
+    """Return which features vary, given their largest distances from the center."""
     return np.asarray(largest > _ROUNDING * np.abs(center))
 
 
@@ -98,8 +95,16 @@ def feature_scale(ground_sets: Sequence[GroundSet], center: FloatArray) -> Float
     return np.exp2(exponent)
 
 
+def center_and_scale(
+    ground_sets: Sequence[GroundSet], fit_intercept: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return the center of the features, and their scale about it."""
+    center = feature_center(ground_sets, fit_intercept)
+    return center, feature_scale(ground_sets, center)
+
+
 def _rows(ground_sets: Sequence[GroundSet]) -> Iterator[FloatArray]:
-    """Yield the features of all items, those of some ground sets at a time."""
+    """Yield the features of all items, some ground sets at a time."""
     for start in range(0, len(ground_sets), _TOGETHER):
         some = ground_sets[start : start + _TOGETHER]
         yield np.concatenate([ground_set.quality for ground_set in some])

@@ -76,13 +76,10 @@ class _Stack:
     Attributes
     ----------
     positions : (B,)
-        What the ground sets are called in errors.
+        Numbers of the ground sets in errors.
     X : (B, N, d), or (N, d) of one with a low rank
         Quality features.
-    prepared : what the kernel makes of the ground sets
-    targets : Targets
-    kernel : Kernel
-    jitter : float
+    prepared : the ground sets as the kernel prepared them
     """
 
     positions: IntArray
@@ -194,7 +191,7 @@ class DualStack(_LowRankStack):
         impossible = members[(self.prepared.squared[members] <= 0.0).all(axis=1)]
         if len(impossible):
             raise impossible_item(self.positions[0], impossible[0])
-        if not self.learned:  # say now what would fail later
+        if not self.learned:  # fails now rather than at the first evaluation
             log_det_and_inverse_of_target(*self._similarity(np.zeros(0)), members)
 
     def _similarity(
@@ -223,6 +220,7 @@ class EmbeddedStack(_LowRankStack):
         # The jitter is relative to the diagonal, and so part of its derivative.
         diagonal, product = at.diagonal(), at.times_factor()
         product += (self.jitter * diagonal)[:, None] * at.factors.columns
-        return self.kernel.pull_back_embedding(
+        slope: FloatArray = self.kernel.pull_back_embedding(
             self.prepared, parameters, product, (1.0 + self.jitter) * diagonal
         )
+        return slope

@@ -27,8 +27,7 @@ from variegate._typing import FloatArray
 from variegate.kernels import Kernel
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
-from variegate.learning.problem import TrainingProblem, penalized
-from variegate.learning.quality import parameter_space
+from variegate.learning.problem import LearningProblem, TrainingProblem
 from variegate.linalg.lapack import one_thread
 from variegate.linalg.limits import compiled_pays
 from variegate.partitions.cache import Limits, cached
@@ -127,7 +126,7 @@ def expected_f(asked: EvaluationPoint, partition: Partition) -> Sums:
         return Sums(problem.expected_f_sum(asked.flat), np.zeros(0), problem.n_sets)
 
 
-class PartitionedProblem:
+class PartitionedProblem(LearningProblem):
     """The objective of learning over the examples of all partitions.
 
     Parameters
@@ -138,12 +137,7 @@ class PartitionedProblem:
     loss : LargeMarginLoss
     omega : float
         What missing an item costs.
-    fit_intercept, l2, jitter : as for TrainingProblem
-
-    Attributes
-    ----------
-    space, center, scale : as for TrainingProblem
-    n_sets : int
+    fit_intercept, l2, jitter : as for LearningProblem
     """
 
     def __init__(
@@ -158,20 +152,14 @@ class PartitionedProblem:
         jitter: float = 1e-6,
     ) -> None:
         self.examples = examples
-        self.kernel = kernel
-        self.loss = loss
         self.omega = omega
-        self.l2 = l2
-        self.is_smooth = loss.lam == 0.0 or not loss.hinge
-        self.n_sets = len(examples)
-        self.center = examples.survey.center(fit_intercept)
-        self.scale = examples.survey.scale(self.center)
-        self.space = parameter_space(self.scale, fit_intercept, kernel)
-        options = {
-            "fit_intercept": fit_intercept,
-            "jitter": jitter,
-            "center": self.center,
-            "scale": self.scale,
+        center = examples.survey.center(fit_intercept)
+        scale = examples.survey.scale(center)
+        options: dict[str, Any] = {"fit_intercept": fit_intercept, "jitter": jitter}
+        super().__init__(kernel, loss, len(examples), center, scale, l2=l2, **options)
+        options |= {
+            "center": center,
+            "scale": scale,
             # Of all partitions, so that bits do not depend on how they are cut.
             "compiled": compiled_pays(examples.survey.sizes),
         }
@@ -187,7 +175,7 @@ class PartitionedProblem:
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
         sums = self._sums(evaluate, flat)
-        return penalized(self, self.space.unpack(flat), sums.value, sums.gradient)
+        return self.penalized(flat, sums.value, sums.gradient)
 
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores at a point of ``space``."""

@@ -16,8 +16,10 @@ class Problem(Protocol):
 
     space: ParameterSpace
 
-    #: Whether the objective has a gradient everywhere.
-    is_smooth: bool
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the objective has a gradient everywhere."""
+        ...
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient."""

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,12 +23,8 @@ from variegate.learning.examples import Example
 from variegate.learning.factors import Factors
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
-from variegate.learning.problem import not_definite, penalized, zero_probability
-from variegate.learning.quality import (
-    feature_center,
-    feature_scale,
-    parameter_space,
-)
+from variegate.learning.problem import LearningProblem, not_definite, zero_probability
+from variegate.learning.quality import center_and_scale
 from variegate.linalg.limits import FEWEST_FACTORED, MAX_MATRIX
 from variegate.torch.batches import ExampleBatch, size_groups
 from variegate.torch.inputs import Kernels
@@ -78,7 +74,7 @@ class Stack:
         return replace(kernels, log_quality=u.view(self.batch.shape), mask=mask)
 
 
-class DeviceProblem:
+class DeviceProblem(LearningProblem):
     """The objective of a :class:`~variegate.learning.problem.TrainingProblem`.
 
     With its parameters, ``device``, a name of PyTorch, and a kernel that
@@ -92,31 +88,22 @@ class DeviceProblem:
         loss: LargeMarginLoss,
         *,
         device: str,
-        fit_intercept: bool = True,
-        l2: float = 0.0,
-        jitter: float = 1e-6,
         center: FloatArray | None = None,
         scale: FloatArray | None = None,
+        **options: Any,
     ) -> None:
         check_kernel(kernel)
-        self.kernel = kernel
-        self.loss = loss
-        self.l2 = l2
-        self.jitter = jitter
         self.device = device
-        self.n_sets = len(examples)
-        self.is_smooth = loss.lam == 0.0 or not loss.hinge
-        ground_sets = [example.ground_set for example in examples]
-        self.center = (
-            feature_center(ground_sets, fit_intercept) if center is None else center
-        )
-        self.scale = feature_scale(ground_sets, self.center) if scale is None else scale
-        self.space = parameter_space(self.scale, fit_intercept, kernel)
+        if center is None or scale is None:
+            ground_sets = [example.ground_set for example in examples]
+            fit_intercept = options.get("fit_intercept", True)
+            center, scale = center_and_scale(ground_sets, fit_intercept)
+        super().__init__(kernel, loss, len(examples), center, scale, **options)
         self._stacks: list[Stack] = []
         with _named_memory_errors(device):
             for places, low_rank in _together(examples, kernel, device):
                 batch = ExampleBatch.of([examples[i] for i in places], device)
-                similarity = kernel_of(kernel, batch, low_rank, jitter)
+                similarity = kernel_of(kernel, batch, low_rank, self.jitter)
                 self._stacks.append(Stack(batch, similarity, self.center))
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
@@ -138,8 +125,7 @@ class DeviceProblem:
         found = torch.cat([head, at.flat.grad]).cpu().numpy()
         if found[1]:
             raise self._infeasible(failures)
-        parts = self.space.unpack(flat)
-        return penalized(self, parts, float(found[0]), found[2:].copy())
+        return self.penalized(flat, float(found[0]), found[2:].copy())
 
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores, as ``TrainingProblem`` does."""
