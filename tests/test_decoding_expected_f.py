@@ -287,8 +287,6 @@ def test_bounds_between_sizes_lose_nothing(scale, beta, monkeypatch):
     # What the search relies on, for every item.
     assert (table[40] <= table[20] * weights.growth(sizes[[20]], sizes[[40]])).all()
     assert (table[20] <= table[40] * weights.growth(sizes[[40]], sizes[[20]])).all()
-    between = weights.share_of_left(11, 101, np.array([51]))
-    assert (table[50] <= between * table[10] + (1 - between) * table[100] + 1e-15).all()
 
 
 @given(n=st.integers(2, 9), seed=st.integers(0, 10**6))

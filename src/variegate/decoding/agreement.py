@@ -118,7 +118,6 @@ class SetFScore(Agreement):
     def mean(
         self, candidates: BoolArray, voters: BoolArray, votes: IntArray
     ) -> FloatArray:
-        """Return the mean F-score (A,) of candidates."""
         return mean_f_score(candidates, voters, votes)
 
 

@@ -63,7 +63,6 @@ class Exact:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
-        """Choose a subset."""
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit)
         if len(ensemble) > EXACT_ITEMS:

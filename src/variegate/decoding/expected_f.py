@@ -41,9 +41,9 @@ class ExpectedF:
     :math:`\sum_{i \in A} w_i(a)`, and
     :math:`w_i(a) = \sum_s (1 + \beta^2) P(i \in Y, |Y| = s) / (\beta^2 s + a)` follows
     from the eigenpairs.  So the best ``a`` items are those with the largest weights.
-    As ``w_i`` is a convex function of ``1 / (β² S + a)``, with ``S`` the largest size
-    of ``Y``, the weights at two sizes bound the sums at all sizes between, and few
-    sizes are looked at.
+    With ``r`` and ``R`` the smallest and largest size of ``Y``,
+    ``(β² R + a) w_i(a)`` falls and ``(β² r + a) w_i(a)`` grows with ``a``: the weights
+    at one size bound the sums at all others, and few sizes are computed.
 
     **Constraints.** ``k`` asks for a set of ``k`` items, while ``Y`` may have any
     number (unlike in MBR, where samples have ``k`` items too); ``k`` may exceed the
@@ -89,7 +89,6 @@ class ExpectedF:
         constraint: Constraint,
         generator: np.random.Generator,
     ) -> Selection:
-        """Choose a subset."""
         check_number("beta", self.beta, positive=True)
         check_number("repetition", self.repetition)
         kernel = ensemble.representation

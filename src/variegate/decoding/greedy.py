@@ -40,7 +40,6 @@ class Greedy:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
-        """Choose a subset."""
         kernel = ensemble.representation
         if constraint.budget is None and isinstance(kernel, Factored):
             chosen, reason = _choose_from_factor(kernel, constraint.k)

@@ -63,7 +63,6 @@ class Local:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
-        """Choose a subset."""
         check_count("max_steps", self.max_steps)
         start, origin = Greedy()(ensemble, constraint, generator), "the greedy answer"
         if constraint.k is not None and len(start) < constraint.k:

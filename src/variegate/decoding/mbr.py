@@ -83,7 +83,6 @@ class MBR:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
-        """Choose a subset."""
         check_count("n_samples", self.n_samples)
         if self.n_candidates is not None:
             check_count("n_candidates", self.n_candidates)
@@ -160,7 +159,6 @@ class GreedySearch:
     def __call__(
         self, consensus: Consensus, ensemble: Ensemble, constraint: Constraint
     ) -> Selection:
-        """Choose a subset."""
         state = consensus.agreement.growing(consensus.voters, consensus.votes)
         chosen, reason = grow(state, constraint, self.fill)
         if not chosen and self.nonempty:

@@ -76,7 +76,6 @@ class Relaxed:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
-        """Choose a subset."""
         check_count("max_iterations", self.max_iterations)
         kernel = _as_matrix(ensemble)
         members, reason = self._choose(kernel, ensemble.representation)

@@ -1,14 +1,13 @@
 """The set with the largest sum of weights, where weights depend on its size.
 
-The weights are what each item adds to an expected F-score.  For a given size and no
-budget the best set is the items with the largest weights.  Sizes are many; most are
-ruled out by bounds from few that are looked at.
+The weights are the shares of items in an expected F-score.  Of one size and without a
+budget, the best set is the items with the largest weights.  Most sizes are ruled out by
+bounds that follow from a few others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -108,15 +107,6 @@ class SizedWeights:
         offset = np.where(to > at, high, low)
         return np.asarray((offset + at) / (offset + to))
 
-    def share_of_left(self, left: int, right: int, sizes: IntArray) -> FloatArray:
-        r"""Return ``t`` with ``w_i(a) ≤ t w_i(left) + (1 - t) w_i(right)`` between.
-
-        ``1 / (β² s + a)`` is a convex function of ``1 / (β² S + a)`` for ``s ≤ S``.
-        """
-        high = self._offsets[-1]
-        ratio = (high + self._slope * left) / (high + self._slope * sizes)
-        return np.asarray((right - sizes) / (right - left) * ratio)
-
 
 @dataclass(frozen=True)
 class Best:
@@ -169,9 +159,6 @@ class SizeSearch:
         self._upper = np.full(self.largest + 1, np.inf)
         self._upper[: max(self.smallest, 1)] = -np.inf
         self._is_seen = np.zeros(self.largest + 1, dtype=bool)
-        #: Of sizes next to some that are still open: bounds on what weights at that
-        #: size sum to in feasible sets of 1, 2, ... items.
-        self._curves: dict[int, FloatArray] = {}
 
     def run(self) -> Best:
         """Return the best feasible set."""
@@ -182,7 +169,6 @@ class SizeSearch:
         while len(sizes):
             self._look_at(sizes)
             sizes = self._open()
-            self._forget_curves(sizes)
             if len(sizes) > (batch := self._batch()):
                 sizes = sizes[np.linspace(0, len(sizes) - 1, batch).astype(np.intp)]
         return self._finish()
@@ -213,12 +199,10 @@ class SizeSearch:
             reduced = weights - prices[:, None] * self.costs
             curves = np.cumsum(_largest_first(reduced, last), axis=1)
             curves += prices[:, None] * self.budget
-        others = np.arange(1, last + 1)
-        if not self._is_seen[others].all():
-            bounds = (curves * self.weights.growth(sizes, others)).min(axis=0)
-            self._lower_bounds(others, bounds)
-            self._curves |= dict(zip(sizes.tolist(), curves, strict=True))
-            self._interpolate(last)
+        others = np.flatnonzero(~self._is_seen[: last + 1])[1:]
+        if len(others):
+            bounds = curves[:, others - 1] * self.weights.growth(sizes, others)
+            self._upper[others] = np.minimum(self._upper[others], bounds.min(axis=0))
 
     def _take_largest(
         self, sizes: IntArray, weights: FloatArray, curves: FloatArray
@@ -238,28 +222,6 @@ class SizeSearch:
             self._take(found)
             prices[row], self._upper[size] = found.price, found.bound
         return prices
-
-    def _interpolate(self, last: int) -> None:
-        """Bound sizes up to the last between two that were looked at."""
-        for left, right in pairwise(sorted(self._curves)):
-            between = np.arange(left + 1, min(right, last + 1))
-            if len(between):
-                t = self.weights.share_of_left(left, right, between)
-                bounds = t * self._curves[left][between - 1]
-                bounds += (1.0 - t) * self._curves[right][between - 1]
-                self._lower_bounds(between, bounds)
-
-    def _lower_bounds(self, sizes: IntArray, bounds: FloatArray) -> None:
-        unseen = ~self._is_seen[sizes]
-        sizes = sizes[unseen]
-        self._upper[sizes] = np.minimum(self._upper[sizes], bounds[unseen])
-
-    def _forget_curves(self, sizes: IntArray) -> None:
-        """Keep the curves of sizes next to some that are open."""
-        known = np.array(sorted(self._curves), dtype=np.intp)
-        place = np.searchsorted(known, sizes)
-        needed = np.union1d(place[place < len(known)], place[place > 0] - 1)
-        self._curves = {size: self._curves[size] for size in known[needed].tolist()}
 
     def _take(self, found: Best) -> None:
         value = self._best.value

@@ -225,13 +225,11 @@ class FixedKernel(Kernel):
         return S
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
-        """Return the prepared similarity."""
         return prepared
 
     def pull_back(
         self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
-        """Return the empty gradient."""
         return np.zeros(0)
 
 

@@ -56,11 +56,9 @@ class Free(Domain):
     """All real vectors."""
 
     def center(self) -> FloatArray:
-        """Return the origin."""
         return np.zeros(self.size)
 
     def random(self, generator: np.random.Generator) -> FloatArray:
-        """Return a standard normal vector."""
         return generator.standard_normal(self.size)
 
 
@@ -80,7 +78,6 @@ class Simplex(Domain):
     """
 
     def center(self) -> FloatArray:
-        """Return equal weights."""
         return np.full(self.size, 1.0 / self.size)
 
     def random(self, generator: np.random.Generator) -> FloatArray:
@@ -135,27 +132,21 @@ class Product(Domain):
         return np.split(parameters, ends[:-1])
 
     def center(self) -> FloatArray:
-        """Return the centres of the parts."""
         return np.concatenate([part.center() for part in self.parts])
 
     def random(self, generator: np.random.Generator) -> FloatArray:
-        """Return a random point of every part."""
         return np.concatenate([part.random(generator) for part in self.parts])
 
     def project(self, parameters: FloatArray) -> FloatArray:
-        """Return the nearest point of every part."""
         return self._each(lambda part, own: part.project(own), parameters)
 
     def to_free(self, parameters: FloatArray) -> FloatArray:
-        """Return the unconstrained coordinates of the parts."""
         return self._each(lambda part, own: part.to_free(own), parameters)
 
     def from_free(self, free: FloatArray) -> FloatArray:
-        """Return the point that unconstrained coordinates stand for."""
         return self._each(lambda part, own: part.from_free(own), free)
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return the gradients in the free coordinates of the parts."""
         slopes = iter(self.split(gradient))
         return self._each(lambda part, own: part.pull_back(own, next(slopes)), free)
 

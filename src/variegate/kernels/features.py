@@ -298,17 +298,14 @@ class FromStart(Kernel):
     random_state: int
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
         check_number("penalty", self.penalty)
         check_block(self.block)
         check_seed(self.random_state)
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return the items that ``fit`` is about."""
         return pooled(sizes, np.random.default_rng(self.random_state))
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Find the start in the items of all ground sets."""
         self.check()
         same_n_features(ground_sets, self.block)
         generator = np.random.default_rng(self.random_state)
@@ -328,13 +325,11 @@ class FromStart(Kernel):
         return start
 
     def get_state(self) -> dict[str, Any]:
-        """Return the fitted arrays; nothing before ``fit``."""
         if not hasattr(self, f"{next(iter(self.fitted_arrays))}_"):
             return {}
         return {name: getattr(self, f"{name}_").tolist() for name in self.fitted_arrays}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore the fitted arrays."""
         self.check()
         for name, schema in self.fitted_arrays.items() if state else ():
             schema.check(state[name], name)
@@ -352,11 +347,9 @@ class FromStart(Kernel):
         """Return the similarity, and the gradient as a function of ``G``."""
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
-        """Return the similarity."""
         return self.value_and_pull_back(prepared, parameters)[0]
 
     def pull_back(
         self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
-        """Return the gradient in what is added to the start."""
         return self.value_and_pull_back(prepared, parameters)[1](G)

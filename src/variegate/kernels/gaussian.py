@@ -86,30 +86,25 @@ class Gaussian(FixedKernel):
         self.anchored = anchored
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Settle the approximation, if there is one."""
         check_approximation(self)
         if self.approximation is not None:
             self.features_ = settle(self, ground_sets, self.block)
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return the rows that landmarks are chosen among, if there are any."""
         return looks_of_approximation(self, sizes)
 
     def get_state(self) -> dict[str, Any]:
-        """Return the landmarks or frequencies, if they are settled."""
         if self.approximation is None or not hasattr(self, "features_"):
             return {}  # a part of a mixture is settled in the mixture's own copy
         return {"features": self.features_.numbers.tolist()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take the landmarks or frequencies as settled."""
         self.check()
         if self.approximation is not None and "features" in state:
             self.features_ = settled(self.approximation, state["features"])
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
         check_number("a bandwidth", self.bandwidth, positive=True)
         check_block(self.block)
         check_approximation(self)

@@ -88,7 +88,6 @@ class Kinds(FromStart):
         self.random_state = random_state
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
         check_count("n_kinds", self.n_kinds)
         check_number("sharpness", self.sharpness, positive=True)
         check_number("apart", self.apart, positive=True)
@@ -97,14 +96,12 @@ class Kinds(FromStart):
         super().check()
 
     def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
-        """Find the centres of kinds."""
         self.center_: FloatArray = items.mean(axis=0)
         distinct = np.unique(unit_rows(items - self.center_), axis=0)
         seed = int(generator.integers(2**31))
         self.centers_: FloatArray = _centers(distinct, self.n_kinds, seed)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore the centres."""
         super().set_state(state)
         if state and self.centers_.shape[1] != len(self.center_):
             raise ValueError("the centres of kinds do not fit their common centre")
@@ -113,7 +110,6 @@ class Kinds(FromStart):
 
     @property
     def domain(self) -> Free:
-        """The free additions to ``W``, to ``b`` and to the log-odds of ``ε``."""
         n_kinds, n_features = self.start().shape
         return Free(n_kinds * (n_features + 1) + 1)
 
@@ -198,7 +194,6 @@ class Kinds(FromStart):
 
     @property
     def embedding_size(self) -> int:
-        """The number of kinds."""
         return len(self.start())
 
     def embedding(self, prepared: FloatArray, parameters: FloatArray) -> Embedding:

@@ -34,7 +34,6 @@ class Linear(FixedKernel):
         self.block = block
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
         check_block(self.block)
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:

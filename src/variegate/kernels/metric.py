@@ -64,13 +64,11 @@ class Metric(FromStart):
         self.random_state = random_state
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
         check_count("rank", self.rank)
         check_number("bandwidth", self.bandwidth, positive=True)
         super().check()
 
     def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
-        """Find the principal components and the scale of the items."""
         components = _principal_components(items, self.rank)
         some = generator.permutation(len(items))[:MEDIAN_ITEMS]
         distances = squared_distances(items[some] @ components.T)
@@ -87,7 +85,6 @@ class Metric(FromStart):
 
     @property
     def domain(self) -> Free:
-        """The free addition to ``W``, which starts at zero."""
         return Free(self.start().size)
 
     def weights(self, parameters: FloatArray) -> FloatArray:

@@ -54,25 +54,20 @@ class Mixture(WeightedSum):
         return self.kernels
 
     def check(self) -> None:
-        """Refuse parts that make no sense."""
         for kernel in self._checked():
             kernel.check()
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Fit a copy of every kernel."""
         self.kernels_ = [clone(part).fit(ground_sets) for part in self._checked()]
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return the rows that any of the kernels looks at."""
         return merged(part.looks_at(sizes) for part in self._checked())
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state of every part."""
         return {"kernels": [kernel.get_state() for kernel in self._parts()]}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore the state of every part."""
         self.kernels_ = [clone(part) for part in self._checked()]
         for kernel, part in zip(self.kernels_, state["kernels"], strict=True):
             kernel.set_state(part)
@@ -97,7 +92,6 @@ class Mixture(WeightedSum):
 
     @property
     def n_weights(self) -> int:
-        """The number of kernels."""
         return len(self._checked())
 
     @property
@@ -116,7 +110,6 @@ class Mixture(WeightedSum):
         return weights, others
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return the sum of the penalties of learned kernels."""
         weights, others = self.split(parameters)
         total, gradients = 0.0, [np.zeros(len(weights))]
         for kernel, own in zip(self._learned().values(), others, strict=True):
@@ -234,7 +227,6 @@ class Mixture(WeightedSum):
         )
 
     def stack(self, prepared: Sequence[Any]) -> Any:
-        """Return prepared ground sets of equal size as one."""
         if not isinstance(prepared[0], _Prepared):
             return super().stack(prepared)
         fixed = [one.fixed for one in prepared if one.fixed is not None]
@@ -247,13 +239,11 @@ class Mixture(WeightedSum):
         )
 
     def value(self, prepared: Any, parameters: FloatArray) -> FloatArray:
-        """Return the weighted sum."""
         return self.value_and_pull_back(prepared, parameters)[0]
 
     def pull_back(
         self, prepared: Any, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
-        """Return the gradient in the weights and in the parameters of the kernels."""
         return self.value_and_pull_back(prepared, parameters)[1](G)
 
     def value_and_pull_back(

@@ -107,11 +107,9 @@ class MultipleKernel(WeightedSum):
         self.anchored = anchored
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
         check_approximation(self)
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Settle the bandwidths and, with an approximation, its features."""
         self.check()
         most_items = None if self.approximation is None else MEDIAN_ITEMS
         self.bandwidths_: dict[str | None, FloatArray] = {
@@ -170,7 +168,6 @@ class MultipleKernel(WeightedSum):
         return settled
 
     def get_state(self) -> dict[str, Any]:
-        """Return the fitted bandwidths and features, block by block."""
         state: dict[str, Any] = {
             "bandwidths": [
                 {"block": block, "values": values.tolist()}
@@ -185,7 +182,6 @@ class MultipleKernel(WeightedSum):
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take the bandwidths and the approximation as settled."""
         self.check()
         bandwidths = {
             entry["block"]: _ladder(entry["values"]) for entry in state["bandwidths"]
@@ -203,7 +199,6 @@ class MultipleKernel(WeightedSum):
 
     @property
     def n_weights(self) -> int:
-        """The number of Gaussians and linear parts."""
         settled = self._settled()
         return sum(len(b) for b in settled.values()) + len(settled) * bool(self.linear)
 

@@ -36,7 +36,6 @@ class Precomputed(FixedKernel):
         self.block = block
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
         check_block(self.block)
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:

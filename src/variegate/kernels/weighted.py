@@ -293,7 +293,6 @@ class WeightedSum(Kernel):
 
     @property
     def domain(self) -> Simplex:
-        """The simplex, one weight a similarity."""
         return Simplex(self.n_weights)
 
     def prepare(self, ground_set: GroundSet) -> PackedSimilarities:
@@ -301,11 +300,9 @@ class WeightedSum(Kernel):
         return packed(unchained(self.n_weights), self.matrices(ground_set))
 
     def stack(self, prepared: Sequence[PackedSimilarities]) -> PackedSimilarities:
-        """Return prepared ground sets of equal size as one."""
         return PackedSimilarities.stack(prepared)
 
     def value(self, prepared: PackedSimilarities, parameters: FloatArray) -> FloatArray:
-        """Return the weighted sum."""
         return prepared.mixture(parameters)
 
     def pull_back(

@@ -137,7 +137,6 @@ class _UnfinishedEigenvectors(Eigenvectors):
         return rows
 
     def all(self) -> FloatArray:
-        """Return all of them, in rows."""
         if self._rows is None:
             # Threads that come here together do the same work twice, which is right.
             self._rows = self._turned_back(slice(None))
@@ -145,7 +144,6 @@ class _UnfinishedEigenvectors(Eigenvectors):
         return self._rows
 
     def select(self, wanted: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return a matrix that has the wanted vectors among its rows, and where."""
         if self._rows is None:
             distinct, where = np.unique(wanted, return_inverse=True)
             self._n_asked += len(distinct)

@@ -32,15 +32,6 @@ def _free_place(
 
 
 @njit(cache=True, nogil=True)
-def _place_of_largest(numbers: FloatArray) -> int:
-    largest = 0
-    for i in range(1, len(numbers)):
-        if numbers[i] > numbers[largest]:
-            largest = i
-    return largest
-
-
-@njit(cache=True, nogil=True)
 def matched_shares(
     alike: BoolArray,
     members: IntArray,
@@ -57,19 +48,10 @@ def matched_shares(
     the last known ``adds`` give bounds, and few are computed again: the largest is
     exact, the others are at most so large, and -1 where an item is not free.
 
-    Parameters
-    ----------
-    alike : array of shape (N, N)
-        Which items can be matched.
-    members : array of shape (T, M)
-        The items of each set; only the first ``sizes[t]`` count.
-    owner : array of shape (T, M)
-        The item each member is matched with, -1 for none.
-    adds : array of shape (N, T)
-        Which sets each item may still be matched with; changed where it cannot.
-    share : array of shape (T,)
-    free : array of shape (N,)
-    bound : array of shape (N,), filled
+    ``alike`` (N, N) says which items can be matched.  The first ``sizes[t]`` of
+    ``members[t]`` are the items of set ``t``, and ``owner`` (T, M) the item that each
+    is matched with, -1 for none.  ``adds`` (N, T), the sets that each item may still be
+    matched with, is brought up to date.
     """
     n, n_sets = adds.shape
     tried = np.empty(members.shape[1], dtype=np.int64)
@@ -83,7 +65,10 @@ def matched_shares(
                 if adds[i, t]:
                     bound[i] += share[t]
     while n > 0:
-        best = _place_of_largest(bound)
+        best = 0
+        for i in range(1, n):
+            if bound[i] > bound[best]:
+                best = i
         if is_exact[best]:
             return
         is_exact[best] = True
@@ -135,22 +120,13 @@ def match(
 def mean_f_with_each(
     sentences: Any, current: Any, size: float, all_targets: Any, values: Any
 ) -> None:
-    """Fill ``values`` with the mean F-score of a summary and each sentence added.
+    """Fill ``values`` (N,) with the mean F-score of a summary and each sentence added.
 
-    Parameters
-    ----------
-    sentences : tuple of arrays
-        Rows of a CSR matrix, how often each unit is in each sentence: where they
-        start, units, amounts; and how many units each sentence has, (N,).
-    current : (W,)
-        How often each unit is in the summary.
-    size : float
-        Units in the summary.
-    all_targets : tuple of arrays
-        How often each unit is in each target, (W, T); how many units each target has,
-        its weight in the mean, and how many units the summary has in common with it,
-        (T,) each.
-    values : (N,), filled
+    ``sentences`` are the counts of units in sentences as a CSR matrix, its starts,
+    units and amounts, and the number of units of each sentence (N,).  The summary has
+    ``size`` units, counted by ``current`` (W,).  ``all_targets`` are the counts of
+    units in targets (W, T), and of each target (T,) the number of its units, its weight
+    in the mean, and the number of units that the summary has in common with it.
     """
     starts, units, amounts, sizes = sentences
     targets, target_sizes, weights, hits = all_targets

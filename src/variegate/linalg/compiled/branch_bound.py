@@ -32,43 +32,20 @@ _EIGENVALUE_ROUNDING = 1e-15
 
 
 class Problem(NamedTuple):
-    """The kernel and the constraint that a search is about.
+    """The kernel and the constraint of a search; arrays of shape (N,)."""
 
-    Attributes
-    ----------
-    floor : (N,)
-        Residuals up to these are zero.
-    slack : (N,)
-        Rounding that diagonal entries of Schur complements may hold.
-    costs : (N,)
-    wanted : int
-        The number of items, or -1.
-    budget : float
-    """
-
-    floor: FloatArray
-    slack: FloatArray
+    floor: FloatArray  # residuals up to these are zero
+    slack: FloatArray  # rounding in diagonal entries of Schur complements
     costs: FloatArray
-    wanted: int
+    wanted: int  # the number of items, or -1
     budget: float
 
 
 class OpenNodes(NamedTuple):
-    """The open nodes of a search, 2 N + 2 at most; the last is looked at next.
+    """The open nodes of a search, at most 2 N + 2 rows; the last is the next node."""
 
-    Attributes
-    ----------
-    undecided : (2 N + 2, N)
-        The items that each node has not decided on.
-    path : (2 N + 2, N)
-        The items that are in.
-    counts : (2 N + 2,)
-        How many are in.
-    values, bounds, spent : (2 N + 2,)
-    """
-
-    undecided: BoolArray
-    path: IntArray
+    undecided: BoolArray  # (2 N + 2, N)
+    path: IntArray  # (2 N + 2, N), of which ``counts`` are chosen items
     counts: IntArray
     values: FloatArray
     bounds: FloatArray
@@ -76,25 +53,13 @@ class OpenNodes(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room to work in, and LAPACK's ``dsyev``.
+    """Work arrays, and LAPACK's ``dsyev`` with its arguments."""
 
-    Attributes
-    ----------
-    eigenvalues_of
-        ``dsyev``.
-    numbers : (5,)
-        Its arguments that are characters or integers: which values, which triangle,
-        ``n``, the size of its workspace, whether it failed.
-    work : (2, at least N)
-        The second row is the workspace of LAPACK.
-    small, members : (N²,), (N,)
-    """
-
-    eigenvalues_of: Any
-    numbers: npt.NDArray[np.int32]
-    work: FloatArray
-    small: FloatArray
-    members: IntArray
+    eigenvalues_of: Any  # dsyev
+    numbers: npt.NDArray[np.int32]  # of arguments_of_eigenvalues
+    work: FloatArray  # (2, at least N); the second row is LAPACK's workspace
+    small: FloatArray  # (N²,)
+    members: IntArray  # (N,)
 
 
 @njit(inline="always")
@@ -123,8 +88,7 @@ def _bound_by_diagonal(
 ) -> float:
     """Return the largest gain of taking ``left`` more members.
 
-    For any number of members, -1, what fractions of those of positive gain make of the
-    affordable costs, the best ratio first.
+    For any number of members, -1, a fractional knapsack of the positive gains.
     """
     logs, keys, members, costs = room.work[0], room.work[1], room.members, problem.costs
     total, taken = 0.0, 0
@@ -157,12 +121,8 @@ def _bound_by_diagonal(
 @njit(inline="always")
 def _bound_by_spectrum(T: Any, problem: Any, room: Any, size: int, left: int) -> float:
     """Return the same from the sums of the largest eigenvalues."""
-    values, members, numbers, small = (
-        room.work[0],
-        room.members,
-        room.numbers,
-        room.small,
-    )
+    values, members = room.work[0], room.members
+    numbers, small = room.numbers, room.small
     for i in range(size):
         for j in range(size):
             small[i * size + j] = T[members[i], members[j]]
@@ -264,36 +224,28 @@ def search(
     progress: Any,
     best_set: Any,
 ) -> Any:
-    """Look at up to ``max_nodes`` nodes; return what has changed.
+    """Visit up to ``max_nodes`` nodes.
 
     With ``rows``, values do not tell whether a set is possible: before a node with a
     better set than the best, unless its value is certain, the search stops.
 
     Parameters
     ----------
-    problem : Problem
     levels : (N + 1, N, N)
         ``levels[0]`` is ``L``; the rest is filled.
     rows : (N + 1, N, R), or empty
         ``rows[0]`` is a factor of ``L`` whose products would lose digits: Schur
         complements are then made of residuals of its rows.  The rest is filled.
-    nodes : OpenNodes
-    room : Room
-    max_nodes : int
-    progress : tuple of int, float, int and bool
-        How many nodes are open, the value of the best subset so far and how many items
-        it has; and whether the value of the next node is certain although there are
-        ``rows``.
+    progress : tuple
+        The number of open nodes, the value of the best subset so far, its number of
+        items, and whether the value of the next node is certain despite ``rows``.
     best_set : (N,)
-        The best subset so far.
+        The best subset so far, overwritten.
 
     Returns
     -------
-    n_open, best_value, best_count
-        As in ``progress``.
-    n_looked_at : int
-    is_in_doubt : bool
-        Whether the search stopped at a node whose value is not certain.
+    n_open, best_value, best_count, n_visited, is_in_doubt
+        The last: whether the search stopped at a node whose value is not certain.
     """
     top, best_value, best_count, is_certain = progress
     members, wanted = room.members, problem.wanted

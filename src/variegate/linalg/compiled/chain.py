@@ -20,41 +20,21 @@ from variegate.linalg.compiled.elementary import next_uniform
 
 
 class Kernel(NamedTuple):
-    """The entries that a chain reads.
+    """The kernel entries that a chain reads."""
 
-    Attributes
-    ----------
-    F : (N, N) or (N, D)
-        The similarity where it is ``dense``; otherwise rows whose products it is.
-    dense : bool
-    diagonal, log_scale : (N,)
-    tolerance : float
-        Residuals up to this are zero.
-    """
-
-    F: FloatArray
+    F: FloatArray  # the similarity (N, N) if ``dense``, else a factor (N, D) of it
     dense: bool
-    diagonal: FloatArray
-    log_scale: FloatArray
-    tolerance: float
+    diagonal: FloatArray  # (N,)
+    log_scale: FloatArray  # (N,)
+    tolerance: float  # residuals up to this are zero
 
 
 class State(NamedTuple):
-    """The subset where a chain is.
+    """The current subset of a chain."""
 
-    Attributes
-    ----------
-    members : (capacity,)
-        Of which as many count as the subset has items.
-    place : (N,)
-        Where each item is among the members, -1 outside.
-    inverse : (capacity, capacity)
-        Of the similarity of the members; empty where it is not kept.
-    """
-
-    members: IntArray
-    place: IntArray
-    inverse: FloatArray
+    members: IntArray  # (capacity,), the first of which are the subset
+    place: IntArray  # (N,), of each item among the members, -1 outside
+    inverse: FloatArray  # (capacity, capacity), of the similarity of the members
 
 
 @njit(cache=True, nogil=True)
@@ -113,15 +93,13 @@ def _drop(state: Any, size: int, position: int) -> int:
     gone = members[position]
     if position != last:
         for i in range(size):
-            inverse[i, position], inverse[i, last] = (
-                inverse[i, last],
-                inverse[i, position],
-            )
+            kept = inverse[i, position]
+            inverse[i, position] = inverse[i, last]
+            inverse[i, last] = kept
         for i in range(size):
-            inverse[position, i], inverse[last, i] = (
-                inverse[last, i],
-                inverse[position, i],
-            )
+            kept = inverse[position, i]
+            inverse[position, i] = inverse[last, i]
+            inverse[last, i] = kept
         members[position] = members[last]
         place[members[position]] = position
     members[last] = gone
@@ -191,52 +169,9 @@ def run_chain(
     return size, seed, accepted
 
 
-@njit(inline="always")
-def _squared(rows: Any, i: int) -> float:
-    total = 0.0
-    for d in range(rows.shape[1]):
-        total += rows[i, d] * rows[i, d]
-    return total
-
-
-@njit(inline="always")
-def _find_longest(rows: Any, end: int) -> tuple[int, float]:
-    """Return the place and the squared length of the longest of the first rows."""
-    longest, best = 0, -1.0
-    for i in range(end):
-        squared = _squared(rows, i)
-        if squared > best:
-            longest, best = i, squared
-    return longest, best
-
-
-@njit(inline="always")
-def _move_to_end(rows: Any, place: int, end: int, length: float) -> None:
-    """Exchange a row with the last of the first ``end``, divided by its length."""
-    for d in range(rows.shape[1]):
-        unit = rows[place, d] / length
-        rows[place, d] = rows[end - 1, d]
-        rows[end - 1, d] = unit
-
-
-@njit(inline="always")
-def _project(rows: Any, size: int, directions: Any, place: int) -> None:
-    """Take the part in one of some unit rows out of the first ``size``, twice."""
-    for _ in range(2):
-        for i in range(size):
-            inner = 0.0
-            for d in range(rows.shape[1]):
-                inner += rows[i, d] * directions[place, d]
-            for d in range(rows.shape[1]):
-                rows[i, d] -= inner * directions[place, d]
-
-
 @njit(cache=True, nogil=True)
 def log_volume(rows: Any, members: Any, floor: Any) -> float:
-    """Return ``log det F_y F_yᵀ``, -inf where a pivoted residual is within ``floor``.
-
-    Pivoted, so that whether ``y`` is possible does not hang on the order of its items.
-    """
+    """Return ``log det F_y F_yᵀ``: see :func:`variegate.linalg.volume.log_volumes`."""
     size, width = len(members), rows.shape[1]
     left, places = np.empty((size, width)), np.empty(size, dtype=np.int64)
     for i in range(size):
@@ -245,13 +180,29 @@ def log_volume(rows: Any, members: Any, floor: Any) -> float:
             left[i, d] = rows[members[i], d]
     total = 0.0
     for end in range(size, 0, -1):
-        longest, best = _find_longest(left, end)
+        longest, best = 0, -1.0
+        for i in range(end):
+            squared = 0.0
+            for d in range(width):
+                squared += left[i, d] * left[i, d]
+            if squared > best:
+                longest, best = i, squared
         if not best > floor[places[longest]]:
             return -np.inf
         total += np.log(best)
-        places[longest] = places[end - 1]
-        _move_to_end(left, longest, end, np.sqrt(best))
-        _project(left, end - 1, left, end - 1)
+        last, length = end - 1, np.sqrt(best)
+        places[longest] = places[last]
+        for d in range(width):
+            unit = left[longest, d] / length
+            left[longest, d] = left[last, d]
+            left[last, d] = unit
+        for _ in range(2):
+            for i in range(last):
+                inner = 0.0
+                for d in range(width):
+                    inner += left[i, d] * left[last, d]
+                for d in range(width):
+                    left[i, d] -= inner * left[last, d]
     return total
 
 

@@ -53,18 +53,11 @@ def _first_above(ascending: Any, target: float) -> int:
 def sample_elementary(
     vectors: Any, kept: Any, offsets: Any, seeds: Any, items: Any
 ) -> None:
-    """Fill ``items`` with the picks of every sample, in the order in which they fell.
+    """Fill ``items`` (T,) with the picks of every sample, in the order of picking.
 
-    Parameters
-    ----------
-    vectors : (M, N)
-        Orthonormal vectors in rows.
-    kept : (T,)
-        The rows that span each sample, sample after sample.
-    offsets : (n + 1,)
-        Where in ``kept``, and so in ``items``, each sample begins.
-    seeds : (n,) of uint64
-    items : (T,), filled
+    ``vectors`` (M, N) has orthonormal rows; ``kept`` (T,) names those that span each
+    sample, sample after sample, and ``offsets`` (n + 1,) where each sample begins in
+    ``kept`` and in ``items``.  ``seeds`` (n,) are of uint64.
     """
     n_items = vectors.shape[1]
     largest = 0

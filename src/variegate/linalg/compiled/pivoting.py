@@ -119,27 +119,21 @@ def find_best(
     ----------
     B : (N, D), rows contiguous, of single or double precision
     directions : (at least count + 3, D)
-        What the chosen rows add to each other, at unit length; zero beyond.
+        An orthonormal basis of the ``count`` chosen rows; zero beyond.
     bound : (N,)
-        Bounds of squared residuals, -inf of those chosen and where nothing is left;
-        brought up to date where need be.
+        Bounds of squared residuals, -inf of chosen items and where nothing is left;
+        updated, and so are ``seen`` and ``largest``.
     floor : (N,)
         A squared residual of at most this is zero.
     seen : (N,) of int32
-        How many directions each bound knows of.
+        The number of directions that each bound takes into account.
     largest : (blocks,)
-        The largest bound of each ``BLOCK`` items, or more.
-    count : int
-        How many are chosen.
+        An upper bound of the bounds of each ``BLOCK`` items.
     n_looks : int
-        How many items were looked at since the last sweep.
+        The number of items updated since the last sweep.
 
-    Returns
-    -------
-    best : float
-        The largest squared residual, -inf if nothing is left.
-    item : int
-    n_looks : int
+    Returns the largest squared residual, -inf if nothing is left, its item, and
+    ``n_looks``.
     """
     # The most promising block first, for a high mark to begin with.
     best, foremost = -np.inf, 0

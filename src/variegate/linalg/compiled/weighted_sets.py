@@ -27,12 +27,8 @@ def fill_knapsack(
     sum than ``price * b`` and the reduced weights of the next ``m``: a bound in
     constant time.  Depth first, with an item before without it.
 
-    Returns
-    -------
-    best : float
-        ``floor`` if nothing better was found; else ``chosen`` has the places.
-    n_nodes : int
-        More than ``max_nodes`` where the search was not finished.
+    Returns the best sum, ``floor`` if none is better, else ``chosen`` has the places;
+    and the number of nodes, more than ``max_nodes`` if the search was cut short.
     """
     n, count = len(weights), len(chosen)
     sums = np.empty(n + 1)
@@ -79,23 +75,14 @@ def _is_better(weights: Any, i: int, j: int) -> bool:
 
 
 class Problem(NamedTuple):
-    """The sum of weights, less repetition, that is to be the largest.
+    """A sum of weights, less repetition, to be maximized."""
 
-    Attributes
-    ----------
-    table : (sizes, N)
-        Row ``a - 1`` has the weights in a set of ``a`` items; one row if all sets have
-        as many.
-    likeness : (N, N)
-    repetition : float
-    costs : (N,)
-    budget : float
-    """
-
+    #: Row ``a - 1`` has the weights in a set of ``a`` items, (sizes, N); one row if all
+    #: sets have the same size.
     table: FloatArray
-    likeness: FloatArray
+    likeness: FloatArray  # (N, N)
     repetition: float
-    costs: FloatArray
+    costs: FloatArray  # (N,)
     budget: float
 
 
@@ -171,24 +158,9 @@ def best_move(
 ) -> Any:
     """Find the best of all sets that differ by one item added, dropped or exchanged.
 
-    Parameters
-    ----------
-    problem : Problem
-    members : (largest,)
-        The first ``count`` are the set.
-    value : float
-        Of the set; a move must add to it.
-    can_grow, can_shrink, can_exchange : bool
-        Which moves there are.
-
-    Returns
-    -------
-    best : float
-        The value after the move.
-    place : int
-        Whose member is dropped, -1 if none is.
-    item : int
-        Which is added, -1 if none is; both are -1 where no move helps.
+    The first ``count`` of ``members`` are the set, of value ``value``.  Returns the
+    value after the move, the place of the member that is dropped, -1 for none, and the
+    item that is added, -1 for none; both are -1 where no move raises the value.
     """
     best, place, item = value + _LEAST, -1, -1
     rest = np.empty(len(members), dtype=np.int64)

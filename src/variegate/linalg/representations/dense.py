@@ -62,15 +62,12 @@ class Dense(Representation):
         return self
 
     def diagonal(self) -> FloatArray:
-        """Return the diagonal of ``S``."""
         return np.diagonal(self.S)
 
     def column(self, item: int) -> FloatArray:
-        """Return a column of ``S``."""
         return self.S[:, item]
 
     def submatrix(self, members: IntArray) -> FloatArray:
-        """Return ``S`` restricted to some items."""
         return self.S[np.ix_(members, members)]
 
     @cached_property
@@ -78,15 +75,12 @@ class Dense(Representation):
         return normalizer_and_marginal_kernel(self.S, self.log_scale)
 
     def log_normalizer(self) -> float:
-        """Return ``log det(L + I)``."""
         return self._normalized[0]
 
     def marginals(self) -> FloatArray:
-        """Return the diagonal of ``K``."""
         return np.diagonal(self._normalized[1]).copy()
 
     def marginal_kernel(self) -> FloatArray:
-        """Return ``K``."""
         return self._normalized[1].copy()
 
     @cached_property
@@ -103,10 +97,8 @@ class Dense(Representation):
 
     @cached_property
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """The eigenpairs of ``L``, eigenvalues as logarithms."""
         return eigenpairs(self.S, self.log_scale)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
-        """Return the kernel of the rest, given that ``included`` is chosen."""
         residual = schur_complement(self.S, included, rest)
         return type(self)(residual, self.log_scale[rest])

@@ -95,11 +95,9 @@ class Factored(Representation):
         return np.asarray(self.B[which], dtype=np.float64)
 
     def diagonal(self) -> FloatArray:
-        """Return the diagonal of ``S``."""
         return self._possible.astype(np.float64)
 
     def column(self, item: int) -> FloatArray:
-        """Return a column of ``S``."""
         column = np.empty(len(self.B))
         direction = np.asarray(self.B[item], dtype=np.float64) / self.norms[item]
         for rows in chunks(len(self.B)):
@@ -107,7 +105,6 @@ class Factored(Representation):
         return column / self.norms
 
     def submatrix(self, members: IntArray) -> FloatArray:
-        """Return ``S`` restricted to some items."""
         rows = self._rows(members) / self.norms[members, None]
         return np.asarray(rows @ rows.T)
 
@@ -147,7 +144,6 @@ class Factored(Representation):
         return self
 
     def log_det(self, members: IntArray) -> float:
-        """Return ``log det L_y``: 0 for the empty set, -inf if singular."""
         if len(members) > min(self.B.shape):
             return -np.inf
         scale = 2.0 * float(self.log_scale[members].sum())
@@ -200,11 +196,9 @@ class Factored(Representation):
         return np.asarray((self._spectrum[0] / np.hypot(1.0, self._spectrum[0])) ** 2)
 
     def log_normalizer(self) -> float:
-        """Return ``log det(L + I)``."""
         return float(np.logaddexp(0.0, 2.0 * np.log(self._spectrum[0])).sum())
 
     def marginals(self) -> FloatArray:
-        """Return the diagonal of ``K``, row by row."""
         singular, right = self._spectrum
         root = right / np.hypot(1.0, singular)
         marginals = np.empty(len(self.B))
@@ -214,19 +208,16 @@ class Factored(Representation):
         return np.clip(marginals, 0.0, 1.0)
 
     def marginal_kernel(self) -> FloatArray:
-        """Return ``K``, where it fits."""
         refuse_large_matrix(len(self), "the marginal kernel")
         root = self._vectors * np.sqrt(self._keep_probability)[:, None]
         return np.asarray(root.T @ root)
 
     @property
     def elementary(self) -> tuple[FloatArray, Eigenvectors]:
-        """The eigenpairs of ``K``."""
         return self._keep_probability, Eigenvectors(self._vectors)
 
     @property
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """The eigenpairs of ``L``, eigenvalues as logarithms."""
         return 2.0 * np.log(self._spectrum[0]), Eigenvectors(self._vectors)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:

@@ -99,19 +99,15 @@ class Graded(Representation):
         return int(self.rows.shape[1])
 
     def diagonal(self) -> FloatArray:
-        """Return the diagonal of ``S``."""
         return np.asarray((self.rows != 0.0).any(axis=1), dtype=np.float64)
 
     def column(self, item: int) -> FloatArray:
-        """Return a column of ``S``."""
         return np.asarray(self.rows @ self.rows[item])
 
     def submatrix(self, members: IntArray) -> FloatArray:
-        """Return ``S`` restricted to some items."""
         return np.asarray(self.rows[members] @ self.rows[members].T)
 
     def log_det(self, members: IntArray) -> float:
-        """Return ``log det L_y``: 0 for the empty set, -inf if singular."""
         if len(members) > self.rank:
             return -np.inf
         volume = log_volume(self.rows[members], self.floor[members])
@@ -122,22 +118,18 @@ class Graded(Representation):
         return normalizer_of_rows(self.rows, self.log_scale)
 
     def log_normalizer(self) -> float:
-        """Return ``log det(L + I)``."""
         return self._normalized[0]
 
     def marginals(self) -> FloatArray:
-        """Return the diagonal of ``K``."""
         root = self._normalized[1]
         return np.asarray(np.einsum("ij,ij->i", root, root).clip(0.0, 1.0))
 
     def marginal_kernel(self) -> FloatArray:
-        """Return ``K``."""
         root = self._normalized[1]
         return np.asarray(root @ root.T)
 
     @cached_property
     def elementary(self) -> tuple[FloatArray, Eigenvectors]:
-        """The eigenpairs of ``K``, as many as the rank."""
         left, singular, _ = np.linalg.svd(self._normalized[1], full_matrices=False)
         probability = np.clip(singular**2, 0.0, 1.0)
         rows = np.ascontiguousarray(left.T)
@@ -145,7 +137,6 @@ class Graded(Representation):
 
     @cached_property
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """The eigenpairs of ``L``, eigenvalues as logarithms."""
         return graded_eigenpairs(self.rows, self.log_scale)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
