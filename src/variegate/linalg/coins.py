@@ -22,7 +22,7 @@ def law_of_heads(probability: FloatArray) -> FloatArray:
 
 
 def bulk(law: FloatArray, negligible: float) -> tuple[int, int]:
-    """Return the first and last count outside of which less than that is left."""
+    """Return the first and last count outside of which ``negligible`` is left."""
     below, above = np.cumsum(law), np.cumsum(law[::-1])[::-1]
     first = int(np.searchsorted(below, negligible / 2.0, side="right"))
     last = len(law) - 1 - int(np.searchsorted(above[::-1], negligible / 2.0, "right"))
@@ -43,18 +43,9 @@ def laws_without_one(
     count to the next, and of order ``last - first`` times rounding in the end; the
     usual way upwards alone is lost where ``p`` is near one.
 
-    Parameters
-    ----------
-    probability : array of shape (M,)
-    law : array of shape (M + 1,)
-        From :func:`law_of_heads`.
-    first, last : int
-        Outside of these counts ``law`` is negligible, and taken for zero.
-
-    Returns
-    -------
-    array of shape (M, last - first + 1)
-        Entry ``(n, t - first)`` is the probability of ``t`` heads without coin ``n``.
+    Outside of ``first`` and ``last``, ``law`` (M + 1,) is taken for zero.  Entry
+    ``(n, t - first)`` of the result (M, last - first + 1) is the probability of ``t``
+    heads without coin ``n``.
     """
     up = probability < 0.5
     rare, usual = probability[up], probability[~up]

@@ -37,24 +37,11 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
 def log_det_and_inverse(
     M: FloatArray, tolerance: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return ``log det M`` and ``M⁻¹`` of positive definite matrices.
+    """Return ``log det M`` (...) and ``M⁻¹`` of positive definite ``M`` (..., N, N).
 
-    Parameters
-    ----------
-    M : array of shape (..., N, N)
-    tolerance : float
-        A matrix counts as singular when a squared pivot of its Cholesky factor is no
-        more than this share of the diagonal entry.
-
-    Returns
-    -------
-    log_det : array of shape (...)
-    inverse : array of shape (..., N, N)
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        With the place of the first offending matrix in the stack.
+    A matrix counts as singular when a squared pivot of its Cholesky factor is no more
+    than the share ``tolerance`` of the diagonal entry.  The first such matrix raises
+    :class:`NotPositiveDefiniteError` with its place in the stack.
     """
     size = M.shape[-1]
     if size == 0:
@@ -182,13 +169,12 @@ def normalizer_and_marginal_kernel(
 
     ``L = diag(exp u) S diag(exp u)`` and ``S`` has a unit diagonal.
 
-    By :class:`Resolvent` where its Cholesky factorisation keeps enough digits.  It
-    does not where ``S`` is nearly singular and qualities are large: ``M`` is then
-    nearly singular too.  There, ``S = F Fᵀ`` by pivoted Cholesky, ``B = diag(q) F``,
-    and ``[B; I] = Q R``: ``log det(L + I) = 2 Σ log |R_ii|`` and ``K = Q₁ Q₁ᵀ`` with
-    ``Q₁`` the rows of ``B``.  With rows in decreasing order and columns pivoted,
-    Householder's method is stable row by row (Cox and Higham, 1998), however widely
-    the qualities spread.
+    By :class:`Resolvent` where its Cholesky factorisation keeps enough digits.  Where
+    ``S`` is nearly singular and qualities are large, so is ``M``; then, ``S = F Fᵀ`` by
+    pivoted Cholesky, ``B = diag(q) F``, and ``[B; I] = Q R``:
+    ``log det(L + I) = 2 Σ log |R_ii|`` and ``K = Q₁ Q₁ᵀ`` with ``Q₁`` the rows of
+    ``B``.  With rows in decreasing order and columns pivoted, Householder's method is
+    stable row by row (Cox and Higham, 1998), however widely the qualities spread.
     """
     enough = _ENOUGH_SMALL if len(S) <= _SMALL else _ENOUGH_LARGE
     try:
@@ -291,9 +277,8 @@ def schur_complement(S: FloatArray, given: IntArray, rest: IntArray) -> FloatArr
 def with_jitter(S: FloatArray, jitter: float) -> FloatArray:
     """Return ``S`` with its diagonal raised by the share ``jitter``.
 
-    Relative to the diagonal, so that rescaling an item's features, which is the same
-    as changing its quality, changes nothing else.  The map is linear and its own
-    adjoint: it also pulls gradients back.
+    A share, so that rescaling an item's features only changes its quality.  The map is
+    linear and its own adjoint: it also pulls gradients back.
     """
     S = S.copy()
     add_jitter(S, jitter)
@@ -301,7 +286,7 @@ def with_jitter(S: FloatArray, jitter: float) -> FloatArray:
 
 
 def add_jitter(S: FloatArray, jitter: float) -> None:
-    """Do the same in place."""
+    """Raise the diagonal of ``S`` by the share ``jitter``, in place."""
     add_to_diagonal(S, jitter * np.diagonal(S, axis1=-2, axis2=-1))
 
 
@@ -320,12 +305,6 @@ def split_scale(L: FloatArray) -> tuple[FloatArray, FloatArray]:
     scale = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     S = L / scale[..., :, None] / scale[..., None, :]
     return S, np.log(scale)
-
-
-def log_det_of_correlation(S: FloatArray) -> float:
-    """Return ``log det S`` of one matrix with a unit diagonal, -inf if singular."""
-    log_det, pivot = log_det_and_pivot(S)
-    return log_det if pivot > RANK_TOLERANCE else -np.inf
 
 
 def log_det_and_pivot(S: FloatArray) -> tuple[float, float]:
@@ -369,15 +348,7 @@ def log_principal_minors(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     are ``2^t`` matrices of size ``N - t``, so the whole table costs a small constant
     times ``2^N``, against ``2^N N^3`` for one factorisation a subset.
 
-    Parameters
-    ----------
-    S : array of shape (N, N), positive semidefinite with a unit diagonal
-    log_scale : array of shape (N,)
-        ``L = diag(exp(log_scale)) S diag(exp(log_scale))``.
-
-    Returns
-    -------
-    array of shape (2**N,)
+    ``L = diag(exp u) S diag(exp u)`` with a unit diagonal in ``S``.
     """
     n_items = len(S)
     matrices, log_dets = S[None], np.zeros(1)

@@ -16,23 +16,10 @@ def choose_rows(
 ) -> tuple[IntArray, bool]:
     """Choose up to ``count`` rows, each time the one with the largest residual.
 
-    Ties go to the row with the smallest number.
-
-    Parameters
-    ----------
-    B : array of shape (N, D), of single or double precision
-    squared : array of shape (N,)
-        Squared lengths of the rows.
-    count : int
-    threshold : float
-        Stop at a squared residual of no more than this.
-
-    Returns
-    -------
-    chosen : array of int
-        In the order of choice.
-    reached : bool
-        Whether the threshold ended it, rather than ``count`` or the rank.
+    ``B`` (N, D) is of single or double precision, ``squared`` (N,) are the squared
+    lengths of its rows.  Ties go to the row with the smallest number.  Returns the
+    chosen rows in the order of choice, and whether a squared residual of no more than
+    ``threshold`` ended the search, rather than ``count`` or the rank.
     """
     # Zero rows beyond the last: compiled loops take four directions at a time.
     directions = np.zeros((count + 3, B.shape[1]))
@@ -69,14 +56,14 @@ class _Residuals:
         return best, int(np.argmax(self.residual >= best * (1.0 - _TIE)))
 
     def take(self, item: int) -> None:
-        """Take a row, whose direction is the next one."""
+        """Take a row, of which ``directions`` has the residual direction."""
         self.residual -= (self.B @ self.directions[self.n_taken]) ** 2
         self.residual[item] = -np.inf
         self.n_taken += 1
 
 
 class _LazyResiduals:
-    """The same by compiled loops, which look only at rows that may be the best."""
+    """The same by compiled loops, which update only rows that may be the best."""
 
     def __init__(
         self, B: FloatArray, squared: FloatArray, directions: FloatArray
@@ -93,20 +80,10 @@ class _LazyResiduals:
         self.n_taken = self.n_looks = 0
 
     def best(self) -> tuple[float, int]:
-        """Return the largest, -inf if nothing is left, and the first row of equals."""
-        best, item, self.n_looks = self.find_best(
-            self.B,
-            self.directions,
-            self.bound,
-            self.floor,
-            self.seen,
-            self.largest,
-            self.n_taken,
-            self.n_looks,
-        )
+        rows = self.B, self.directions, self.bound, self.floor, self.seen, self.largest
+        best, item, self.n_looks = self.find_best(*rows, self.n_taken, self.n_looks)
         return best, item
 
     def take(self, item: int) -> None:
-        """Take a row, whose direction is the next one."""
         self.bound[item] = -np.inf
         self.n_taken += 1

@@ -52,8 +52,8 @@ _BLOCK = 64
 def arguments_of_eigenvalues(n: int) -> npt.NDArray[np.int32]:
     """Return the character and integer arguments of ``dsyev``, for up to ``n`` rows.
 
-    No vectors, the lower triangle, ``n``, the size of its workspace, and room for
-    whether it failed.  A character is the first byte of its number.
+    No vectors, the lower triangle, ``n``, the size of the workspace, and the error
+    code.  A character is the first byte of its number.
     """
     return np.array([ord("N"), ord("L"), n, (_BLOCK + 2) * n, 0], dtype=np.int32)
 

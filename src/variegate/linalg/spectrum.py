@@ -69,12 +69,7 @@ _FEW = 0.125
 
 
 class Eigenvectors:
-    """Orthonormal vectors in rows.
-
-    Parameters
-    ----------
-    rows : array of shape (M, N)
-    """
+    """Orthonormal vectors in rows, (M, N)."""
 
     def __init__(self, rows: FloatArray) -> None:
         self._rows: FloatArray | None = rows
@@ -95,13 +90,8 @@ class _UnfinishedEigenvectors(Eigenvectors):
 
     Turning them back is the dearest step of an eigendecomposition, and one sample
     takes a handful of vectors.  When many have been asked for, all are turned back in
-    one product.
-
-    Parameters
-    ----------
-    vectors : array of shape (N, N), in columns
-    reflectors, factors
-        The reduction, as LAPACK's dsytrd gives it for the lower triangle.
+    one product.  ``vectors`` (N, N) are in columns; ``reflectors`` and ``factors`` are
+    the reduction by LAPACK's dsytrd for the lower triangle.
     """
 
     def __init__(
@@ -120,14 +110,9 @@ class _UnfinishedEigenvectors(Eigenvectors):
         vectors, reflectors, factors = unfinished
         columns = vectors[:, which]
         lower = np.asfortranarray(columns[1:])
+        room = 64 * max(1, lower.shape[1])
         turned, _, info = lapack.dormqr(
-            "L",
-            "N",
-            reflectors[1:, :-1],
-            factors,
-            lower,
-            64 * max(1, lower.shape[1]),
-            overwrite_c=1,
+            "L", "N", reflectors[1:, :-1], factors, lower, room, overwrite_c=1
         )
         if info != 0:
             raise np.linalg.LinAlgError("the eigenvectors could not be turned back")
@@ -191,17 +176,15 @@ def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenv
     if len(S) == 0:
         return np.zeros(0), Eigenvectors(S)
     top = float(log_scale.max())
+    if top - float(log_scale.min()) > _NARROW:
+        return graded_eigenpairs(pivoted_cholesky(S, log_scale), log_scale)
     scale = np.exp(log_scale - top)
+    L = scale[:, None] * S
+    L *= scale
+    values, vectors = symmetric_eigenpairs(L)
+    rounding = len(S) * np.finfo(np.float64).eps * values[-1]
     with np.errstate(divide="ignore"):
-        if top - float(log_scale.min()) <= _NARROW:
-            L = scale[:, None] * S
-            L *= scale
-            values, vectors = symmetric_eigenpairs(L)
-            rounding = len(S) * np.finfo(np.float64).eps * values[-1]
-            log_values = np.log(np.where(values > rounding, values, 0.0))
-        else:
-            return graded_eigenpairs(pivoted_cholesky(S, log_scale), log_scale)
-    return log_values + 2.0 * top, vectors
+        return np.log(np.where(values > rounding, values, 0.0)) + 2.0 * top, vectors
 
 
 def graded_eigenpairs(

@@ -35,15 +35,9 @@ def log_volume(rows: FloatArray, floor: FloatArray) -> float:
 def log_volumes(rows: FloatArray, floor: FloatArray) -> FloatArray:
     """Return ``log det F Fᵀ``, -inf where a pivoted residual is within ``floor``.
 
-    Pivoted, so that whether a set is possible does not depend on the order of its
-    items.  The twin of :func:`variegate.linalg.compiled.chain.log_volume`.
-
-    Parameters
-    ----------
-    rows : array of shape (B, k, D)
-        ``F`` of each set.
-    floor : array of shape (B, k)
-        Squared residuals up to this are zero.
+    ``rows`` (B, k, D) are ``F`` of each set, and squared residuals up to ``floor``
+    (B, k) are zero.  Pivoted, so that whether a set is possible does not depend on the
+    order of its items; as :func:`variegate.linalg.compiled.chain.log_volume`.
     """
     left, floor, total = rows.copy(), floor.copy(), np.zeros(len(rows))
     sets = np.arange(len(rows))

@@ -1,4 +1,4 @@
-"""Sampling by a Markov chain, for when even one factorisation is too much.
+"""Sampling by a Markov chain, where even one factorisation takes too long.
 
 Add, drop and swap moves with Metropolis odds (Kang, NIPS 2013), updated incrementally:
 a step costs ``O(|y|²)`` and never touches the whole kernel.  The samples are correlated
@@ -31,10 +31,10 @@ class ChainSamples:
     ----------
     samples : boolean array of shape (n, N)
     acceptance : float
-        The share of proposed moves that were made.
+        The share of proposed moves that were accepted.
     effective_size : float
-        How many independent samples they are worth for estimating the mean of a sum
-        of random weights of the chosen items.
+        The number of independent samples that estimate the mean of a sum of random
+        weights of the chosen items as well.
     """
 
     samples: BoolArray
@@ -53,11 +53,14 @@ def sample_chain(
 ) -> ChainSamples:
     """Draw correlated samples by add, drop and swap moves.
 
+    The chain starts from the greedy subset, which always exists: an ensemble has a
+    subset of positive probability, and one of ``k`` items if its rank allows.
+
     Parameters
     ----------
     ensemble : LEnsemble
     n : int
-        How many states are kept.
+        The number of states to keep.
     k : int, optional
         The number of items, for a k-DPP.
     burn_in : int, optional
@@ -65,15 +68,6 @@ def sample_chain(
     thin : int, optional
         Steps from one state to the next; one for each item by default.
     random_state : None, int or numpy.random.Generator
-
-    Returns
-    -------
-    ChainSamples
-
-    Notes
-    -----
-    The chain starts from the greedy subset, which always exists: an ensemble has a
-    subset of positive probability, and one of ``k`` items if its rank allows.
     """
     check_count("n", n)
     n_items = len(ensemble)
@@ -102,27 +96,25 @@ class _Chain:
     ) -> None:
         from variegate.linalg.compiled import chain, read_only
 
-        kernel = ensemble.representation
-        self.kernel = kernel
+        self.kernel = kernel = ensemble.representation
         self.fixed_size = fixed_size
+        self._run = chain.run_graded_chain
         if isinstance(kernel, Graded):
-            capacity, run = kernel.rank, chain.run_graded_chain
+            capacity = kernel.rank
             graded = (kernel.rows, kernel.log_scale, kernel.floor)
             self._entries: tuple[Any, ...] = tuple(map(read_only, graded))
-        elif isinstance(kernel, Dense | Factored):
-            is_dense, run = isinstance(kernel, Dense), chain.run_chain
+        else:
+            assert isinstance(kernel, Dense | Factored)
             F = kernel.S if isinstance(kernel, Dense) else kernel.unit_rows()
             capacity = min(F.shape)
+            self._run = chain.run_chain
             self._entries = chain.Kernel(
                 read_only(F),
-                is_dense,
+                isinstance(kernel, Dense),
                 read_only(kernel.diagonal()),
                 read_only(kernel.log_scale),
                 RANK_TOLERANCE,
             )
-        else:
-            raise ValueError(f"no chain over a {type(kernel).__name__} kernel")
-        self._run = run
         self.size = len(start)
         members = np.zeros(max(capacity, 1), dtype=np.int64)
         members[: self.size] = start

@@ -29,17 +29,8 @@ def sample_elementary(
 ) -> BoolArray:
     """Draw one subset from the span of the vectors that each sample keeps.
 
-    Parameters
-    ----------
-    vectors : array of shape (M, N)
-        Orthonormal vectors in rows.
-    kept : boolean array of shape (n, M)
-        The vectors that span each sample.
-    seeds : array of shape (n,) of uint64
-
-    Returns
-    -------
-    boolean array of shape (n, N)
+    ``vectors`` (M, N) are orthonormal, in rows; ``kept`` (n, M) says which span each
+    sample, and ``seeds`` (n,) are of uint64.  Returns a boolean array (n, N).
     """
     first, process, _ = distinct_rows(kept)
     processes = _Processes.of(vectors, kept[first])
@@ -69,21 +60,11 @@ def sample_elementary(
 
 @dataclass(frozen=True, eq=False)
 class _Processes:
-    """Elementary processes: what their kept vectors say about every item.
+    """The entries of the kept vectors of P elementary processes."""
 
-    Attributes
-    ----------
-    rows : array of shape (P, N, K)
-        The entries of the kept vectors at each item, padded with zeros.
-    squared : array of shape (P, N + 1)
-        Squared lengths of these rows; the last is of no item.
-    cumulative : array of shape (P, N + 1)
-        Sums of these up to each item; the last is infinite.
-    """
-
-    rows: FloatArray
-    squared: FloatArray
-    cumulative: FloatArray
+    rows: FloatArray  # (P, N, K), of each item, padded with zeros
+    squared: FloatArray  # (P, N + 1), squared lengths of the rows; the last of no item
+    cumulative: FloatArray  # (P, N + 1), their sums up to each item; the last infinite
 
     @classmethod
     def of(cls, vectors: FloatArray, kept: BoolArray) -> _Processes:
@@ -103,23 +84,12 @@ class _Processes:
 
 @dataclass(frozen=True, eq=False)
 class _States:
-    """Processes given the items picked so far.
-
-    Attributes
-    ----------
-    processes : _Processes
-    process : array of shape (S,)
-        The process of each state.
-    basis : array of shape (S, count, K)
-        Orthonormal vectors that span the rows of the picked items.
-    left : array of shape (S, N + 1)
-        The squared residual of every item outside this span.
-    """
+    """Processes given the items picked so far."""
 
     processes: _Processes
-    process: IntArray
-    basis: FloatArray
-    left: FloatArray
+    process: IntArray  # (S,), of each state
+    basis: FloatArray  # (S, count, K), orthonormal, the span of the picked items' rows
+    left: FloatArray  # (S, N + 1), squared residuals of the items outside this span
 
     @classmethod
     def start(cls, processes: _Processes) -> _States:

@@ -29,21 +29,10 @@ def sample_spectral(
     generator: np.random.Generator,
     n_together: int = 1,
 ) -> BoolArray:
-    """Draw subsets from the mixture of elementary processes.
+    """Draw subsets (n_samples, N) from the mixture of elementary processes.
 
-    Parameters
-    ----------
-    keep_probability : array of shape (M,)
-        Eigenvalues of the marginal kernel ``K``, between 0 and 1.
-    eigenvectors : Eigenvectors of shape (M, N)
-    n_samples : int
-    generator : numpy.random.Generator
-    n_together : int
-        Processes like this one that are sampled in the same call.
-
-    Returns
-    -------
-    boolean array of shape (n_samples, N)
+    ``keep_probability`` (M,) are the eigenvalues of the marginal kernel ``K``.  Of many
+    similar processes, ``n_together`` are sampled in the same call.
     """
     kept = generator.random((n_samples, len(keep_probability))) < keep_probability
     work = n_samples * eigenvectors.shape[1] * float(keep_probability.sum())
@@ -59,22 +48,10 @@ def sample_spectral_k(
     generator: np.random.Generator,
     n_together: int = 1,
 ) -> BoolArray:
-    """Draw subsets of exactly ``k`` items: a k-DPP.
+    """Draw subsets (n_samples, N) of exactly ``k`` items: a k-DPP.
 
-    Parameters
-    ----------
-    log_eigenvalues : array of shape (M,)
-        Logarithms of the eigenvalues of ``L``, up to a common constant; at least ``k``
-        of them finite.
-    eigenvectors : Eigenvectors of shape (M, N)
-    k, n_samples : int
-    generator : numpy.random.Generator
-    n_together : int
-        Processes like this one that are sampled in the same call.
-
-    Returns
-    -------
-    boolean array of shape (n_samples, N)
+    ``log_eigenvalues`` (M,) are those of ``L`` up to a common constant, at least ``k``
+    of them finite; ``n_together`` is that of :func:`sample_spectral`.
     """
     table = _log_polynomials(log_eigenvalues, k)
     seeds = _seeds(generator, n_samples)
@@ -112,11 +89,7 @@ def _log_polynomials(log_values: FloatArray, k: int) -> FloatArray:
 def _choose_eigenvectors(
     log_values: FloatArray, table: FloatArray, seeds: IntArray, kept: BoolArray
 ) -> None:
-    """Keep ``k`` eigenvectors of every sample, from the last to the first.
-
-    The ``m``-th is kept, ``k`` of the first ``m`` being wanted, with probability
-    ``λ_m e_{k-1}(m - 1) / e_k(m)`` (Kulesza and Taskar, 2011).
-    """
+    """Fill ``kept`` as :func:`variegate.linalg.compiled.elementary` does."""
     n_vectors = len(log_values)
     uniform = uniforms(seeds[:, None], np.arange(1, n_vectors + 1))
     wanted = np.full(len(seeds), table.shape[1] - 1)
@@ -153,5 +126,5 @@ def _sample_items(
     return chosen
 
 
-def _seeds(generator: np.random.Generator, n_samples: int) -> np.ndarray:
+def _seeds(generator: np.random.Generator, n_samples: int) -> IntArray:
     return generator.integers(2**64, size=n_samples, dtype=np.uint64)

@@ -1,8 +1,8 @@
 """Inner loops that NumPy cannot express, compiled by Numba on first use.
 
-Modules here are imported inside the functions that need them, so that importing the
-package costs nothing.  Each has a plain NumPy twin in the tests.  The first time on a
-machine, compiling takes seconds, which is said at a terminal or in a notebook.
+Modules are imported inside the functions that need them, so that importing the package
+costs nothing.  Tests compare each with plain NumPy.  Compiling takes seconds, once on a
+machine, and prints a notice at a terminal or in a notebook.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every representation of a kernel can do.
+"""The interface of all representations of a kernel.
 
 The kernel is ``L = diag(e^u) S diag(e^u)`` with a unit diagonal in ``S`` (zero for an
 item that can never be chosen) and ``u`` the ``log_scale``.  Nothing asks for ``L``.
@@ -9,8 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Self
 
+import numpy as np
+
 from variegate._typing import FloatArray, IntArray
-from variegate.linalg.determinants import log_det_of_correlation
+from variegate.linalg.determinants import log_det_and_pivot
+from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.spectrum import Eigenvectors
 
 
@@ -43,7 +46,9 @@ class Representation(ABC):
 
     def log_det(self, members: IntArray) -> float:
         """Return ``log det L_y``: 0 for the empty set, -inf if singular."""
-        log_det = log_det_of_correlation(self.submatrix(members))
+        log_det, pivot = log_det_and_pivot(self.submatrix(members))
+        if not pivot > RANK_TOLERANCE:
+            return -np.inf
         return log_det + 2.0 * float(self.log_scale[members].sum())
 
     @abstractmethod

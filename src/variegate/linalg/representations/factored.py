@@ -44,6 +44,8 @@ _NARROWEST_SPECTRUM = 1e-4
 #: Squares of shorter rows underflow.
 _SMALLEST_LOG_SCALE = -300.0
 
+_ALL = slice(None)
+
 
 class Factored(Representation):
     """``B``, one row an item.
@@ -75,7 +77,7 @@ class Factored(Representation):
             from variegate.linalg.compiled.pivoting import squared_lengths
 
             return np.asarray(squared_lengths(self.B))
-        B = self._rows(slice(None))
+        B = self._rows(_ALL)
         return np.asarray(np.einsum("ij,ij->i", B, B))
 
     def _careful_norms(self) -> FloatArray:
@@ -90,7 +92,7 @@ class Factored(Representation):
             norms[rows] = np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) * safe[rows]
         return norms
 
-    def _rows(self, which: slice | IntArray) -> FloatArray:
+    def _rows(self, which: slice | int | IntArray) -> FloatArray:
         """Return some rows in double precision."""
         return np.asarray(self.B[which], dtype=np.float64)
 
@@ -99,29 +101,21 @@ class Factored(Representation):
 
     def column(self, item: int) -> FloatArray:
         column = np.empty(len(self.B))
-        direction = np.asarray(self.B[item], dtype=np.float64) / self.norms[item]
+        direction = self._rows(item) / self.norms[item]
         for rows in chunks(len(self.B)):
             column[rows] = self._rows(rows) @ direction
         return column / self.norms
 
     def submatrix(self, members: IntArray) -> FloatArray:
-        rows = self._rows(members) / self.norms[members, None]
+        rows = self.unit_rows(members)
         return np.asarray(rows @ rows.T)
 
-    def unit_rows(self) -> FloatArray:
-        """Return the rows scaled to unit length."""
-        return np.asarray(self.B / self.norms[:, None])
-
-    def _narrowness(self) -> float:
-        """Return the smallest singular value as a share of the largest; 1 if none."""
-        singular, _ = self._decomposed
-        largest = float(singular.max(initial=0.0))
-        if largest == 0.0:
-            return 1.0
-        return float(singular.min()) / largest
+    def unit_rows(self, which: slice | IntArray = _ALL) -> FloatArray:
+        """Return all or some rows, scaled to unit length."""
+        return np.asarray(self.B[which] / self.norms[which, None])
 
     def settled(self) -> Representation:
-        """Return the factor, if its rows and singular values are of one size, or rows.
+        """Return the factor, or rows where lengths or singular values differ widely.
 
         A large factor is kept, and refused where its rows differ too widely.
         """
@@ -138,10 +132,12 @@ class Factored(Representation):
             return self
         log_trace = 2.0 * self.log_scale.max(initial=0.0) + np.log(max(len(self), 1))
         tiny = self.log_scale.min(initial=0.0) < _SMALLEST_LOG_SCALE
-        tame = log_trace <= np.log(TAME_TRACE) and not tiny
-        if wide or not tame or self._narrowness() < _NARROWEST_SPECTRUM:
-            return Graded.of_factor(self.unit_rows(), self.log_scale)
-        return self
+        if not (wide or tiny or log_trace > np.log(TAME_TRACE)):
+            singular, _ = self._decomposed
+            least = _NARROWEST_SPECTRUM * singular.max(initial=0.0)
+            if not (singular < least).any():
+                return self
+        return Graded.of_factor(self.unit_rows(), self.log_scale)
 
     def log_det(self, members: IntArray) -> float:
         if len(members) > min(self.B.shape):
@@ -153,8 +149,9 @@ class Factored(Representation):
         if share >= _ENOUGH:
             return log_det + scale
         # Products of rows have lost digits that the rows themselves still have.
-        unit = self._rows(members) / self.norms[members, None]
-        return log_volume(unit, np.full(len(members), _FLOOR)) + scale
+        return (
+            log_volume(self.unit_rows(members), np.full(len(members), _FLOOR)) + scale
+        )
 
     @cached_property
     def _decomposed(self) -> tuple[FloatArray, FloatArray]:
@@ -174,10 +171,8 @@ class Factored(Representation):
         digit is lost to squaring.
         """
         singular, right = self._decomposed
-        rounding = (
-            max(self.B.shape) * np.finfo(np.float64).eps * singular.max(initial=0)
-        )
-        present = singular > rounding
+        share = max(self.B.shape) * np.finfo(np.float64).eps
+        present = singular > share * singular.max(initial=0)
         return singular[present], right[present].T
 
     @cached_property
@@ -222,7 +217,7 @@ class Factored(Representation):
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
         """Return the kernel of the rest: rows less their part in the included span."""
-        span, _ = np.linalg.qr((self._rows(included) / self.norms[included, None]).T)
+        span, _ = np.linalg.qr(self.unit_rows(included).T)
         residual = self._rows(rest)
         for _ in range(2):  # once more, to be orthogonal to rounding
             residual = residual - (residual @ span) @ span.T
