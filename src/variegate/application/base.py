@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._progress import Progress, ProgressPrinter
+from variegate._progress import Progress, ProgressPrinter, part_of
 from variegate._random import check_random_state, generator
 from variegate._typing import BoolArray, FloatArray, IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_flag, check_number
@@ -151,6 +151,7 @@ class FamilyApplication(Application):
     """An application that is learned from examples by ``LargeMarginDPP`` alone."""
 
     _choices: ClassVar[Mapping[str, Iterable[str]]]  # known values of parameters
+    _counted: ClassVar[Sequence[str]]  # in training_, with "n_" before the noun
     lam: float
     omega: float | Sequence[float]
     n_samples: int
@@ -189,9 +190,28 @@ class FamilyApplication(Application):
         except GroundSetError as error:
             raise ValueError(f"{names[error.position]}: {error.problem}") from error
 
+    def describe_training(self) -> str:
+        """Return the size of the training data and the best agreement, as text."""
+        check_is_fitted(self, "family_")
+        counts = [f"{noun}: {self.training_[f'n_{noun}']:,}" for noun in self._counted]
+        omegas = ", ".join(f"{omega:g}" for omega in self.omegas_)
+        return "\n".join([*counts, f"learned for ω = {omegas}", self._oracle_text()])
+
+    @abstractmethod
+    def _oracle_text(self) -> str:
+        """Return the best agreement with people's choices, as text."""
+
     def _generator(self, random_state: RandomState) -> np.random.Generator:
         """Return the generator of one call, by default that of the model."""
         return generator(self.random_state if random_state is None else random_state)
+
+    def _progress_parts(
+        self, progress: Progress | None, n_examples: int
+    ) -> tuple[Progress, Progress]:
+        """Return the callbacks of preparing examples and of learning from them."""
+        progress = self._printing(progress)
+        n_steps = n_examples + len(as_omegas(self.omega))
+        return part_of(progress, 0, n_steps), part_of(progress, n_examples, n_steps)
 
     def _printing(
         self,

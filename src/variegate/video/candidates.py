@@ -26,7 +26,7 @@ from variegate.video.evaluation import (
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.picture import FrameDescription
-from variegate.video.reading import EVERY, Frame, cv2, frames_within, promised_duration
+from variegate.video.reading import EVERY, Frame, cv2, frames_within, with_progress
 from variegate.video.screening import Decision, Screening, screen
 from variegate.video.shots import (
     Reel,
@@ -37,28 +37,22 @@ from variegate.video.shots import (
     split_into_stretches,
 )
 
-#: The blocks of features that similarity is learned from.
-BLOCKS = ("palette", "layout", "patterns")
+BLOCKS = ("palette", "layout", "patterns")  # of features that frames are compared by
+MAX_CANDIDATES = 1000  # of more stretches, neighbours are merged
+REACH = 2.0  # seconds from a picked time to the sampled frames, at most
+_VALUE_THRESHOLD = 1.1  # L1 distance of histograms of brightness of like frames
+_CONSTANT = 1e-9  # deviation below which features are constant, and become 0
+_AROUND = 4.0  # seconds before and after a candidate that it stands for, at most
 
-#: Histograms of brightness of frames that are alike differ by less (L1).
-_VALUE_THRESHOLD = 1.1
-
-#: Features with a deviation below this are constant, and become 0.
-_CONSTANT = 1e-9
-
-#: Of more stretches than this, neighbours are merged.
-MAX_CANDIDATES = 1000
-
-#: Stretches shorter than this many seconds are dropped if they have less than this
-#: share of the detail of a neighbour.
+# Stretches shorter than this many seconds are dropped if they have less than this
+# share of the detail of a neighbour.
 _SHORTEST = 1.0
 _FADED = 0.75
 
-#: Seconds before and after a candidate that it stands for, at most.
-_AROUND = 4.0
-
-#: Seconds by which a picked time may miss the frames that are looked at.
-REACH = 2.0
+_LONGEST = 256  # pixels on the longer side of the picture whose sharpness is measured
+# Exponent of motion: of frames about as sharp, one without motion is taken, as moving
+# things are blurred though all around them is sharp.
+_STILLNESS = 0.1
 
 #: The section of a model file about its training.
 TRAINING = Record(
@@ -68,19 +62,12 @@ TRAINING = Record(
     }
 )
 
-#: Pixels on the longer side of the picture whose sharpness is measured.
-_LONGEST = 256
-
-#: How much stillness counts: of frames about as sharp, one without motion is taken, as
-#: what moves is blurred though all around it is sharp.
-_STILLNESS = 0.1
-
 
 @dataclass(frozen=True, eq=False)
 class VideoView:
-    """Candidates for key frames of one video, in its order; its duration in seconds.
+    """Candidates for key frames of one video, in order, with its duration in seconds.
 
-    ``shots`` are the numbers of the shots that they are of, if these are known.
+    ``shots`` are the numbers of their shots, if these are known.
     """
 
     descriptions: Sequence[FrameDescription]
@@ -94,8 +81,8 @@ class VideoView:
     def alike(self) -> BoolArray:
         """Which frames count as the same: (N, N).
 
-        VSUMM's rule on hues; and brightness must not be all different, without which
-        all frames of a film in black and white would be one.
+        VSUMM's rule on hues, and one on brightness, without which all frames of a film
+        in black and white would be one.
         """
         values = np.array([d.value for d in self.descriptions])
         is_as_light = frame_distances(values, values) < _VALUE_THRESHOLD
@@ -103,7 +90,7 @@ class VideoView:
 
     @cached_property
     def same_shot(self) -> BoolArray:
-        """Which frames are of one shot, (N, N); where shots are not known, all are."""
+        """Which frames are of one shot, (N, N): all where shots are not known."""
         shots = np.array(self.shots if len(self.shots) else [0] * len(self))
         return np.asarray(shots[:, None] == shots)
 
@@ -140,10 +127,9 @@ def standardized(table: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ReadVideo:
-    """A video as it was read.
+    """The candidates of a video, one for each stretch of like pictures.
 
-    The view has one frame for each stretch in which the picture stays much the same,
-    ``spans`` the times of these stretches; decisions are on every frame looked at.
+    ``spans`` are the times of these stretches; decisions are on every sampled frame.
     Shots that are dark from end to end are left out.
     """
 
@@ -153,17 +139,17 @@ class ReadVideo:
     shots: list[Shot]
 
     def candidate_at(self, time: float, reach: float = 0.0) -> int | None:
-        """Return the candidate whose stretch a time is in, or within reach of."""
+        """Return the candidate whose stretch is nearest to a time, within reach."""
         starts, ends = np.array(self.spans).T
         distance = np.maximum(np.maximum(starts - time, time - ends), 0.0)
         nearest = int(np.argmin(distance))
         return nearest if distance[nearest] <= reach else None
 
     def around(self, place: int) -> tuple[float, float]:
-        """Return the times around a candidate that it stands for.
+        """Return the first and last time that a candidate stands for.
 
-        They end where its shot does, half way to the stretches beside its own, and four
-        seconds away.
+        They are within its shot, half way to the stretches beside its own, and four
+        seconds away at most.
         """
         time = self.view.descriptions[place].time
         shots = self.view.shots
@@ -184,23 +170,16 @@ def read_candidates(
 ) -> ReadVideo:
     """Read a video once, whatever its length, and describe one frame a stretch.
 
-    No stretch goes on beyond a cut, and every shot has a frame that is looked at.
-    ``progress`` is called with "reading", the time of such a frame, and the duration of
-    the video, 0 where it is not known.
+    No stretch crosses a cut, and every shot has a sampled frame.  ``progress`` is
+    called with "reading", the time of such a frame, and the duration of the video, 0
+    where it is not known.
     """
     decisions: list[Decision] = []
     reel = Reel(path, every)
 
-    duration = 0.0 if progress is None else promised_duration(path) or 0.0
-
-    def watched() -> Iterator[Frame]:
-        for frame in reel:
-            if progress is not None:
-                progress("reading", max(frame.time, 0.0), duration)
-            yield frame
-
     def kept() -> Iterator[Frame]:
-        for decision, frame in screen(watched(), screening):
+        frames = with_progress(reel, path, progress)
+        for decision, frame in screen(frames, screening):
             decisions.append(decision)
             if frame is not None:
                 yield frame
@@ -220,10 +199,9 @@ def read_candidates(
 
 
 def _lasting(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
-    """Leave out what only passes: steps of a fade, between a black frame and a scene.
+    """Leave out the steps of fades, except the only stretch of a shot.
 
-    These are short, and have less detail than what comes before or after; the only
-    stretch of a shot stays.
+    These are short, and have less detail than a neighbour.
     """
     kept = []
     places = [shot_at(shots, stretch.frame.time) for stretch in stretches]
@@ -245,8 +223,7 @@ def sharpest_frames(
 
     Sharpness, the variance of the Laplacian, is divided by the tenth root of 1 + the
     mean difference, 0 to 255, from the frame before or after, whichever is larger.
-    Spans do not overlap, and have frames; of those equally sharp the first is taken.
-    Three pictures are held.
+    Spans do not overlap, and have frames; among equals the first is taken.
     """
     found = groupby(frames_within(path, spans), key=itemgetter(0))
     return [_sharpest(frame for _, frame in frames) for _, frames in found]
@@ -278,7 +255,7 @@ def _smooth_grey(image: AnyArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class TrainingVideo:
-    """A video, called by its path in messages, and which candidates users chose of it.
+    """A video, named by its path in messages, and the candidates that users chose.
 
     Of each user, ``n_unmatchable`` frames are not among the candidates.
     """
@@ -290,7 +267,7 @@ class TrainingVideo:
 
     @classmethod
     def of(cls, video: PickedVideo, every: float) -> TrainingVideo:
-        """Read the candidates of a video, and which of them users picked."""
+        """Read the candidates of a video, and those that users picked."""
         read = read_candidates(video.path, every)
         users, lost = [], []
         for times in video.users:
@@ -326,14 +303,3 @@ class TrainingVideo:
         """The mean F-score of the oracle against the users."""
         hues, users = self._hues
         return evaluate_keyframes(users, hues[self.oracle]).f
-
-
-def describe_training(videos: Sequence[TrainingVideo]) -> dict[str, float]:
-    """Return the ``training_`` of a picker."""
-    return {
-        "n_videos": len(videos),
-        "n_candidates": sum(len(video.view) for video in videos),
-        "n_users": sum(len(video.users) for video in videos),
-        "n_lost": int(sum(sum(video.n_unmatchable) for video in videos)),
-        "oracle_f": float(np.mean([video.oracle_f for video in videos])),
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -18,9 +19,7 @@ from variegate.video.candidates import VideoView
 from variegate.video.evaluation import n_matches
 
 VIDEO_DECODERS = ("mbr", "greedy")
-
-#: Frames of different shots can be matched if their learned similarity is above this.
-_ONE_SCENE = 0.8
+_ONE_SCENE = 0.8  # learned similarity above which frames of different shots can match
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,10 @@ class Amount:
 class Refusal:
     """Why a candidate was not chosen that is likelier than a chosen one.
 
-    ``beside`` is the chosen candidate that it is most like: of all chosen ones, that
-    which lowers most what the refused one adds to the log-probability of a set, by
-    ``-log(1 - s²)`` with their learned ``similarity`` s, from 0 to 1.  ``why`` is "too
-    like", "adds too little beside" or "is of the shot of".
+    ``beside`` is the most similar chosen candidate: it lowers the gain in
+    log-probability of the refused one by ``-log(1 - s²)``, with their learned
+    ``similarity`` s from 0 to 1.  ``why`` is "too like", "adds too little beside" or
+    "is of the shot of".
     """
 
     beside: int
@@ -95,7 +94,7 @@ def choose_frames(
     """
     limit = amount.most(len(view))
     similarity = _similarity(ensemble)
-    # By colours alone, a shot would stand for others that have nothing else in common.
+    # By colours alone, a shot would stand for others with nothing else in common.
     matched = view.alike & (view.same_shot | _above(similarity, _ONE_SCENE))
     same = _above(similarity, max_similarity)
     if amount.per_shot:
@@ -116,9 +115,9 @@ def video_decoder(
 ) -> Decoder:
     """Return the decoder of a picker.
 
-    For "mbr", sets drawn from the ensemble stand for what people would choose.  Frames
-    are added while the mean agreement with those sets grows.  Frames that are ``alike``
-    (N, N) can be matched; of those that are the ``same`` (N, N) only one is chosen.
+    With "mbr", frames are added while the mean agreement with sets drawn from the
+    ensemble grows.  Frames that are ``alike`` (N, N) can be matched; of those that are
+    the ``same`` (N, N) only one is chosen.
     """
     if decoder == "greedy":
         return _choose_expected_number
@@ -142,7 +141,7 @@ def _similarity(ensemble: LEnsemble) -> FloatArray:
 
 
 def _above(similarity: FloatArray, limit: float) -> BoolArray:
-    """Return which pairs have a similarity above a limit; all have with themselves."""
+    """Return the pairs with a similarity above a limit, and each item with itself."""
     # Up to rounding, none is above 1.
     above = similarity > limit if limit < 1.0 else np.zeros(similarity.shape, bool)
     np.fill_diagonal(above, True)
@@ -203,9 +202,9 @@ def _refusals(
     why: str,
     related: BoolArray,
 ) -> dict[int, Refusal]:
-    """Return why each candidate is not chosen that is likelier than a chosen one.
+    """Return the refusal of each candidate that is likelier than a chosen one.
 
-    It is for ``why``, where it is ``related`` (N, N) to a chosen one.
+    The reason is ``why``, where it is ``related`` (N, N) to a chosen one.
     """
     chosen = selection.indices
     if not len(chosen):
@@ -227,8 +226,7 @@ class MatchingAgreement(Agreement):
 
     With ``h`` of its ``a`` frames matched with a set of ``b``, a choice scores
     ``(1 + β²) h / (a + β² b)``.  Frames that are ``alike`` (N, N) can be matched; of
-    those that are the ``same`` (N, N), at least of each itself, a search chooses only
-    one.
+    frames that are the ``same`` (N, N, with a true diagonal), a search chooses one.
     """
 
     name = "F-score of matched frames"
@@ -242,16 +240,13 @@ class MatchingAgreement(Agreement):
 
     def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
         """Return the F-score of each candidate matched with each voter."""
-        others = [np.flatnonzero(row) for row in voters]
         values = np.zeros((len(candidates), len(voters)))
         square = self._beta**2
-        for i, row in enumerate(candidates):
-            one = np.flatnonzero(row)
-            for j, other in enumerate(others):
-                if len(one) and len(other):
-                    matches = n_matches(self._alike[np.ix_(one, other)])
-                    total = len(one) + square * len(other)
-                    values[i, j] = (1.0 + square) * matches / total
+        for (i, row), (j, voter) in product(enumerate(candidates), enumerate(voters)):
+            if row.any() and voter.any():
+                matches = n_matches(self._alike[np.ix_(row, voter)])
+                total = row.sum() + square * voter.sum()
+                values[i, j] = (1.0 + square) * matches / total
         return values
 
     def growing(self, voters: BoolArray, votes: IntArray) -> GrowingMatching:
@@ -291,9 +286,8 @@ class GrowingMatching:
     def _shares(self, size: int) -> FloatArray:
         """Return the value of a match with each set, if ``size`` frames are chosen."""
         square = self._beta**2
-        return np.asarray(
-            (1.0 + square) * self._weights / np.maximum(size + square * self._sizes, 1)
-        )
+        totals = np.maximum(size + square * self._sizes, 1)
+        return np.asarray((1.0 + square) * self._weights / totals)
 
     @property
     def value(self) -> float:
@@ -301,9 +295,9 @@ class GrowingMatching:
         return float(self._shares(self._size) @ self._hits)
 
     def gain(self) -> FloatArray:
-        """Return the gain of each frame, for those that are not best a bound on it.
+        """Return the gain of the best frame, and upper bounds for the others.
 
-        Frames cost the same, so that the best gain is all that a search asks for.
+        Frames cost the same, so that a search needs only the best gain.
         """
         from variegate.linalg.compiled.agreement import matched_shares
 
@@ -315,7 +309,7 @@ class GrowingMatching:
         return np.where(self._free, gain, -np.inf)
 
     def add(self, item: int) -> None:
-        """Add a frame; those that are the same are no longer free."""
+        """Add a frame, and leave out the frames that are the same."""
         from variegate.linalg.compiled.agreement import match
 
         sets = self._members, self._sizes, self._owner, self._adds

@@ -10,8 +10,7 @@ import numpy as np
 from variegate._typing import AnyArray, FloatArray
 from variegate.video.reading import cv2
 
-#: Bins of hue, each 16 of 256 values wide.
-N_BINS = 16
+N_BINS = 16  # of hue, each 16 of 256 values wide
 
 
 def check_image(image: AnyArray) -> None:
@@ -52,16 +51,12 @@ def hue_of_pixels(image: AnyArray) -> AnyArray:
     largest = np.maximum(np.maximum(red, green), blue)
     spread = largest - np.minimum(np.minimum(red, green), blue)
     safe = np.where(spread > 0.0, spread, 1.0)
-    angle = np.select(
+    sixths = np.select(
         [spread == 0.0, largest == red, largest == green],
-        [
-            np.zeros_like(red),
-            60.0 * ((green - blue) / safe),
-            60.0 * (2.0 + (blue - red) / safe),
-        ],
-        60.0 * (4.0 + (red - green) / safe),
+        [0.0, (green - blue) / safe, 2.0 + (blue - red) / safe],
+        4.0 + (red - green) / safe,
     )
-    degrees = np.trunc(angle).astype(np.int64)
+    degrees = np.trunc(60.0 * sixths).astype(np.int64)
     degrees = np.where(degrees < 0, degrees + 360, degrees)
     return np.asarray(255 * degrees // 360)
 
@@ -79,8 +74,8 @@ def colour_layout(
 
     Row i of an image of height h lies in row ⌊i · rows / h⌋ of the grid, and
     likewise the columns.  Each histogram has 16 bins of equal width over the values 0
-    to 255, and holds shares, which sum to 1.  Those of hue come first, then those of
-    saturation and of value, each over the whole grid.
+    to 255, and holds shares, which sum to 1: those of hue over the whole grid, then
+    those of saturation and of value.
 
     With ``square_root``, half the squared Euclidean distance between two such vectors
     is the sum of the histograms' squared Hellinger distances.
@@ -104,12 +99,9 @@ def colour_layout(
     spread = value - image.min(axis=2)
     # Black has no saturation, and no other pixel has a largest colour below 1.
     saturation = 255 * spread // np.maximum(value, 1)
-    layout = np.concatenate(
-        [
-            _histograms(channel, cells, rows * columns)
-            for channel in (hue_of_pixels(image), saturation, value)
-        ]
-    )
+    channels = hue_of_pixels(image), saturation, value
+    n_cells = rows * columns
+    layout = np.concatenate([_histograms(c, cells, n_cells) for c in channels])
     return np.sqrt(layout) if square_root else layout
 
 

@@ -12,11 +12,8 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 
-#: Frames are alike whose histograms differ by less (L1; the most is 2).
-THRESHOLD = 0.5
-
-#: How frames are paired.
-Matching = Literal["maximum", "vsumm"]
+THRESHOLD = 0.5  # L1 distance, at most 2, below which histograms are alike
+Matching = Literal["maximum", "vsumm"]  # how frames are paired
 
 
 def frame_distances(one: Any, other: Any) -> FloatArray:
@@ -36,10 +33,9 @@ def with_lost(histograms: FloatArray, n_lost: int) -> FloatArray:
 def n_matches(alike: BoolArray, matching: Matching = "maximum") -> int:
     """Return how many pairs of alike frames can be formed, each frame in one at most.
 
-    Rows are of the user's frames, columns of the system's.  "maximum" forms as many
-    pairs as there can be, as the paper describes it; "vsumm" does as VSUMM's evaluator:
-    user frames in their order each take the first system frame that is alike and still
-    free, which can leave pairs unformed.
+    Rows are the user's frames, columns the system's.  "maximum" forms the most pairs
+    possible, as in the paper; "vsumm" does as VSUMM's evaluator: user frames in their
+    order each take the first system frame that is alike and still free.
     """
     if matching == "maximum":
         from scipy import sparse
@@ -82,15 +78,14 @@ def score_against_user(
 ) -> KeyframeScore:
     """Score the frames of a system against those of one user.
 
-    Of both there are histograms, (frames, bins), in the order in which the frames were
-    chosen, and NaN for frames whose picture is lost.
+    Both are histograms, (frames, bins), in the order in which the frames were chosen,
+    and NaN for frames whose picture is lost.
     """
     n_user, n_system = len(user), len(system)
     matches = 0
     if n_user and n_system:
         matches = n_matches(frame_distances(user, system) < threshold, matching)
-    precision = matches / n_system if n_system else 0.0
-    recall = matches / n_user if n_user else 0.0
+    precision, recall = matches / max(n_system, 1), matches / max(n_user, 1)
     both = precision + recall
     f = 2.0 * precision * recall / both if both else 0.0
     cus_e = (n_system - matches) / n_user if n_user else 0.0
@@ -114,7 +109,7 @@ def oracle_keyframes(frames: Any, users: Sequence[Any]) -> IntArray:
     """Return the frames that agree best with several users at once, sorted.
 
     As in the paper's appendix: the frame that raises the mean F-score most is added,
-    until none raises it.  Of all frames there are histograms, (N, bins).
+    until none raises it.  ``frames`` are histograms, (N, bins).
     """
     frames = np.asarray(frames, dtype=np.float64)
     chosen: list[int] = []

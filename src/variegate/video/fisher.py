@@ -22,20 +22,17 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
 from variegate._random import generator
 from variegate._typing import AnyArray, FloatArray, RandomState
-from variegate._validation import check_count
 from variegate.files.model_format import ModelFileError
 from variegate.files.schema import ListOf, Matrix, Number, Record
 from variegate.video.picture import SIFT_LENGTH
 
 _SETTINGS = ("n_components", "n_gaussians", "max_descriptors")
 
-#: The schema of an encoder in a model file.
-PATTERNS = Record(
+PATTERNS = Record(  # of an encoder in a model file
     {
         **dict.fromkeys(_SETTINGS, Number(1, is_whole=True)),
         "n_components": Number(1, is_whole=True, most=SIFT_LENGTH),
@@ -120,8 +117,7 @@ class FisherEncoder:
     centre_, components_ : arrays of shape (128,) and (D, 128)
         Mean of the root-SIFT descriptors, and principal components, one a row.
     weights_, means_, variances_ : arrays of shape (K,), (K, D) and (K, D)
-        The mixture.  All numbers are such as single precision can hold, so that they
-        take little room in a file and come back from it exactly.
+        The mixture.  All numbers have single precision: short and exact in a file.
     """
 
     n_components: int = 32
@@ -138,7 +134,6 @@ class FisherEncoder:
         from sklearn.decomposition import PCA
         from sklearn.mixture import GaussianMixture
 
-        self._check_settings()
         rng = generator(random_state)
         sample = _sample(descriptors, self.max_descriptors, rng)
         self._check_sample(sample)
@@ -164,10 +159,9 @@ class FisherEncoder:
         """Return the Fisher vector of descriptors (n, 128), an array of length 2 K D.
 
         Gradients by the means, Gaussian by Gaussian, then those by the deviations.  It
-        has length 1 as a vector; zeros if there are no descriptors other than zeros.
+        has norm 1; zeros if there are no descriptors other than zeros.
         """
-        self._check_is_fitted()
-        usable = _usable(descriptors)
+        usable = _without_zeros(descriptors)
         if not len(usable):
             return np.zeros(2 * self.means_.size)
         x = (_root_sift(usable) - self.centre_) @ self.components_.T
@@ -178,7 +172,6 @@ class FisherEncoder:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fitted encoder as plain numbers and lists, for a JSON file."""
-        self._check_is_fitted()
         settings = {name: int(getattr(self, name)) for name in _SETTINGS}
         return settings | {
             name: _short_decimals(getattr(self, f"{name}_")) for name in self._shapes()
@@ -186,10 +179,7 @@ class FisherEncoder:
 
     @classmethod
     def from_dict(cls, section: Mapping[str, Any]) -> Self:
-        """Return the encoder of a section of a file, checked against ``PATTERNS``.
-
-        It encodes exactly as the one that :meth:`to_dict` turned into plain values.
-        """
+        """Return the encoder of a section of a file, checked against ``PATTERNS``."""
         encoder = cls(**{name: section[name] for name in _SETTINGS})
         for name, shape in encoder._shapes().items():
             values = _single(np.array(section[name], dtype=np.float64))
@@ -218,15 +208,6 @@ class FisherEncoder:
             "variances": mixture,
         }
 
-    def _check_settings(self) -> None:
-        for name in _SETTINGS:
-            check_count(name, getattr(self, name))
-        if self.n_components > SIFT_LENGTH:
-            raise ValueError(
-                f"a descriptor has {SIFT_LENGTH} numbers, so n_components is at most "
-                f"that, got {self.n_components}"
-            )
-
     def _check_sample(self, sample: AnyArray) -> None:
         n_different = len(np.unique(sample, axis=0))
         for name in ("n_gaussians", "n_components"):
@@ -237,33 +218,16 @@ class FisherEncoder:
                     f"{name}; max_descriptors is {self.max_descriptors}"
                 )
 
-    def _check_is_fitted(self) -> None:
-        if not hasattr(self, "variances_"):
-            raise NotFittedError(
-                "this FisherEncoder is not fitted yet: call fit with the descriptors "
-                "of some images first"
-            )
 
-
-def _usable(descriptors: AnyArray) -> AnyArray:
-    """Return the descriptors other than zeros, after a check of them all."""
-    values = np.asarray(descriptors)
-    if values.ndim != 2 or values.shape[1] != SIFT_LENGTH:
-        raise ValueError(
-            f"descriptors are rows of {SIFT_LENGTH} numbers, got shape {values.shape}"
-        )
-    if values.dtype != np.uint8 and not (np.isfinite(values) & (values >= 0)).all():
-        raise ValueError("descriptors must be finite and nowhere negative")
-    return np.asarray(values[values.any(axis=1)])
+def _without_zeros(descriptors: AnyArray) -> AnyArray:
+    return np.asarray(descriptors[descriptors.any(axis=1)])
 
 
 def _sample(
     descriptors: Sequence[AnyArray], limit: int, rng: np.random.Generator
 ) -> AnyArray:
     """Return a sample without replacement of the rows of several arrays."""
-    if not len(descriptors):
-        raise ValueError("there are no descriptors to fit to: give those of an image")
-    usable = np.concatenate([_usable(rows) for rows in descriptors])
+    usable = np.concatenate([_without_zeros(rows) for rows in descriptors])
     if len(usable) <= limit:
         return usable
     return usable[np.sort(rng.choice(len(usable), size=limit, replace=False))]
@@ -276,9 +240,9 @@ def _root_sift(descriptors: AnyArray) -> FloatArray:
 
 
 def _single(values: AnyArray) -> FloatArray:
-    """Return values rounded to single precision, in double, row after row in memory.
+    """Return values rounded to single precision, in double and in C order.
 
-    The order matters because products of matrices round differently in another one.
+    The order matters, as products of matrices round differently in another one.
     """
     with np.errstate(over="ignore"):
         return values.astype(np.float32).astype(np.float64, order="C")

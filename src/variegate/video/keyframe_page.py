@@ -15,28 +15,20 @@ from variegate.video.screening import BEST, Decision
 from variegate.video.storyboard import encode_jpeg, fitted, usual_aspect
 from variegate.video.summary import Keyframe, VideoSummary
 
-#: Pixels on each side that a picture on the page must fit into.
-_LARGEST = 480
+_LARGEST = 480  # pixels on each side that a picture on the page must fit into
 
-#: Units across the timeline; it is a few hundred to a thousand pixels wide.
+# The timeline, a few hundred to a thousand pixels wide.
 _UNITS = 20_000
-
-#: Seconds between two times on the axis, of which the first is taken that gives few.
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
 _MOST_TICKS = 8
-
-#: Cuts that are shown on the timeline, at most.
 _MOST_CUTS = 100
 
-#: Reasons in the order of the legend; any other comes after them.
+#: Reasons in the order of the legend, before any other.
 _REASONS = ("dark", "flat", "blurred", "repeats the frame before")
 
 
 class _Dropped(NamedTuple):
-    """Frames in a row that were dropped, from start to end in seconds.
-
-    A frame stands for the time up to half way to the frames beside it.
-    """
+    """Neighbouring dropped frames; edges are half way to the frames beside them."""
 
     start: float
     end: float
@@ -46,11 +38,10 @@ class _Dropped(NamedTuple):
 def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
     """Return a page with the key frames and, above them, where they come from.
 
-    A timeline shows with which probability a set drawn from the model holds each
-    candidate, which were chosen, and where frames were dropped before, by reason; a
-    table says why likelier candidates were not chosen.
-    Pictures are shrunk to at most 480 pixels and held in the page; nothing is loaded
-    from elsewhere.  The page is to be written as UTF-8.
+    A timeline shows the probability of each candidate in a set drawn from the model,
+    the chosen ones, and dropped frames by reason; a table says why likelier candidates
+    were not chosen.  Pictures are shrunk to at most 480 pixels and embedded.  Write the
+    page as UTF-8.
     """
     axis = _Axis(summary.duration)
     kept_for = (d.reason or "" for d in summary.decisions if d.kept)
@@ -83,11 +74,9 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
 def _facts(summary: VideoSummary) -> dict[str, str]:
     facts = {"Duration": time_label(summary.duration)}
     n_shots, shown = len(summary.shots), summary.shots_shown
-    if n_shots == 1:
-        facts["Shots"] = "1"
-    elif n_shots:
+    if n_shots:
         which = f"{shown:,}" if shown < n_shots else "all"
-        facts["Shots"] = f"{n_shots:,}, {which} shown"
+        facts["Shots"] = f"{n_shots:,}, {which} shown" if n_shots > 1 else "1"
     return facts | {
         "Looked at": count(len(summary.decisions), "frame"),
         "Candidates": count(len(summary.candidates), "frame"),
@@ -99,7 +88,7 @@ def _facts(summary: VideoSummary) -> dict[str, str]:
 def _dropped(
     decisions: Sequence[Decision], duration: float
 ) -> dict[str, list[_Dropped]]:
-    """Return stretches of dropped frames by reason, in the order of the legend."""
+    """Return dropped frames by reason, in the order of the legend."""
     times = [decision.time for decision in decisions]
     edges = [*times[:1], *((a + b) / 2 for a, b in pairwise(times)), duration]
     found: dict[str, list[_Dropped]] = {}
@@ -153,11 +142,10 @@ class _Axis:
         ticks = []
         for number in range(math.floor(self.duration / step + 1e-9) + 1):
             time = step * number
-            fraction = self.fraction(time)
+            fraction, text = self.fraction(time), time_label(time)
             anchor = "start" if fraction < 0.03 else "middle"
             anchor = "end" if fraction > 0.97 else anchor
-            text = time_label(time)
-            # Tenths say nothing where all of them are 0.
+            # Tenths are redundant where all of them are 0.
             text = text.removesuffix(".0") if step >= 1.0 else text
             ticks.append((self.percent(time), anchor, text))
         return ticks

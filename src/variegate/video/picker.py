@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._progress import Progress, ProgressPrinter, ignore, part_of
+from variegate._progress import Progress, ProgressPrinter, ignore
 from variegate._random import generator
 from variegate._typing import RandomState
 from variegate._validation import check_choice, check_number
@@ -20,13 +20,11 @@ from variegate.files.model_format import POSITIVE
 from variegate.files.schema import Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.tuning.family import as_omegas
 from variegate.video.candidates import (
     BLOCKS,
     TRAINING,
     TrainingVideo,
     VideoView,
-    describe_training,
     read_candidates,
     sharpest_frames,
 )
@@ -44,11 +42,8 @@ from variegate.video.reading import EVERY, time_label
 from variegate.video.screening import Screening
 from variegate.video.summary import VideoSummary
 
-#: Bandwidths of the Gaussians; vectors in every block have length 1.
-_LADDER = (0.125, 0.25, 0.5, 1.0, 2.0)
-
-#: Images to learn local patterns from, at most.
-_MAX_IMAGES = 2000
+_LADDER = (0.125, 0.25, 0.5, 1.0, 2.0)  # bandwidths of the Gaussians
+_MAX_IMAGES = 2000  # to learn local patterns from
 
 
 @dataclass(eq=False, repr=False)
@@ -56,7 +51,7 @@ class KeyframePicker(FamilyApplication):
     """Key frames of videos (section 4.3 of the paper).
 
     Frames are the items of a determinantal point process whose quality and similarity
-    are learned from frames that people have chosen.
+    are learned from people's choices.
 
     Parameters
     ----------
@@ -84,8 +79,7 @@ class KeyframePicker(FamilyApplication):
     l2, max_iter : as for ``LargeMarginDPP``
     random_state : None, int or numpy.random.Generator
     verbose : bool, default=False
-        Whether to report the progress of :meth:`fit` and :meth:`pick` on standard
-        error.
+        Whether :meth:`fit` and :meth:`pick` print their progress on standard error.
 
     Attributes
     ----------
@@ -93,7 +87,7 @@ class KeyframePicker(FamilyApplication):
         The models; also as ``models_``, one for each of ``omegas_``, which is sorted.
     encoder_ : FisherEncoder
     every_ : float
-        Seconds between the frames that were looked at while learning.
+        Seconds between the sampled frames of the training videos.
     training_ : dict
         Numbers of videos, candidates and users, of picks that reach no candidate
         ("n_lost"), and how well the oracle agrees with the users.
@@ -103,6 +97,7 @@ class KeyframePicker(FamilyApplication):
     _noun = "key frames"
     _not_stored = ("verbose",)
     _choices: ClassVar[Mapping[str, Iterable[str]]] = {"decoder": VIDEO_DECODERS}
+    _counted = ("videos", "candidates", "users")
     _sections: ClassVar[Mapping[str, Shape]] = {
         "patterns": PATTERNS,
         "training": TRAINING,
@@ -123,8 +118,6 @@ class KeyframePicker(FamilyApplication):
     random_state: RandomState = 0
     verbose: bool = False
 
-    # Learning ---------------------------------------------------------------------
-
     def fit(
         self,
         videos: Sequence[PickedVideo],
@@ -140,27 +133,25 @@ class KeyframePicker(FamilyApplication):
         ----------
         videos : sequence of PickedVideo
         every : float
-            Seconds between the frames that are looked at.
+            Seconds between sampled frames.
         progress : callable, optional
             Called with "fitting" and the numbers of finished and of all steps.
         """
         self._check_parameters()
         if not videos:
             raise ValueError("there are no videos to learn from")
-        n_steps = len(videos) + len(as_omegas(self.omega))
-        progress = self._printing(progress)
-        advance = part_of(progress, 0, n_steps)
+        reading, learning = self._progress_parts(progress, len(videos))
         training = []
         for done, video in enumerate(videos, 1):
             training.append(TrainingVideo.of(video, every))
-            advance("fitting", done, len(videos))
+            reading("fitting", done, len(videos))
         encoder = self.fit_encoder([video.view for video in training])
-        self.fit_prepared(training, encoder, part_of(progress, len(videos), n_steps))
+        self.fit_prepared(training, encoder, learning)
         self.every_ = float(every)
         return self
 
     def fit_encoder(self, views: Sequence[VideoView]) -> FisherEncoder:
-        """Learn which local patterns there are, from some videos."""
+        """Learn the encoder of local patterns from the candidates of videos."""
         images = [d.sift for view in views for d in view.descriptions]
         rng = generator(self.random_state)
         if len(images) > _MAX_IMAGES:
@@ -174,7 +165,7 @@ class KeyframePicker(FamilyApplication):
         encoder: FisherEncoder,
         progress: Progress = ignore,
     ) -> Self:
-        """Learn from videos that were prepared before, for several fits."""
+        """Learn from prepared videos, for several fits."""
         self._check_parameters()
         self.encoder_ = encoder
         self.every_ = EVERY
@@ -188,7 +179,13 @@ class KeyframePicker(FamilyApplication):
             raise ValueError("no user chose a frame that can be learned from")
         every_set, subsets, names = zip(*examples, strict=True)
         self._fit_family(self._kernel(), every_set, subsets, names, progress)
-        self.training_ = describe_training(training)
+        self.training_ = {
+            "n_videos": len(training),
+            "n_candidates": sum(len(video.view) for video in training),
+            "n_users": sum(len(video.users) for video in training),
+            "n_lost": int(sum(sum(video.n_unmatchable) for video in training)),
+            "oracle_f": float(np.mean([video.oracle_f for video in training])),
+        }
         return self
 
     def _kernel(self) -> Kernel:
@@ -216,19 +213,9 @@ class KeyframePicker(FamilyApplication):
         """Names of the quality features."""
         return list(PICTURE_STATISTICS)
 
-    def describe_training(self) -> str:
-        """Return the size of the training data and how well it can be matched."""
-        check_is_fitted(self, "family_")
-        training = self.training_
-        return (
-            f"videos: {training['n_videos']:,}\n"
-            f"candidates: {training['n_candidates']:,}\n"
-            f"users: {training['n_users']:,}\n"
-            f"learned for ω = {', '.join(f'{omega:g}' for omega in self.omegas_)}\n"
-            f"best choice of candidates: F {training['oracle_f']:.3f} against the picks"
-        )
-
-    # Choosing ---------------------------------------------------------------------
+    def _oracle_text(self) -> str:
+        f = self.training_["oracle_f"]
+        return f"best choice of candidates: F {f:.3f} against the picks"
 
     def pick(
         self,
@@ -246,9 +233,9 @@ class KeyframePicker(FamilyApplication):
         """Choose the key frames of a video.
 
         The file is read twice: once to describe it, once for the pictures of the chosen
-        frames, so that memory does not grow with its length.  Of the frames that a
-        chosen one stands for, in its shot and half way to the candidates beside it, the
-        sharpest is taken.
+        frames, so that memory does not grow with its length.  Of the frames around a
+        chosen one, in its shot and half way to the next candidates, the sharpest is
+        taken.
 
         Parameters
         ----------
@@ -259,20 +246,18 @@ class KeyframePicker(FamilyApplication):
         max_frames : int, optional
             The most frames to choose; by default the model decides.
         count : int, optional
-            The exact number of frames to choose: as with ``max_frames``, and if these
-            are too few, those are added one by one that raise the probability of the
-            set most, however like others they are.
+            The exact number of frames to choose: as with ``max_frames``, and then the
+            frames that raise the probability of the set most, even similar ones.
         per_shot : bool
-            Choose the likeliest frame of each shot, and no other.  Of ``max_frames``,
-            ``count`` and ``per_shot`` only one can be given; ``omega`` goes with all.
+            Choose only the likeliest frame of each shot.  Of ``max_frames``, ``count``
+            and ``per_shot`` only one can be given.
         every : float, optional
-            Seconds between the frames that are looked at; by default those that the
-            model was learned with.
+            Seconds between sampled frames; by default as in training.
         screening : Screening, optional
-            Which frames are not worth looking at.
+            Limits below which frames are dropped.
         progress : callable, optional
-            Called with "reading", the time of each frame that is looked at, and the
-            duration of the video, 0 where it is not known.
+            Called with "reading", the time of each sampled frame, and the duration of
+            the video, 0 where it is not known.
         random_state : None, int or numpy.random.Generator
             By default that of the model.
         """
@@ -302,8 +287,6 @@ class KeyframePicker(FamilyApplication):
         rng = self._generator(random_state)
         decoder = partial(video_decoder, self.decoder, self.beta, self.n_samples)
         return choose_frames(ensemble, view, decoder, self.max_similarity, amount, rng)
-
-    # Keeping ----------------------------------------------------------------------
 
     def _encode_rest(self) -> dict[str, Any]:
         return {"every": self.every_, "patterns": self.encoder_.to_dict()}

@@ -22,21 +22,16 @@ from variegate.video.reading import (
     Frame,
     Picture,
     cv2,
-    promised_duration,
     read_frames,
+    with_progress,
 )
 
-#: Suffixes of the pictures that are read of a folder.
-_PICTURES = (".jpg", ".jpeg", ".png")
+_PICTURES = (".jpg", ".jpeg", ".png")  # suffixes of the pictures read from a folder
+_STORYBOARD = "storyboard.png"  # the sheet that ``variegate keyframes`` writes
+_ROUNDING = 0.001  # seconds by which a frame may be earlier: tables round times
 
-#: The sheet that ``variegate keyframes`` puts beside its pictures.
-_STORYBOARD = "storyboard.png"
-
-#: Seconds by which a frame may be earlier: tables round times to milliseconds.
-_ROUNDING = 0.001
-
-#: Seconds; before them minutes, if the seconds have two digits below 60; and before
-#: those hours, if the minutes have.
+# Seconds; before them minutes, if the seconds have two digits below 60; and before
+# those hours, if the minutes have.
 _TIME = re.compile(
     r"(?P<sign>-\s*)?(?:(?:(?P<hours>[0-9]+):(?=[0-5][0-9]:))?"
     r"(?P<minutes>[0-9]+):(?=[0-5][0-9](?:\.|$)))?"
@@ -51,8 +46,7 @@ class PickedVideo:
     Attributes
     ----------
     path : Path
-    users : sequence of sequences of float
-        For each person the times of the chosen frames, in seconds.
+    users : for each person the times of the chosen frames, in seconds
     """
 
     path: Path
@@ -80,7 +74,7 @@ def parse_time(text: str) -> float:
 
 
 class _Row(NamedTuple):
-    """A line of a table, with "" for the columns that it may lack."""
+    """A line of a table, with "" for missing columns."""
 
     where: str
     video: str
@@ -99,10 +93,11 @@ def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
             if header and any(values):
                 rows.append(_row(header, values, where))
             elif any(values):
-                header = _header(values, required, where)
+                header = _checked_header(values, required, where)
     except csv.Error as error:
-        where = f"{table}, line {lines.line_num}"
-        raise ValueError(f"{where} is not CSV: {error}") from error
+        raise ValueError(
+            f"{table}, line {lines.line_num} is not CSV: {error}"
+        ) from error
     if not header:
         raise ValueError(
             f"{table} is empty: its first line must name the columns, "
@@ -134,8 +129,7 @@ def _text(table: Path) -> str:
         raise FileNotFoundError(f"there is no file {table}")
     data = table.read_bytes()
     try:
-        # Spreadsheets put a byte order mark before UTF-8.
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")  # with the byte order mark of spreadsheets
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise ValueError(
@@ -146,7 +140,7 @@ def _text(table: Path) -> str:
     return text
 
 
-def _header(names: list[str], required: Sequence[str], where: str) -> list[str]:
+def _checked_header(names: list[str], required: Sequence[str], where: str) -> list[str]:
     for column in required:
         if column in names:
             continue
@@ -173,10 +167,10 @@ def read_picks(
     ----------
     table : path
         CSV in UTF-8 whose first line names the columns, in any order: ``video``, the
-        name of a file in the folder, which may lack its suffix if that is clear;
-        ``time``, as in :func:`~variegate.video.picks.parse_time`; and perhaps
-        ``user``, who chose.  Other columns are ignored, so that a ``keyframes.csv``
-        can be corrected and learned from.
+        name of a file in the folder, without its suffix if that is unambiguous;
+        ``time``, as in :func:`~variegate.video.picks.parse_time`; and optionally
+        ``user``.  Other columns are ignored, so that a ``keyframes.csv`` can be
+        corrected and learned from.
     folder : path
 
     Returns
@@ -187,7 +181,7 @@ def read_picks(
     Raises
     ------
     ValueError
-        That names the file and the line, if something is wrong with the table.
+        With the file and the line of an error in the table.
     """
     table, folder = Path(table), Path(folder)
     if not folder.is_dir():
@@ -216,7 +210,7 @@ def _times_by_user(rows: Iterable[_Row]) -> dict[str, tuple[float, ...]]:
 
 
 def _video(name: str, folder: Path, where: str) -> Path:
-    """Return the file of a name, or of the name with the one suffix there is."""
+    """Return the file of a name, with or without its suffix."""
     if not name:
         raise ValueError(f"{where}: there is no name of a video")
     if name in (".", "..") or re.search(r"[/\\]", name):
@@ -246,9 +240,9 @@ def read_choices(
 ) -> dict[str, tuple[float, ...]]:
     """Return the sorted times at which users chose frames of one video.
 
-    The table is as for :func:`read_picks`, but only the column ``time`` is needed.
-    Where there is a column ``video``, only the rows of the given one are taken; "" is
-    the user where there is no such column.
+    The table is as for :func:`read_picks`, but only the column ``time`` is needed.  Of
+    a column ``video`` only the rows of the given one are read; without a column
+    ``user``, the user is "".
     """
     rows = _rows(Path(table), ("time",))
     if video is not None:
@@ -266,17 +260,14 @@ def frames_at(
 ) -> Iterator[tuple[float, Frame]]:
     """Yield, for each time in order, the first frame at or after it.
 
-    The video is read once, up to the last of the times.  Those after its last frame
+    The video is read once, up to the last of the times.  Times after its last frame
     are left out.  A frame a millisecond earlier counts, as tables round.  ``progress``
     is called with "reading", the time of each frame that is read, and the duration.
     """
     waiting = sorted(set(times), reverse=True)
     if not waiting:
         return
-    total = 0.0 if progress is None else promised_duration(video) or 0.0
-    for frame in read_frames(video, EVERY_FRAME):
-        if progress is not None:
-            progress("reading", max(frame.time, 0.0), total)
+    for frame in with_progress(read_frames(video, EVERY_FRAME), video, progress):
         while waiting and frame.time + _ROUNDING >= waiting[-1]:
             yield waiting.pop(), frame
         if not waiting:
@@ -313,8 +304,7 @@ def read_pictures(folder: str | PathLike[str]) -> Iterator[tuple[Path, Picture]]
 
 
 def _natural(path: Path) -> Any:
-    """Return a key by which numbers in names count as numbers."""
-    # Every other part is a number, so that like is compared with like.
-    parts = re.split(r"([0-9]+)", path.name.casefold())
+    """Return a sort key by which numbers in names count as numbers."""
+    parts = re.split(r"([0-9]+)", path.name.casefold())  # every other is a number
     key = [int(part) if place % 2 else part for place, part in enumerate(parts)]
     return key, path.name

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variegate._typing import AnyArray, FloatArray
-from variegate._validation import check_count
 from variegate.video.colour import (
     N_BINS,
     check_image,
@@ -37,42 +36,30 @@ PICTURE_STATISTICS = (
     "dark_share",
 )
 
-#: Pixels on the longer side of the small picture that the coarse numbers come from.
-_SMALL = 32
+_LONGEST = 352  # pixels on the longer side of the picture that is described
+_SMALL = 32  # pixels on the longer side of the picture of the coarse statistics
+_DARK = 30.0  # grey value below which a pixel is dark
+_LEVELS = 8  # of red, green and blue, that colours are counted by
+LAYOUT = 5  # rows and columns of cells with histograms of their own
 
-#: A pixel is dark whose grey value is below this.
-_DARK = 30.0
-
-#: Levels of red, green and blue that colours are counted by.
-_LEVELS = 8
-
-#: Rows and columns of the cells whose colours are told apart.
-LAYOUT = 5
-
-#: Pixels on the longer side of the picture that is described.
-_LONGEST = 352
-
-#: Numbers in a SIFT descriptor: 4 x 4 cells of 8 directions.
-SIFT_LENGTH = 128
-
-#: The longer side of the image at the first scale is at most this.
-_LONGEST_SIDE = 256
-
-#: OpenCV makes a cell 3/2 of the size of a keypoint wide, so a patch of 4 cells 6 of
-#: them.
-_PATCH_PER_KEYPOINT = 6.0
+SIFT_LENGTH = 128  # numbers in a descriptor: 4 x 4 cells of 8 directions
+_SIFT_LONGEST = 256  # pixels on the longer side of the image at the first scale
+_PATCH = 24  # pixels on each side of a patch
+_STEP = 8  # pixels between patches
+# OpenCV makes a cell 3/2 of the size of a keypoint wide, so a patch of 4 cells 6.
+_KEYPOINT = _PATCH / 6.0
 
 
 def picture_statistics(image: AnyArray) -> FloatArray:
     """Return the numbers that :data:`PICTURE_STATISTICS` names, of a ``uint8`` picture.
 
     Brightness and contrast are the mean and the deviation of grey values; sharpness is
-    the mean difference between neighbouring pixels in a column, and colour spread the
-    mean deviation of the three colours.  The others are of the picture shrunk to 32
-    pixels on its longer side: detail is the mean difference between neighbours there,
-    the number of colours (its logarithm) is counted on 8 levels of each, saturation is
-    the mean spread of red, green and blue, and the dark share that of pixels below a
-    grey of 30.  The entropy of hues is of the whole picture.
+    the mean difference between neighbouring pixels in a column, colour spread the mean
+    deviation of the three colours, and the entropy of hues that of 16 shares.  The
+    others are of the picture shrunk to 32 pixels on its longer side: detail is the mean
+    difference between neighbours, the number of colours (its logarithm) is counted on 8
+    levels of each, saturation is the mean spread of red, green and blue, and the dark
+    share that of pixels below a grey of 30.
     """
     check_image(image)
     grey = image.mean(axis=2)
@@ -103,7 +90,7 @@ def _mean_step(grey: FloatArray, axis: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FrameDescription:
-    """Features of one frame, which remain when its picture is discarded.
+    """Features of one frame, without its picture.
 
     Attributes
     ----------
@@ -137,11 +124,15 @@ def describe(number: int, time: float, image: AnyArray) -> FrameDescription:
     small = described_size(image)
     palette = colour_layout(small, 1, 1, square_root=True)
     layout = colour_layout(small, LAYOUT, LAYOUT, square_root=True)
-    palette = palette / np.sqrt(3.0)
-    cells = (layout / np.sqrt(3.0 * LAYOUT**2)).astype(np.float32)
-    hue, statistics = hue_histogram(small), picture_statistics(small)
-    sift = dense_sift(small)
-    return FrameDescription(number, time, hue, palette, cells, statistics, sift)
+    return FrameDescription(
+        number,
+        time,
+        hue_histogram(small),
+        palette / np.sqrt(3.0),
+        (layout / np.sqrt(3.0 * LAYOUT**2)).astype(np.float32),
+        picture_statistics(small),
+        dense_sift(small),
+    )
 
 
 def described_size(image: AnyArray) -> AnyArray:
@@ -153,23 +144,17 @@ def described_size(image: AnyArray) -> AnyArray:
     return small
 
 
-def dense_sift(
-    image: AnyArray, step: int = 8, size: int = 24, n_scales: int = 2
-) -> NDArray[np.uint8]:
+def dense_sift(image: AnyArray, n_scales: int = 2) -> NDArray[np.uint8]:
     """Return SIFT descriptors [1]_ of square patches on a regular grid.
 
     The image is turned to grey and shrunk, by means over areas, so that its longer
-    side is at most 256.  Patches of ``size`` pixels, best a multiple of 4, are ``step``
-    pixels apart.  Each further scale, up to ``n_scales``, halves that image, so that
-    patches cover more of it.  Scales at which a patch does not fit into the image are
-    left out, except the first.
+    side is at most 256.  Patches of 24 pixels are 8 pixels apart.  Each further scale
+    halves that image; scales at which a patch does not fit into the image are left
+    out, except the first.
 
     Patches lie inside the image and stand upright: no direction is estimated.  A side
-    shorter than a patch has one patch in its middle, cut at the borders.
-
-    A patch of one grey is described by zeros, as OpenCV alone would scale up rounding
-    errors.  A patch with the faintest pattern is described like any other, scaled to
-    one length.
+    shorter than a patch has one patch in its middle, cut at the borders.  A patch of
+    one grey is described by zeros, as OpenCV alone would scale up rounding errors.
 
     Returns
     -------
@@ -177,37 +162,32 @@ def dense_sift(
         Scale by scale, each row by row.
     """
     check_image(image)
-    for name, value in (("step", step), ("size", size), ("n_scales", n_scales)):
-        check_count(name, value)
-    if size < 4:
-        raise ValueError(f"a patch has 4 x 4 cells, so size is at least 4, got {size}")
-    grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _LONGEST_SIDE)
-    found = [_patches(grey, step, size)]
+    grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _SIFT_LONGEST)
+    found = [_patches(grey)]
     for scale in range(1, n_scales):
         smaller = shrunk(grey, 0.5**scale * max(grey.shape))
-        if min(smaller.shape) < size:
+        if min(smaller.shape) < _PATCH:
             break
-        found.append(_patches(smaller, step, size))
+        found.append(_patches(smaller))
     return np.concatenate(found)
 
 
-def _patches(grey: AnyArray, step: int, size: int) -> NDArray[np.uint8]:
-    rows, columns = (_centres(side, step, size) for side in grey.shape)
+def _patches(grey: AnyArray) -> NDArray[np.uint8]:
+    rows, columns = map(_centres, grey.shape)
     places = product(map(float, rows), map(float, columns))
-    width = size / _PATCH_PER_KEYPOINT
-    keypoints = [cv2.KeyPoint(column, row, width, 0.0) for row, column in places]
+    keypoints = [cv2.KeyPoint(column, row, _KEYPOINT, 0.0) for row, column in places]
     # One layer is all that keypoints of octave 0 read.
     _, values = cv2.SIFT.create(nOctaveLayers=1).compute(grey, keypoints)
     descriptors = values.astype(np.uint8)  # whole numbers, as OpenCV rounds them
-    window = np.ones((size, size), dtype=np.uint8)
+    window = np.ones((_PATCH, _PATCH), dtype=np.uint8)
     is_flat = cv2.erode(grey, window) == cv2.dilate(grey, window)
     descriptors[is_flat[np.ix_(rows, columns)].ravel()] = 0
     return np.asarray(descriptors)
 
 
-def _centres(side: int, step: int, size: int) -> list[int]:
-    """Return where patches along a side have their centres, evenly to both ends."""
-    if side <= size:
+def _centres(side: int) -> list[int]:
+    """Return the centres of patches along a side, evenly to both ends."""
+    if side <= _PATCH:
         return [side // 2]
-    spare = (side - size) % step
-    return list(range(spare // 2 + size // 2, side - size + size // 2 + 1, step))
+    first = _PATCH // 2 + (side - _PATCH) % _STEP // 2
+    return list(range(first, side - _PATCH // 2 + 1, _STEP))

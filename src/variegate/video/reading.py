@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from variegate._progress import Progress
 
 #: Suffixes by which a video is told from other files.
 VIDEO_SUFFIXES = (
@@ -23,17 +26,10 @@ VIDEO_SUFFIXES = (
 #: Red, green and blue, 0 to 255, of shape (height, width, 3).
 Picture: TypeAlias = NDArray[np.uint8]
 
-#: Seconds by which a time may miss a multiple: containers round to milliseconds.
-_ROUNDING = 0.0005
-
-#: Seconds between the frames that are looked at by default.
-EVERY = 0.5
-
-#: The shortest step in seconds; it already takes every frame of an ordinary video.
-EVERY_FRAME = 0.001
-
-#: Frames a second where the container does not say.
-_USUAL_RATE = 25.0
+EVERY = 0.5  # default seconds between sampled frames
+EVERY_FRAME = 0.001  # shortest step in seconds: every frame of an ordinary video
+_ROUNDING = 0.0005  # seconds; containers round times to milliseconds
+_DEFAULT_RATE = 25.0  # frames a second where the container does not say
 
 
 def require_cv2() -> None:
@@ -51,7 +47,7 @@ if TYPE_CHECKING:
 else:
 
     class _OpenCV:
-        """OpenCV, which is imported when it is first used."""
+        """OpenCV, imported at its first use."""
 
         def __getattr__(self, name: str) -> object:
             if name.startswith("__"):  # asked by tools that look at a module
@@ -77,10 +73,8 @@ class Frame:
 
     Attributes
     ----------
-    number : int
-        Position in the file, from 0.
-    time : float
-        Seconds from the start of the video.
+    number : position in the file, from 0
+    time : seconds from the start of the video
     image : array of shape (height, width, 3), red, green and blue, 0 to 255
     """
 
@@ -93,8 +87,7 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
     """Read a video and yield one frame for each step of time.
 
     These are the first frames at or after 0, ``every``, 2 ``every``, ... seconds.
-    The file is read once from start to end, without jumps and without trust in the
-    number of frames that it promises.  One image is held at a time.
+    The file is read once from start to end; one image is held at a time.
 
     Parameters
     ----------
@@ -106,8 +99,8 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
     Raises
     ------
     VideoError
-        If the file is missing, cannot be opened as a video, or has no frames.  The
-        last is known only when the first frame is asked for.
+        If the file is missing, cannot be opened as a video, or, known when the first
+        frame is read, has no frames.
 
     Warns
     -----
@@ -119,8 +112,22 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
     return _sampled(_open(file), file, every)
 
 
+def with_progress(
+    frames: Iterable[Frame], path: str | PathLike[str], progress: Progress | None
+) -> Iterator[Frame]:
+    """Yield frames, and report the time of each and the duration of the video.
+
+    ``progress`` is called with "reading", seconds, and 0 for an unknown duration.
+    """
+    duration = 0.0 if progress is None else promised_duration(path) or 0.0
+    for frame in frames:
+        if progress is not None:
+            progress("reading", max(frame.time, 0.0), duration)
+        yield frame
+
+
 def check_every(every: float) -> None:
-    """Refuse a step between frames that is not a number of at least 0.001."""
+    """Refuse a step between frames of less than 0.001 seconds."""
     if not (math.isfinite(every) and every >= EVERY_FRAME):
         raise ValueError(
             f"every is the seconds between frames, at least {EVERY_FRAME}, got {every}"
@@ -152,7 +159,6 @@ def frames_within(
     """Yield every frame within spans of time, each with the number of its span.
 
     Spans are in order and do not overlap; a frame at the end of one is not in it.
-    Whatever is wrong with the file was said when it was first read.
     """
     capture = _open(Path(path))
     try:
@@ -162,10 +168,9 @@ def frames_within(
                 place += 1
             if place == len(spans):
                 return
-            if time >= spans[place][0]:
-                frame = _retrieved(capture, number, time)
-                if frame is not None:
-                    yield place, frame
+            start = spans[place][0]
+            if time >= start and (frame := _retrieved(capture, number, time)):
+                yield place, frame
     finally:
         capture.release()
 
@@ -201,12 +206,10 @@ def _sampled(capture: cv2.VideoCapture, file: Path, every: float) -> Iterator[Fr
         number, time, last_step = -1, -math.inf, -1
         for number, time in _grabbed(capture):
             step = step_of(time, every)
-            if step > last_step:
-                frame = _retrieved(capture, number, time)
-                # A damaged frame leaves its step to the next one.
-                if frame is not None:
-                    last_step = step
-                    yield frame
+            # A damaged frame leaves its step to the next one.
+            if step > last_step and (frame := _retrieved(capture, number, time)):
+                last_step = step
+                yield frame
         if last_step < 0:
             raise VideoError(f"{file} is a video without frames that can be read")
         promised = capture.get(cv2.CAP_PROP_FRAME_COUNT)
@@ -217,13 +220,14 @@ def _sampled(capture: cv2.VideoCapture, file: Path, every: float) -> Iterator[Fr
 
 def _grabbed(capture: cv2.VideoCapture) -> Iterator[tuple[int, float]]:
     """Yield the number and the time of each frame, which can then be retrieved."""
-    number, time = 0, -math.inf
+    time = -math.inf
     rate = _frame_rate(capture.get(cv2.CAP_PROP_FPS))
-    while capture.grab():
+    for number in count():
+        if not capture.grab():
+            return
         reported = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
         time = _frame_time(reported, number, rate, time)
         yield number, time
-        number += 1
 
 
 def _retrieved(capture: cv2.VideoCapture, number: int, time: float) -> Frame | None:
@@ -236,15 +240,15 @@ def _retrieved(capture: cv2.VideoCapture, number: int, time: float) -> Frame | N
 
 def _frame_rate(reported: float) -> float:
     known = math.isfinite(reported) and reported > 0.0
-    return reported if known else _USUAL_RATE
+    return reported if known else _DEFAULT_RATE
 
 
 def _frame_time(reported: float, number: int, rate: float, before: float) -> float:
     """Return the time of a frame in seconds, always later than the frame before.
 
-    The reported time is taken if it moves on.  A file without times reports 0 for
-    every frame; there, and where time goes backwards, it is number / rate, or one
-    frame after the one before if that is later still.
+    The reported time is taken if it moves on.  A file without times reports 0; then,
+    and where time goes backwards, it is number / rate, or one frame after the one
+    before if that is later.
     """
     if math.isfinite(reported) and reported >= 0.0 and reported > before:
         return reported

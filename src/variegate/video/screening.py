@@ -13,28 +13,20 @@ from variegate._typing import AnyArray, FloatArray
 from variegate.video.colour import check_image, shrunk
 from variegate.video.reading import Frame, Picture, cv2
 
-#: What the reason of a frame ends with that is kept because no frame passes.
+#: The end of the reason of a frame that is kept because no frame passes.
 BEST = ", but the best of all frames"
 
-#: Pixels on the longer side of the picture that is measured.
-_LONGEST = 256
-
-#: Size of the picture by which frames are compared.
-_THUMBNAIL = (32, 32)
-
-#: Seconds of blurred frames that make a scene.
-_SCENE = 2.0
-
-#: The checks in their order, from the worst flaw to the least; "" is none.
-_FLAWS = ("dark", "flat", "blurred", "")
+_LONGEST = 256  # pixels on the longer side of the picture that is measured
+_THUMBNAIL = (32, 32)  # size of the picture by which frames are compared
+_SCENE = 2.0  # seconds of blurred frames that make a scene
+_FLAWS = ("dark", "flat", "blurred", "")  # from the worst to none
 
 
 @dataclass(frozen=True)
 class Screening:
     """Limits below which a frame is dropped; a limit of 0 turns its check off.
 
-    All are measured on the picture shrunk to at most 256 pixels on its longer side,
-    so that they mean the same for every resolution above that.
+    All are measured on the picture shrunk to at most 256 pixels on its longer side.
 
     Attributes
     ----------
@@ -83,7 +75,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """A frame and its flaw; the picture is discarded where it can no longer be kept."""
+    """A frame and its flaw; None in place of a frame that can no longer be kept."""
 
     number: int
     time: float
@@ -94,21 +86,19 @@ class _Judged:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """The check that it fails, the last ones being better, and by how little."""
+        """The place of the failed check, and the measured value: larger is better."""
         return _FLAWS.index(self.flaw), self.measure
 
 
 def screen(
     frames: Iterable[Frame], screening: Screening | None = None
 ) -> Iterator[tuple[Decision, Frame | None]]:
-    """Decide frame by frame which are worth choosing from.
+    """Yield the decision on each frame, in order, and the frame if it is kept.
 
-    Every frame is answered, in order, with its decision and, if kept, the frame
-    itself.  A scene that is blurred from end to end is still a scene: where frames are
-    blurred for two seconds on end, the sharpest of them passes.  If none passes at all,
-    the one that fails the latest check (dark, flat, blurred) by the least is kept.
-    Decisions are therefore held back until a first frame passes; of the images only
-    the best one is held, never all.
+    Where frames are blurred for two seconds on end, the sharpest of them passes.  If
+    none passes at all, the one that fails the latest check (dark, flat, blurred) by
+    the least is kept.  Decisions are therefore held back until a first frame passes;
+    of the images only the best one is held.
     """
     screening = screening or Screening()
     waiting: list[Decision] = []
@@ -144,8 +134,7 @@ def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
     best = 0
     for judged in frames:
         if judged.flaw != "blurred":
-            yield from run
-            yield judged
+            yield from (*run, judged)
             run = []
             continue
         best = best if run else 0
@@ -163,7 +152,13 @@ def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
 
 
 def _judge(frame: Frame, screening: Screening) -> _Judged:
-    small = _shrunk(frame)
+    # OpenCV takes no views with reversed axes.
+    image = np.ascontiguousarray(frame.image)
+    try:
+        check_image(image)
+    except ValueError as error:
+        raise ValueError(f"frame {frame.number}: {error}") from None
+    small = shrunk(image, _LONGEST)
     pixels = small.astype(np.float64)
     thumbnail: Any = cv2.resize(pixels, _THUMBNAIL, interpolation=cv2.INTER_AREA)
     flaw = _flaw(small, screening)
@@ -181,16 +176,6 @@ def _flaw(small: Picture, screening: Screening) -> tuple[str, float]:
         return "flat", contrast
     sharpness = _sharpness(small)
     return "blurred" if sharpness < screening.sharpness else "", sharpness
-
-
-def _shrunk(frame: Frame) -> Picture:
-    # OpenCV takes no views with reversed axes.
-    image = np.ascontiguousarray(frame.image)
-    try:
-        check_image(image)
-    except ValueError as error:
-        raise ValueError(f"frame {frame.number}: {error}") from None
-    return shrunk(image, _LONGEST)
 
 
 def _sharpness(small: Picture) -> float:

@@ -24,43 +24,32 @@ from variegate.video.reading import (
     step_of,
 )
 
-#: Width and height of the small picture in which frames are compared.
+# Width and height of the small picture in which frames are compared.
 _SMALL = (64, 36)
 _TWICE = (128, 72)
+_BLACK = 40.0  # a frame is black whose small picture has no pixel above this
 
-#: A cut is where the mean change of the small picture (0 to 255) is at least the first
-#: number, the second times what it is two frames before and after, and the correlation
-#: of the two pictures at most the third, so that light may grow or fade.
+# A cut is where the mean change of the small picture (0 to 255) is at least the first
+# number and the second times its mean in the two frames before and after, and where the
+# correlation of the two pictures is at most the third, so that light may grow or fade.
 _LEAST_CHANGE = 12.0
 _TIMES_USUAL = 3.0
 _MOST_CORRELATION = 0.9
 
-#: Pictures before and after a flash are of one shot if their correlation is above this.
-_SAME = 0.5
+_SAME = 0.5  # correlation above which pictures around a flash are of one shot
+_SHORTEST = 0.2  # seconds of a shot; a shorter one is a flash
+_ONE_FRAME = 0.04  # seconds of the only frame of a video
 
-#: A frame is black whose small picture has no pixel above this.
-_BLACK = 40.0
-
-#: Seconds that a shot lasts at least; what is shorter is a flash.
-_SHORTEST = 0.2
-
-#: Seconds that a single frame is taken to last.
-_ONE_FRAME = 0.04
-
-#: A stretch ends where the histograms of hue or of brightness differ from those of its
-#: first frame by this much (L1; the most is 2), or the small pictures (grey, 0 to 255).
+# A stretch ends where the histograms of hue or of brightness differ from those of its
+# first frame by this much (L1; the most is 2), or the small pictures (grey, 0 to 255),
+# or after some seconds: the models learned from films sampled about as densely.
 _HUE = 0.4
 _VALUE = 0.8
 _GREY = 40.0
-
-#: Seconds that a stretch lasts at most: the models learned from films sampled about as
-#: densely.
 _LONGEST_STRETCH = 4.0
 
-#: Pixels on the longer side of the picture that stretches are compared by, and cells on
-#: each side of its smallest form.
-_LONGEST = 96
-_CELLS = 8
+_LONGEST = 96  # pixels on the longer side of the picture that stretches are compared by
+_CELLS = 8  # cells on each side of its smallest form
 
 
 @dataclass(frozen=True)
@@ -100,13 +89,12 @@ class _Step:
 
 
 class Reel:
-    """The frames of a video that are looked at, and where it is cut.
+    """The sampled frames of a video, read once by iterating, and its cuts.
 
-    To be read once, by iterating.  All frames are compared with those before them, and
-    one is looked at for each step of time; of a shot that lies between two steps,
-    unless it is black, the most detailed one is.  A cut is seen where the picture
-    changes at once, by far more than in the frames around, or comes out of black;
-    dissolves and wipes are not seen.
+    All frames are compared with the frame before, and one is sampled for each step of
+    time; of a shot between two steps, unless it is black, the most detailed one.  A cut
+    is where the picture changes at once, by far more than in the frames around, or
+    comes out of black; dissolves and wipes are not found.
 
     Attributes
     ----------
@@ -126,7 +114,7 @@ class Reel:
         self.duration = 0.0
 
     def __iter__(self) -> Iterator[Frame]:
-        """Yield the frames that are looked at, in order."""
+        """Yield the sampled frames, in order."""
         last, seen = -1, False
         held: _Step | None = None
         for step, usual in _with_usual_change(_steps(self._timed())):
@@ -151,14 +139,12 @@ class Reel:
         return [Shot(a, b) for a, b in pairwise(edges)]
 
     def _timed(self) -> Iterator[Frame]:
-        """Yield every frame, and note how long the video is with it."""
+        """Yield every frame, and update the duration."""
         for count, frame in enumerate(self._frames):
             self._start = self._start if count else frame.time
-            passed = frame.time - self._start
-            # The last frame is shown as long as others are on average; containers round
-            # to milliseconds.
-            lasts = passed / count if count else _ONE_FRAME
-            self.duration = round(frame.time + lasts, 3)
+            # The last frame lasts as long as others on average.
+            lasts = (frame.time - self._start) / count if count else _ONE_FRAME
+            self.duration = round(frame.time + lasts, 3)  # as containers round
             yield frame
 
     def _missed(self, held: _Step | None, end: float) -> Iterator[Frame]:
@@ -167,7 +153,7 @@ class Reel:
             yield held.frame
 
     def _cut(self, step: _Step) -> bool:
-        """Note a cut, unless it ends a flash; return whether its shot was seen."""
+        """Add a cut, unless it ends a flash; return whether its shot was sampled."""
         time = step.frame.time
         if time - (self.cuts[-1] if self.cuts else self._start) < _SHORTEST:
             if not self.cuts:
@@ -183,15 +169,14 @@ class Reel:
 
 
 def shot_at(shots: list[Shot], time: float) -> int:
-    """Return which shot a time is in, the first or the last for those outside."""
-    place = bisect_right([shot.start for shot in shots], time) - 1
-    return max(place, 0)
+    """Return the number of the shot at a time, the first or the last outside of all."""
+    return max(bisect_right([shot.start for shot in shots], time) - 1, 0)
 
 
 def _steps(frames: Iterable[Frame]) -> Iterator[_Step]:
     before: FloatArray | None = None
     for frame in frames:
-        # Four pixels for each are enough, and much faster than the mean of all.
+        # The mean of four pixels is enough, and much faster than that of all.
         pixels = cv2.resize(frame.image, _TWICE, interpolation=cv2.INTER_NEAREST)
         small = cv2.resize(pixels, _SMALL, interpolation=cv2.INTER_AREA).astype(float)
         change = math.inf if before is None else float(np.abs(small - before).mean())
@@ -219,11 +204,10 @@ def _correlation(one: FloatArray, other: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """A stretch of a video in which the picture stays much the same.
+    """A stretch of like pictures, from the time of its first to that of its last frame.
 
-    It goes from the time of its first to that of its last frame.  Of the most detailed
-    frame there are a description, histograms and a small picture, its ``look``, and the
-    mean difference between neighbouring pixels, its ``detail``.
+    ``frame`` describes its most detailed frame; ``look`` is histograms and a small
+    picture of it, and ``detail`` the mean difference between neighbouring pixels.
     """
 
     start: float

@@ -15,24 +15,18 @@ from variegate.video.colour import check_image
 from variegate.video.reading import Picture, cv2, time_label
 from variegate.video.summary import Keyframe
 
-#: Red, green and blue of the ground, of what is written on it, of less important
-#: writing, of lines, and of the bars beside a picture of another shape.
-_PAPER = (253, 252, 250)
-_INK = (34, 33, 31)
-_QUIET = (101, 97, 90)
-_RULE = (221, 216, 208)
-_BARS = (238, 235, 230)
+# Red, green and blue.
+_PAPER = (253, 252, 250)  # ground
+_INK = (34, 33, 31)  # times
+_QUIET = (101, 97, 90)  # numbers of frames
+_RULE = (221, 216, 208)  # lines
+_BARS = (238, 235, 230)  # beside a picture of another shape
 
-#: Pixels between pictures; at the edge of the sheet there is twice as much.
-_GAP = 16
-
-#: Pixels across a picture: the fewest with a label that can be read, and the fewest
-#: where the number of columns is left open.
-_NARROWEST = 80
-_NARROW = 104
-
-#: Pixels from one line of a label to the next.
-_LINE = 18
+# Pixels.
+_GAP = 16  # between pictures; twice as many at the edge of the sheet
+_NARROWEST = 80  # width of a picture with a readable label
+_NARROW = 104  # width of a picture where the number of columns is not given
+_LINE = 18  # from one line of a label to the next
 
 
 def encode_png(image: Picture) -> bytes:
@@ -41,12 +35,7 @@ def encode_png(image: Picture) -> bytes:
 
 
 def encode_jpeg(image: Picture, quality: int = 85) -> bytes:
-    """Return a picture (red, green and blue, 0 to 255) as the bytes of a JPEG file.
-
-    The quality goes from 1, the smallest file, to 100, the best picture.
-    """
-    if not 1 <= quality <= 100:
-        raise ValueError(f"quality goes from 1 to 100, got {quality}")
+    """Return a picture as the bytes of a JPEG file, of a quality from 1 to 100."""
     return _encoded(image, ".jpg", [cv2.IMWRITE_JPEG_QUALITY, quality])
 
 
@@ -64,8 +53,7 @@ def storyboard(
 
     All pictures get boxes of one size, with the median shape of the pictures; one of
     another shape is fitted into its box, not stretched.  Beneath are its time and its
-    frame number.  A single small picture does not fill the sheet, as it would only
-    grow coarse; it is put in the middle.
+    frame number.  A single small picture is not enlarged to the width of the sheet.
 
     Without a number of columns the sheet, ``width`` pixels across, is about as many
     pictures high as wide, as long as they are wide enough for their labels.
@@ -118,13 +106,12 @@ class _Cell:
         picture = fitted(keyframe.image, self.width, self.height)
         height, width = picture.shape[:2]
         _put(box, picture, (self.height - height) // 2, (self.width - width) // 2)
-        # The line keeps a white picture apart from the ground.
+        # The line separates a white picture from the ground.
         cv2.rectangle(box, (0, 0), (self.width - 1, self.height - 1), _RULE)
-        time = time_label(keyframe.time)
-        line = self.height + _LINE
+        time, line, start = time_label(keyframe.time), self.height + _LINE, 0
         _write(cell, time, (0, line), self.width, bold=True)
-        beside = _text_width(time, bold=True) + _GAP // 2
-        start = beside if self.n_lines == 1 else 0
+        if self.n_lines == 1:
+            start = _text_width(time, bold=True) + _GAP // 2
         where = (start, line + (self.n_lines - 1) * _LINE)
         _write(cell, f"frame {keyframe.number}", where, self.width - start)
         return cell
@@ -154,7 +141,7 @@ def _ground(height: int, width: int) -> Picture:
 
 
 def usual_aspect(keyframes: Sequence[Keyframe]) -> float:
-    """Return the median width over height, of one of the pictures."""
+    """Return the upper median of width over height."""
     if not keyframes:
         raise ValueError("a storyboard needs at least one key frame")
     ratios = sorted(float(k.image.shape[1] / k.image.shape[0]) for k in keyframes)
@@ -172,10 +159,13 @@ def fitted(image: Picture, width: int, height: int) -> Picture:
     return np.asarray(cv2.resize(picture, (across, down), interpolation=method))
 
 
+def _font(bold: bool) -> int:
+    return cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
+
+
 def _text_width(text: str, bold: bool = False, scale: float = 0.5) -> int:
     # The fonts of OpenCV 4 and 5 are of different widths.
-    font = cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
-    return int(cv2.getTextSize(text, font, scale, 1)[0][0])
+    return int(cv2.getTextSize(text, _font(bold), scale, 1)[0][0])
 
 
 def _write(
@@ -186,5 +176,4 @@ def _write(
     while scale > 0.3 and _text_width(text, bold, scale) > width:
         scale -= 0.02
     colour: Any = _INK if bold else _QUIET
-    font = cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
-    cv2.putText(ground, text, where, font, scale, colour, 1, cv2.LINE_AA)
+    cv2.putText(ground, text, where, _font(bold), scale, colour, 1, cv2.LINE_AA)

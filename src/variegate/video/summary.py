@@ -20,8 +20,7 @@ from variegate.video.reading import Frame, Picture, time_label
 from variegate.video.screening import Decision
 from variegate.video.shots import Shot, shot_at
 
-#: Pixels on the longer side of a picture in a notebook.
-_THUMBNAIL = 200
+_THUMBNAIL = 200  # pixels on the longer side of a picture in a notebook
 
 
 @dataclass(frozen=True)
@@ -30,18 +29,14 @@ class Candidate:
 
     Attributes
     ----------
-    number, time : as in :class:`variegate.video.Frame`
-    probability : float
-        With which a set drawn from the model holds it.
+    number, time : as in :class:`variegate.video.Frame`, of the key frame if chosen
+    probability : that a set drawn from the model holds it
     chosen : bool
-        Then number and time are those of the key frame.
     why_not : str or None
-        If it is likelier than a frame that was chosen, why it was not: "too like frame
-        12 at 0:08.0".
-    like : int or None
-        The number of that key frame, the most like it.
-    similarity : float or None
-        Of the two, as learned: from 0 to 1.
+        Of a frame likelier than a chosen one, why it was not chosen: "too like frame 12
+        at 0:08.0".
+    like : number of the most similar key frame, or None
+    similarity : to that key frame as learned, from 0 to 1, or None
     """
 
     number: int
@@ -69,22 +64,18 @@ class VideoSummary:
 
     Attributes
     ----------
-    source : str
-        The path of the video.
+    source : path of the video
     keyframes : sequence of Keyframe, in the order of the video
-    candidates : sequence of Candidate
-        The frames that the model chose from.
+    candidates : sequence of Candidate, that the model chose from
     decisions : sequence of Decision
-        Every frame that was looked at, and why those were dropped that were.
+        On every sampled frame, with the reason why it was dropped.
     omega : float
-        The knob from precise to complete.
-    duration : float
-        Of the video, in seconds.
+        From precise, below 1, to complete, above.
+    duration : float, in seconds
     shots : sequence of Shot
-        Where the video is cut; those that are dark from end to end are left out.
+        Without shots that are dark from end to end.
     selection : Selection
-        Which of ``candidates`` were chosen, and why the search ended: its
-        ``stop_reason``, ``gap`` and ``is_optimal``.
+        Of ``candidates``, with its ``stop_reason``, ``gap`` and ``is_optimal``.
     """
 
     source: str
@@ -105,8 +96,8 @@ class VideoSummary:
         frames: Sequence[Frame],
         omega: float,
     ) -> VideoSummary:
-        """Put together candidates, the choice among them, and its frames."""
-        # The selection that is kept is no longer tied to the model.
+        """Join candidates, the choice among them, and its frames."""
+        # This selection does not keep the model in memory.
         selection = choice.selection.among(np.arange(len(video.view)))
         chosen = dict(zip(selection.indices.tolist(), frames, strict=True))
         probabilities = choice.ensemble.marginals().tolist()
@@ -125,8 +116,8 @@ class VideoSummary:
             Keyframe(frame.number, frame.time, probabilities[place], frame.image)
             for place, frame in chosen.items()
         ]
-        rest = omega, video.view.duration, video.shots, selection
-        return cls(str(source), keyframes, candidates, video.decisions, *rest)
+        rest = video.decisions, omega, video.view.duration, video.shots, selection
+        return cls(str(source), keyframes, candidates, *rest)
 
     @property
     def shots_shown(self) -> int:
