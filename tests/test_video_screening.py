@@ -6,12 +6,12 @@ import cv2
 import numpy as np
 import pytest
 
+from variegate.video.colour import shrunk
 from variegate.video.reading import Frame, read_frames
 from variegate.video.screening import (
     BEST,
     Screening,
     _sharpness,
-    _shrunk,
     screen,
 )
 
@@ -137,7 +137,7 @@ def test_sharpness_does_not_depend_on_contrast():
     [(90, 160, (90, 160)), (1080, 1920, (144, 256)), (1000, 2, (256, 1))],
 )
 def test_shrinking(height, width, expected):
-    assert _shrunk(Frame(0, 0.0, plain(9, height, width))).shape[:2] == expected
+    assert shrunk(plain(9, height, width), 256).shape[:2] == expected
 
 
 def test_same_reason_at_every_resolution():
