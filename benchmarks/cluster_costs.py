@@ -35,7 +35,7 @@ from benchmarks.cluster_tools import (
 )
 from variegate.dask import DaskEngine, local_cluster
 from variegate.partitions import Limits, cache
-from variegate.partitions.tree import FAN_IN
+from variegate.partitions.engine import FAN_IN
 
 KERNELS = ("linear", "multiple")
 SIZES = (5, 10, 20, 40)
@@ -122,12 +122,12 @@ def warm_up(place, engine):
 
 def forget():
     """Let a worker keep nothing."""
-    cache._of_this_process.forget()
+    cache.CACHE.forget()
 
 
 def kept_bytes():
     """Return how much a worker keeps."""
-    return sum(cache._of_this_process.bytes_kept())
+    return sum(cache.CACHE.bytes_kept())
 
 
 def groups(place, client, n_rows, max_iter, costs_of_files):

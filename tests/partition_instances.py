@@ -9,7 +9,7 @@ import numpy as np
 
 import variegate as vg
 from variegate.partitions import PairPartitions
-from variegate.partitions.tree import add_up, bundles
+from variegate.partitions.engine import add_up, bundles
 
 
 def pairs_of(n_sets=60, seed=0):

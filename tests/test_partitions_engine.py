@@ -15,7 +15,7 @@ from variegate.partitions import (
     Threads,
     UnreadablePartitionError,
 )
-from variegate.partitions.tree import FAN_IN, add_in_tree, add_up, bundles
+from variegate.partitions.engine import FAN_IN, add_in_tree, add_up, bundles
 
 
 def listed(tmp_path, content=b"abc"):

@@ -15,8 +15,8 @@ from variegate.dask.errors import SchedulerLostError
 #: Seconds that ending may take before the rest is left to the system.
 _CLOSING = 10.0
 
-#: What a short-lived cluster of one user does without; and a worker that is down just
-#: when this time has passed since an earlier end of it would be lost for good.
+#: A short-lived cluster of one user needs no dashboard, and has no lost workers: one
+#: that is down when this time has passed since an earlier end would not be restarted.
 _CONFIG = {
     "distributed.deploy.lost-worker-timeout": "365 days",
     "distributed.scheduler.allowed-failures": 2,  # each one costs seconds here
@@ -62,7 +62,7 @@ def local_cluster(n_workers: int) -> Iterator[Client]:
             security=True,
             dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
-            silence_logs=logging.CRITICAL,  # faults are told in our own words
+            silence_logs=logging.CRITICAL,  # faults become errors of the engine
         )
         try:
             with _closing(Client(cluster, set_as_default=False)) as client:

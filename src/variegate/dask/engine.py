@@ -25,7 +25,7 @@ from variegate.dask.errors import (
 )
 from variegate.dask.graph import Affinity, Graph, Key, name_of
 from variegate.dask.versions import compare_versions
-from variegate.partitions.tree import add_in_tree
+from variegate.partitions.engine import Engine, add_in_tree
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -36,33 +36,30 @@ Outcome = tuple[int, Any, Exception | None]
 #: Seconds between two looks at the cluster while waiting for results.
 _PERIOD = 1.0
 
-#: How errors end that lose no work.
 _RESUME = "what was finished is kept, and the same call goes on from there"
 
 
 class _StrandedError(NoWorkersError):
     """The scheduler has tasks that it will give to no worker, though there may be some.
 
-    A task that should go to a worker of its own goes to another one if that is gone.
-    But if at that moment there is no worker at all, the scheduler sets it aside until
-    just that worker comes back, which is never: distributed looks at
-    ``allow_other_workers`` when workers go, and not when they come.  And one that has a
-    ``no-workers-timeout`` gives tasks up when it has had no worker for so long, which
-    may be sooner than the driver does.
+    A task with a preferred worker goes to another if that worker is lost.  But if no
+    worker is left at that moment, the scheduler waits for this one forever: distributed
+    looks at ``allow_other_workers`` when workers go, not when they join.  A scheduler
+    with a ``no-workers-timeout`` may give tasks up sooner than the driver does.
     """
 
 
-class DaskEngine:
-    """The two verbs of :class:`~variegate.partitions.Engine` on a Dask cluster.
+class DaskEngine(Engine):
+    """The methods of :class:`~variegate.partitions.Engine` on a Dask cluster.
 
-    Tasks bring all that they need along, so that the work goes on when workers are
-    lost, all of them included, and others come; sums are added on the workers, in the
-    order of the tree, and only the total travels to the driver.  An item goes to the
-    worker that had it before, and to another only if that one is lost or far behind.
+    Tasks carry all that they need, so that the work continues when workers, even all of
+    them, are lost and others join.  Sums are added on the workers in the order of the
+    tree, and only the total travels to the driver.  An item goes to the worker that had
+    it before, and to another only if that one is lost or far behind.
 
-    Every wait has an end: there is an error of its own for a cluster without workers,
-    for a lost scheduler, and for an item that ends each worker that takes it on.  An
-    error that the function raises is raised as it is, and not tried again.
+    Every wait ends: a cluster without workers, a lost scheduler, and an item that kills
+    each worker it runs on have errors of their own.  An error of the function is raised
+    unchanged, and not tried again.
 
     Parameters
     ----------
@@ -70,14 +67,14 @@ class DaskEngine:
         The connection to the cluster, not an asynchronous one; by default the client
         that was made last.
     no_workers_timeout : float, default=60.0
-        Seconds to wait for a worker while there is none.  An answer of the scheduler is
-        waited for as long as Dask's ``distributed.comm.timeouts.tcp`` says.
+        Seconds to wait for a worker while there is none.  The scheduler may take as
+        long to answer as Dask's ``distributed.comm.timeouts.tcp`` says.
 
     Attributes
     ----------
     n_workers : int
-        The number of workers that took work when last asked for: at the beginning of
-        each call, and every second while it waits.
+        The number of workers that took work at the beginning of the last call, updated
+        every second while it waits.
 
     Examples
     --------
@@ -114,10 +111,7 @@ class DaskEngine:
         progress: StageProgress = ignore,
         ordered: bool = True,
     ) -> Iterator[R]:
-        """Yield the results in the order of the items, or else as they are finished.
-
-        All items are worked on at once.
-        """
+        """Yield the results in the order of the items, or else as they are finished."""
         if not items:
             return
         left = dict(enumerate(items))
@@ -130,7 +124,7 @@ class DaskEngine:
                 yield result
         except (KilledWorker, _StrandedError):
             n_done = len(items) - len(left)
-            for result in self._carefully(function, list(left.values())):
+            for result in self._in_isolation(function, list(left.values())):
                 n_done += 1
                 progress(n_done, len(items))
                 yield result
@@ -152,16 +146,17 @@ class DaskEngine:
         try:
             [(_, total)] = self._results(graph, [root])
         except (KilledWorker, _StrandedError):
-            total = add_in_tree(add, self._carefully(function, items))
+            total = add_in_tree(add, self._in_isolation(function, items))
         return total
 
-    def _carefully(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    def _in_isolation(
+        self, function: Callable[[T], R], items: Sequence[T]
+    ) -> Iterator[R]:
         """Yield results in order, with no task waiting behind another one.
 
-        For what is left of a call in which workers died more often than once or twice.
-        A task that waits on a worker that dies is suspected as much as the one that
-        was run there.  Here each thread has one task; of those beside which workers
-        die again, each is run with nothing else beside it, which finds the reason.
+        Used after several workers died.  A task that waits on a worker that dies is
+        suspected as much as the one that ran there.  Here each thread has one task; if
+        workers die again, each of these tasks runs alone, which finds the cause.
         """
         start = 0
         while start < len(items):
@@ -181,7 +176,7 @@ class DaskEngine:
                         "smaller, then start this again; it goes on where it stopped"
                     ) from error
                 for item in part:
-                    yield from self._carefully(function, [item])
+                    yield from self._in_isolation(function, [item])
             else:
                 yield from found
 
@@ -194,10 +189,7 @@ class DaskEngine:
         progress: StageProgress = ignore,
         ordered: bool = True,
     ) -> Iterator[tuple[int, Any]]:
-        """Send tasks, and yield numbers and results of those of ``keys``.
-
-        Errors are raised in their turn.  Tasks are given up at the end.
-        """
+        """Send tasks; yield numbers and results of ``keys``, raising their errors."""
         outcomes: SimpleQueue[Outcome] = SimpleQueue()
         held: dict[int, Outcome] = {}
         n_yielded = 0
@@ -218,7 +210,7 @@ class DaskEngine:
     async def _fetch(
         self, k: int, future: Future, put: Callable[[Outcome], None]
     ) -> None:
-        """Bring a result here; if it is lost on the way, it is computed again."""
+        """Gather a result; one that is lost on the way is computed again."""
         try:
             [result] = await self.client.gather([future], asynchronous=True)
         except Exception as error:
@@ -228,7 +220,7 @@ class DaskEngine:
             put((k, result, None))
 
     def _next(self, outcomes: SimpleQueue[Outcome], graph: Graph) -> Outcome:
-        """Return the next outcome, and look at the cluster while there is none."""
+        """Return the next outcome, checking the cluster while waiting."""
         since = time.monotonic()
         while True:
             try:
@@ -244,7 +236,7 @@ class DaskEngine:
                     raise _StrandedError(f"tasks wait for lost workers; {_RESUME}")
 
     def _workers(self) -> dict[str, int]:
-        """Return the threads of workers by address, as soon as there are workers."""
+        """Wait for workers; return their threads by address."""
         since = time.monotonic()
         while not (found := self._running(since)):
             time.sleep(0.1)
@@ -256,7 +248,7 @@ class DaskEngine:
     def _running(self, since: float) -> dict[str, int]:
         """Return the threads of workers that take work; none for too long is an error.
 
-        A worker whose memory is nearly full takes none until it has freed some.
+        A paused worker, whose memory is nearly full, takes none.
         """
         found: dict[str, int] = self._ask("ncores_running")
         self.n_workers = len(found)
@@ -271,7 +263,7 @@ class DaskEngine:
         return found
 
     def _ask(self, question: str, **arguments: Any) -> Any:
-        """Return the answer of a handler of the scheduler."""
+        """Call a handler of the scheduler."""
         seconds = parse_timedelta(dask.config.get("distributed.comm.timeouts.tcp"))
         with self._explained_errors():
             handler = getattr(self.client.scheduler, question)
@@ -284,10 +276,9 @@ class DaskEngine:
 
     @contextmanager
     def _explained_errors(self) -> Iterator[None]:
-        """Raise errors of ours for those by which Dask tells that something is lost.
+        """Translate errors of Dask about lost workers and schedulers.
 
-        A client that lost its scheduler forgets all tasks at once, even if it finds the
-        scheduler again.
+        A client that lost its scheduler forgets all tasks, even if it reconnects.
         """
         try:
             yield

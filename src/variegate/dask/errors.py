@@ -1,8 +1,4 @@
-"""Errors of a cluster.
-
-None of these loses work: finished parts are in the checkpoint or among the files that
-were written, and the same command resumes.
-"""
+"""Errors of a cluster.  None of them loses work: the same command resumes."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ class SchedulerLostError(ClusterError):
 
 
 class WorkerKilledError(ClusterError):
-    """One item ended every worker that worked on it, mostly for want of memory."""
+    """One item killed every worker that it ran on, mostly for want of memory."""
 
 
 class VersionMismatchError(ClusterError):

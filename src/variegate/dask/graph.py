@@ -1,8 +1,8 @@
-"""Tasks of one call: their graph, their places, and the functions workers run.
+"""Tasks of one call: their graph, their workers, and the functions that workers run.
 
-Functions travel as bytes, pickled once by the driver, so that the scheduler passes them
-on without looking inside.  Each call carries the version of Variegate that sent it, so
-that a worker that joined later with another one refuses it.
+Functions travel as bytes, pickled once by the driver, which the scheduler does not
+unpickle.  Each task carries the driver's version of Variegate, so that a worker which
+joined later with another version refuses it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from distributed.protocol.pickle import dumps
 
 from variegate.dask.errors import VersionMismatchError
 from variegate.dask.versions import code_version
-from variegate.partitions.tree import FAN_IN, add_up, bundles
+from variegate.partitions.engine import FAN_IN, add_up, bundles
 
 #: As Dask writes keys: tasks with the same first part are of one kind and one call.
 Key = tuple[str, int] | tuple[str, int, int]
 
-#: Bundles are single tasks from so many a thread on.
+#: Bundles for each thread from which on a bundle is one task.
 _PLENTY = 8
 
 
@@ -38,11 +38,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 class Graph:
-    """Tasks that call a function, and where each should run.
-
-    The function is pickled once, with the parameters that are in it, and every task
-    brings it along, so that nothing is kept for a worker that is yet to come.
-    """
+    """Tasks that call a function, pickled once, and the worker where each should run."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.tasks: dict[Key, tuple[Any, ...]] = {}
@@ -56,10 +52,9 @@ class Graph:
         owners: Sequence[str] = (),
         add: Callable[..., Any] | None = None,
     ) -> list[Key]:
-        """Put in a task for each item.
+        """Add a task for each item, or with ``add`` for each bundle of the tree.
 
-        With ``add``, one task for each bundle of the tree; the first item's owner gets
-        it.
+        A bundle goes to the owner of its first item.
         """
         size = 1 if add is None else FAN_IN
         adder = None if add is None else dumps(add)
@@ -79,10 +74,10 @@ class Graph:
         add: Callable[..., Any],
         n_threads: int,
     ) -> Key:
-        """Put in the tree of a sum, and return the key of its root.
+        """Add the tree of a sum, and return the key of its root.
 
-        Where there are plenty of items, a task takes a bundle: the scheduler then has
-        an eighth of the work, and the sum is the same.
+        Where items are plenty, a task takes a bundle: the scheduler then has an eighth
+        of the work, and the sum is the same.
         """
         plenty = len(items) >= _PLENTY * FAN_IN * n_threads
         keys = self.add_leaves(items, owners, add if plenty else None)
@@ -100,10 +95,10 @@ class Graph:
 
     @contextmanager
     def submitted(self, client: Client, keys: list[Key]) -> Iterator[list[Future]]:
-        """Send all of it, and give the futures of ``keys`` up at the end of the block.
+        """Submit all tasks; release the futures of ``keys`` at the end of the block.
 
-        Tasks begin in the order of ``keys``, so that results which are wanted in it are
-        not long in coming.  Sums are added wherever most of the summands lie.
+        Tasks begin in the order of ``keys``.  Sums are added where most of the summands
+        lie.
         """
         with dask.annotate(
             workers=lambda key: [self.places[key]] if key in self.places else [],
@@ -151,9 +146,9 @@ def _loaded(version: str, function: bytes) -> Callable[..., Any]:
 class Affinity:
     """Owners of items, which stay the same as long as the workers do.
 
-    Neighbours have the same owner, so that their results are added where they lie.
-    Where a worker is lost, its items alone go to others; where one joins, the others
-    give up what is above their share.
+    Neighbours have the same owner, so that their results are added there.  When a
+    worker is lost, only its items move; when one joins, the others give up the items
+    above their share.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Software that a process runs, as far as results depend on it."""
+"""Versions of the software that results of a process depend on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,13 @@ from distributed.versions import VersionMismatchWarning
 from variegate._version import __version__
 from variegate.dask.errors import VersionMismatchError
 
-#: Seconds that all workers together may take to say what they run.
+#: Seconds that all workers together may take to report their versions.
 _CENSUS = 30.0
 
 
 @cache
 def code_version() -> str:
-    """Return the version of Variegate, and a hash of its source.
-
-    The hash tells apart two states of a working copy that call themselves the same.
-    """
+    """Return the version of Variegate, and a hash of its source."""
     root = Path(__file__).parent.parent
     digest = sha256()
     for path in sorted(root.rglob("*.py")):
@@ -41,16 +38,7 @@ def environment() -> dict[str, str]:
     import scipy.linalg  # noqa: F401 - only libraries that are loaded are listed
     from threadpoolctl import threadpool_info
 
-    found = {
-        "Variegate": code_version(),
-        "Python": ".".join(map(str, sys.version_info[:2])),
-    }
-    for package in ("numpy", "scipy", "numba"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "missing"
-    # The same library takes other roads on other processors.  Packages that compute
+    # The same library computes differently on other processors.  Packages that compute
     # nothing here, such as OpenCV, bring libraries of their own.
     libraries = {
         f"{library.get('version')} for {library['architecture']}"
@@ -58,7 +46,12 @@ def environment() -> dict[str, str]:
         if "architecture" in library
         and any(name in library["filepath"] for name in ("numpy", "scipy"))
     }
-    return found | {"linear algebra": ", ".join(sorted(libraries))}
+    return {
+        "Variegate": code_version(),
+        "Python": ".".join(map(str, sys.version_info[:2])),
+        **{package: version(package) for package in ("numpy", "scipy", "numba")},
+        "linear algebra": ", ".join(sorted(libraries)),
+    }
 
 
 def compare_versions(client: Client) -> None:
@@ -75,8 +68,8 @@ def compare_versions(client: Client) -> None:
         If one has another Python or another numerical library.
     """
 
-    # A function within a function travels as its code, so that a process may answer
-    # that has no Variegate, or one too old for this.
+    # A nested function travels as its code, so that a process without Variegate, or
+    # with a version too old for this, can answer.
     def describe() -> dict[str, str]:
         try:
             from variegate.dask.versions import environment

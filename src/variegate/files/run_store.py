@@ -7,12 +7,15 @@ computes the rest.  A step is on disk when :meth:`RunStore.put` returns.
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from variegate.files.atomic import plain
 from variegate.files.locked_database import LockedDatabase
@@ -165,6 +168,19 @@ class RunStore(LockedDatabase):
             return CheckpointError(self._not_ours.format(self.path))
         name = self.path or "the run store in memory"
         return OSError(f"cannot read or write {name}: {error}")
+
+
+def arrays_to_bytes(**arrays: Any) -> bytes:
+    """Return named arrays, with all digits, as the value of a step."""
+    content = io.BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **arrays)
+    return content.getvalue()
+
+
+def arrays_from_bytes(content: bytes) -> dict[str, Any]:
+    """Return the arrays of :func:`arrays_to_bytes`."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        return dict(file)
 
 
 def _check_file(path: Path) -> None:

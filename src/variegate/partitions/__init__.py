@@ -1,20 +1,17 @@
 """Learning from data in many files, on any engine.
 
-The objective of learning is a sum over ground sets, so it may be computed file by file
-wherever there is room, and added up.  Four ideas:
+The objective of learning is a sum over ground sets, computed partition by partition:
 
 - A :class:`Partition` says where a part of the data lies, and how the file looked when
   it was listed.  Data never travels, and a file that changes is refused.
-- An :class:`Engine` has two verbs, ``map`` and ``tree_sum``.  :class:`Serial` is the
-  plain one, :class:`Threads` works on several items at a time; another needs nothing
-  else.
-- Sums follow a fixed tree (:mod:`variegate.partitions.tree`), so that results have the
-  same bits whatever the engine and the number of its workers.
-- Answers are kept in a run store (:mod:`variegate.files.run_store`), so that a run that
-  was killed resumes where it was, with the same bits.
+- An :class:`Engine` has two methods, ``map`` and ``tree_sum``: :class:`Serial`, or
+  :class:`Threads`.  Sums follow a fixed tree, so that results have the same bits with
+  any engine and any number of workers.
+- Finished steps are kept in a run store (:mod:`variegate.files.run_store`), from which
+  a run that was killed resumes with the same bits.
 
-A :class:`Source` says how partitions are read, such as :class:`PairPartitions`, and
-:class:`PartitionedExamples` is what ``LargeMarginDPP.fit`` takes.
+A :class:`Source` reads partitions, such as :class:`PairPartitions`;
+``LargeMarginDPP.fit`` takes :class:`PartitionedExamples`.
 """
 
 import lazy_loader as _lazy

@@ -1,11 +1,11 @@
 """Prepared partitions that a worker keeps for the next iteration.
 
-Every iteration asks for the same partitions in the same order, so the usual rule, to
-drop what was not used for longest, would always drop what is needed next and keep
-nothing of use once there is more than fits.  Here what is kept stays: what comes when
-memory is full goes to a file, and what comes when that is full, too, is made again each
-time.  Only what belongs to other work, unused for a while, makes room; and when nothing
-at all was asked for in ten minutes, everything goes.
+Every iteration asks for the same partitions in the same order.  Dropping the entry that
+was not used for longest would always drop the next one to be asked for, and keep
+nothing of use once there is more than fits.  Here entries stay: later ones go to a file
+when memory is full, and are made again each time when that is full, too.  Only entries
+of other work, unused for a while, make room; and all go after ten minutes without a
+request.
 
 The file has no name and goes with the process, however that ends.
 """
@@ -28,14 +28,14 @@ logger = logging.getLogger(__name__)
 
 V = TypeVar("V")
 
-#: Arrays begin at multiples of so many bytes.
+#: Arrays begin at multiples of this number of bytes.
 _ALIGNED = 64
 
-#: Work that was not asked for in so many requests makes room for other work.
+#: Requests after which unused work makes room for other work.
 _UNUSED_FOR = 200
 
-#: Seconds after which nothing is kept if nothing was asked for: a worker may outlive by
-#: far the learning that it was asked to help with.
+#: Seconds without a request after which nothing is kept: a worker may outlive by far
+#: the learning that it was asked to help with.
 _IDLE = 600.0
 
 
@@ -52,7 +52,7 @@ class Limits:
         Bytes in a file without a name, which is mapped into memory piece by piece: as
         long as the system has room to keep what was read from files, it is as fast.
     folder : str, optional
-        Where this file is; the system's folder for temporary files if not given.  It
+        The folder of this file; the system's for temporary files if not given.  It
         should be on a disk, and not in memory itself.
     """
 
@@ -61,7 +61,7 @@ class Limits:
     folder: str | None = None
 
 
-#: Where in a file an object is: from where on, how long, and its parts in that.
+#: Where an object is in a file: its start, its length, and the bounds of its parts.
 _Place = tuple[int, int, list[tuple[int, int]]]
 
 
@@ -73,10 +73,10 @@ def _flattened(value: Any) -> list[memoryview]:
 
 
 class _Spill:
-    """A file without a name, to which things are added.
+    """A file without a name, to which objects are added.
 
-    What is read is mapped into memory, where it was most likely never gone from, and
-    takes none once it is let go.
+    Reading maps it into memory, where it most likely still is, and takes no memory once
+    the object is let go.
     """
 
     def __init__(self, folder: str | None) -> None:
@@ -103,7 +103,7 @@ class _Spill:
         return start, at, parts
 
     def read(self, place: _Place) -> Any:
-        # A copy is made of what is written to, which nothing is.
+        # Pages that are written to would be copied, which none are.
         number, (start, length, parts) = self._file.fileno(), place
         mapped = mmap.mmap(number, length, access=mmap.ACCESS_COPY, offset=start)
         recipe, *arrays = (memoryview(mapped)[a:b] for a, b in parts)
@@ -126,10 +126,7 @@ class _Work:
 
 
 class Cache:
-    """Things by the work that they are for and a key; safe for threads.
-
-    One that is made on request of several threads is made once.
-    """
+    """Objects by their work and a key; safe for threads, which make each one once."""
 
     def __init__(self) -> None:
         self._work: dict[str, _Work] = {}
@@ -158,17 +155,6 @@ class Cache:
                         threading.Thread(target=self._watch, daemon=True).start()
         return cast("V", value)
 
-    def _watch(self) -> None:
-        """Wait until nothing was asked for in a while, then keep nothing."""
-        while True:
-            with self._lock:
-                left = self._last + _IDLE - time.monotonic()
-                if left <= 0.0 and not self._making:
-                    self._work.clear()
-                    self._is_watched = False
-                    return
-            time.sleep(max(left, 0.01 * _IDLE))
-
     def forget(self) -> None:
         """Keep nothing."""
         with self._lock:
@@ -177,8 +163,22 @@ class Cache:
     def bytes_kept(self) -> tuple[int, int]:
         """Return how much is in memory and in files."""
         with self._lock:
-            kept = self._work.values()
-            return sum(w.in_memory for w in kept), sum(w.spill.size for w in kept)
+            return self._bytes_kept()
+
+    def _bytes_kept(self) -> tuple[int, int]:
+        kept = self._work.values()
+        return sum(w.in_memory for w in kept), sum(w.spill.size for w in kept)
+
+    def _watch(self) -> None:
+        """Forget all after a while without requests."""
+        while True:
+            with self._lock:
+                left = self._last + _IDLE - time.monotonic()
+                if left <= 0.0 and not self._making:
+                    self._work.clear()
+                    self._is_watched = False
+                    return
+            time.sleep(max(left, 0.01 * _IDLE))
 
     def _find(self, name: str, key: Any, limits: Limits) -> tuple[bool, Any]:
         with self._lock:
@@ -195,12 +195,13 @@ class Cache:
         # Small objects take more room in memory than in a recipe.
         n_bytes = flat[0].nbytes + sum(part.nbytes for part in flat)
         with self._lock:
-            self._make_room(name)
+            for other, work in list(self._work.items()):
+                if other != name and self._requests - work.last_used > _UNUSED_FOR:
+                    del self._work[other]
             work = self._work.setdefault(name, _Work(limits.folder))
             if key in work.values or key in work.places:
                 return
-            in_memory = sum(w.in_memory for w in self._work.values())
-            on_disk = sum(w.spill.size for w in self._work.values())
+            in_memory, on_disk = self._bytes_kept()
             if in_memory + n_bytes <= limits.memory:
                 work.values[key] = value
                 work.in_memory += n_bytes
@@ -210,21 +211,6 @@ class Cache:
                 except OSError as error:  # made again each time, then
                     logger.warning("cannot keep what was prepared: %s", error)
 
-    def _make_room(self, name: str) -> None:
-        """Drop work other than this that was not asked for in a while."""
-        for other, work in list(self._work.items()):
-            if other != name and self._requests - work.last_used > _UNUSED_FOR:
-                del self._work[other]
 
-
-_of_this_process = Cache()
-
-
-def forget() -> None:
-    """Keep nothing in this process."""
-    _of_this_process.forget()
-
-
-def cached(work: str, key: Any, make: Callable[[], V], limits: Limits) -> V:
-    """Ask the cache of this process: see :meth:`Cache.get`."""
-    return _of_this_process.get(work, key, make, limits)
+#: The cache of this process.
+CACHE = Cache()

@@ -1,17 +1,26 @@
-"""Engines that carry out the work on partitions: two verbs, serial and in threads."""
+"""Engines that carry out the work on partitions, and the order of their sums.
+
+Sums of floating-point numbers depend on their order.  Here it follows from the number
+of summands alone: :data:`FAN_IN` neighbours are added from left to right, then as many
+neighbouring sums, until one is left.  So the result has the same bits at any number of
+workers, whichever is done first.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import reduce
 from typing import Protocol, TypeVar
 
 from variegate._progress import StageProgress, ignore
-from variegate.partitions.tree import add_in_tree
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+#: Neighbours that are added in one step.
+FAN_IN = 8
 
 
 class Engine(Protocol):
@@ -20,7 +29,7 @@ class Engine(Protocol):
     All that a function needs travels in it: it is one that can be pickled, such as a
     ``functools.partial`` of a function of a module with a few small arguments.  An
     engine should bring an item to the worker that had it before, which may still hold
-    what it made of it, but nothing depends on that.  An error that the function raises
+    its prepared form, but nothing depends on that.  An error that the function raises
     is raised by the engine.
     """
 
@@ -40,16 +49,15 @@ class Engine(Protocol):
         items: Sequence[T],
         add: Callable[[R, R], R],
     ) -> R:
-        """Return the sum of the results, added in the order of the tree.
+        """Return the sum of the results of at least one item, as :func:`add_in_tree`.
 
-        That is the order of ``variegate.partitions.tree.add_in_tree``; there must be at
-        least one item.  ``add`` changes neither of its arguments.
+        ``add`` changes neither of its arguments.
         """
-        ...
+        return add_in_tree(add, self.map(function, items))
 
 
-class Serial:
-    """One item after another, in this process: what other engines are compared with."""
+class Serial(Engine):
+    """One item after another, in this process: the reference for other engines."""
 
     def map(
         self,
@@ -64,21 +72,12 @@ class Serial:
             progress(n_done + 1, len(items))
             yield result
 
-    def tree_sum(
-        self,
-        function: Callable[[T], R],
-        items: Sequence[T],
-        add: Callable[[R, R], R],
-    ) -> R:
-        """Return the sum, holding few results at a time."""
-        return add_in_tree(add, map(function, items))
 
-
-class Threads:
+class Threads(Serial):
     """Several items at a time, in threads of this process.
 
-    What takes the time in a partition is compiled, and leaves the interpreter to the
-    other threads.
+    The slow steps of a partition are compiled, and leave the interpreter to the other
+    threads.
     """
 
     def __init__(self, n_jobs: int = 1) -> None:
@@ -96,7 +95,7 @@ class Threads:
         At most one more than there are threads is begun before it is asked for.
         """
         if self.n_jobs == 1 or len(items) < 2:
-            yield from Serial().map(function, items, progress)
+            yield from super().map(function, items, progress)
             return
         waiting: deque[Future[R]] = deque()
         with ThreadPoolExecutor(self.n_jobs) as pool:
@@ -112,11 +111,37 @@ class Threads:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def tree_sum(
-        self,
-        function: Callable[[T], R],
-        items: Sequence[T],
-        add: Callable[[R, R], R],
-    ) -> R:
-        """Return the sum, holding few results at a time."""
-        return add_in_tree(add, self.map(function, items))
+
+def bundles(summands: Sequence[R]) -> list[Sequence[R]]:
+    """Return one level of the tree: neighbours that are added by :func:`add_up`."""
+    return [summands[k : k + FAN_IN] for k in range(0, len(summands), FAN_IN)]
+
+
+def add_up(add: Callable[[R, R], R], summands: Sequence[R]) -> R:
+    """Add neighbours from left to right."""
+    return reduce(add, summands)
+
+
+def add_in_tree(add: Callable[[R, R], R], summands: Iterable[R]) -> R:
+    """Add summands in the order of the tree, holding one bundle of each level at most.
+
+    The same as adding up :func:`bundles`, then those of the sums, and so on.
+    """
+    levels: list[list[R]] = []
+
+    def insert(height: int, value: R) -> None:
+        if height == len(levels):
+            levels.append([])
+        levels[height].append(value)
+        if len(levels[height]) == FAN_IN:
+            total, levels[height] = add_up(add, levels[height]), []
+            insert(height + 1, total)
+
+    for summand in summands:
+        insert(0, summand)
+    if not levels:
+        raise ValueError("there is nothing to add up")
+    for height in range(len(levels) - 1):
+        if levels[height]:
+            insert(height + 1, add_up(add, levels[height]))
+    return add_up(add, levels[-1])

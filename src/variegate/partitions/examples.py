@@ -1,15 +1,14 @@
-"""Examples in many files: what an estimator's ``fit`` takes in place of lists.
+"""Examples in partitions, which an estimator's ``fit`` takes in place of lists.
 
-What must be known of all examples before learning, how many, how large, how wide, is
-their survey.  Surveys of parts make one of the whole, so each partition is read once,
-on any worker.  From the whole follow the coordinates of solvers, the same but for
-rounding as those of :mod:`variegate.learning.quality` on one machine.
+Learning needs the number, sizes and spread of all examples first: their survey.
+Surveys of partitions are added up, so each partition is read once, on any worker.  The
+coordinates of solvers follow from the whole, the same but for rounding as those of
+:mod:`variegate.learning.quality` on one machine.
 """
 
 from __future__ import annotations
 
 import copy
-import io
 import json
 import operator
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,14 +24,14 @@ from variegate._typing import AnyArray, FloatArray, IntArray
 from variegate._validation import check_count
 from variegate._version import __version__
 from variegate.files.atomic import plain
-from variegate.files.run_store import RunStore
+from variegate.files.run_store import RunStore, arrays_from_bytes, arrays_to_bytes
 from variegate.ground_set import GroundSet, check_same_features, naming
 from variegate.kernels import Kernel
 from variegate.kernels.known import KnownInPart, Looks, SomeRows
 from variegate.learning.examples import Example
 from variegate.learning.quality import mean_within, varies
 from variegate.partitions.cache import Limits
-from variegate.partitions.engine import Engine, Serial
+from variegate.partitions.engine import Engine, Serial, add_in_tree
 from variegate.partitions.partition import (
     Partition,
     PartitionError,
@@ -40,7 +39,6 @@ from variegate.partitions.partition import (
     Source,
     reader_of,
 )
-from variegate.partitions.tree import add_in_tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,26 +120,19 @@ class ExampleSurvey:
     # In a run store ---------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """Return all of it, with all digits."""
-        content = io.BytesIO()
-        arrays: dict[str, Any] = {
-            name: value for name, value in vars(self).items() if name != "kinds"
-        }
-        kinds = np.frombuffer(json.dumps(self.kinds).encode(), dtype=np.uint8)
-        np.savez(content, kinds=kinds, **arrays)
-        return content.getvalue()
+        """Return the value of a step."""
+        return arrays_to_bytes(**vars(self) | {"kinds": json.dumps(self.kinds)})
 
     @classmethod
     def from_bytes(cls, content: bytes) -> ExampleSurvey:
-        """Take back what :meth:`to_bytes` gave."""
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        kinds = json.loads(arrays.pop("kinds").tobytes())
+        """Return the survey of :meth:`to_bytes`."""
+        arrays = arrays_from_bytes(content)
+        kinds = json.loads(str(arrays.pop("kinds")))
         return cls(**arrays, kinds=tuple((n, tuple(b), p) for n, b, p in kinds))
 
 
 def survey_of(reader: Reader, partition: Partition) -> ExampleSurvey:
-    """Read a partition and say what is in it."""
+    """Return the survey of one partition."""
     examples = reader.read(partition)
     ground_sets = [example.ground_set for example in examples]
     counts = np.array([len(ground_sets)], dtype=np.int64)
@@ -179,17 +170,17 @@ class PartitionedExamples:
     source : Source
         The partitions, and how they are read.
     engine : Engine, optional
-        What carries out the work: this process if not given.
+        Carries out the work: this process if not given.
     store : RunStore, optional
-        Where answers are written down, for a run that goes on after it was killed; in
-        memory if not given.
+        Remembers finished steps, from which a run that was killed resumes; in memory
+        if not given.
     first_passes : int, optional
         Passes over the data in steps of Adam, each on a batch of partitions, before the
         solver begins.  They come near a minimum long before the solver has seen all of
         the data as often as it needs.  If not given, one for more than 10,000,000
         examples, which must be read for every iteration, and none for fewer.
     limits : Limits
-        What a worker may keep between iterations.
+        Bytes that a worker may keep between iterations.
     n_jobs : int
         Threads that share the ground sets of one partition.
 
@@ -286,7 +277,7 @@ class PartitionedExamples:
         return kernel
 
     def _looked_at(self, looks: Looks) -> Sequence[GroundSet]:
-        """Bring here what a kernel looks at."""
+        """Return the ground sets and rows that a kernel looks at."""
         ends = np.cumsum(self.survey.n_examples).tolist()
         places = np.array(sorted(looks), dtype=np.int64)
         items: list[tuple[Partition, Looks]] = []
@@ -302,31 +293,22 @@ class PartitionedExamples:
         return KnownInPart(self.survey.sizes, known)
 
     def head(self) -> Iterator[Example]:
-        """Yield a few examples of every partition, brought here when their turn comes.
-
-        Of the first partition these are the first examples of all.
-        """
+        """Yield the first examples of every partition, read when their turn comes."""
         for partition in self.source.partitions:
             for examples in self.engine.map(partial(_head, self.reader), [partition]):
                 yield from examples
 
 
-#: Examples of a partition that are brought here to look at.
-_N_HEAD = 50
-
-
-def _head(reader: Reader, partition: Partition) -> list[Example]:
-    return copy.deepcopy(reader.read(partition)[:_N_HEAD])
+def _head(reader: Reader, partition: Partition, most: int = 50) -> list[Example]:
+    return copy.deepcopy(reader.read(partition)[:most])
 
 
 def _look(reader: Reader, item: tuple[Partition, Looks]) -> list[GroundSet | SomeRows]:
-    """Return the ground sets and rows of one partition that a kernel looks at.
-
-    A copy: as views of its arrays, a few ground sets would hold all of the partition in
-    the memory of a worker until they are fetched.
-    """
+    """Return the ground sets and rows of one partition that a kernel looks at."""
     partition, looks = item
     examples = reader.read(partition)
+    # A copy: views would hold all of the partition in the memory of a worker until they
+    # are fetched.
     return copy.deepcopy(
         [
             examples[place].ground_set

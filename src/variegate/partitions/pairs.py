@@ -48,6 +48,10 @@ class PairPartition:
 class PairReader:
     """Loads and checks the pairs of a partition."""
 
+    def reader(self) -> PairReader:
+        """Return the reader, which is sent to workers."""
+        return PairReader()
+
     def read(self, partition: PairPartition) -> list[Example]:
         """Return the pairs of a partition as examples."""
         try:
@@ -58,7 +62,7 @@ class PairReader:
             ) from error
 
 
-class PairPartitions:
+class PairPartitions(PairReader):
     """Pairs of a ground set and a subset, in partitions that workers load.
 
     Parameters
@@ -111,14 +115,6 @@ class PairPartitions:
 
     def __len__(self) -> int:
         return len(self.partitions)
-
-    def reader(self) -> PairReader:
-        """Return the reader, which is sent to workers."""
-        return PairReader()
-
-    def read(self, partition: PairPartition) -> list[Example]:
-        """Return the examples of a partition."""
-        return self.reader().read(partition)
 
 
 def _hash_of(loaders: Sequence[Loader]) -> str:

@@ -1,20 +1,20 @@
 """Learning from partitions as one function of one vector.
 
-:class:`PartitionedProblem` is to solvers what a
-:class:`~variegate.learning.problem.TrainingProblem` is.  Each partition has one of
-those, kept where the partition is worked on, and sums are added up in one order.
+Solvers use a :class:`PartitionedProblem` like a
+:class:`~variegate.learning.problem.TrainingProblem`.  Each partition has one of these,
+kept by its worker, and sums are added in one order.
 
-Before the solver, very large data is gone through in steps of Adam on batches of whole
-partitions (:class:`Passes`): a solver that sees all of the data before each step learns
-in its first ten iterations what a tenth of the data could have told it.  Batches are
-drawn by a seed and the number of the pass.  How many there are follows from the data
-alone, never from the number of workers, so that results do not depend on that.
+Before the solver, very large data is used in steps of Adam on batches of whole
+partitions (:class:`Passes`): the first ten iterations of a solver that sees all of the
+data before each step could be learned from a tenth of the data.  Batches are drawn by a
+seed and the number of the pass.  Their number follows from the data alone, so that
+results do not depend on the number of workers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,13 +24,14 @@ import numpy as np
 from joblib import hash as hash_of
 
 from variegate._typing import FloatArray
+from variegate.files.run_store import arrays_from_bytes, arrays_to_bytes
 from variegate.kernels import Kernel
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import LearningProblem, TrainingProblem
 from variegate.linalg.lapack import one_thread
 from variegate.linalg.limits import compiled_pays
-from variegate.partitions.cache import Limits, cached
+from variegate.partitions.cache import CACHE, Limits
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.partition import Partition, Reader
 from variegate.solvers.adam import Adam
@@ -45,11 +46,11 @@ from variegate.solvers.result import (
     wants_to_stop,
 )
 
-#: Batches of a pass, if there are as many partitions: enough steps for Adam to come
-#: near, and batches of enough partitions to keep as many workers busy.
+#: Batches of a pass, if there are as many partitions: enough steps for Adam, and
+#: batches of enough partitions to keep as many workers busy.
 _N_BATCHES = 50
 
-#: Examples from which on the first pass is made so, if nothing else is asked for.
+#: Examples above which one pass is made first by default.
 VERY_MANY = 10_000_000
 
 
@@ -87,7 +88,7 @@ class Preparation:
         """Return the problem, from the cache if it is there; None without examples."""
         partition.check_unchanged()
         make = partial(self._make, partition)
-        return cached(self.key, partition, make, self.limits)
+        return CACHE.get(self.key, partition, make, self.limits)
 
     def _make(self, partition: Partition) -> TrainingProblem | None:
         examples = self.reader.read(partition)
@@ -97,33 +98,30 @@ class Preparation:
         return TrainingProblem(examples, self.kernel, loss, **self.options)
 
 
-@dataclass(frozen=True, eq=False)
-class EvaluationPoint:
-    """A question: what partitions add to the objective at some parameters."""
-
-    preparation: Preparation
-    loss: LargeMarginLoss
-    omega: float
-    flat: FloatArray
-
-
-def evaluate(asked: EvaluationPoint, partition: Partition) -> Sums:
+def evaluate(
+    preparation: Preparation,
+    loss: LargeMarginLoss,
+    omega: float,
+    flat: FloatArray,
+    partition: Partition,
+) -> Sums:
     """Return the sum of a partition's losses, its gradient, and their number."""
     with one_thread():
-        problem = asked.preparation.problem(partition)
+        problem = preparation.problem(partition)
         if problem is None:
-            return Sums(0.0, np.zeros(len(asked.flat)), 0)
-        weighed = problem.weighed(asked.loss, asked.omega)
-        return Sums(*weighed.sums(asked.flat), problem.n_sets)
+            return Sums(0.0, np.zeros(len(flat)), 0)
+        return Sums(*problem.weighed(loss, omega).sums(flat), problem.n_sets)
 
 
-def expected_f(asked: EvaluationPoint, partition: Partition) -> Sums:
+def expected_f(
+    preparation: Preparation, flat: FloatArray, partition: Partition
+) -> Sums:
     """Return the sum of the expected F-scores of a partition, and their number."""
     with one_thread():
-        problem = asked.preparation.problem(partition)
+        problem = preparation.problem(partition)
         if problem is None:
             return Sums(0.0, np.zeros(0), 0)
-        return Sums(problem.expected_f_sum(asked.flat), np.zeros(0), problem.n_sets)
+        return Sums(problem.expected_f_sum(flat), np.zeros(0), problem.n_sets)
 
 
 class PartitionedProblem(LearningProblem):
@@ -136,7 +134,7 @@ class PartitionedProblem(LearningProblem):
         Settled.
     loss : LargeMarginLoss
     omega : float
-        What missing an item costs.
+        The cost of missing an item.
     fit_intercept, l2, jitter : as for LearningProblem
     """
 
@@ -169,17 +167,20 @@ class PartitionedProblem(LearningProblem):
             key, examples.reader, kernel, options, examples.limits
         )
         self._numbers: list[int] | None = None  # all partitions
-        # What an answer depends on, with the parameters and the partitions.
-        self._asked: list[Any] = [key, loss, omega]
+        # With parameters and partitions, they determine a sum.
+        self._settings: list[Any] = [key, loss, omega]
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
-        sums = self._sums(evaluate, flat)
+        flat = flat.copy()
+        work = partial(evaluate, self._preparation, self.loss, self.omega, flat)
+        sums = self._sums(work, flat)
         return self.penalized(flat, sums.value, sums.gradient)
 
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores at a point of ``space``."""
-        sums = self._sums(expected_f, flat)
+        flat = flat.copy()
+        sums = self._sums(partial(expected_f, self._preparation, flat), flat)
         return sums.value / sums.count
 
     def batch(self, numbers: Sequence[int]) -> PartitionedProblem:
@@ -189,42 +190,28 @@ class PartitionedProblem(LearningProblem):
         some.n_sets = int(self.examples.survey.n_examples[some._numbers].sum())
         return some
 
-    def _sums(
-        self, function: Callable[[EvaluationPoint, Partition], Sums], flat: FloatArray
-    ) -> Sums:
-        """Ask the engine, or the run store if it knows."""
+    def _sums(self, work: partial[Sums], flat: FloatArray) -> Sums:
+        """Return the sum of all partitions, from the run store if it is there."""
         partitions, numbers = self.examples.source.partitions, self._numbers
         some = partitions if numbers is None else [partitions[k] for k in numbers]
-        asked = EvaluationPoint(self._preparation, self.loss, self.omega, flat.copy())
 
-        def sums() -> Sums:
-            work = partial(function, asked)
+        def compute() -> Sums:
             return self.examples.engine.tree_sum(work, some, Sums.plus)
 
-        def make() -> bytes:
+        def stored() -> bytes:
             try:
-                return _to_bytes(sums())
-            except InfeasibleError as error:  # an answer, too
+                return arrays_to_bytes(**vars(compute()))
+            except InfeasibleError as error:  # a result, too
                 return json.dumps([error.position, error.problem]).encode()
 
         if self.examples.store.path is None:
-            return sums()
-        question = [function.__name__, *self._asked, flat, numbers]
-        answer = self.examples.store.remember(str(hash_of(question)), make)
-        if answer[:1] == b"[":
-            raise InfeasibleError(*json.loads(answer))
-        return _from_bytes(answer)
-
-
-def _to_bytes(sums: Sums) -> bytes:
-    """Return the sums with all digits, after a letter that is not a bracket."""
-    numbers = np.array([sums.value, *sums.gradient], dtype="<f8")
-    return b"S" + sums.count.to_bytes(8, "little") + numbers.tobytes()
-
-
-def _from_bytes(content: bytes) -> Sums:
-    numbers = np.frombuffer(content, dtype="<f8", offset=9).astype(np.float64)
-    return Sums(float(numbers[0]), numbers[1:], int.from_bytes(content[1:9], "little"))
+            return compute()
+        step = str(hash_of([work.func.__name__, *self._settings, flat, numbers]))
+        value = self.examples.store.remember(step, stored)
+        if value[:1] == b"[":
+            raise InfeasibleError(*json.loads(value))
+        arrays = arrays_from_bytes(value)
+        return Sums(float(arrays["value"]), arrays["gradient"], int(arrays["count"]))
 
 
 @dataclass(frozen=True)
@@ -235,7 +222,7 @@ class Passes:
     ----------
     n_passes : int
     seed : int
-        Settles which partitions are together.
+        Of the batches, which partitions they hold.
     settings : MiniBatch
         Rates; and the size of batches in examples, if that is given.
     """
@@ -250,7 +237,7 @@ class Passes:
         start: FloatArray,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """Return where the passes lead, with the objective of all examples there."""
+        """Return the parameters after all passes, and the objective there."""
         settings = self.settings
         adam = Adam.at(problem.space, start)
         verdict = Verdict(

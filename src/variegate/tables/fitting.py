@@ -30,7 +30,7 @@ from variegate.estimator import DPPEstimator
 from variegate.files.run_store import RunStore
 from variegate.kernels import Kernel
 from variegate.partitions import Engine, Serial
-from variegate.partitions.cache import forget
+from variegate.partitions.cache import CACHE
 from variegate.tables.cells import check_relevance
 from variegate.tables.columns import Columns, no_label
 from variegate.tables.derived import Derivation, derive, last_day, newest
@@ -122,7 +122,7 @@ class SelectorFit:
             learned = self._train(groups, learned_from)
         finally:
             if is_local(engine):
-                forget()  # what was prepared for learning
+                CACHE.forget()  # what was prepared for learning
         selector.columns_, selector.encoding_ = columns, encoding
         selector.policy_, selector.family_ = learned.policy, learned.policy.family
         selector._set_names(self.table.schema.names)
