@@ -28,13 +28,13 @@ from variegate.tables import (
     TableError,
     TableFile,
     TableFileError,
-    gather_plan,
     gathering,
-    scanning,
+    partitioning,
     shuffle,
     write_table,
 )
-from variegate.tables.gathering import file_bounds, gather
+from variegate.tables.gathering import gather
+from variegate.tables.shuffle import file_bounds
 
 
 @pytest.fixture
@@ -273,8 +273,8 @@ def test_a_group_larger_than_memory_is_not_held(tmp_path, monkeypatch):
 
 def test_groups_of_one_hash_are_refused(tmp_path, monkeypatch):
     write_folder(tmp_path / "in", cut(scattered(), 3))
-    hash_of = scanning.hash_of
-    monkeypatch.setattr(scanning, "hash_of", lambda name: hash_of(name) % 3)
+    hash_of = partitioning.hash_of
+    monkeypatch.setattr(partitioning, "hash_of", lambda name: hash_of(name) % 3)
     with pytest.raises(TableError, match=r"two groups of .* names of the same hash"):
         gather(tmp_path / "in", tmp_path / "out", group="query")
     assert not (tmp_path / "out").exists()
@@ -388,8 +388,8 @@ def test_killed_twice_and_run_again(tmp_path, monkeypatch):
         first = killed("_deal 2")
         second = killed("_write 3")
         started.stdin.close()
-    dealt = [name for name in first if name.endswith(".npy")]
-    assert sorted(dealt) == ["00000.npy", "00001.npy"]
+    dealt = [name for name in first if name.endswith(".npz")]
+    assert sorted(dealt) == ["00000.npz", "00001.npz"]
     assert first.items() <= second.items()
     monkeypatch.delattr(gathering, "deal_out")  # all is dealt out
     gather(source, tmp_path / "out", group="query", memory=3000, engine=Sending())
@@ -553,7 +553,7 @@ def test_a_full_disk(tmp_path, monkeypatch, name, suffix):
 def test_a_disk_without_room_is_seen_before_the_work(tmp_path, monkeypatch):
     source = write_folder(tmp_path / "in", cut(scattered(), 3))
     usage = namedtuple("usage", "free")
-    monkeypatch.setattr(gather_plan.shutil, "disk_usage", lambda folder: usage(1000))
+    monkeypatch.setattr(gathering.shutil, "disk_usage", lambda folder: usage(1000))
     with pytest.raises(OSError, match=r"has no room: .* and 0\.0 GB are free"):
         gather(source, tmp_path / "out", group="query")
     assert names_in(tmp_path) == ["in"]
@@ -687,7 +687,8 @@ def test_bad_input_of_the_command(tmp_path, call):
     assert fails(gathered(source, tmp_path, "query", "--force"), "overlap")
     assert fails(gathered(target=tmp_path / "a" / "b"), "there is no folder")
     assert fails(
-        gathered(group="qurey"), "has no column 'qurey'; it has 'query', 'row'"
+        gathered(group="qurey"),
+        "no column 'qurey' (did you mean 'query'?); the table has query, row",
     )
     assert fails(
         gathered(source, out, "query", "--files", 2, "--rows", 2), "one of the"

@@ -22,8 +22,7 @@ from variegate.partitions import PartitionError, Serial, UnreadablePartitionErro
 from variegate.tables import Columns, FolderTable, TableError, partitioning
 from variegate.tables.groups import Groups
 from variegate.tables.model_file import encode_encoding
-from variegate.tables.partitioning import partition_bounds
-from variegate.tables.scanning import Counts, hash_of, scan
+from variegate.tables.partitioning import Counts, hash_of, partition_bounds, scan
 from variegate.tables.survey import learn_encoding, survey
 from variegate.tables.table import as_table, rows_of
 

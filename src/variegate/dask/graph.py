@@ -38,7 +38,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 class Graph:
-    """Tasks that call a function, pickled once, and the worker where each should run."""
+    """Tasks that call a function, which is pickled once, and the worker of each."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.tasks: dict[Key, tuple[Any, ...]] = {}

@@ -145,3 +145,8 @@ def add_in_tree(add: Callable[[R, R], R], summands: Iterable[R]) -> R:
         if levels[height]:
             insert(height + 1, add_up(add, levels[height]))
     return add_up(add, levels[-1])
+
+
+def is_local(engine: Engine | None) -> bool:
+    """Return whether an engine works in this process."""
+    return engine is None or isinstance(engine, Serial)

@@ -55,6 +55,16 @@ class Batch:
     def __getitem__(self, name: str) -> Cells:
         return Cells(self.rows.column(name), name, self.is_untyped, self.row_name)
 
+    def flags(self, label: str | None, labels: BoolArray | None) -> BoolArray | None:
+        """Return which rows are labelled 1: as given, or by a column, or None."""
+        if labels is None:
+            return None if label is None else self[label].flags()
+        if self.numbers is not None:
+            return labels[self.numbers]
+        if len(labels) < self.end:
+            raise TableError(f"{len(labels)} labels for a table of more rows")
+        return labels[self.first : self.end]
+
     def row_name(self, place: int) -> str:
         """Return a row of the batch as messages name it, counted from 1."""
         for part in self.parts:

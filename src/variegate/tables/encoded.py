@@ -18,7 +18,6 @@ from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import GroupPartition
 from variegate.tables.rows import GroupIndex, RowReader
-from variegate.tables.scanning import flags_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +216,7 @@ class GroupReader:
                 name: encoding.encode(block, batch).astype(_precision(block))
                 for name, block in encoding.blocks.items()
             },
-            flags_of(batch, label, self.labels),
+            batch.flags(label, self.labels),
             None if columns.cost is None else costs_of(batch[columns.cost]),
             relevance,
             {name: rows for name, rows in strange.items() if rows.any()},

@@ -31,6 +31,7 @@ from variegate.files.run_store import RunStore
 from variegate.kernels import Kernel
 from variegate.partitions import Engine, Serial
 from variegate.partitions.cache import CACHE
+from variegate.partitions.engine import is_local
 from variegate.tables.cells import check_relevance
 from variegate.tables.columns import Columns, no_label
 from variegate.tables.derived import Derivation, derive, last_day, newest
@@ -46,7 +47,6 @@ from variegate.tables.model_file import (
     training_record,
     validation_path,
 )
-from variegate.tables.partitioning import is_local
 from variegate.tables.policy import Policy
 from variegate.tables.survey import (
     Survey,

@@ -5,18 +5,21 @@ Groups are counted, the rows of each file are shuffled to buckets of consecutive
 and written; each step is a function of one file, for any engine.
 
 Everything happens in a hidden folder beside the one that is written, which all workers
-must see, and which takes the place of the result when the last file is there: a folder
-with some of the groups would look like a whole one.  What is finished in the hidden
-folder is used again after an interruption, if nothing else has been asked for since.
+must see.  It becomes the result when the last file is written: a folder with some of
+the groups would look like a whole one.  Finished steps in the hidden folder are used
+again after an interruption, if the same is asked for.
 """
 
 from __future__ import annotations
 
-import io
 import json
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +28,45 @@ import pyarrow as pa
 
 from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
+from variegate._version import __version__
 from variegate.application.table_defaults import MEMORY
 from variegate.files.atomic import write_atomic
-from variegate.files.run_store import RunStore
+from variegate.files.run_store import (
+    CheckpointError,
+    RunStore,
+    StoreInUseError,
+    arrays_from_bytes,
+    arrays_to_bytes,
+)
 from variegate.partitions import Engine, PartitionError, Serial
-from variegate.tables.columns import Columns
+from variegate.tables.batches import data_bytes
+from variegate.tables.cells import Cells
+from variegate.tables.columns import Columns, check_there
 from variegate.tables.errors import TableError, TableFileError
-from variegate.tables.gather_plan import GatherPlan, check_out
-from variegate.tables.partitioning import TableCut
-from variegate.tables.rows import RowReader, stored_schema
-from variegate.tables.scanning import Counts, scan
-from variegate.tables.shuffle import Deal, Pieces, deal_out, in_order
+from variegate.tables.partitioning import Counts, TableCut, scan
+from variegate.tables.reading import FORMATS, TableFile
+from variegate.tables.rows import RowReader, check_sortable, stored_schema
+from variegate.tables.shuffle import (
+    NUMBERS_BYTES,
+    Deal,
+    Pieces,
+    deal_out,
+    explained_if_full,
+    file_bounds,
+    in_order,
+)
 from variegate.tables.table import FolderTable, rows_of
 from variegate.tables.writing import table_writer
+
+#: The share of memory that rows take: they are there twice while they are put in order,
+#: and a file that is written needs some.
+_SHARE = 5
+
+#: The most bytes of rows in order at a time; Arrow counts those of a text in 32 bits.
+_MOST_BYTES = 2**30
+
+#: Files whose first rows tell how large a row is.
+_LOOKED_INTO = 8
 
 
 @dataclass(frozen=True)
@@ -63,9 +92,9 @@ def gather(
 ) -> Gathered:
     """Write the tables of a folder to another, each group whole in one file.
 
-    Groups stand in the order of their first rows, and all rows of a group one after the
-    other, in the order in which they were: that of the names of the files, and of the
-    rows in each.  Columns, types and metadata stay as they are.
+    Groups stand in the order of their first rows, and the rows of a group one after
+    another, in the order of the names of the files and of the rows in each.  Columns,
+    types and metadata stay as they are.
 
     Memory is bounded, whatever the sizes of files and groups.  The disk of ``out``
     needs room for the table as it is in memory, and for the result.
@@ -73,21 +102,19 @@ def gather(
     Parameters
     ----------
     folder : str or Path
-        Its Parquet or Arrow files are read: see
-        :class:`~variegate.tables.FolderTable`.
+        Of Parquet or Arrow files: see :class:`~variegate.tables.FolderTable`.
     out : str or Path
         The folder to write, with files of the same format as the first.  It appears
-        when all of them are there.  Until then there is a hidden folder beside it; all
-        workers of an engine must see both.
+        when all are written, from a hidden folder beside it that workers must see.
     group : str
         The column whose values tell groups apart; none may be empty.
     n_files : int, optional
-        How many files to write, with about as many rows each; by default as many as
-        there are.  A file that would have no group is not written.
+        Files to write, with about as many rows each; by default as many as there are.
+        A file that would have no group is not written.
     rows_a_file : int, optional
-        In place of ``n_files``, how many rows a file should have about.
+        In place of ``n_files``, the rows of a file, about.
     memory : int
-        The most bytes to hold, of each worker.
+        The most bytes that each worker holds.
     engine : Engine, optional
         Works on several files at a time; by default this process, one by one.
     replace : bool
@@ -107,17 +134,18 @@ def gather(
         If a file cannot be read.
     """
     folder, out = Path(folder), Path(out)
-    engine = Serial() if engine is None else engine
     if n_files is not None and rows_a_file is not None:
         raise TableError("say how many files, or how many rows a file, not both")
-    check_out(folder, out, replace)
+    _check_out(folder, out, replace)
     table = FolderTable(folder.resolve())
-    plan = GatherPlan.of(table, out, group, memory)
-    with plan.named_if_full():
+    plan = GatherPlan.of(table, out.resolve(), group, memory)
+    engine = Serial() if engine is None else engine
+    full = f"{plan.no_room}; make room and run it again, and it resumes"
+    with explained_if_full(full):
         with plan.opened(table, n_files, rows_a_file) as store:
-            work = _Gathering(plan, table, store, engine, progress)
-            counts = work.run(n_files, rows_a_file)
-        plan.put_in_place(out)
+            steps = _Steps(store, engine, progress)
+            counts = _gather(plan, table, steps, n_files, rows_a_file)
+        plan.put_in_place(out.resolve())
     return Gathered(
         sum(n_rows for n_rows, _ in counts),
         sum(n_groups for _, n_groups in counts),
@@ -129,135 +157,249 @@ def gather(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Gathering:
-    """The steps of gathering a folder, those of a run that was killed left out."""
+# The plan -----------------------------------------------------------------------------
 
-    plan: GatherPlan
-    table: FolderTable
+
+@dataclass(frozen=True)
+class GatherPlan:
+    """Parameters of all steps; small, as it is sent with every call.
+
+    ``hidden`` is the folder of intermediate files: ``dealt`` of the rows that were
+    dealt out, and ``files`` of the new files.  ``memory`` is the most bytes of rows to
+    put in order at a time.
+    """
+
+    hidden: Path
+    dealt: Path
+    files: Path
+    schema: pa.Schema
+    suffix: str
+    group: str
+    n_bytes: int
+    rows_a_bucket: int
+    memory: int
+
+    @classmethod
+    def of(cls, table: FolderTable, out: Path, group: str, memory: int) -> GatherPlan:
+        """Look at the files, and refuse those that cannot be gathered."""
+        check_there(group, table.schema.names)
+        # The type of the group column is checked without rows.
+        Cells(pa.array([], table.schema.field(group).type), group).keys()
+        check_sortable(table.schema)
+        files = list(table.files())
+        schema = files[0].schema
+        for place, field in enumerate(schema):  # empty cells are allowed if any file's
+            if any(file.schema.field(field.name).nullable for file in files):
+                schema = schema.set(place, field.with_nullable(True))
+        a_row = _bytes_a_row(files)
+        share = min(max(memory // _SHARE, 1), _MOST_BYTES)
+        hidden = out.with_name(f".{out.name}.gathering")
+        return cls(
+            hidden=hidden,
+            dealt=hidden / "dealt",
+            files=hidden / "files",
+            schema=schema,
+            suffix=files[0].path.suffix,
+            group=group,
+            n_bytes=int(sum(map(_n_rows, files)) * a_row),
+            rows_a_bucket=max(int(share / (a_row + NUMBERS_BYTES)), 1),
+            memory=share,
+        )
+
+    def index_of(self, number: int) -> Path:
+        """Return the index of the rows that were dealt out from a file."""
+        return self.dealt / f"{number:05}.npz"
+
+    def name_of(self, number: int) -> str:
+        """Return the name of a new file."""
+        return f"part-{number:05}{self.suffix}"
+
+    @property
+    def no_room(self) -> str:
+        """The problem of a disk that is full."""
+        return (
+            f"the disk of {self.hidden.parent} has no room: about "
+            f"{self.n_bytes / 1e9:.1f} GB are needed for a while, besides the result"
+        )
+
+    def opened(
+        self, table: FolderTable, n_files: int | None, rows_a_file: int | None
+    ) -> RunStore:
+        """Open the run store in the hidden folder; that of other work is removed."""
+        run = {
+            "variegate": __version__,
+            "group": self.group,
+            "files": n_files,
+            "rows": rows_a_file,
+            "memory": self.memory,
+            "read": sha256(repr(table.partitions).encode()).hexdigest(),
+        }
+        path = self.hidden / "gather.sqlite"
+        # Without files, they were put in place just before the process was killed.
+        if path.exists() and self.files.is_dir():
+            try:
+                return RunStore(path, run)
+            except StoreInUseError:
+                raise TableError(
+                    f"{self.hidden} is in use by another process: wait until that has "
+                    "ended, or name another folder to write"
+                ) from None
+            except CheckpointError:  # of other work, or damaged
+                pass
+        if self.hidden.exists():
+            shutil.rmtree(self.hidden)
+        free = shutil.disk_usage(self.hidden.parent).free
+        if self.n_bytes > free:
+            raise OSError(f"{self.no_room}, and {free / 1e9:.1f} GB are free")
+        self.dealt.mkdir(parents=True)
+        self.files.mkdir()
+        return RunStore(path, run)
+
+    def put_in_place(self, out: Path) -> None:
+        """Let the finished files appear as the folder, all at once."""
+        shutil.rmtree(self.dealt, ignore_errors=True)
+        if out.exists():
+            # Two steps: after a kill between them, the next run does the second.
+            if any(out.iterdir()):
+                os.rename(out, self.hidden / "replaced")
+            else:
+                out.rmdir()  # which not every system replaces
+        os.rename(self.files, out)
+        shutil.rmtree(self.hidden)
+
+
+def _check_out(folder: Path, out: Path, replace: bool) -> None:
+    """Refuse a folder that cannot be written, or should not be replaced."""
+    source, target = folder.resolve(), out.resolve()
+    if source == target or source in target.parents or target in source.parents:
+        raise TableError(f"{out} and {folder} overlap: name another folder to write")
+    if not target.parent.is_dir():
+        raise TableError(f"cannot write {out}: there is no folder {target.parent}")
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise TableError(f"cannot write {out}: it is not a folder")
+    names = sorted(path.name for path in target.iterdir())
+    if names and not replace:
+        raise TableError(f"{out} is not empty: name another folder, or replace it")
+    for name in names:
+        if Path(name).suffix.lower() not in FORMATS or (target / name).is_dir():
+            raise TableError(
+                f"{out} holds {name!r}, which is not a table, and would be lost: name "
+                "another folder"
+            )
+
+
+def _n_rows(file: TableFile) -> int:
+    first = file.schema.names[:1]
+    known = file.n_rows
+    return sum(b.num_rows for b in file.batches(first)) if known is None else known
+
+
+def _bytes_a_row(files: Sequence[TableFile]) -> float:
+    """Return how much memory a row takes, by the first rows of some files."""
+    some = files[:: -(-len(files) // _LOOKED_INTO)]
+    heads = [head for file in some if (head := next(file.batches(), None)) is not None]
+    n_rows = sum(head.num_rows for head in heads)
+    return float(sum(map(data_bytes, heads)) / max(n_rows, 1))
+
+
+# The steps ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Runs steps by an engine; finished ones are in the store."""
+
     store: RunStore
     engine: Engine
     progress: Progress
 
     def run(
-        self, n_files: int | None, rows_a_file: int | None
-    ) -> list[tuple[int, int]]:
-        """Do what is not done yet; return rows and groups of every file."""
-        rows, plan = rows_of(self.table), self.plan
-        reader = RowReader(self.table.schema, Columns(group=plan.group))
-
-        def count() -> bytes:
-            told = partial(self.progress, "reading")
-            found = self.engine.map(partial(scan, reader=reader), rows, told)
-            return Counts.of(list(found), False).to_bytes()
-
-        try:
-            counts = Counts.from_bytes(self.store.remember("counts", count))
-            cut = TableCut(self.table, reader, (), counts, rows)
-            if n_files is None:
-                n_rows = rows_a_file or -(-int(counts.n_rows.sum()) // len(rows)) or 1
-                n_files = -(-int(counts.n_rows.sum()) // n_rows)
-                n_files = len(rows) if rows_a_file is None else n_files
-            bounds, starts = file_bounds(cut.sizes, max(n_files, 1), plan.rows_a_bucket)
-            deal = partial(_deal, plan=plan, reader=reader, bounds=bounds)
-            self._steps("dealing out", deal, list(enumerate(cut.deals())))
-        except PartitionError as error:
-            raise TableFileError(str(error)) from error
-        # Writers look up the pieces of their file: a list for every pair of files would
-        # not fit here.
-        tasks = [(k, (starts[k], starts[k + 1], bounds, len(rows)))
-                 for k in range(len(starts) - 1)]  # fmt: skip
-        written = self._steps("writing", partial(_write, plan=plan), tasks)
-        n_read, n_written = int(counts.n_rows.sum()), sum(n for n, _ in written)
-        if n_written != n_read:
-            raise TableError(f"{n_read:,} rows were read, but {n_written:,} written")
-        return written
-
-    def _steps(
         self,
         stage: str,
-        function: Callable[[Any], Any],
+        function: Callable[[Any], tuple[int, ...]],
         items: Sequence[tuple[int, Any]],
     ) -> list[Any]:
-        """Return the results of all items, computed or from the store."""
+        """Return the results of all items, computed or from the store.
+
+        The function returns the number of its item before them.
+        """
         keys = [f"{stage} {number}" for number, _ in items]
         missing = [k for k, key in enumerate(keys) if self.store.get(key) is None]
-        work, told = partial(_numbered, function), partial(self.progress, stage)
-        todo = [items[k] for k in missing]
-        for number, result in self.engine.map(work, todo, told, ordered=False):
+        todo, told = [items[k] for k in missing], partial(self.progress, stage)
+        for number, *result in self.engine.map(function, todo, told, ordered=False):
             self.store.put(f"{stage} {number}", json.dumps(result).encode())
         return [json.loads(self.store.get(key) or "") for key in keys]
 
 
-def file_bounds(
-    sizes: IntArray, n_files: int, rows_a_bucket: int
-) -> tuple[IntArray, list[int]]:
-    """Cut groups into files of about as many rows, and these into buckets.
+def _gather(
+    plan: GatherPlan,
+    table: FolderTable,
+    steps: _Steps,
+    n_files: int | None,
+    rows_a_file: int | None,
+) -> list[tuple[int, int]]:
+    """Run the unfinished steps; return rows and groups of every file."""
+    rows, reader = rows_of(table), RowReader(table.schema, Columns(group=plan.group))
 
-    Return the groups that buckets begin with, and the buckets that files begin with;
-    both end with the number of all.
-    """
-    ends = np.cumsum(sizes)
-    n_rows = int(ends[-1]) if len(ends) else 0
-    wanted = np.arange(1, n_files) * (n_rows / n_files)
-    files = np.unique([0, *(np.searchsorted(ends, wanted) + 1), len(sizes)])
-    files = files[files <= len(sizes)]
-    bounds: list[int] = []
-    starts: list[int] = []
-    for first, end in zip(files[:-1].tolist(), files[1:].tolist(), strict=True):
-        starts.append(len(bounds))
-        before = int(ends[first - 1]) if first else 0
-        place = first
-        while place < end:
-            bounds.append(place)
-            place = max(
-                place + 1,
-                int(np.searchsorted(ends[:end], before + rows_a_bucket, "right")),
-            )
-            before = int(ends[place - 1])
-    return np.array([*bounds, len(sizes)]), [*starts, len(bounds)]
+    def count() -> bytes:
+        told = partial(steps.progress, "reading")
+        found = steps.engine.map(partial(scan, reader=reader), rows, told)
+        return Counts.of(list(found), False).to_bytes()
 
-
-def _numbered(function: Callable[[Any], Any], item: tuple[int, Any]) -> tuple[int, Any]:
-    """Return the number of an item with its result."""
-    return item[0], function(item)
+    try:
+        counts = Counts.from_bytes(steps.store.remember("counts", count))
+        cut, n_read = TableCut(table, reader, (), counts, rows), int(sum(counts.n_rows))
+        if rows_a_file is not None:
+            n_files = -(-n_read // rows_a_file)
+        n_files = len(rows) if n_files is None else max(n_files, 1)
+        bounds, starts = file_bounds(cut.sizes, n_files, plan.rows_a_bucket)
+        deal = partial(_deal, plan=plan, reader=reader, bounds=bounds)
+        steps.run("dealing out", deal, list(enumerate(cut.deals())))
+    except PartitionError as error:
+        raise TableFileError(str(error)) from error
+    # Writers read the indices of their pieces: a list for every pair of files would not
+    # fit in memory.
+    buckets = enumerate(pairwise(starts))
+    tasks = [(k, (first, end, bounds, len(rows))) for k, (first, end) in buckets]
+    written = steps.run("writing", partial(_write, plan=plan), tasks)
+    n_written = sum(n_rows for n_rows, _ in written)
+    if n_written != n_read:
+        raise TableError(f"{n_read:,} rows were read, but {n_written:,} written")
+    return written
 
 
 def _deal(
     item: tuple[int, Deal], plan: GatherPlan, reader: RowReader, bounds: IntArray
-) -> int:
-    """Deal out the rows of a file; return how many they are."""
-    number, deal = item
-    path, index = plan.dealt_from(number)
-    pieces = deal_out(deal, reader, plan.schema, bounds, path, plan.memory)
-    stored = io.BytesIO()
-    np.save(stored, pieces.slices)
-    write_atomic(index, stored.getvalue())
-    return pieces.n_rows
+) -> tuple[int]:
+    """Deal out the rows of a file; return its number."""
+    pieces = deal_out(item, reader, plan.schema, bounds, plan.dealt, plan.memory)
+    content = arrays_to_bytes(path=pieces.path, slices=pieces.slices)
+    write_atomic(plan.index_of(item[0]), content)
+    return (item[0],)
 
 
-def _write(item: tuple[int, Any], plan: GatherPlan) -> tuple[int, int]:
-    """Write the groups of some buckets to a file; return how many rows and groups."""
+def _write(item: tuple[int, Any], plan: GatherPlan) -> tuple[int, int, int]:
+    """Write buckets to a file; return its number and numbers of rows and groups."""
     number, (first, end, bounds, n_dealt) = item
     pieces = []
     for k in range(n_dealt):
-        path, index = plan.dealt_from(k)
-        slices = np.load(index)
-        pieces.append(Pieces(str(path), slices, np.arange(len(slices))).of(first, end))
-    n_rows = sum(piece.n_rows for piece in pieces)
+        stored = arrays_from_bytes(plan.index_of(k).read_bytes())
+        slices, path = stored["slices"], str(stored["path"])
+        pieces.append(Pieces(path, slices, np.arange(len(slices))).of(first, end))
     with table_writer(plan.files / plan.name_of(number), plan.schema) as write:
         for bucket in range(first, end):
             here = [piece.of(bucket, bucket + 1) for piece in pieces]
-            n_here = sum(piece.n_rows for piece in here)
-            if n_here > plan.rows_a_bucket:
+            if sum(piece.n_rows for piece in here) > plan.rows_a_bucket:
                 # One group, which is in order.
                 batches: Any = (one for piece in here for one in piece.batches())
             else:
                 batches = [in_order(here)]
             for batch in batches:
-                part = batch.select(batch.schema.names[2:])
                 part = pa.RecordBatch.from_arrays(
-                    part.columns, schema=stored_schema(plan.schema)
+                    batch.columns[2:], schema=stored_schema(plan.schema)
                 )
                 write(part.cast(plan.schema))
-    return n_rows, int(bounds[end] - bounds[first])
+    n_rows = sum(piece.n_rows for piece in pieces)
+    return number, n_rows, int(bounds[end] - bounds[first])

@@ -20,11 +20,12 @@ from variegate.application.table_defaults import MEMORY
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.learning.examples import Example
 from variegate.partitions import Engine, Serial
+from variegate.partitions.engine import is_local
 from variegate.tables.cells import as_text
 from variegate.tables.encoded import Group, GroupReader
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
-from variegate.tables.partitioning import GroupPartition, is_local
+from variegate.tables.partitioning import GroupPartition
 from variegate.tables.rows import RowReader, Rows
 from variegate.tables.survey import Survey
 

@@ -1,20 +1,24 @@
-"""Partitions of a table: consecutive groups, and where their rows are."""
+"""The counts of a table by file and group, and its partitions of consecutive groups."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from variegate._progress import StageProgress, ignore
 from variegate._typing import BoolArray, IntArray
-from variegate.files.run_store import RunStore
-from variegate.partitions import Engine, Serial, Threads
+from variegate.files.run_store import RunStore, arrays_from_bytes, arrays_to_bytes
+from variegate.partitions import Engine, UnreadablePartitionError
+from variegate.partitions.engine import is_local
+from variegate.report.wording import count
 from variegate.tables import shuffle
 from variegate.tables.columns import is_vector
 from variegate.tables.errors import TableError
@@ -25,25 +29,173 @@ from variegate.tables.rows import (
     MemoryRows,
     RowReader,
     Rows,
-    counted,
+    counting,
 )
 from variegate.tables.table import FolderTable, MemoryTable, Table
-
-if TYPE_CHECKING:
-    from variegate.tables.scanning import Counts
 
 #: The most rows of a partition, pairs of rows of one group, and numbers of features;
 #: and the most partitions, for which the others make room.
 _ROWS, _PAIRS, _NUMBERS = 2**16, 2**22, 2**23
 _PARTITIONS = 1024
 
+#: Files that a message names.
+_NAMED = 5
+
+
+# Counts -------------------------------------------------------------------------------
+
+
+def hash_of(name: Any) -> int:
+    """Return 64 bits of a value of the group column, the same in all processes."""
+    if isinstance(name, float):
+        name += 0.0  # minus zero equals zero
+    digest = blake2b(repr(name).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+class Scanned(NamedTuple):
+    """Counts of some rows: the hash, size and choices of every group, in their order.
+
+    ``is_in_order`` where the rows of every group stand one after another.
+    """
+
+    n_rows: int
+    hashes: npt.NDArray[np.uint64]
+    sizes: npt.NDArray[np.int32]
+    n_chosen: npt.NDArray[np.int32] | None
+    is_in_order: bool
+    problems: tuple[TableError, ...]
+
+
+def scan(
+    rows: Rows,
+    reader: RowReader,
+    labels: BoolArray | None = None,
+    also: Sequence[str] = (),
+    told: Callable[[int], object] = ignore,
+) -> Scanned | UnreadablePartitionError:
+    """Count the groups of some rows, or return why they cannot be read.
+
+    Columns are read ``also`` to find damage; ``told`` is called with numbers of rows.
+    """
+    columns, index = reader.columns, GroupIndex()
+    label = columns.label if labels is None else None
+    problems: dict[str, TableError] = {}
+    sizes = chosen = np.zeros(0, dtype=np.int64)
+    n_rows = n_runs = 0
+    last = -1
+    try:
+        for batch in reader.batches([rows], columns.group, label, *also):
+            n_rows += len(batch)
+            told(len(batch))
+            try:
+                numbers = index.numbers(batch, columns.group)
+                sizes = _counted(sizes, numbers, len(index))
+            except TableError as error:
+                problems.setdefault("group", error)
+                numbers = np.zeros(len(batch), dtype=np.int64)
+            n_runs += int((np.diff(numbers, prepend=last) != 0).sum())
+            last = int(numbers[-1])
+            try:
+                flags = batch.flags(label, labels)
+                if flags is not None:
+                    chosen = _counted(chosen, numbers[flags], len(index))
+            except TableError as error:
+                problems.setdefault("label", error)
+    except UnreadablePartitionError as error:
+        return error
+    hashes = np.array([hash_of(name) for name in index.names], dtype=np.uint64)
+    if len(np.unique(hashes)) < len(hashes):
+        problems["hash"] = TableError(
+            f"two groups of {rows.path} have names of the same hash: rename one"
+        )
+    has_labels = label is not None or labels is not None
+    return Scanned(
+        n_rows,
+        hashes,
+        sizes.astype(np.int32),
+        chosen.astype(np.int32) if has_labels else None,
+        n_runs == len(index),
+        tuple(problems.values()),
+    )
+
+
+def _counted(counts: IntArray, numbers: IntArray, n_groups: int) -> IntArray:
+    """Add numbers to counts by group, of which there may be more now."""
+    total = np.bincount(numbers, minlength=n_groups)
+    total[: len(counts)] += counts
+    return total
+
+
+class Counts(NamedTuple):
+    """Counts of all rows of a table: by file, and by group of each file."""
+
+    #: Places of the files that can be read.
+    readable: IntArray
+    n_rows: IntArray
+    n_groups: IntArray
+    is_in_order: BoolArray
+    hashes: npt.NDArray[np.uint64]
+    sizes: IntArray
+    n_chosen: IntArray | None
+
+    @classmethod
+    def of(
+        cls,
+        scanned: Sequence[Scanned | UnreadablePartitionError],
+        skip_unreadable: bool,
+    ) -> Counts:
+        """Join the counts of files, or raise their problems."""
+        found = [one for one in scanned if isinstance(one, Scanned)]
+        unread = [one for one in scanned if not isinstance(one, Scanned)]
+        if unread and not (skip_unreadable and found):
+            raise _unreadable(unread, bool(found))
+        problems = [problem for one in found for problem in one.problems]
+        if problems:
+            raise problems[0] if len(problems) == 1 else TableError.of(problems)
+        chosen = [one.n_chosen for one in found if one.n_chosen is not None]
+        return cls(
+            np.flatnonzero([isinstance(one, Scanned) for one in scanned]),
+            np.array([one.n_rows for one in found]),
+            np.array([len(one.sizes) for one in found]),
+            np.array([one.is_in_order for one in found]),
+            np.concatenate([one.hashes for one in found]),
+            np.concatenate([one.sizes for one in found]),
+            np.concatenate(chosen) if chosen else None,
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return the counts, for a run store."""
+        found = self._asdict().items()
+        return arrays_to_bytes(**{n: value for n, value in found if value is not None})
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Counts:
+        """Return the counts of :meth:`to_bytes`."""
+        return cls(**{"n_chosen": None} | arrays_from_bytes(content))
+
+
+def _unreadable(
+    unread: Sequence[UnreadablePartitionError], is_any: bool
+) -> UnreadablePartitionError:
+    first, *rest = unread
+    problem = first.problem
+    if rest:
+        names = ", ".join(error.path for error in rest[: _NAMED - 1])
+        more = len(rest) - _NAMED + 1
+        problem += f"; {count(len(rest), 'other file')} cannot be read either: {names}"
+        problem += f" and {more} more" if more > 0 else ""
+    if is_any:
+        problem += ". With skip_unreadable such files are left out"
+    return UnreadablePartitionError(first.path, problem)
+
+
+# Partitions ---------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class GroupPartition:
-    """Consecutive groups of a table, and where their rows are.
-
-    Its groups and rows begin at these numbers of the table.
-    """
+    """Consecutive groups of a table, numbers of the first, and where their rows are."""
 
     rows: tuple[Rows, ...]
     n_rows: int
@@ -106,13 +258,13 @@ class TableCut:
     ) -> None:
         self._table, self._reader, self._names = table, reader, names
         self._counts, self._rows = counts, rows
+        self._first_rows = np.append(0, np.cumsum(counts.n_rows)).tolist()
+        self._first_groups = np.append(0, np.cumsum(counts.n_groups)).tolist()
         # Groups of several files are one group, numbered by its first rows.
         _, firsts, found = np.unique(
             counts.hashes, return_index=True, return_inverse=True
         )
-        ranks = np.empty(len(firsts), dtype=np.int64)
-        ranks[np.argsort(firsts)] = np.arange(len(firsts))
-        self._numbers = ranks[found]
+        self._numbers = np.argsort(np.argsort(firsts))[found]
         self.sizes = self.summed(counts.sizes)
         self.is_in_order = bool(counts.is_in_order.all())
         self.is_in_order &= bool((np.diff(self._numbers) >= 0).all())
@@ -126,15 +278,22 @@ class TableCut:
 
     def _width(self) -> int:
         """Return the number of numbers in the features of the first row."""
-        width = 0
         features = self._reader.columns.features()
         first = next(self._reader.batches(self._rows, *features), None)
+        width = 0
         for name in features if first is not None else ():
             assert first is not None
             cells = first[name]
             is_list = is_vector(cells.column.type) and cells.column[0].is_valid
             width += len(cells.column[0]) if is_list else 1
         return max(width, 1)
+
+    def cut_at_files(self) -> bool:
+        """Cut also where files begin; return whether no group lies in two files."""
+        if not self.is_in_order or self._first_groups[-1] != len(self.sizes):
+            return False
+        self.bounds = np.union1d(self.bounds, self._first_groups)
+        return True
 
     def partitions(
         self,
@@ -147,55 +306,49 @@ class TableCut:
 
         Files whose groups are scattered are shuffled.
         """
-        shuffled: Any = None
+        ends, shuffled = np.append(0, np.cumsum(self.sizes)), None
+        ranges = list(pairwise(ends[self.bounds].tolist()))
         if isinstance(self._table, MemoryTable):
-            rows = self._ranges(self._memory_rows())
-        elif self.is_in_order and self._is_seekable():
-            rows = self._ranges(self._file_rows)
+            rows = self._memory_rows(self._table, ranges)
+        elif self.is_in_order and (
+            isinstance(self._table, FolderTable)
+            or (isinstance(self._table, TableFile) and self._table.is_seekable)
+        ):
+            rows = [self._file_rows(first, end) for first, end in ranges]
         else:
+            told: Callable[[int], object] = ignore
             if is_local(engine):
-                self._rows = counted(self._rows, progress, int(self.sizes.sum()))
-                progress = ignore
+                told, progress = counting(progress, int(ends[-1])), ignore
             shuffled, rows = shuffle.shuffle(
                 self.deals(), self.bounds, self._reader, self._names, engine=engine,
                 folder=self._folder(engine, store), memory=memory, progress=progress,
+                told=told,
             )  # fmt: skip
-        ends, bounds = np.append(0, np.cumsum(self.sizes)), self.bounds.tolist()
         found = [
-            GroupPartition(
-                here, int(ends[end] - ends[first]), end - first, int(ends[first]), first
+            GroupPartition(here, end_row - row, end - first, row, first)
+            for here, (row, end_row), (first, end) in zip(
+                rows, ranges, pairwise(self.bounds.tolist()), strict=True
             )
-            for here, (first, end) in zip(rows, pairwise(bounds), strict=True)
         ]
         return tuple(found), shuffled
 
-    def _ranges(
-        self, rows_between: Callable[[int, int], tuple[Rows, ...]]
+    def _memory_rows(
+        self, table: MemoryTable, ranges: Sequence[tuple[int, int]]
     ) -> list[tuple[Rows, ...]]:
-        """Return the rows of every partition, which stand one after another."""
-        ends = np.append(0, np.cumsum(self.sizes))[self.bounds].tolist()
-        return [rows_between(first, end) for first, end in pairwise(ends)]
-
-    def _memory_rows(self) -> Callable[[int, int], tuple[MemoryRows, ...]]:
-        table = self._table
-        assert isinstance(table, MemoryTable)
         if self.is_in_order:
-            return lambda first, end: (MemoryRows(table, first, end),)
+            return [(MemoryRows(table, first, end),) for first, end in ranges]
         index, group = GroupIndex(), self._reader.columns.group
         batches = self._reader.batches(self._rows, group)
         numbers = np.concatenate([index.numbers(batch, group) for batch in batches])
         order = np.argsort(numbers, kind="stable")
-        return lambda first, end: (MemoryRows(table, first, end, order[first:end]),)
+        return [(MemoryRows(table, a, b, order[a:b]),) for a, b in ranges]
 
-    def _is_seekable(self) -> bool:
-        return isinstance(self._table, FolderTable) or (
-            isinstance(self._table, TableFile) and self._table.is_seekable
-        )
-
-    def _file_rows(self, first: int, end: int) -> tuple[FileRows, ...]:
-        starts = np.append(0, np.cumsum(self._counts.n_rows)).tolist()
+    def _file_rows(self, first: int, end: int) -> tuple[Rows, ...]:
+        """Return the rows of a partition, which stand one after another."""
         found = []
-        for rows, start, stop in zip(self._rows, starts, starts[1:], strict=False):
+        for rows, (start, stop) in zip(
+            self._rows, pairwise(self._first_rows), strict=True
+        ):
             low, high = max(first, start), min(end, stop)
             if low < high:
                 assert isinstance(rows, FileRows)
@@ -207,22 +360,12 @@ class TableCut:
 
     def deals(self) -> list[shuffle.Deal]:
         """Return the rows of every file, and the numbers of its groups."""
-        first_groups = np.append(0, np.cumsum(self._counts.n_groups)).tolist()
-        first_rows = np.append(0, np.cumsum(self._counts.n_rows)).tolist()
         return [
             shuffle.Deal(rows, first_row, self._numbers[first:end])
-            for rows, first_row, first, end in zip(
-                self._rows, first_rows, first_groups, first_groups[1:], strict=False
+            for rows, first_row, (first, end) in zip(
+                self._rows, self._first_rows, pairwise(self._first_groups), strict=False
             )
         ]
-
-    def cut_at_files(self) -> bool:
-        """Cut also where files begin; return whether no group lies in two files."""
-        firsts = np.append(0, np.cumsum(self._counts.n_groups))
-        if not self.is_in_order or firsts[-1] != len(self.sizes):
-            return False
-        self.bounds = np.union1d(self.bounds, firsts)
-        return True
 
     def _folder(self, engine: Engine, store: RunStore | None) -> Path | None:
         """Return a folder that all workers see; None: any of this machine."""
@@ -231,7 +374,7 @@ class TableCut:
         path = Path(self._rows[0].path).parent
         name = f".{path.name}.shuffled-{uuid.uuid4().hex[:8]}"
         if store is not None and store.path is not None:
-            # That of a run that was killed is used again.
+            # A run that resumes uses the folder of the one that was killed.
             name = store.remember("shuffled", name.encode).decode()
         return path.with_name(name)
 
@@ -253,8 +396,3 @@ def partition_bounds(sizes: IntArray, width: int) -> IntArray:
         bounds.append(max(end, bounds[-1] + 1))
         first = float(ends[bounds[-1] - 1])
     return np.array(bounds)
-
-
-def is_local(engine: Engine | None) -> bool:
-    """Return whether an engine works in this process."""
-    return engine is None or isinstance(engine, Serial | Threads)

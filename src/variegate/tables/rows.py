@@ -1,4 +1,4 @@
-"""Rows of a table, wherever they are: in memory, in a file, or shuffled to buckets.
+"""Rows of a table: in memory, in a file, or shuffled to buckets.
 
 Every table is a sequence of :class:`Rows`: a table in memory is one, a folder has one a
 file.  After the survey, so is every partition of groups.  A :class:`RowReader` reads
@@ -26,7 +26,7 @@ from variegate.partitions import (
 from variegate.tables.cells import Batch
 from variegate.tables.columns import Columns
 from variegate.tables.derived import Derivation
-from variegate.tables.errors import TableFileError
+from variegate.tables.errors import TableError, TableFileError
 from variegate.tables.reading import TableFile
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class FileRows:
             table, path = open_file(self.file, self.schema), self.path
         found = table.row_range(names, self.first, self.end)
         while True:
-            try:  # only what happens in here is the fault of the file
+            try:  # errors of the caller are not errors of the file
                 first, rows = next(found)
             except StopIteration:
                 return
@@ -130,33 +130,8 @@ class FileRows:
         self.file.check_unchanged()
 
 
-@dataclass(frozen=True, eq=False)
-class CountedRows:
-    """Rows that tell how many of them were read, of this process."""
-
-    rows: Rows
-    told: Callable[[int], object]
-
-    @property
-    def path(self) -> str:
-        """The file, or the name of the table."""
-        return self.rows.path
-
-    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        """Yield some columns of the rows."""
-        for batch in self.rows.batches(names):
-            yield batch
-            self.told(len(batch))
-
-    def check_unchanged(self) -> None:
-        """Refuse a file that has changed since it was listed."""
-        self.rows.check_unchanged()
-
-
-def counted(
-    rows: Sequence[Rows], progress: StageProgress, total: int = 0
-) -> list[Rows]:
-    """Return rows that report how many of them all were read."""
+def counting(progress: StageProgress, total: int = 0) -> Callable[[int], object]:
+    """Return a callback that adds up numbers of rows, and reports their sum."""
     n_rows = 0
 
     def told(n_read: int) -> None:
@@ -164,7 +139,7 @@ def counted(
         n_rows += n_read
         progress(n_rows, total)
 
-    return [CountedRows(one, told) for one in rows]
+    return told
 
 
 @dataclass(frozen=True)
@@ -234,6 +209,18 @@ def stored_schema(schema: pa.Schema) -> pa.Schema:
     """Return the columns by types that Arrow can put in order."""
     fields = [one.with_type(_STORED.get(one.type, one.type)) for one in schema]
     return pa.schema(fields, schema.metadata)
+
+
+def check_sortable(schema: pa.Schema) -> None:
+    """Refuse columns whose rows Arrow cannot put in another order."""
+    for field in stored_schema(schema):
+        try:
+            pa.nulls(1, field.type).take(pa.array([0]))
+        except pa.ArrowNotImplementedError:
+            raise TableError(
+                f"column {field.name!r} holds {field.type} values, which Arrow cannot "
+                "put in another order; convert it"
+            ) from None
 
 
 # Files --------------------------------------------------------------------------------

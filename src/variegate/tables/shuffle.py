@@ -2,11 +2,11 @@
 
 The rows of each file are collected until they fill the memory that is allowed, then
 written bucket by bucket: one file of Arrow batches holds the rows of all buckets, in
-slices, and those of a bucket are read back in the order in which they came.  The first
-two columns of a slice are the numbers of groups and rows in the table.
+slices, and those of a bucket are read back in the order of the table.  The first two
+columns of a slice are the numbers of groups and rows in the table.
 
-A bucket is put in order in memory when it is read, so that a caller cuts buckets that
-fit.  One of a single group needs no order, however large.
+A bucket is sorted in memory when it is read, so callers cut buckets that fit.  One of a
+single group needs no sorting, however large.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import errno
 import os
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,8 +42,6 @@ _SLICE = np.dtype([("bucket", "i8"), ("rows", "i8")])
 #: Bytes of the two numbers that are stored with each row.
 NUMBERS_BYTES = 16
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-
 
 @dataclass(frozen=True, eq=False)
 class Deal:
@@ -52,11 +50,6 @@ class Deal:
     rows: Rows
     first_row: int
     numbers: IntArray
-
-    @property
-    def path(self) -> str:
-        """The file."""
-        return self.rows.path
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +162,7 @@ def rearranged(
         whole = _as_one(parts, column)
         parts.clear()
         taken.append(whole.take(indices))
-    # What a small bucket leaves free is of use to the next, but not to others.
+    # The allocator keeps freed memory for the next bucket, but not for others.
     with suppress(NotImplementedError):
         pa.default_memory_pool().release_unused()
     return pa.RecordBatch.from_arrays(taken, schema=schema)
@@ -201,6 +194,32 @@ def in_order(
     return rearranged(batches, batches[0].schema, order)
 
 
+def file_bounds(
+    sizes: IntArray, n_files: int, rows_a_bucket: int
+) -> tuple[IntArray, list[int]]:
+    """Cut groups into files of about as many rows, and these into buckets.
+
+    Return the groups that buckets begin with, and the buckets that files begin with;
+    both end with the number of all.
+    """
+    ends = np.cumsum(sizes)
+    n_rows = int(ends[-1]) if len(ends) else 0
+    wanted = np.arange(1, n_files) * (n_rows / n_files)
+    files = np.unique([0, *(np.searchsorted(ends, wanted) + 1), len(sizes)])
+    files = files[files <= len(sizes)]
+    bounds: list[int] = []
+    starts: list[int] = []
+    for first, end in zip(files[:-1].tolist(), files[1:].tolist(), strict=True):
+        starts.append(len(bounds))
+        place = first
+        while place < end:
+            bounds.append(place)
+            before = int(ends[place - 1]) if place else 0
+            full = np.searchsorted(ends[:end], before + rows_a_bucket, "right")
+            place = max(place + 1, int(full))
+    return np.array([*bounds, len(sizes)]), [*starts, len(bounds)]
+
+
 # The partitions of a table whose groups are scattered ---------------------------------
 
 
@@ -221,11 +240,11 @@ class BucketRows:
             yield Batch(rows.select(list(names)), 0, self.is_untyped, numbers)
 
     def check_unchanged(self) -> None:
-        """Do nothing: the file was compared when its rows were dealt out."""
+        """Do nothing: the file was checked when its rows were dealt out."""
 
 
 class Shuffled:
-    """Buckets on disk, which go when this does."""
+    """Buckets on disk, which are deleted with this object."""
 
     def __init__(self, folder: Path, dealt: Sequence[Pieces], is_local: bool) -> None:
         self._dealt = list(dealt)
@@ -265,82 +284,76 @@ def shuffle(
     folder: Path | None,
     memory: int,
     progress: StageProgress = ignore,
+    told: Callable[[int], object] = ignore,
 ) -> tuple[Shuffled, list[tuple[Rows, ...]]]:
     """Shuffle some columns of a table; return the rows of every partition.
 
     These begin with the groups ``bounds``.  ``folder`` is one that all workers see;
-    None stands for one of this process.
+    None stands for one of this process.  ``progress`` counts files, ``told`` is called
+    with the rows of every batch.
     """
     place = Path(tempfile.mkdtemp(prefix="variegate-")) if folder is None else folder
     if folder is not None:
         _remove(folder)
         folder.mkdir(exist_ok=True)
     schema = pa.schema([reader.schema.field(name) for name in names])
+    # Rows are held twice while they are put in order.
     work = partial(
-        _deal_to, reader=reader, schema=schema, bounds=bounds, place=place,
-        memory=memory,
+        deal_out, reader=reader, schema=schema, bounds=bounds, folder=place,
+        memory=max(memory // 4, 1), told=told,
     )  # fmt: skip
+    full = (
+        f"there is no room for temporary files in {place.parent}: set TMPDIR to a "
+        "folder on another disk, or allow more memory"
+    )
     try:
-        with room_in(place):
-            items = list(enumerate(deals))
-            dealt = list(engine.map(work, items, progress))
+        with explained_if_full(full):
+            dealt = list(engine.map(work, list(enumerate(deals)), progress))
     except BaseException:
         _remove(place)
         raise
     shuffled = Shuffled(place, dealt, folder is None)
     rows: list[tuple[Rows, ...]] = [
-        (BucketRows(deals[0].path, shuffled.bucket(k), k, reader.is_untyped),)
+        (BucketRows(deals[0].rows.path, shuffled.bucket(k), k, reader.is_untyped),)
         for k in range(len(bounds) - 1)
     ]
     return shuffled, rows
 
 
-def _deal_to(
+def deal_out(
     item: tuple[int, Deal],
     reader: RowReader,
     schema: pa.Schema,
     bounds: IntArray,
-    place: Path,
+    folder: Path,
     memory: int,
+    told: Callable[[int], object] = ignore,
 ) -> Pieces:
+    """Deal out the columns ``schema`` of a file, with its number, to buckets."""
     number, deal = item
-    path = place / f"{number:05}.arrow"
-    # Rows are held twice while they are put in order.
-    return deal_out(deal, reader, schema, bounds, path, max(memory // 4, 1))
-
-
-def deal_out(
-    deal: Deal,
-    reader: RowReader,
-    schema: pa.Schema,
-    bounds: IntArray,
-    path: Path,
-    memory: int,
-) -> Pieces:
-    """Deal out the columns ``schema`` of a file to the buckets of another."""
     index, group, stored = GroupIndex(), reader.columns.group, stored_schema(schema)
 
     def batches() -> Iterator[tuple[pa.RecordBatch, IntArray]]:
         for batch in deal.rows.batches(schema.names):
             numbers = deal.numbers[index.numbers(batch, group)]
             yield batch.rows.cast(stored), numbers
+            told(len(batch))
 
     deal.rows.check_unchanged()
+    path = folder / f"{number:05}.arrow"
     pieces = write_buckets(batches(), path, stored, bounds, deal.first_row, memory)
     deal.rows.check_unchanged()
     return pieces
 
 
 @contextmanager
-def room_in(folder: Path) -> Iterator[None]:
-    """Say what to do where the disk of temporary files is full."""
+def explained_if_full(message: str) -> Iterator[None]:
+    """Raise an error with another message where a disk is full."""
     try:
         yield
     except OSError as error:
         cause = error.__cause__ or error
-        if isinstance(cause, OSError) and cause.errno in FULL:
-            raise OSError(
-                f"there is no room for temporary files in {folder.parent}: set TMPDIR "
-                "to a folder on another disk, or allow more memory"
-            ) from error
+        full = (errno.ENOSPC, errno.EDQUOT)
+        if isinstance(cause, OSError) and cause.errno in full:
+            raise OSError(message) from error
         raise

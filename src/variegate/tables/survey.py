@@ -30,17 +30,20 @@ from variegate.application.refusal import Setting
 from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY
 from variegate.files.run_store import RunStore
 from variegate.partitions import Engine, Serial
+from variegate.partitions.engine import is_local
 from variegate.report.wording import count
 from variegate.tables.columns import Columns, no_label
 from variegate.tables.derived import Derivation
 from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.errors import TableError
-from variegate.tables.partitioning import GroupPartition, TableCut, is_local
-from variegate.tables.rows import GroupIndex, RowReader, Rows, counted
-from variegate.tables.scanning import Counts, flags_of, scan
+from variegate.tables.partitioning import (
+    Counts,
+    GroupPartition,
+    TableCut,
+    scan,
+)
+from variegate.tables.rows import GroupIndex, RowReader, Rows, counting
 from variegate.tables.table import FolderTable, MemoryTable, Table, held, rows_of
-
-# All of a table -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ class Survey:
     unreadable: tuple[str, ...] = ()
     #: Whether every partition lies in one file.
     is_by_file: bool = False
-    #: Keeps what was shuffled on disk.
+    #: Keeps the shuffled files on disk.
     shuffled: Any = None
 
     def __len__(self) -> int:
@@ -152,9 +155,9 @@ def survey(
             "workers of other processes cannot read a table in memory: write it to a "
             "file or a folder, and name that"
         )
+    reading = partial(progress, "reading")
     if is_local(engine) and not skip_unreadable and not by_file:
-        told = partial(progress, "reading")
-        table, n_rows = held(table, counted(every, told), names, memory)
+        table, n_rows = held(table, every, names, memory, counting(reading))
         store = None if n_rows is not None else store
     if labels is not None and isinstance(table, FolderTable):
         raise TableError(
@@ -167,26 +170,30 @@ def survey(
 
     def make() -> Counts:
         work = partial(scan, reader=reader, labels=labels, also=also)
-        told = partial(progress, "reading")
         if is_local(engine):
-            found = list(engine.map(work, counted(rows, told)))
+            found = engine.map(partial(work, told=counting(reading)), rows)
         else:
-            found = list(engine.map(work, rows, told))
-        return Counts.of(found, skip_unreadable)
+            found = engine.map(work, rows, reading)
+        return Counts.of(list(found), skip_unreadable)
 
     if store is None or store.path is None:
         counts = make()
     else:
         step = f"scan of {key}, columns read: {also}"
         counts = Counts.from_bytes(store.remember(step, lambda: make().to_bytes()))
-    _check_counts(counts, table, labels)
+    n_counted = int(counts.n_rows.sum())
+    if n_counted == 0:
+        raise TableError(f"{table.name} has no rows")
+    if labels is not None and len(labels) != n_counted:
+        raise TableError(f"{len(labels)} labels for a table of {n_counted} rows")
     readable = [rows[k] for k in counts.readable]
     if n_rows is None:  # of the files that were counted
         every, n_rows = tuple(readable), counts.n_rows.tolist()
     cut = TableCut(table, reader, names, counts, readable)
     is_by_file = by_file and cut.cut_at_files()
-    told = partial(progress, "shuffling")
-    partitions, shuffled = cut.partitions(engine, memory, told, store)
+    partitions, shuffled = cut.partitions(
+        engine, memory, partial(progress, "shuffling"), store
+    )
     return Survey(
         reader,
         cut.sizes,
@@ -198,15 +205,6 @@ def survey(
         is_by_file,
         shuffled,
     )
-
-
-def _check_counts(counts: Counts, table: Table, labels: BoolArray | None) -> None:
-    """Refuse a table without rows, and labels that are not one a row."""
-    n_rows = int(counts.n_rows.sum())
-    if n_rows == 0:
-        raise TableError(f"{table.name} has no rows")
-    if labels is not None and len(labels) != n_rows:
-        raise TableError(f"{len(labels)} labels for a table of {n_rows} rows")
 
 
 # Columns ------------------------------------------------------------------------------
@@ -250,7 +248,7 @@ def refuse_labels_among(names: Sequence[str], found: Survey, labels: BoolArray) 
     same = dict.fromkeys(names, True)
     for partition in found.partitions:
         for batch in found.reader.batches(partition.rows, *names):
-            here = pa.array(flags_of(batch, None, labels))
+            here = pa.array(batch.flags(None, labels))
             for name in names:
                 column = batch.rows.column(name)
                 is_decimal = pa.types.is_decimal(column.type)

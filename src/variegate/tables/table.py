@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -199,7 +199,11 @@ def rows_of(table: Table) -> tuple[Rows, ...]:
 
 
 def held(
-    table: Table, rows: Sequence[Rows], names: Sequence[str], memory: int
+    table: Table,
+    rows: Sequence[Rows],
+    names: Sequence[str],
+    memory: int,
+    told: Callable[[int], object],
 ) -> tuple[Table, list[int] | None]:
     """Return some columns of a table in memory, if they fit, and its rows by file.
 
@@ -216,6 +220,7 @@ def held(
             if n_bytes > memory:
                 return table, None
             n_rows[-1] += len(batch)
+            told(len(batch))
             pieces.append(batch.rows)
     schema = pa.schema([table.schema.field(name) for name in names])
     found = pa.Table.from_batches([piece.cast(schema) for piece in pieces], schema)
