@@ -58,8 +58,7 @@ from variegate.tables.shuffle import (
 from variegate.tables.table import FolderTable, rows_of
 from variegate.tables.writing import table_writer
 
-#: The share of memory that rows take: they are there twice while they are put in order,
-#: and a file that is written needs some.
+#: The share of memory for rows, which are held twice while they are put in order.
 _SHARE = 5
 
 #: The most bytes of rows in order at a time; Arrow counts those of a text in 32 bits.
@@ -164,9 +163,8 @@ def gather(
 class GatherPlan:
     """Parameters of all steps; small, as it is sent with every call.
 
-    ``hidden`` is the folder of intermediate files: ``dealt`` of the rows that were
-    dealt out, and ``files`` of the new files.  ``memory`` is the most bytes of rows to
-    put in order at a time.
+    ``hidden`` is the folder of intermediate files, ``dealt`` of the rows that were dealt
+    out, ``files`` of the new files; ``memory`` bounds the rows in order at a time.
     """
 
     hidden: Path
@@ -359,8 +357,7 @@ def _gather(
         steps.run("dealing out", deal, list(enumerate(cut.deals())))
     except PartitionError as error:
         raise TableFileError(str(error)) from error
-    # Writers read the indices of their pieces: a list for every pair of files would not
-    # fit in memory.
+    # Writers read the indices of their pieces, which would not all fit in memory.
     buckets = enumerate(pairwise(starts))
     tasks = [(k, (first, end, bounds, len(rows))) for k, (first, end) in buckets]
     written = steps.run("writing", partial(_write, plan=plan), tasks)
@@ -391,8 +388,7 @@ def _write(item: tuple[int, Any], plan: GatherPlan) -> tuple[int, int, int]:
     with table_writer(plan.files / plan.name_of(number), plan.schema) as write:
         for bucket in range(first, end):
             here = [piece.of(bucket, bucket + 1) for piece in pieces]
-            if sum(piece.n_rows for piece in here) > plan.rows_a_bucket:
-                # One group, which is in order.
+            if sum(piece.n_rows for piece in here) > plan.rows_a_bucket:  # one group
                 batches: Any = (one for piece in here for one in piece.batches())
             else:
                 batches = [in_order(here)]

@@ -213,12 +213,12 @@ def stored_schema(schema: pa.Schema) -> pa.Schema:
 
 def check_sortable(schema: pa.Schema) -> None:
     """Refuse columns whose rows Arrow cannot put in another order."""
-    for field in stored_schema(schema):
+    for column in stored_schema(schema):
         try:
-            pa.nulls(1, field.type).take(pa.array([0]))
+            pa.nulls(1, column.type).take(pa.array([0]))
         except pa.ArrowNotImplementedError:
             raise TableError(
-                f"column {field.name!r} holds {field.type} values, which Arrow cannot "
+                f"column {column.name!r} holds {column.type} values, which Arrow cannot "
                 "put in another order; convert it"
             ) from None
 
