@@ -218,8 +218,8 @@ def check_sortable(schema: pa.Schema) -> None:
             pa.nulls(1, column.type).take(pa.array([0]))
         except pa.ArrowNotImplementedError:
             raise TableError(
-                f"column {column.name!r} holds {column.type} values, which Arrow cannot "
-                "put in another order; convert it"
+                f"column {column.name!r} holds {column.type} values, which Arrow "
+                "cannot put in another order; convert it"
             ) from None
 
 
