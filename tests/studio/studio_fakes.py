@@ -59,25 +59,28 @@ class FakeTeacher:
         self.news = threading.Event()
         self.gate = threading.Event()
         self.gate.set()
+        threading.Thread(target=self.learn, daemon=True).start()
 
     def teach(self, picks):
         self.taught.append([(g, chosen.tolist()) for g, chosen in picks.items()])
-        self.is_learning = True
+        self.is_learning = bool(picks)
         self.news.set()
 
-    def wait_for_change(self, seen):
+    def learn(self):
         """Wait for picks; learn from them if the gate is open, or soon is."""
-        self.news.wait()
-        if self.gate.wait(0.05) and not self.is_closed:
-            self.news.clear()
-            path = tuple(
-                PathPoint(w, 0.5, 0.5, 0.5, 2.0, 0.1, 0.1, 0.1, 0.1)
-                for w in (0.25, 1.0, 4.0)
-            )
-            n_groups = len(self.taught[-1])
-            self.learned = LearningResult(n_groups, FakeFamily(), path=path)
-            self.is_learning = False
-        return seen + 1
+        while not self.is_closed:
+            self.news.wait()
+            if self.gate.wait(0.05) and not self.is_closed:
+                self.news.clear()
+                path = tuple(
+                    PathPoint(w, 0.5, 0.5, 0.5, 2.0, 0.1, 0.1, 0.1, 0.1)
+                    for w in (0.25, 1.0, 4.0)
+                )
+                n_groups = len(self.taught[-1])
+                learned = LearningResult(n_groups, FakeFamily(), path=path)
+                self.learned = learned if n_groups else None
+                self.is_learning = False
+            self.listener()
 
     def close(self):
         self.is_closed = True

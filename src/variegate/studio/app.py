@@ -108,7 +108,7 @@ class _Api:
         self._calls.close("the studio is ending")
 
     def routes(self) -> list[Route]:
-        group = "/api/groups/{group}"
+        group = "/api/groups/{group:int}"
         answers = {
             "/api/state": lambda request: self.session.state(),
             "/api/learned": self.learned,
@@ -116,7 +116,7 @@ class _Api:
             group: self.items,
             f"{group}/choice": self.choice,
             f"{group}/proposal": self.proposal,
-            f"{group}/why/{{item}}": self.why,
+            f"{group}/why/{{item:int}}": self.why,
             f"{group}/map": self.map,
         }
         actions: dict[str, Callable[[_Body], None]] = {
@@ -129,7 +129,7 @@ class _Api:
         return [
             Route("/", _static),
             Route("/static/{name}", _static),
-            Route("/image/{group}/{item}", self.image),
+            Route("/image/{group:int}/{item:int}", self.image),
             Route("/export/{name}", self.export),
             Route("/api/events", self.events),
             *(Route(path, _answering(answer)) for path, answer in answers.items()),
@@ -143,7 +143,7 @@ class _Api:
         """Return an endpoint that does something, and answers with the state then."""
 
         async def endpoint(request: Request) -> Response:
-            await to_thread.run_sync(act, _parsed(await request.body()))
+            await to_thread.run_sync(act, _parsed(request.scope["body"]))
             return JSONResponse(await to_thread.run_sync(self.session.state))
 
         return endpoint
@@ -194,12 +194,11 @@ class _Api:
         return _plain(self.session.proposer.outline(self._group(request)))
 
     def _group(self, request: Request) -> int:
-        number = _path_integer(request, "group")
-        self.session.check(number)
-        return number
+        self.session.check(request.path_params["group"])
+        return int(request.path_params["group"])
 
     def _item(self, request: Request) -> tuple[int, int]:
-        group, item = self._group(request), _path_integer(request, "item")
+        group, item = request.path_params["group"], request.path_params["item"]
         self.session.check(group, item)
         return group, item
 
@@ -304,17 +303,8 @@ def _integer(body: _Body, name: str) -> int:
     return value
 
 
-def _path_integer(request: Request, name: str) -> int:
-    error = NoSuchError(f"there is no {name} of that number")
-    return _number(request.path_params[name], error)
-
-
 def _query_integer(request: Request, name: str, default: int) -> int:
-    error = SessionError(f"{name} is a whole number")
-    return _number(request.query_params.get(name, str(default)), error)
-
-
-def _number(text: str, error: Exception) -> int:
+    text = request.query_params.get(name, str(default))
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise error
+        raise SessionError(f"{name} is a whole number")
     return int(text)

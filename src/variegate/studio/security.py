@@ -30,7 +30,7 @@ from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import cookie_parser
+from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -127,9 +127,10 @@ def as_address(host: str) -> IPv4Address | IPv6Address | None:
 
 
 class Guard:
-    """ASGI middleware that lets in what :class:`Access` allows, with its body read.
+    """ASGI middleware that lets in requests that :class:`Access` allows.
 
-    An error behind it becomes an answer with a message, and never ends the server.
+    The body of a request is then ``scope["body"]``.  An error behind the guard becomes
+    an answer with a message, and never ends the server.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
@@ -158,7 +159,7 @@ class Guard:
         try:
             response = self._check(scope)
             if response is None:
-                receive = await _with_body(scope, receive)
+                scope["body"] = await _body(scope, receive)
                 await self.app(scope, receive, send_protected)
                 return
         except HTTPException as error:
@@ -196,10 +197,10 @@ class Guard:
         return None
 
 
-async def _with_body(scope: Scope, receive: Receive) -> Receive:
-    """Read the body of a request, and return a callable that hands it on."""
+async def _body(scope: Scope, receive: Receive) -> bytes:
+    """Return the body of a request, if it may have one."""
     if scope["method"] in ("GET", "HEAD"):
-        return receive
+        return b""
     headers = Headers(scope=scope)
     if scope["method"] != "POST":
         raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, "GET and POST are known")
@@ -209,32 +210,22 @@ async def _with_body(scope: Scope, receive: Receive) -> Receive:
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit()) or int(length[:20]) > MOST_BYTES:
         raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
+    body = b""
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            body = await _read(receive)
+            async for part in Request(scope, receive).stream():
+                body += part
+                if len(body) > MOST_BYTES:
+                    raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
+    except ClientDisconnect:
+        raise HTTPException(
+            HTTPStatus.BAD_REQUEST, "the request is not whole"
+        ) from None
     except TimeoutError:
         raise HTTPException(
             HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive"
         ) from None
-    messages: list[Message] = [{"type": "http.request", "body": body}]
-
-    async def again() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return again
-
-
-async def _read(receive: Receive) -> bytes:
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise HTTPException(HTTPStatus.BAD_REQUEST, "the request is not whole")
-        body += message.get("body", b"")
-        if len(body) > MOST_BYTES:
-            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
-        if not message.get("more_body", False):
-            return bytes(body)
+    return body
 
 
 def _refusal(scope: Scope, status: int, reason: str) -> Response:

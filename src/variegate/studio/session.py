@@ -1,8 +1,8 @@
 """A session: the current group, its picks and proposal, and the last learning result.
 
 Every change is in the store before it is true here, and here before listeners are
-notified.  Requests never wait for learning: the picks that are done go to a teacher, a
-thread waits for its results, and proposals are made by those from then on.
+notified.  Requests never wait for learning: the picks that are done go to a teacher,
+and proposals are made by its results as soon as they are there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from threading import RLock, Thread
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -112,8 +112,7 @@ class Session:
         #: The last result.
         self.learned: LearningResult | None = None
         self._was_learning = False
-        self._is_closed = False
-        self._watcher = Thread(target=self._watch, name="studio-watcher", daemon=True)
+        teacher.listener = self._take_result
 
     def start(self, **changes: Any) -> None:
         """Resume from the store, with some preferences changed."""
@@ -130,14 +129,10 @@ class Session:
             self._teach()
             if self._history.current is None:
                 self._record("go", {"group": self._next() or 0})
-        self._watcher.start()
 
     def close(self) -> None:
         """End learning, and close the store."""
-        self._is_closed = True
         self.teacher.close()
-        if self._watcher.is_alive():
-            self._watcher.join(timeout=5.0)
         self.store.close()
 
     # State ---------------------------------------------------------------------------
@@ -353,15 +348,10 @@ class Session:
         self.learned = self.learned if picks else None
         self.proposer = self.proposer.using(self.learned, picks)
         self.teacher.teach(picks)
-
-    def _watch(self) -> None:
-        """Take every result as soon as it is there, and notify of it."""
-        seen = 0
-        while not self._is_closed:
-            seen = self.teacher.wait_for_change(seen)
-            self._take_result()
+        self._was_learning = self.teacher.is_learning
 
     def _take_result(self) -> None:
+        """Propose by a result of the teacher, and notify of it."""
         with self._lock:
             learned, is_learning = self.teacher.learned, self.teacher.is_learning
             picks = self.done_picks()

@@ -44,8 +44,9 @@ class Teacher:
         self.learned: LearningResult | None = None
         #: Why learning last failed; None if it did not.
         self.problem: str | None = None
+        #: Called after a process has changed something, in a thread of its own.
+        self.listener: Callable[[], None] = lambda: None
         self._changed = Condition()
-        self._n_changes = 0
         #: The last task, and the last that is finished.
         self._serial = self._finished = 0
         self._done: dict[int, IntArray] = {}
@@ -69,18 +70,18 @@ class Teacher:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Change something, and wake the threads that wait for it."""
+        """Change something, and tell of it."""
         with self._changed:
             yield
-            self._n_changes += 1
             self._changed.notify_all()
+        self.listener()
 
     def teach(self, picks: Picks) -> None:
         """Learn from the picks of groups, in the order in which they were done.
 
         Returns at once.  Picks that are not learned from yet are dropped.
         """
-        with self._changing():
+        with self._changed:
             self._serial += 1
             self._done = dict(picks)
             if not picks:
@@ -96,15 +97,9 @@ class Teacher:
                 lambda: not self.is_learning and not self._is_comparing, timeout
             )
 
-    def wait_for_change(self, seen: int) -> int:
-        """Wait until there were more than ``seen`` changes, and return their number."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._n_changes > seen)
-            return self._n_changes
-
     def close(self) -> None:
         """End the processes."""
-        with self._changing():
+        with self._changed:
             self._is_closed = True
         self._process.end()
         self._calls.close("the studio is ending")
