@@ -165,7 +165,7 @@ class Made:
 
     def items(self, group):
         """Return nothing that is shown, but names."""
-        return [Item(str(n), str(n)) for n in range(self.sizes[group])]
+        return [Item(str(n)) for n in range(self.sizes[group])]
 
 
 def report(name, seconds):

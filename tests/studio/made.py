@@ -50,4 +50,4 @@ class MadeMaterial:
 
     def items(self, group):
         """Return names."""
-        return [Item(str(n), f"item {n}") for n in range(self.sizes[group])]
+        return [Item(f"item {n}") for n in range(self.sizes[group])]

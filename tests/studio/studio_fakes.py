@@ -33,7 +33,7 @@ class FakeMaterial:
 
     def items(self, group):
         return [
-            Item(f"{group}-{n}", f"item {n}", "text", (("score", str(n)),), n == 0)
+            Item(f"item {n}", "text", (("score", str(n)),), n == 0)
             for n in range(self.sizes[group])
         ]
 

@@ -74,12 +74,12 @@ def vg_table(table):
 def test_rows_are_shown_with_all_but_vectors(tables):
     items = open_material(tables, columns=COLUMNS).items(0)
     first = items[0]
-    assert first.key == first.title == "i01"
+    assert first.title == "i01"
     assert [name for name, _ in first.fields] == [
         "score", "freshness", "popularity", "kind", "tokens",
     ]  # fmt: skip
     assert not first.has_image
-    assert len({item.key for item in items}) == len(items)
+    assert len({item.title for item in items}) == len(items)
 
 
 def test_the_label_is_no_feature_and_is_not_shown(tables):
@@ -240,7 +240,7 @@ def test_links_out_of_the_folder_are_left_out(tmp_path):
     secret = paint(tmp_path / "secret.png")
     (tmp_path / "in" / "b.png").symlink_to(secret)
     material = open_material(tmp_path / "in")
-    assert [item.key for item in material.items(0)] == ["a.png"]
+    assert [item.title for item in material.items(0)] == ["a.png"]
 
 
 def test_thumbnails_are_no_wider_than_asked(tmp_path):
@@ -343,7 +343,8 @@ def test_a_video_has_candidate_frames(tmp_path):
     assert material.names == ["film.avi"]
     assert material.sizes[0] >= 4
     items = material.items(0)
-    times = [float(item.key) for item in items]
+    everything = {0: np.arange(len(items))}
+    times = material.picks_table(everything).column("time").to_pylist()
     assert times == sorted(times)
     assert all(item.has_image for item in items)
     pictures = set()
@@ -364,8 +365,8 @@ def test_a_long_video_comes_in_parts(tmp_path, monkeypatch):
     assert material.names[0] == "a.avi"
     assert all(name.startswith("b.avi, part ") for name in material.names[1:])
     assert max(material.sizes) <= 3
-    one = material.items(1)[0].key
-    assert one not in [item.key for item in material.items(2)]
+    one = material.items(1)[0].title
+    assert one not in [item.title for item in material.items(2)]
 
 
 # What cannot be -----------------------------------------------------------------------

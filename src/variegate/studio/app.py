@@ -8,7 +8,6 @@ known by name, groups and items by number.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -30,7 +29,13 @@ from variegate.studio.export import EXPORTS, Exporter
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.material.base import MaterialError
 from variegate.studio.security import Access, Guard
-from variegate.studio.session import ChangedError, NoSuchError, Session, SessionError
+from variegate.studio.session import (
+    ChangedError,
+    NoSuchError,
+    Session,
+    SessionError,
+    as_omega,
+)
 from variegate.studio.store import StoreError, StoreFullError
 
 _STATIC = Path(__file__).parent / "static"
@@ -208,12 +213,9 @@ class _Api:
         if text is None:
             return self.session.omega
         try:
-            omega = float(text)
+            return as_omega(float(text))
         except ValueError:
-            omega = math.nan
-        if not (math.isfinite(omega) and omega > 0.0):
-            raise SessionError("omega is a positive number")
-        return omega
+            raise SessionError("omega is a positive number") from None
 
     # Actions -------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from threading import Lock
 
 import numpy as np
@@ -81,9 +82,8 @@ class GreedyOrder:
     """
 
     def __init__(self, ensemble: LEnsemble) -> None:
-        self._state = Residuals(ensemble.representation)
-        self._gains: list[float] = []
-        self._is_over = False
+        self._steps = _greedy_steps(ensemble)
+        self._taken: list[tuple[float, int]] = []
         self._lock = Lock()
 
     def chosen(self, omega: float) -> IntArray:
@@ -93,21 +93,21 @@ class GreedyOrder:
         """
         least = -float(np.log(omega))
         with self._lock:
-            while not self._is_over and (not self._gains or self._gains[-1] > least):
-                self._take_next()
+            while not self._taken or self._taken[-1][0] > least:
+                step = next(self._steps, None)
+                if step is None:
+                    break
+                self._taken.append(step)
             # Gains only fall, but for rounding.
-            few = (gain <= least for gain in self._gains)
-            count = next((n for n, is_low in enumerate(few) if is_low), None)
-            return np.sort(np.array(self._state.chosen[:count], dtype=np.intp))
+            steps = takewhile(lambda step: step[0] > least, self._taken)
+            return np.sort(np.array([item for _, item in steps], dtype=np.intp))
 
-    def _take_next(self) -> None:
-        """Take the item of the largest gain, if one is left."""
-        gain = self._state.gain()
-        best = gain.max(initial=-np.inf)
-        if best == -np.inf:
-            self._is_over = True
-            return
+
+def _greedy_steps(ensemble: LEnsemble) -> Iterator[tuple[float, int]]:
+    """Yield the gain and the number of each item that greedy decoding takes."""
+    state = Residuals(ensemble.representation)
+    while (best := (gain := state.gain()).max(initial=-np.inf)) > -np.inf:
         item = int(np.argmax(gain >= best - TIE))
-        if not self._state.refuses(item):
-            self._state.add(item)
-            self._gains.append(float(gain[item]))
+        if not state.refuses(item):
+            state.add(item)
+            yield float(gain[item]), item

@@ -74,11 +74,11 @@ class History:
     def done(self) -> list[int]:
         """Groups that are finished, in the order in which they were first."""
         first = {
-            number: next(e.seq for e in self._of_group[number] if e.kind == "done")
-            for number in self._of_group
+            next(e.seq for e in events if e.kind == "done"): number
+            for number, events in self._of_group.items()
             if self.group(number).is_done
         }
-        return sorted(first, key=first.__getitem__)
+        return [first[seq] for seq in sorted(first)]
 
     @property
     def n_unchanged(self) -> int:

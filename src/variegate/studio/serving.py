@@ -57,9 +57,8 @@ def serve(
     with closing(_bound(host, port)) as listener:
         port = listener.getsockname()[1]
         is_open = not is_loopback(host)
-        names = {*LOOPBACK, host.lower()}
-        if is_open:
-            names.add(socket.gethostname().lower())
+        own_name = [socket.gethostname().lower()] if is_open else []
+        names = {*LOOPBACK, host.lower(), *own_name}
         access = Access(token, names, any_address=is_open)
         server = _Server(studio_app(session, access))
         before = sys.getswitchinterval()
@@ -102,11 +101,9 @@ def _bound(host: str, port: int) -> socket.socket:
 def _as_name(host: str) -> str:
     """Return a host as it stands in an address that this machine can open."""
     address = as_address(host)
-    if address is None:
-        return host
-    if address.is_unspecified:
-        return "127.0.0.1" if address.version == 4 else "[::1]"
-    return host if address.version == 4 else f"[{host}]"
+    if address is not None and address.is_unspecified:
+        host = "127.0.0.1" if address.version == 4 else "::1"
+    return f"[{host}]" if ":" in host else host
 
 
 class _Server(uvicorn.Server):
@@ -174,20 +171,17 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         self._start("request", self.REQUEST_SECONDS, self._give_up)
-        others = [
-            each
-            for each in self.connections
-            if isinstance(each, Connection) and not each.transport.is_closing()
-        ]
+        others = [one for one in self.connections if isinstance(one, Connection)]
+        others = [one for one in others if not one.transport.is_closing()]
         if len(others) > self.MOST:
-            idle = [each for each in others if each.is_idle]
-            min(idle, key=lambda each: each._since).transport.abort()
+            idle = [one for one in others if one.is_idle]
+            min(idle, key=lambda one: one._since).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget a connection."""
         super().connection_lost(exc)
-        for name in list(self._timers):
-            self._stop(name)
+        self._stop("request")
+        self._stop("answer")
 
     def data_received(self, data: bytes) -> None:
         """Take data, and wait for the rest of a request if there is one."""
@@ -198,12 +192,12 @@ class Connection(H11Protocol):
             self._stop("request")
 
     def pause_writing(self) -> None:
-        """Begin to wait for a client that takes an answer slowly."""
+        """Limit the time that a client takes for an answer."""
         super().pause_writing()
         self._start("answer", self.ANSWER_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """End that wait."""
+        """End this limit."""
         super().resume_writing()
         self._stop("answer")
 

@@ -7,7 +7,6 @@ and proposals are made by its results as soon as they are there.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -57,26 +56,26 @@ class Preferences:
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
         """Return preferences with some changed; to set omega ends a target."""
-        if not changes or changes.keys() - {"omega", "target", "order"}:
+        if not changes or changes.keys() - asdict(self).keys():
             raise SessionError("give omega, target or order")
-        new = self
+        values = dict(changes)
         if "omega" in changes:
-            omega = changes["omega"]
-            if not _is_number(omega) or not omega > 0.0:
-                raise SessionError("omega is a positive number")
-            new = replace(new, omega=float(omega), target=None)
-        if "target" in changes:
-            new = replace(new, target=_target(changes["target"]))
-        if "order" in changes:
-            if changes["order"] not in ORDERS:
-                raise SessionError(f"order is one of {', '.join(ORDERS)}")
-            new = replace(new, order=changes["order"])
-        return new
+            values = {"target": None, **values, "omega": as_omega(changes["omega"])}
+        if values.get("target") is not None:
+            values["target"] = _target(values["target"])
+        if values.get("order", self.order) not in ORDERS:
+            raise SessionError(f"order is one of {', '.join(ORDERS)}")
+        return replace(self, **values)
 
 
-def _target(value: Any) -> dict[str, float] | None:
-    if value is None:
-        return None
+def as_omega(value: Any) -> float:
+    """Return a value that can be an omega, or refuse it."""
+    if not _is_number(value) or not value > 0.0:
+        raise SessionError("omega is a positive number")
+    return float(value)
+
+
+def _target(value: Any) -> dict[str, float]:
     if isinstance(value, dict) and len(value) == 1:
         ((name, share),) = value.items()
         is_known = name in ("precision", "recall")
@@ -86,9 +85,8 @@ def _target(value: Any) -> dict[str, float] | None:
 
 
 def _is_number(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     # An integer may be too large for a float.
-    return is_number and abs(value) < 1e300 and math.isfinite(value)
+    return type(value) in (int, float) and abs(value) < 1e300
 
 
 class Session:
@@ -128,7 +126,7 @@ class Session:
         with self._lock:
             self._teach()
             if self._history.current is None:
-                self._record("go", {"group": self._next() or 0})
+                self._record("go", {"group": self._next(default=0)})
 
     def close(self) -> None:
         """End learning, and close the store."""
@@ -142,14 +140,13 @@ class Session:
         self.choice(self.current)
         with self._lock, self._looking_at(self.current) as (mine, proposal):
             history = self._history
-            n_done = len(history.done)
-            is_over = n_done == len(self.material.names)
-            all_done = "All groups are done." if is_over else None
+            n_done, n_groups = len(history.done), len(self.material.names)
+            all_done = "All groups are done." if n_done == n_groups else None
             return {
                 "seq": self.changes.seq,
                 "kind": self.material.kind,
                 "nouns": list(self.material.nouns),
-                "n_groups": len(self.material.names),
+                "n_groups": n_groups,
                 "n_done": n_done,
                 "group": self._summary(self.current),
                 "picks": sorted(mine.on(proposal)),
@@ -201,15 +198,14 @@ class Session:
 
     def check(self, group: int, item: int | None = None) -> None:
         """Refuse the numbers of a group and an item that are not there."""
-        n_groups = len(self.material.names)
-        if not 0 <= group < n_groups:
+        sizes, noun = self.material.sizes, self.material.nouns[0]
+        if not 0 <= group < len(sizes):
+            problem = f"there is no group {group}: there are {len(sizes)}, from 0"
+            raise NoSuchError(problem)
+        if item is not None and not 0 <= item < sizes[group]:
             raise NoSuchError(
-                f"there is no group {group}: there are {n_groups}, from 0"
-            )
-        if item is not None and not 0 <= item < self.material.sizes[group]:
-            raise NoSuchError(
-                f"there is no {self.material.nouns[0]} {item} in group {group}, which "
-                f"has {self.material.sizes[group]}, from 0"
+                f"there is no {noun} {item} in group {group}, which has "
+                f"{sizes[group]}, from 0"
             )
 
     # Actions -------------------------------------------------------------------------
@@ -240,9 +236,8 @@ class Session:
             if picks is not None and frozenset(picks) != now:
                 raise ChangedError("the picks have changed meanwhile: look again")
             following = self.current
-            if group == self.current:
-                found = self._next(group)
-                following = group if found is None else found
+            if group == following:
+                following = self._next(group, default=group)
             if not mine.is_done or mine.decided:
                 ended = {"picks": sorted(now), "proposal": proposal}
                 self._record("done", {"group": group, **ended, "next": following})
@@ -260,15 +255,15 @@ class Session:
             if last is None:
                 return
             body: dict[str, Any] = {"undone": last.seq}
-            group = last.body["group"]
-            before = self._history.group(group)
-            if last.kind == "done" and self._history.n_ends(group) == 1:
+            group, is_end = last.body["group"], last.kind == "done"
+            was_done = self._history.group(group).is_done
+            if is_end and self._history.n_ends(group) == 1:
                 # The proposal that was seen is seen again, not a newer one.
                 body["base"] = last.body["proposal"]
             self._record("undo", body)
-            if before.is_done:
+            if was_done:
                 self._teach()
-            self.changes.notify("done" if last.kind == "done" else "picks")
+            self.changes.notify("done" if is_end else "picks")
 
     def go(self, group: int) -> None:
         """Show another group."""
@@ -288,13 +283,14 @@ class Session:
         self.choice(self.current, omega)
         with self._lock:
             mine = self._history.group(self.current)
-            if mine.base is not None and not mine.is_done and omega != self.omega:
+            is_other = omega != self.omega
+            if mine.base is not None and not mine.is_done and is_other:
                 base = self.choice(self.current, omega)
                 body = {"group": self.current, "base": base}
                 self._record("base", body, **asdict(new))
             else:
                 self.store.set(**asdict(new))
-            if omega != self.omega:
+            if is_other:
                 self._shown_proposal.reset()
             self._preferences = new
             self.changes.notify("settings")
@@ -313,10 +309,10 @@ class Session:
         """Keep an event, then add it to the history."""
         self._history.add(self.store.record(kind, body, settings))
 
-    def _next(self, *also_done: int) -> int | None:
-        return self.proposer.next_group(
-            {*self._history.done, *also_done}, self._preferences.order
-        )
+    def _next(self, *also_done: int, default: int) -> int:
+        done = {*self._history.done, *also_done}
+        found = self.proposer.next_group(done, self._preferences.order)
+        return default if found is None else found
 
     def _summary(self, number: int) -> dict[str, Any]:
         return {

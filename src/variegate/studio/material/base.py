@@ -25,11 +25,9 @@ class MaterialError(ValueError):
 class Item:
     """A row, sentence, frame or image, as it is shown.
 
-    The ``key`` differs from all others of its group; ``title`` is one line, ``text``
-    running text, and ``fields`` are names and values.
+    ``title`` is one line, ``text`` running text, ``fields`` are names and values.
     """
 
-    key: str
     title: str
     text: str | None = None
     fields: tuple[tuple[str, str], ...] = ()

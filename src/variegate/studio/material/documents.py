@@ -81,7 +81,7 @@ class DocumentsMaterial(Material):
         for number, (document, position, text) in enumerate(self._sentences(group), 1):
             fields = (("document", document),) * (n_documents > 1)
             fields += (("sentence", str(position)),)
-            items.append(Item(str(number), str(number), text, fields))
+            items.append(Item(str(number), text, fields))
         return items
 
     def _sentences(self, group: int) -> Iterator[tuple[str, int, str]]:

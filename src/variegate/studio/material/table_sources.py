@@ -138,7 +138,7 @@ def _with_features(
     if not has_quality or not columns.similarity:
         display = RowDisplay(table, columns, folder)
         paths = [display.picture(row) for row in range(table.num_rows)]
-        for name, values in _picture_columns(paths, progress).items():
+        for name, values in _columns(_descriptions(paths, progress)).items():
             if name not in table.schema.names:
                 table = table.append_column(name, pa.array(values))
         added = [n for n in ("shapes", "palette") if n in table.schema.names]
@@ -166,16 +166,16 @@ def image_material(
     and so do those of a folder that has more than five pages.
     """
     paths = _pictures_in(folder)
-    found = _descriptions(paths, progress)
-    kept = [path for path, one in zip(paths, found, strict=True) if one is not None]
+    found = dict(zip(paths, _descriptions(paths, progress), strict=True))
+    kept = {path: one for path, one in found.items() if one is not None}
     if not kept:
         raise MaterialError(f"there is no picture in {folder} that can be read")
     names = [path.relative_to(folder) for path in kept]
-    columns: dict[str, Any] = {
+    columns = {
         "image": [name.as_posix() for name in names],
         "page": _pages(names, page or _PAGE_PICTURES),
+        **_columns(list(kept.values())),
     }
-    columns |= _columns([one for one in found if one is not None])
     return TableMaterial(
         pa.table(columns),
         Columns.of(
@@ -222,12 +222,12 @@ def _natural(path: Path) -> Any:
     return key, str(path)
 
 
-def _descriptions(paths: Sequence[Path], progress: Progress) -> list[Any]:
-    """Describe pictures, several at a time; None stands for one that is damaged."""
+def _descriptions(paths: Sequence[Path | None], progress: Progress) -> list[Any]:
+    """Describe pictures, several at a time; None for none and for a damaged one."""
 
-    def describe(path: Path) -> Any:
+    def describe(path: Path | None) -> Any:
         try:
-            return describe_picture(read_picture(path))
+            return None if path is None else describe_picture(read_picture(path))
         except MaterialError:
             return None
 
@@ -239,21 +239,14 @@ def _descriptions(paths: Sequence[Path], progress: Progress) -> list[Any]:
     return found
 
 
-def _picture_columns(
-    paths: Sequence[Path | None], progress: Progress
-) -> dict[str, Any]:
-    """Return columns that describe pictures; zeros where there is none."""
-    known = iter(_descriptions([path for path in paths if path is not None], progress))
-    found = [None if path is None else next(known) for path in paths]
-    example = next((one for one in found if one is not None), None)
-    if example is None:
-        return {}
-    nothing = tuple(np.zeros_like(part) for part in example)
-    return _columns([nothing if one is None else one for one in found])
-
-
 def _columns(descriptions: Sequence[Any]) -> dict[str, Any]:
-    statistics, palettes, shapes = map(np.array, zip(*descriptions, strict=True))
+    """Return columns that describe pictures; zeros where there is none."""
+    known = [one for one in descriptions if one is not None]
+    if not known:
+        return {}
+    nothing = tuple(map(np.zeros_like, known[0]))
+    rows = zip(*(one or nothing for one in descriptions), strict=True)
+    statistics, palettes, shapes = map(np.array, rows)
     columns: dict[str, Any] = dict(zip(PICTURE_NAMES, statistics.T, strict=True))
     for name, vectors in (("shapes", shapes), ("palette", palettes)):
         flat = pa.array(vectors.astype(np.float32).ravel())

@@ -216,7 +216,6 @@ class RowDisplay:
         self._text = max(running, key=lengths.__getitem__, default=None)
         short = [n for n in names if n not in (self._text, columns.group)]
         self._title = columns.item or next(iter(short), None)
-        self._item = columns.item
         others = {self._text, self._picture, columns.group, self._title, *hidden}
         self._fields = [
             field.name
@@ -226,25 +225,21 @@ class RowDisplay:
 
     def items(self, rows: IntArray) -> Sequence[Item]:
         """Return some rows as items."""
-        some = self._table.take(pa.array(rows))
-        cells = {name: some.column(name).to_pylist() for name in some.schema.names}
+        some = self._table.take(pa.array(rows)).to_pylist()
         return [
-            self._item_of(int(row), {name: cells[name][place] for name in cells})
-            for place, row in enumerate(rows)
+            self._item(row, cells)
+            for row, cells in zip(rows.tolist(), some, strict=True)
         ]
 
-    def _item_of(self, row: int, cells: dict[str, Any]) -> Item:
-        key = f"{row + 1}" if self._item is None else _as_text(cells[self._item])
-        title = "" if self._title is None else _as_text(cells[self._title])
-        if self._title is not None and self._title == self._picture:
+    def _item(self, row: int, cells: dict[str | None, Any]) -> Item:
+        title, text = _as_text(cells.get(self._title)), cells.get(self._text)
+        if self._title == self._picture:
             title = Path(_as_path(title)).name
-        text = None if self._text is None else cells[self._text]
         return Item(
-            key,
             title or f"row {row + 1}",
             None if text is None else str(text)[:_LONGEST_TEXT],
             tuple((name, _as_text(cells[name])) for name in self._fields),
-            self._picture is not None and bool(cells[self._picture]),
+            bool(cells.get(self._picture)),
         )
 
     def picture(self, row: int) -> Path | None:

@@ -119,9 +119,7 @@ class VideoMaterial(Material):
             fields = [("stands for", f"{_clock(start)} to {_clock(end)}")]
             if len(video.view.shots):
                 fields.append(("shot", str(video.view.shots[place] + 1)))
-            items.append(
-                Item(f"{time:.3f}", _clock(time), None, tuple(fields), has_image=True)
-            )
+            items.append(Item(_clock(time), None, tuple(fields), has_image=True))
         return items
 
     def _picture(self, group: int, item: int) -> AnyArray:
