@@ -10,7 +10,7 @@ import numpy as np
 from variegate.studio.app import studio_app
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.material.base import Item, MaterialError
-from variegate.studio.proposals import Map, Proposal
+from variegate.studio.proposals import Proposal
 from variegate.studio.security import Access
 from variegate.studio.session import Session
 from variegate.studio.store import Store
@@ -125,7 +125,8 @@ class FakeProposer:
 
     def outline(self, group):
         n_items = self.material.sizes[group]
-        return Map("components", np.zeros(n_items), np.ones(n_items))
+        x, y = [0.0] * n_items, [1.0] * n_items
+        return {"kind": "components", "x": x, "y": y, "columns": None}
 
     def next_group(self, done, order="unsure"):
         left = [n for n in range(len(self.material.names)) if n not in done]

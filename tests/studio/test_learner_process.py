@@ -2,7 +2,7 @@
 
 import queue
 
-from variegate.studio.learner_process import Task, _Loop
+from variegate.studio.teacher import Task, _Loop
 
 
 class FakeLearner:

@@ -184,12 +184,13 @@ def test_the_first_quality_is_what_the_rule_goes_by(proposer, material):
 
 def test_a_map_of_kinds_has_the_items_of_a_kind_in_one_column(proposer, material):
     found = proposer.outline(7)
-    assert found.kind == "kinds"
+    assert found["kind"] == "kinds"
+    x, y = np.array(found["x"]), np.array(found["y"])
     truth = np.argmax(material.sets[7].similarity, axis=1)
-    for column in np.unique(found.x):
-        assert len(np.unique(truth[found.x == column])) == 1
-    assert found.x.max() == len(found.columns) - 1
-    assert ((found.y > 0) & (found.y <= 1)).all()
+    for column in np.unique(x):
+        assert len(np.unique(truth[x == column])) == 1
+    assert x.max() == len(found["columns"]) - 1
+    assert ((y > 0) & (y <= 1)).all()
 
 
 @pytest.mark.parametrize("n_features", [2, 40])
@@ -201,7 +202,7 @@ def test_a_map_of_components_is_that_of_the_singular_vectors(n_features):
     found = Proposer(material).outline(0)
     F = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     U, s, _ = np.linalg.svd(F - F.mean(axis=0), full_matrices=False)
-    for place, values in enumerate((found.x, found.y)):
+    for place, values in enumerate((found["x"], found["y"])):
         expected = U[:, place] * s[place]
         expected = expected / expected[np.argmax(np.abs(expected))]
         assert np.allclose(values, expected)
@@ -211,7 +212,7 @@ def test_a_map_of_one_item():
     material = MadeMaterial(1)
     material.sets = [vg.GroundSet(np.ones((1, 1)), np.ones((1, 3)))]
     found = Proposer(material).outline(0)
-    assert found.x.tolist() == found.y.tolist() == [0.0]
+    assert found["x"] == found["y"] == [0.0]
 
 
 # What comes next ----------------------------------------------------------------------

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -187,8 +185,12 @@ class _Api:
 
     def proposal(self, request: Request) -> dict[str, Any]:
         group, omega = self._group(request), self._omega(request)
-        found = _plain(self.session.proposer.propose(group, omega))
-        return found | {"probability": [round(p, 6) for p in found["probability"]]}
+        found = self.session.proposer.propose(group, omega)
+        return {
+            "omega": found.omega,
+            "chosen": found.chosen.tolist(),
+            "probability": [round(p, 6) for p in found.probability.tolist()],
+        }
 
     def why(self, request: Request) -> dict[str, Any]:
         (group, item), omega = self._item(request), self._omega(request)
@@ -196,7 +198,7 @@ class _Api:
         return self.session.proposer.why(group, item, picks, omega)
 
     def map(self, request: Request) -> dict[str, Any]:
-        return _plain(self.session.proposer.outline(self._group(request)))
+        return self.session.proposer.outline(self._group(request))
 
     def _group(self, request: Request) -> int:
         self.session.check(request.path_params["group"])
@@ -247,8 +249,6 @@ class _Api:
 
     async def export(self, request: Request) -> Response:
         name = request.path_params["name"]
-        if name not in EXPORTS:
-            raise HTTPException(404, f"exports are {', '.join(EXPORTS)}")
         write = partial(self._exporter.export, name, self.session.done_picks())
         content = await to_thread.run_sync(write, limiter=self._exporters)
         headers = {
@@ -278,14 +278,6 @@ async def _static(request: Request) -> Response:
     file, kind = _PAGES[name]
     content = await to_thread.run_sync((_STATIC / file).read_bytes)
     return Response(content, media_type=kind)
-
-
-def _plain(one: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass, arrays as lists."""
-    return {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in asdict(one).items()
-    }
 
 
 def _parsed(body: bytes) -> _Body:

@@ -57,21 +57,6 @@ class Proposal:
     probability: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Map:
-    """Where the items of a group lie: ``kind`` is "components" or "kinds".
-
-    By components, ``x`` and ``y`` are the first two principal components of the
-    similarity features, scaled to [-1, 1].  By kinds, ``x`` is the column and ``y``,
-    from 0 to 1, the probability of that kind; ``columns`` are the names.
-    """
-
-    kind: str
-    x: FloatArray
-    y: FloatArray
-    columns: tuple[str, ...] | None = None
-
-
 #: A group as a model sees it at one omega; no model where nothing is learned.
 _View = tuple[Proposal, LEnsemble, LargeMarginDPP | None]
 
@@ -201,30 +186,41 @@ class Proposer:
             like = {"n": int(others[best]), "similarity": float(beside[best])}
         return {"probability": probability, "quality": quality, "like": like}
 
-    def outline(self, group: int) -> Map:
-        """Return a map by the kinds of the model, or by components without kinds."""
+    def outline(self, group: int) -> dict[str, Any]:
+        """Return places of the items on a map, as plain values.
+
+        With ``kind`` "components", ``x`` and ``y`` are the first two principal
+        components of the similarity features, scaled to [-1, 1].  With "kinds", for
+        models that have some, ``x`` is the column and ``y``, from 0 to 1, the
+        probability of that kind; ``columns`` are the names.
+        """
         ground_set = self._material.ground_set(group)
         model = None if self._family is None else self._family.at(self._nearest(1.0))
         kinds = [] if model is None else learned_kinds(model)
         weightiest = max(kinds, key=lambda one: one.weight, default=None)
         if weightiest is None:
-            return _components(ground_set)
-        return _by_kinds(weightiest.kernel.kinds(ground_set, weightiest.parameters))
+            places, names = _components(ground_set), None
+        else:
+            p = weightiest.kernel.kinds(ground_set, weightiest.parameters)
+            places, names = _by_kinds(p)
+        x, y = places.T.tolist()
+        kind = "components" if names is None else "kinds"
+        return {"kind": kind, "x": x, "y": y, "columns": names}
 
 
-def _by_kinds(p: FloatArray) -> Map:
-    """Return a map whose columns are the kinds there are, the most common first."""
+def _by_kinds(p: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return places in columns, one for each kind there is, the most common first."""
     present, kind, counts = np.unique(
         p.argmax(axis=1), return_inverse=True, return_counts=True
     )
     order = np.argsort(-counts, kind="stable")
     column = np.argsort(order).astype(np.float64)
     names = tuple(f"kind {k + 1}" for k in present[order])
-    return Map("kinds", column[kind], p.max(axis=1), names)
+    return np.column_stack([column[kind], p.max(axis=1)]), names
 
 
-def _components(ground_set: GroundSet) -> Map:
-    """Return a map of the first two principal components, from -1 to 1."""
+def _components(ground_set: GroundSet) -> FloatArray:
+    """Return the first two principal components, from -1 to 1."""
     F = unit_rows(embeddings_of(ground_set))
     F = F - F.mean(axis=0)
     # From the smaller of the two Gram matrices.
@@ -236,8 +232,7 @@ def _components(ground_set: GroundSet) -> Map:
     places[:, : found.shape[1]] = found
     farthest = np.abs(places).argmax(axis=0)
     largest = places[farthest, [0, 1]]
-    places = places / np.where(largest == 0.0, 1.0, largest)
-    return Map("components", places[:, 0], places[:, 1])
+    return np.asarray(places / np.where(largest == 0.0, 1.0, largest))
 
 
 def omega_on_path(learned: LearningResult, name: str, value: float) -> float:

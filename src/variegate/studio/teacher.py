@@ -12,20 +12,46 @@ import pickle
 import queue
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from threading import Condition, Thread
 from typing import Any
 
-from variegate._processes import ChildProcess, ProcessCallError, ProcessCalls
+from threadpoolctl import threadpool_limits
+
+from variegate._processes import (
+    ChildProcess,
+    ProcessCallError,
+    ProcessCalls,
+    connect_to_parent,
+)
 from variegate._typing import IntArray
-from variegate.studio import learner_process
-from variegate.studio.group_learner import LearningResult
+from variegate.studio.group_learner import GroupLearner, LearningResult
 from variegate.studio.kernel_candidates import Comparison, compare, is_compared
-from variegate.studio.learner_process import Answer, Task
 from variegate.studio.material.base import Material, Picks
 
-#: Times in a row that a process which ended by itself is started again.
+#: Times in a row that a process which ended by itself is started again, and that newer
+#: picks may interrupt learning: then it is finished.
 _RESTARTS = 3
+_INTERRUPTIONS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Groups to learn from, with their picks, in the order in which they were done."""
+
+    serial: int
+    done: dict[int, IntArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A result of a task, or its end, which may have come by an error."""
+
+    serial: int
+    learned: LearningResult | None = None
+    is_last: bool = False
+    problem: str | None = None
 
 
 class Teacher:
@@ -108,7 +134,7 @@ class Teacher:
 
     def _start(self) -> None:
         """Start a process, and teach it what another one knew."""
-        self._process = process = ChildProcess(learner_process.__name__)
+        self._process = process = ChildProcess(__name__)
         self._outbox: queue.Queue[Any] = queue.Queue()
         self._outbox.put((self._ground_sets, self._kernels, self._feature_names))
         self._send_all()
@@ -186,3 +212,62 @@ def _write(process: ChildProcess, outbox: queue.Queue[Any]) -> None:
     with suppress(OSError, ValueError):
         while (message := outbox.get()) is not None:
             process.send(message)
+
+
+# In the process that learns -----------------------------------------------------------
+
+
+class _InterruptedError(Exception):
+    """There are newer picks."""
+
+
+class _Loop:
+    """Works on messages one after the other."""
+
+    def __init__(
+        self, messages: queue.Queue[Any], send: Callable[[Answer], None]
+    ) -> None:
+        self._messages = messages
+        self._send = send
+        self._n_interrupted = 0
+
+    def run(self) -> None:
+        learner = GroupLearner(*self._messages.get())
+        learner.warm_up()
+        while True:
+            message = self._messages.get()
+            if isinstance(message, Comparison):
+                learner.follow(message)
+            elif not self._has_newer():
+                self.answer(message, learner)
+
+    def answer(self, task: Task, learner: GroupLearner) -> None:
+        def publish(learned: LearningResult) -> None:
+            self._send(Answer(task.serial, learned))
+
+        def check() -> None:
+            if self._n_interrupted < _INTERRUPTIONS and self._has_newer():
+                raise _InterruptedError
+
+        problem = None
+        try:
+            learner.learn(task.done, publish, check)
+            self._n_interrupted = 0
+        except _InterruptedError:
+            self._n_interrupted += 1
+            return
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+        self._send(Answer(task.serial, is_last=True, problem=problem))
+
+    def _has_newer(self) -> bool:
+        with self._messages.mutex:
+            return any(isinstance(message, Task) for message in self._messages.queue)
+
+
+def main() -> None:
+    """Work on the tasks of the parent process."""
+    # Threads of BLAS wait for each other longer than small matrices take, and the page
+    # has the other core.
+    with threadpool_limits(1):
+        _Loop(*connect_to_parent()).run()

@@ -333,9 +333,9 @@ def as_labels(y: Any) -> BoolArray | None:
     return Cells(column, "y").flags()
 
 
-def as_text(value: Any) -> str:
+def as_text(value: Any, longest: int = _LONGEST) -> str:
     """Return a value in one line that is not too long."""
     if isinstance(value, float):
         return f"{value:.4g}"
     text = "" if value is None else " ".join(str(value).split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

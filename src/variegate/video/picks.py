@@ -283,7 +283,7 @@ def read_pictures(folder: str | PathLike[str]) -> Iterator[tuple[Path, Picture]]
     folder = Path(folder)
     paths = [
         path
-        for path in sorted(folder.iterdir(), key=_natural)
+        for path in sorted(folder.iterdir(), key=lambda path: natural_key(path.name))
         if path.suffix.lower() in _PICTURES
         and path.is_file()
         and not path.name.startswith(".")
@@ -303,8 +303,8 @@ def read_pictures(folder: str | PathLike[str]) -> Iterator[tuple[Path, Picture]]
         yield path, np.asarray(rgb, dtype=np.uint8)
 
 
-def _natural(path: Path) -> Any:
+def natural_key(name: str) -> Any:
     """Return a sort key by which numbers in names count as numbers."""
-    parts = re.split(r"([0-9]+)", path.name.casefold())  # every other is a number
+    parts = re.split(r"([0-9]+)", name.casefold())  # every other is a number
     key = [int(part) if place % 2 else part for place, part in enumerate(parts)]
-    return key, path.name
+    return key, name

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from variegate._typing import AnyArray, IntArray
@@ -19,6 +20,12 @@ Picks = Mapping[int, IntArray]
 
 class MaterialError(ValueError):
     """DATA cannot be shown or learned from, for a reason that the message says."""
+
+
+def is_any(path: Path, suffixes: Collection[str]) -> bool:
+    """Return whether a path is a file with one of the suffixes, and not hidden."""
+    is_known = path.suffix.lower() in suffixes and not path.name.startswith(".")
+    return is_known and path.is_file()
 
 
 @dataclass(frozen=True)

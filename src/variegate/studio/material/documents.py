@@ -15,7 +15,13 @@ from variegate._progress import Progress
 from variegate._typing import AnyArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear, MultipleKernel
-from variegate.studio.material.base import Item, Material, MaterialError, Picks
+from variegate.studio.material.base import (
+    Item,
+    Material,
+    MaterialError,
+    Picks,
+    is_any,
+)
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import ClusterView, feature_names
@@ -171,8 +177,9 @@ def _read(path: Path) -> tuple[Sequence[Cluster], list[str]]:
         return clusters, [one.id or str(n) for n, one in enumerate(clusters, 1)]
     places = [path]
     if not path.is_file():
-        folders = [f for f in sorted(path.iterdir()) if f.is_dir() and _has_texts(f)]
-        places = [*folders, *(f for f in sorted(path.iterdir()) if _is_text(f))]
+        inside = sorted(path.iterdir())
+        folders = [f for f in inside if f.is_dir() and _has_documents(f)]
+        places = folders + [f for f in inside if is_any(f, DOCUMENT_SUFFIXES)]
     if not places:
         raise MaterialError(f"there are no documents in {path}")
     found = [read_documents(place) for place in places]
@@ -180,10 +187,7 @@ def _read(path: Path) -> tuple[Sequence[Cluster], list[str]]:
     return clusters, [place.name for place in places]
 
 
-def _is_text(path: Path) -> bool:
-    is_hidden = path.name.startswith(".")
-    return path.suffix.lower() in DOCUMENT_SUFFIXES and path.is_file() and not is_hidden
-
-
-def _has_texts(folder: Path) -> bool:
-    return not folder.name.startswith(".") and any(map(_is_text, folder.rglob("*")))
+def _has_documents(folder: Path) -> bool:
+    if folder.name.startswith("."):
+        return False
+    return any(is_any(file, DOCUMENT_SUFFIXES) for file in folder.rglob("*"))

@@ -6,7 +6,6 @@ Types, groups and features are found where nothing names them.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +30,7 @@ from variegate.tables.cells import Batch
 from variegate.tables.columns import Columns, is_number, is_text, is_vector
 from variegate.tables.selector import TableSelector
 from variegate.tables.table import Table, as_table
+from variegate.video.picks import natural_key
 
 #: Rows and pictures at most, and on a page, where there are no groups.
 _MOST_ROWS, _PAGE_ROWS = 1_000_000, 50
@@ -212,14 +212,7 @@ def _pictures_in(folder: Path) -> list[Path]:
             f"{folder} holds {len(found):,} pictures: give a folder of at most "
             f"{_MOST_PICTURES:,}"
         )
-    return sorted(found, key=lambda path: _natural(path.relative_to(folder)))
-
-
-def _natural(path: Path) -> Any:
-    """Return a key by which numbers in names count as numbers."""
-    parts = re.split(r"([0-9]+)", str(path).casefold())
-    key = [int(part) if place % 2 else part for place, part in enumerate(parts)]
-    return key, str(path)
+    return sorted(found, key=lambda path: natural_key(str(path.relative_to(folder))))
 
 
 def _descriptions(paths: Sequence[Path | None], progress: Progress) -> list[Any]:

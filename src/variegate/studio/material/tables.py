@@ -18,6 +18,7 @@ from variegate._typing import AnyArray, IntArray
 from variegate.kernels import Kernel, Mixture
 from variegate.studio.material.base import Item, Material, MaterialError, Picks
 from variegate.studio.material.pictures import is_picture, read_picture
+from variegate.tables.cells import as_text
 from variegate.tables.columns import Columns, is_list, is_text
 from variegate.tables.derived import Derivation, derive, last_day, newest
 from variegate.tables.encoding import Encoding
@@ -232,13 +233,13 @@ class RowDisplay:
         ]
 
     def _item(self, row: int, cells: dict[str | None, Any]) -> Item:
-        title, text = _as_text(cells.get(self._title)), cells.get(self._text)
+        title, text = as_text(cells.get(self._title), _LONGEST), cells.get(self._text)
         if self._title == self._picture:
             title = Path(_as_path(title)).name
         return Item(
             title or f"row {row + 1}",
             None if text is None else str(text)[:_LONGEST_TEXT],
-            tuple((name, _as_text(cells[name])) for name in self._fields),
+            tuple((name, as_text(cells[name], _LONGEST)) for name in self._fields),
             bool(cells.get(self._picture)),
         )
 
@@ -268,13 +269,3 @@ def _within(folder: Path, name: str) -> Path | None:
 def _as_path(cell: str) -> str:
     """Return the path in a cell, which may be the URL of a local file."""
     return unquote(urlsplit(cell).path) if cell.startswith("file:") else cell
-
-
-def _as_text(value: Any) -> str:
-    """Return a cell as people read it, in one line that is not too long."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    text = " ".join(str(value).split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

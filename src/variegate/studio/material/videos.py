@@ -20,7 +20,13 @@ import numpy as np
 from variegate._progress import Progress
 from variegate._typing import AnyArray
 from variegate.kernels import Kinds, Linear, Mixture, MultipleKernel
-from variegate.studio.material.base import Item, Material, MaterialError, Picks
+from variegate.studio.material.base import (
+    Item,
+    Material,
+    MaterialError,
+    Picks,
+    is_any,
+)
 from variegate.video import KeyframePicker
 from variegate.video.candidates import (
     ReadVideo,
@@ -31,7 +37,7 @@ from variegate.video.candidates import (
 from variegate.video.colour import shrunk
 from variegate.video.picker import load_default
 from variegate.video.picks import frames_at
-from variegate.video.reading import VIDEO_SUFFIXES
+from variegate.video.reading import VIDEO_SUFFIXES, time_label
 
 #: Candidates that are shown together: a longer video comes in parts.
 _TOGETHER = 40
@@ -116,10 +122,10 @@ class VideoMaterial(Material):
         for place in piece.places:
             time = video.view.descriptions[place].time
             start, end = video.spans[place]
-            fields = [("stands for", f"{_clock(start)} to {_clock(end)}")]
+            fields = [("stands for", f"{time_label(start)} to {time_label(end)}")]
             if len(video.view.shots):
                 fields.append(("shot", str(video.view.shots[place] + 1)))
-            items.append(Item(_clock(time), None, tuple(fields), has_image=True))
+            items.append(Item(time_label(time), None, tuple(fields), has_image=True))
         return items
 
     def _picture(self, group: int, item: int) -> AnyArray:
@@ -224,13 +230,7 @@ class _Frames:
 
 
 def _videos_in(folder: Path) -> list[Path]:
-    found = [
-        file
-        for file in sorted(folder.iterdir())
-        if file.suffix.lower() in VIDEO_SUFFIXES
-        and file.is_file()
-        and not file.name.startswith(".")
-    ]
+    found = [file for file in sorted(folder.iterdir()) if is_any(file, VIDEO_SUFFIXES)]
     if not found:
         raise MaterialError(f"there are no videos in {folder}")
     return found
@@ -240,9 +240,3 @@ def _part_of(view: VideoView, places: range) -> VideoView:
     some = slice(places.start, places.stop)
     shots = view.shots[some] if len(view.shots) else ()
     return VideoView(view.descriptions[some], view.duration, shots)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(seconds, 60.0)
-    hours, minutes = divmod(int(minutes), 60)
-    return f"{hours}:{minutes:02d}:{rest:04.1f}" if hours else f"{minutes}:{rest:04.1f}"
