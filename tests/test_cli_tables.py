@@ -974,11 +974,11 @@ def test_an_interrupted_fit(samples, tmp_path):
     # In the middle of learning, as Ctrl-C does it.
     code = (
         "import time\n"
-        "from variegate.tables.training import TrainingPlan\n"
-        "def learn(self, *arguments):\n"
+        "from variegate.tables import fitting\n"
+        "def train(*arguments):\n"
         "    signal.raise_signal(signal.SIGINT)\n"
         "    time.sleep(60)\n"
-        "TrainingPlan.learn = learn\n"
+        "fitting.train = train\n"
     )
     started = process(
         "fit", samples / "train.parquet", *QUICK, "-o", tmp_path / "model.json",

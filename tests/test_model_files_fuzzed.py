@@ -21,8 +21,7 @@ import pytest
 import variegate as vg
 from table_instances import caller, fails, small_table
 from variegate.application.description import describe
-from variegate.files.model_format import TOOLS
-from variegate.files.model_values import _TOOLS
+from variegate.files.model_format import _TOOLS, TOOLS
 from variegate.files.models import ModelFileError
 from variegate.tables import TableSelector
 

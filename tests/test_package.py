@@ -216,7 +216,7 @@ kernels
 learning
 solvers
 partitions
-files.model_format files.model_values files.models
+files.model_format files.models
 estimator baselines datasets
 tuning
 application

@@ -13,9 +13,9 @@ from variegate.application.table_defaults import MEMORY
 from variegate.partitions import PartitionChangedError
 from variegate.tables import Columns, TableError, partitioning, write_table
 from variegate.tables.groups import Groups, in_rows
+from variegate.tables.selecting import untrained_groups
 from variegate.tables.survey import learn_encoding, split, survey, usable_groups
 from variegate.tables.table import MemoryTable, as_table
-from variegate.tables.untrained import untrained_groups
 
 
 def grouped(table, labels=None, memory=MEMORY, path=None, **columns):

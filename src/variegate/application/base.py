@@ -26,8 +26,11 @@ from variegate.application.description import Description, described
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.estimator.base import LearnedDisplay
 from variegate.files import models as model_files
-from variegate.files.model_format import application
-from variegate.files.model_values import read_settings
+from variegate.files.model_format import (
+    application,
+    encode_settings,
+    read_settings,
+)
 from variegate.files.models import NOTHING, ModelFileError, Own
 from variegate.files.schema import Shape
 from variegate.ground_set import GroundSet, GroundSetError
@@ -102,11 +105,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "family_")
         content = {
             "type": self._type,
-            "settings": {
-                name: _plain(value)
-                for name, value in self.get_params(deep=False).items()
-                if name not in self._not_stored
-            },
+            "settings": encode_settings(self, self._not_stored),
             **self._encode_rest(),
             "models": self.family_.encode(),
             "training": self.training_,
@@ -229,21 +228,6 @@ class FamilyApplication(Application):
                 progress(stage, done, total)
 
         return both
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as JSON holds it."""
-    if isinstance(value, np.random.Generator):
-        return None  # a position in a stream is not part of a model
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
 
 
 def best_by_quality(

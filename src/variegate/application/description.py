@@ -11,16 +11,18 @@ import numpy as np
 
 from variegate.application.model_facts import (
     KernelPart,
-    LearnedKinds,
+    LearnedKernel,
     Weight,
     alike_in_words,
     kernel_parts,
     learned_kinds,
     learned_metrics,
+    metric_shares,
     named_weights,
     strongest,
 )
 from variegate.estimator import DPPEstimator, LargeMarginDPP
+from variegate.kernels import Kinds
 from variegate.report.figures import COLOURS, new_figure
 from variegate.report.notebook import preformatted
 from variegate.report.terminal import columns, with_bars
@@ -188,11 +190,12 @@ def _similarity(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
     words = []
     for kinds in learned_kinds(model):
         block, size = kinds.kernel.block, kinds.kernel.embedding_size
+        apart = kinds.kernel.share_apart(kinds.parameters)
         facts = {"block": block, "weight": kinds.weight, "n_kinds": size}
-        numbers.setdefault("kinds", []).append(facts | {"apart": kinds.apart})
+        numbers.setdefault("kinds", []).append(facts | {"apart": apart})
         words.append(kinds_in_words(kinds, "item"))
     for metric in learned_metrics(model):
-        block, shares = metric.kernel.block, metric.feature_shares
+        block, shares = metric.kernel.block, metric_shares(metric)
         facts = {"block": block, "weight": metric.weight, "features": shares.tolist()}
         numbers.setdefault("metrics", []).append(facts)
         largest = np.argsort(-shares, kind="stable")[:_MOST_FEATURES]
@@ -202,11 +205,12 @@ def _similarity(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
     return numbers, words
 
 
-def kinds_in_words(kinds: LearnedKinds, noun: str) -> str:
+def kinds_in_words(kinds: LearnedKernel[Kinds], noun: str) -> str:
     """Return sentences about kinds, without data."""
     n_kinds = count(kinds.kernel.embedding_size, "kind")
     of = _of_block(kinds.kernel.block)
-    return f"{n_kinds}{of}. {alike_in_words(kinds.apart, noun)}"
+    apart = kinds.kernel.share_apart(kinds.parameters)
+    return f"{n_kinds}{of}. {alike_in_words(apart, noun)}"
 
 
 def _of_block(block: str | None) -> str:

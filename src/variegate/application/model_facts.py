@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.estimator import LargeMarginDPP
+from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.kernels import (
     FixedKernel,
     Gaussian,
@@ -19,6 +20,8 @@ from variegate.kernels import (
     MultipleKernel,
 )
 from variegate.report.wording import count, percent, shortened
+
+K = TypeVar("K", bound=Kernel)
 
 
 @dataclass(frozen=True)
@@ -119,70 +122,54 @@ def _name(kernel: Kernel) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedKinds:
-    """The kinds of a model; ``weight`` is their share of a mixture, 1 if alone."""
+class LearnedKernel(Generic[K]):
+    """A learned part of a kernel; ``weight`` is its share of a mixture, 1 if alone."""
 
-    kernel: Kinds
+    kernel: K
     parameters: FloatArray
     weight: float
 
-    @property
-    def apart(self) -> float:
-        """``ε``: the share of an item that is like no other."""
-        return self.kernel.share_apart(self.parameters)
 
-
-@dataclass(frozen=True, eq=False)
-class LearnedMetric:
-    """The metric of a model; ``weight`` is its share of a mixture, 1 if alone."""
-
-    kernel: Metric
-    parameters: FloatArray
-    weight: float
-
-    @property
-    def feature_shares(self) -> FloatArray:
-        """The diagonal of ``WᵀW``, divided by its sum: how much each feature counts."""
-        W = self.kernel.weights(self.parameters)
-        lengths = np.einsum("kd,kd->d", W, W)
-        total = float(lengths.sum())
-        return np.asarray(lengths / total if total > 0.0 else lengths)
-
-
-def learned_kinds(model: LargeMarginDPP) -> list[LearnedKinds]:
+def learned_kinds(model: DPPEstimator) -> list[LearnedKernel[Kinds]]:
     """Return the kinds of a model: one, none, or several in a mixture."""
-    return [LearnedKinds(k, p, w) for k, p, w in _parts(model) if isinstance(k, Kinds)]
+    return _learned(model, Kinds)
 
 
-def learned_metrics(model: LargeMarginDPP) -> list[LearnedMetric]:
+def learned_metrics(model: DPPEstimator) -> list[LearnedKernel[Metric]]:
     """Return the metrics of a model: one, none, or several in a mixture."""
-    found = _parts(model)
-    return [LearnedMetric(k, p, w) for k, p, w in found if isinstance(k, Metric)]
+    return _learned(model, Metric)
 
 
-def _parts(model: LargeMarginDPP) -> list[tuple[Kernel, FloatArray, float]]:
-    """Return kernels with parameters of their own, and their weights in mixtures."""
+def metric_shares(metric: LearnedKernel[Metric]) -> FloatArray:
+    """Return the diagonal of ``WᵀW``, divided by its sum: how much features count."""
+    W = metric.kernel.weights(metric.parameters)
+    lengths = np.einsum("kd,kd->d", W, W)
+    total = float(lengths.sum())
+    return np.asarray(lengths / total if total > 0.0 else lengths)
 
-    def within(
-        kernel: Kernel, parameters: FloatArray, weight: float
-    ) -> list[tuple[Kernel, FloatArray, float]]:
-        if not isinstance(kernel, Mixture):
-            return [(kernel, parameters, weight)]
-        shares, others = kernel.split(parameters)
-        learned = [
-            (part, float(share))
-            for part, share in zip(kernel.kernels_, shares, strict=True)
-            if not isinstance(part, FixedKernel)
-        ]
-        return [
-            found
-            for (part, share), own in zip(learned, others, strict=True)
-            for found in within(part, own, weight * share)
-        ]
 
+def _learned(model: DPPEstimator, kind: type[K]) -> list[LearnedKernel[K]]:
     if not isinstance(model, LargeMarginDPP):
         return []  # networks have no kernel
-    return within(model.kernel_, model.kernel_parameters_, 1.0)
+    parts = _parts(model.kernel_, model.kernel_parameters_, 1.0)
+    return [LearnedKernel(k, p, w) for k, p, w in parts if isinstance(k, kind)]
+
+
+def _parts(
+    kernel: Kernel, parameters: FloatArray, weight: float
+) -> Iterator[tuple[Kernel, FloatArray, float]]:
+    """Yield kernels with parameters of their own, and their weights in mixtures."""
+    if not isinstance(kernel, Mixture):
+        yield kernel, parameters, weight
+        return
+    shares, others = kernel.split(parameters)
+    learned = [
+        (part, float(share))
+        for part, share in zip(kernel.kernels_, shares, strict=True)
+        if not isinstance(part, FixedKernel)
+    ]
+    for (part, share), own in zip(learned, others, strict=True):
+        yield from _parts(part, own, weight * share)
 
 
 def alike_in_words(apart: float, noun: str = "row") -> str:

@@ -105,7 +105,7 @@ def select(
     those that are finished.
     """
     options.need_tables()
-    from variegate.tables.untrained import select_untrained
+    from variegate.tables.selecting import select_untrained
 
     if cluster is None:
         output.check_writable(out, option="-o")

@@ -20,9 +20,9 @@ def write_atomic(path: str | Path, content: str | bytes) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a NumPy scalar as a number of Python, for ``json``."""
-    if isinstance(value, np.generic):
-        return value.item()
+    """Return NumPy numbers and arrays as Python's own, for ``json``."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
     raise TypeError(f"{type(value).__name__} is not a plain value: {value!r}")
 
 

@@ -35,14 +35,18 @@ import numpy as np
 
 from variegate._version import __version__
 from variegate.files.atomic import plain, write_atomic
-from variegate.files.model_format import FORMAT, PLAIN, VERSION, ModelFileError, parse
-from variegate.files.model_values import (
+from variegate.files.model_format import (
+    FORMAT,
+    PLAIN,
+    VERSION,
+    ModelFileError,
     decode_ending,
     decode_kernel,
     decode_settings,
     encode_ending,
     encode_kernel,
     encode_settings,
+    parse,
 )
 from variegate.files.schema import SchemaError
 from variegate.kernels import Kernel

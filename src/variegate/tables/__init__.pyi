@@ -5,10 +5,9 @@ from .gathering import Gathered, gather
 from .output import write_table
 from .reading import TableFile
 from .sample import make_table
-from .selecting import FolderSelection
+from .selecting import FolderSelection, select_untrained
 from .selector import TableSelector
 from .table import FolderTable
-from .untrained import select_untrained
 
 __all__ = [
     "Columns",

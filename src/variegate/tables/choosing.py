@@ -107,22 +107,13 @@ class ByModel:
         return Choice(order, ensemble.marginals(), chosen.ending())
 
 
-def inclusion(model: LargeMarginDPP, group: Group) -> FloatArray:
-    """Return the probability of each row to be chosen, NaN for no candidates."""
-    if len(group) <= MAX_CANDIDATES:
-        return model.ensemble(group.ground_set).marginals()
-    candidates = best_by_quality(model, group.quality, MAX_CANDIDATES, None)
-    probability = np.full(len(group), np.nan)
-    probability[candidates] = model.ensemble(group.take(candidates)).marginals()
-    return probability
-
-
 @dataclass(frozen=True, eq=False)
 class ByMethod:
     """Choose by a method of :func:`variegate.select`.
 
     With a budget, rows are taken in the order of the method while they fit.  The
-    relevance is that of the group, or a function of its quality features.
+    relevance is that of the group, or a function of its quality features.  A ``model``,
+    whose quality that is, adds its probabilities to the choice.
     """
 
     method: str
@@ -131,6 +122,7 @@ class ByMethod:
     trade_off: float = 0.5
     seed: int = 0
     relevance: Callable[[FloatArray], FloatArray] | None = None
+    model: LargeMarginDPP | None = None
 
     def __call__(self, group: Group, k: int | None = None) -> Choice:
         """Choose from one group."""
@@ -140,7 +132,22 @@ class ByMethod:
             relevance = self.relevance(group.quality)
         limit = limit_of(self.budget, group.costs)
         k = self.k if k is None else k
-        return Choice(order(group.embeddings(), relevance, k, limit))
+        rows = order(group.embeddings(), relevance, k, limit)
+        if self.model is None:
+            return Choice(rows)
+        reason = f"rows of learned relevance, chosen by {self.method}"
+        ending = {"stop_reason": reason, "gap": None, "is_optimal": False}
+        return Choice(rows, _inclusion(self.model, group), ending)
+
+
+def _inclusion(model: LargeMarginDPP, group: Group) -> FloatArray:
+    """Return the probability of each row to be chosen, NaN for no candidates."""
+    if len(group) <= MAX_CANDIDATES:
+        return model.ensemble(group.ground_set).marginals()
+    candidates = best_by_quality(model, group.quality, MAX_CANDIDATES, None)
+    probability = np.full(len(group), np.nan)
+    probability[candidates] = model.ensemble(group.take(candidates)).marginals()
+    return probability
 
 
 def limit_of(budget: float | None, costs: FloatArray | None) -> Constraint | None:
@@ -194,8 +201,8 @@ def choose(
 ) -> Choices:
     """Choose from every group of a table."""
     work = partial(choose_some, chooser=chooser, n_jobs=groups.threads(n_jobs))
-    numbers, told = np.arange(len(groups)), partial(progress, "choosing")
-    return collect(groups.map(work, numbers, told), groups.survey.n_rows)
+    parts = groups.map(work, np.arange(len(groups)), partial(progress, "choosing"))
+    return collect(parts, groups.survey.n_rows)
 
 
 def collect(
@@ -248,11 +255,10 @@ def in_turn(
                 for group in groups:
                     waiting.append((group, pool.submit(_named, work, group)))
                     # No more groups in memory than keep the threads busy.
-                    while len(waiting) > 8 * threads:
+                    if len(waiting) > 8 * threads:
                         done, future = waiting.popleft()
                         yield done, future.result()
-                while waiting:
-                    done, future = waiting.popleft()
+                for done, future in waiting:
                     yield done, future.result()
             finally:
                 pool.shutdown(cancel_futures=True)

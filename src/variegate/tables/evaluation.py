@@ -14,8 +14,9 @@ import numpy as np
 from variegate._progress import Progress, ignore
 from variegate._typing import FloatArray, IntArray
 from variegate.application.base import bootstrap_means
-from variegate.application.model_facts import LearnedKinds, learned_kinds
+from variegate.application.model_facts import LearnedKernel, learned_kinds
 from variegate.estimator import LargeMarginDPP
+from variegate.kernels import Kinds
 from variegate.linalg.cosine import unit_rows
 from variegate.tables.choosing import Chooser, in_turn
 from variegate.tables.encoded import Group
@@ -326,7 +327,7 @@ def _by_chooser(names: Iterable[str], rows: Sequence[Any]) -> dict[str, FloatArr
 class DiversityJudge:
     """Judges rows by the encoded similarity columns, and by the kinds of a model."""
 
-    kinds: LearnedKinds | None = None
+    kinds: LearnedKernel[Kinds] | None = None
 
     @classmethod
     def of(cls, model: LargeMarginDPP) -> DiversityJudge:

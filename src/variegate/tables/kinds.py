@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.application.model_facts import LearnedKinds, learned_kinds
+from variegate.application.model_facts import LearnedKernel, learned_kinds
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import COUNT
 from variegate.files.schema import ListOf, Maybe, Number, Record, String
+from variegate.kernels import Kinds
 from variegate.tables.cells import as_text
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
@@ -73,7 +74,7 @@ class RowKinds(NamedTuple):
     probability: FloatArray
 
 
-def kinds_of(model: LargeMarginDPP, block: str | None = None) -> LearnedKinds:
+def kinds_of(model: LargeMarginDPP, block: str | None = None) -> LearnedKernel[Kinds]:
     """Return the kinds of a model, those of ``block`` where there are several."""
     every = learned_kinds(model)
     if not every:
@@ -90,7 +91,7 @@ def kinds_of(model: LargeMarginDPP, block: str | None = None) -> LearnedKinds:
     raise TableError(f"the model has several sorts of kinds: name a block, of {names}")
 
 
-def row_kinds(kinds: LearnedKinds, groups: Groups) -> RowKinds:
+def row_kinds(kinds: LearnedKernel[Kinds], groups: Groups) -> RowKinds:
     """Return the kind of every row of a table."""
     n_rows = groups.survey.n_rows
     kind = np.zeros(n_rows, dtype=np.intp)
@@ -123,7 +124,7 @@ def kinds_record(
             {
                 "block": kinds.kernel.block,
                 "weight": kinds.weight,
-                "apart": kinds.apart,
+                "apart": kinds.kernel.share_apart(kinds.parameters),
                 "n_groups": len(numbers),
                 "n_rows": len(one.rows),
                 "effective": one.effective,
@@ -170,7 +171,9 @@ class _Seen(NamedTuple):
     names: dict[int, str | None]
 
     @classmethod
-    def of(cls, kinds: LearnedKinds, groups: Groups, numbers: IntArray) -> _Seen:
+    def of(
+        cls, kinds: LearnedKernel[Kinds], groups: Groups, numbers: IntArray
+    ) -> _Seen:
         """Look at the groups with these numbers."""
         rows, features, p, chosen = [], [], [], []
         names: dict[int, str | None] = {}

@@ -8,12 +8,11 @@ from typing import Any
 
 from variegate.baselines.learned import METHODS, Ordering
 from variegate.decoding import as_decoder
-from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import MODELS, POSITIVE
 from variegate.files.models import ModelFileError, Own
 from variegate.files.schema import Maybe, Number, Record, Shape, String
 from variegate.report.wording import count
-from variegate.tables.choosing import ByMethod, ByModel, Choice, Chooser, inclusion
+from variegate.tables.choosing import ByMethod, ByModel, Choice, Chooser
 from variegate.tables.encoded import Group
 from variegate.tuning import OmegaFamily
 from variegate.tuning.kernel_search import Familiarity, kinds_of
@@ -81,31 +80,21 @@ class Policy:
         seed: int = 0,
     ) -> Chooser:
         """Return a chooser; with an ``omega`` and no ``k`` the model decides on k."""
-        usual = self._usual(omega, k, budget, decoder, seed)
-        if self.fallback is None or self.is_familiar is None:
-            return usual
-        if omega is not None:
-            low, high = self.fallback.family.omegas[0], self.fallback.family.omegas[-1]
-            omega = min(max(omega, low), high)
-        other = self.fallback.chooser(omega, k, budget, decoder, seed)
-        return _ByFamiliarity(usual, other, self.is_familiar)
-
-    def _usual(
-        self,
-        omega: float | None,
-        k: int | None,
-        budget: float | None,
-        decoder: Any,
-        seed: int,
-    ) -> Chooser:
-        """Return the chooser for familiar groups."""
+        if self.fallback is not None and self.is_familiar is not None:
+            alone = replace(self, fallback=None)
+            usual = alone.chooser(omega, k, budget, decoder, seed)
+            if omega is not None:
+                known = self.fallback.family.omegas
+                omega = min(max(omega, known[0]), known[-1])
+            other = self.fallback.chooser(omega, k, budget, decoder, seed)
+            return _ByFamiliarity(usual, other, self.is_familiar)
         model = self.family.at(self.family.resolve(omega, self.omega))
         if omega is None and budget is None:
             k = self.k if k is None else k
         if self.ordering is not None and omega is None and decoder is None:
             method, trade_off = self.ordering.method, self.ordering.trade_off
-            by_method = ByMethod(method, k, budget, trade_off, seed, model.log_quality)
-            return _ByQuality(model, by_method)
+            relevance = model.log_quality
+            return ByMethod(method, k, budget, trade_off, seed, relevance, model)
         decoder = model.decoder if decoder is None else decoder
         return ByModel(model, as_decoder(decoder), k, budget, seed)
 
@@ -147,23 +136,6 @@ class Policy:
         ordering = section["ordering"]
         omega = family.resolve(section["omega"])
         return cls(family, omega, section["k"], ordering and Ordering(**ordering))
-
-
-@dataclass(frozen=True, eq=False)
-class _ByQuality:
-    """Choose by an untrained method, with a model's quality as relevance."""
-
-    model: LargeMarginDPP
-    method: ByMethod
-
-    def __call__(self, group: Group, k: int | None = None) -> Choice:
-        ending = {
-            "stop_reason": f"rows of learned relevance, chosen by {self.method.method}",
-            "gap": None,
-            "is_optimal": False,
-        }
-        order = self.method(group, k).order
-        return Choice(order, inclusion(self.model, group), ending)
 
 
 @dataclass(frozen=True, eq=False)

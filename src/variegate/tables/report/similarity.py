@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from variegate.application.description import DescriptionSection, kinds_in_words
 from variegate.application.model_facts import (
-    LearnedMetric,
+    LearnedKernel,
     alike_in_words,
     learned_kinds,
     learned_metrics,
+    metric_shares,
 )
+from variegate.kernels import Metric
 from variegate.report.page import Cell, Row
 from variegate.report.wording import count, one_line, percent, shortened
 from variegate.tables.report import facts
@@ -46,7 +48,7 @@ def records(selector: TableSelector) -> list[dict[str, Any]]:
     return [record for record in found if record["weight"] >= _SLIGHT]
 
 
-def _metrics(selector: TableSelector) -> list[LearnedMetric]:
+def _metrics(selector: TableSelector) -> list[LearnedKernel[Metric]]:
     metrics = learned_metrics(selector.model_)
     return [metric for metric in metrics if metric.weight >= _SLIGHT]
 
@@ -101,7 +103,7 @@ def _about_kinds(record: Mapping[str, Any]) -> list[str]:
 
 
 def feature_shares(
-    selector: TableSelector, metric: LearnedMetric
+    selector: TableSelector, metric: LearnedKernel[Metric]
 ) -> list[tuple[str, float]]:
     """Return the share of each feature in a metric, the largest first.
 
@@ -112,7 +114,7 @@ def feature_shares(
     columns = encoding.quality
     if encoding.blocks:
         columns = encoding.blocks[block or next(iter(encoding.blocks))]
-    shares = metric.feature_shares.tolist()
+    shares = metric_shares(metric).tolist()
     found = []
     for name, several in facts.together(columns):
         size = sum(column.size for column in several)

@@ -22,8 +22,10 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from variegate.files.atomic import plain
-from variegate.files.model_format import ENDED, HEAD, ModelFileError
-from variegate.files.model_values import (
+from variegate.files.model_format import (
+    ENDED,
+    HEAD,
+    ModelFileError,
     decode_ending,
     decode_settings,
     encode_ending,
