@@ -26,11 +26,7 @@ from variegate.application.description import Description, described
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.estimator.base import LearnedDisplay
 from variegate.files import models as model_files
-from variegate.files.model_format import (
-    application,
-    encode_settings,
-    read_settings,
-)
+from variegate.files.model_format import application, read_settings
 from variegate.files.models import NOTHING, ModelFileError, Own
 from variegate.files.schema import Shape
 from variegate.ground_set import GroundSet, GroundSetError
@@ -105,7 +101,11 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "family_")
         content = {
             "type": self._type,
-            "settings": encode_settings(self, self._not_stored),
+            "settings": {
+                name: _plain(value)
+                for name, value in self.get_params(deep=False).items()
+                if name not in self._not_stored
+            },
             **self._encode_rest(),
             "models": self.family_.encode(),
             "training": self.training_,
@@ -228,6 +228,16 @@ class FamilyApplication(Application):
                 progress(stage, done, total)
 
         return both
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as a model file holds it."""
+    if isinstance(value, np.random.Generator):
+        return None  # a position in a stream is not part of a model
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    known = (bool, int, float, str, list, tuple, np.ndarray, np.generic)
+    return value if value is None or isinstance(value, known) else str(value)
 
 
 def best_by_quality(

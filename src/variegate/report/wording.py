@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 #: Numbered names in a row that are shown as one, at least.
 _LEAST = 4
@@ -31,28 +32,25 @@ def runs(names: Sequence[str]) -> list[tuple[int, int]]:
 
     Four or more, such as e1, e2, e3 and e4, are a run; other names are by themselves.
     """
-    stems = [name.rstrip("0123456789") for name in names]
-    digits = [name[len(stem) :] for name, stem in zip(names, stems, strict=True)]
-    # A longer number is a code, not a count.
-    numbers = [int(text) if 0 < len(text) < 10 else None for text in digits]
     found: list[tuple[int, int]] = []
-    first = 0
-    for place in range(1, len(names) + 1):
-        before = numbers[place - 1]
-        follows = (
-            place < len(names)
-            and before is not None
-            and numbers[place] == before + 1
-            and stems[place] == stems[place - 1] != ""
-        )
-        if follows:
-            continue
-        if place - first >= _LEAST:
-            found.append((first, place))
+    for _, run in groupby(enumerate(names), _run_of):
+        places = [place for place, _ in run]
+        if len(places) >= _LEAST:
+            found.append((places[0], places[-1] + 1))
         else:
-            found += [(single, single + 1) for single in range(first, place)]
-        first = place
+            found += [(place, place + 1) for place in places]
     return found
+
+
+def _run_of(placed: tuple[int, str]) -> tuple[str, int]:
+    """Return a key that names share which are numbered one after the other."""
+    place, name = placed
+    stem = name.rstrip("0123456789")
+    digits = name[len(stem) :]
+    # A longer number is a code, not a count.
+    if stem and 0 < len(digits) < 10:
+        return stem, int(digits) - place
+    return "", place
 
 
 def gathered(names: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,15 +69,12 @@ class SizeLimit:
 
     def within(self, chooser: Chooser) -> Chooser:
         """Return a chooser of ``number`` rows, or of as many as are wanted."""
-        return _AsManyAsWanted(chooser) if self.k == WANTED else chooser
+        return partial(_choose_wanted, chooser=chooser) if self.k == WANTED else chooser
 
 
-@dataclass(frozen=True, eq=False)
-class _AsManyAsWanted:
-    chooser: Chooser
-
-    def __call__(self, group: Group) -> Choice:
-        return self.chooser(group, len(group.wanted()))
+def _choose_wanted(group: Group, chooser: Chooser) -> Choice:
+    """Choose as many rows as are labelled 1."""
+    return chooser(group, len(group.wanted()))
 
 
 def method_choosers(
@@ -113,10 +111,8 @@ def rival_choosers(rivals: Mapping[str, Rival], limit: SizeLimit) -> dict[str, C
     for name, rival in rivals.items():
         own = limit.with_k(rival.k)
         said = limit if limit.budget is not None else own
-        method, trade_off = rival.method, rival.trade_off
-        chooser = ByMethod(
-            method, own.number, own.budget, trade_off, relevance=rival.relevance
-        )
+        how = (rival.method, own.number, own.budget, rival.trade_off)
+        chooser = ByMethod(*how, relevance=rival.relevance)
         choosers[f"{name} ({said})"] = own.within(chooser)
     return choosers
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate.baselines.learned import Ordering
-from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.files.model_format import COUNT, POSITIVE
 from variegate.files.models import ModelFileError, Own
 from variegate.files.schema import (
@@ -34,6 +33,7 @@ from variegate.ground_set import GroundSet
 from variegate.tables.columns import Columns
 from variegate.tables.encoding import Encoding, FeatureColumn
 from variegate.tables.evaluation import Evaluation
+from variegate.tables.fitted import is_network
 from variegate.tables.kinds import KINDS
 from variegate.tables.policy import POLICY, Policy
 from variegate.tables.survey import Survey
@@ -167,12 +167,11 @@ def decode_policy(
 ) -> None:
     """Give a selector with models the policy that a file holds."""
     selector.policy_ = Policy.decode(document["policy"], selector.family_, own)
-    _check_models(selector)
+    _check_models(selector, selector.encoding_)
 
 
-def _check_models(selector: TableSelector) -> None:
+def _check_models(selector: TableSelector, encoding: Encoding) -> None:
     """Refuse models that cannot be used on the features of the columns."""
-    encoding = selector.encoding_
     rng = np.random.default_rng(0)
     blocks = {
         name: rng.normal(size=(2, sum(column.size for column in block)))
@@ -183,16 +182,12 @@ def _check_models(selector: TableSelector) -> None:
     if selector.policy_.fallback is not None:
         models += selector.policy_.fallback.family.models
     for model in models:
-        _check_model(model, items)
-
-
-def _check_model(model: DPPEstimator, items: GroundSet) -> None:
-    if not isinstance(model, LargeMarginDPP):
-        model.ensemble(items)
-        return
-    S = model.kernel_.value(model.kernel_.prepare(items), model.kernel_parameters_)
-    if not np.isfinite(S).all():
-        raise ModelFileError("the kernel gives no similarity")
+        if is_network(model):
+            model.ensemble(items)
+            continue
+        S = model.kernel_.value(model.kernel_.prepare(items), model.kernel_parameters_)
+        if not np.isfinite(S).all():
+            raise ModelFileError("the kernel gives no similarity")
 
 
 def encode_encoding(encoding: Encoding) -> dict[str, Any]:
@@ -224,15 +219,8 @@ def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
         raise ModelFileError(f"column {name!r} of kind {kind} has no indicator")
     if len(mean) != len(scale) or (kind == "number" and len(mean) != 1):
         raise ModelFileError(f"the scale of column {name!r} makes no sense")
-    return FeatureColumn(
-        name,
-        kind,
-        mean,
-        scale,
-        tuple(section["levels"]),
-        section["has_indicator"],
-        section["is_single"],
-    )
+    given = {"mean": mean, "scale": scale, "levels": tuple(section["levels"])}
+    return FeatureColumn(**{**section, **given})
 
 
 # The record of a training -------------------------------------------------------------
@@ -301,11 +289,12 @@ def _compared(learned: Learned) -> dict[str, list[dict[str, Any]]]:
 
     def plain(standing: Standing) -> dict[str, Any]:
         how, error = standing.rule.how, standing.behind_error
+        text = how if isinstance(how, str) else repr(how)
         if isinstance(how, Ordering):
-            how = f"{how.method}, trade-off {how.trade_off:g}"
+            text = f"{how.method}, trade-off {how.trade_off:g}"
         return {
             "name": standing.name,
-            "how": how if isinstance(how, str) else repr(how),
+            "how": text,
             "k": standing.rule.k,
             "f": standing.mean,
             "behind": standing.behind,

@@ -1,4 +1,4 @@
-"""The contents of a report by the names of ``contents.jinja``, and its figures."""
+"""Pages and Markdown of a report: contents by the names of ``contents.jinja``."""
 
 from __future__ import annotations
 
@@ -6,25 +6,31 @@ import json
 import math
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from variegate.application.description import WIDTH, model_figure
 from variegate.application.model_facts import kernel_parts, strongest
-from variegate.report.figures import COLOURS, new_figure
-from variegate.report.page import Cell, Row
+from variegate.files.atomic import write_atomic
+from variegate.report.figures import COLOURS, new_figure, to_png
+from variegate.report.page import Cell, Row, render, render_markdown
 from variegate.report.wording import count, one_line, percent
 from variegate.tables.evaluation import NEAR_COPY, Evaluation, Interval
-from variegate.tables.report import facts, similarity
-from variegate.tables.report.gathering import ExampleGroup, ExampleRow
+from variegate.tables.report import facts
+from variegate.tables.report.description import (
+    MOST_FEATURES,
+    KindTable,
+    kind_tables,
+    metric_tables,
+    row_name,
+)
+from variegate.tables.report.gathering import ExampleGroup, ExampleRow, Report
 from variegate.tuning.path import PathPoint, draw_against_omega, draw_curve, omega_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.figure import Figure
 
-    from variegate.tables.report import Report
     from variegate.tables.selector import TableSelector
 
 _MARKS = {"right": "✔", "wrong": "✗", "missed": "○", "left out": "·"}
@@ -42,7 +48,32 @@ _DIVERSITY_NAMES = {
 _MOST = 30
 
 
-def contents(report: Report) -> dict[str, Any]:
+def html_page(report: Report) -> str:
+    """Return one page about a fitted selector.
+
+    Figures are in the page, which loads nothing; it is to be written as UTF-8.
+    """
+    return render("tables", "report.html", **_contents(report))
+
+
+def markdown(report: Report) -> tuple[str, dict[str, bytes]]:
+    """Return the text of a Markdown file, and the pictures that it shows by name."""
+    shown = _contents(report)
+    files = {f"{name}.png": to_png(figure) for name, figure in shown["figures"].items()}
+    return render_markdown("tables", "report.md", **shown), files
+
+
+def write_markdown(report: Report, folder: Path) -> None:
+    """Write ``report.md`` and its pictures into a folder, made where it is missing."""
+    words, files = markdown(report)
+    folder.mkdir(parents=True, exist_ok=True)
+    # The pictures first, so that no link is ever broken.
+    for name, content in files.items():
+        write_atomic(folder / name, content)
+    write_atomic(folder / "report.md", words)
+
+
+def _contents(report: Report) -> dict[str, Any]:
     """Return the contents of a report, numbers as text and figures by their names."""
     selector = report.selector
     about = selector.describe()
@@ -79,7 +110,7 @@ def contents(report: Report) -> dict[str, Any]:
         "left_out": left_out,
         "shares": "; ".join(f"{part.label}: {part.weight:.3f}" for part in parts),
         "typical": report.typical,
-        "same": similarity.contents(selector, report.typical),
+        "same": _similarity(selector, report.typical),
         "shown": [(one_line(name), "cell") for name in report.show or ("Row",)],
         "groups": [_group(group) for group in report.examples],
         "training": about.section("training").facts,
@@ -113,10 +144,7 @@ def _comparison(comparison: Evaluation) -> dict[str, Any]:
     model = next(iter(intervals))
     rows = []
     for name, found in intervals.items():
-        scores = [
-            Cell(facts.score(s, found[s].mean), facts.between(s, found[s]), below=True)
-            for s in facts.SCORE_NAMES
-        ]
+        scores = [_rate(score, found[score]) for score in facts.SCORE_NAMES]
         style = "chosen" if name == model else ""
         rows.append(Row([one_line(name), *scores, _drawn(found["f"])], style))
     return {
@@ -209,6 +237,45 @@ def _example(row: ExampleRow) -> Row:
     return Row(
         [mark, rank, chance, *row.cells], "other" if word == "left out" else word
     )
+
+
+def _similarity(
+    selector: TableSelector, cells: Mapping[int, Sequence[str]]
+) -> dict[str, Any]:
+    """Return kinds and metrics, with the cells of typical rows."""
+    return {
+        "kinds": [
+            {
+                "title": one_line(table.block or ""),
+                "words": table.words,
+                "rows": _kind_rows(table, cells),
+            }
+            for table in kind_tables(selector)
+        ],
+        "metrics": [
+            {
+                "title": one_line(block or ""),
+                "rows": [
+                    Row([one_line(name), Cell(percent(share), share=share)])
+                    for name, share in shares[:MOST_FEATURES]
+                ],
+            }
+            for block, shares in metric_tables(selector)
+        ],
+    }
+
+
+def _kind_rows(table: KindTable, cells: Mapping[int, Sequence[str]]) -> list[Row]:
+    """Return for every kind some typical rows, the first with its amounts."""
+    rows = []
+    for number, share, offered, chosen, typical in table.rows:
+        before: list[Cell | str] = [number, Cell(percent(share), share=share)]
+        before += [offered, chosen]
+        for row in typical:
+            shown = cells.get(row["row"] - 1, (row_name(row),))
+            rows.append(Row([*before, *shown], "" if before[0] else "more"))
+            before = ["", "", "", ""]
+    return rows
 
 
 # Figures ------------------------------------------------------------------------------

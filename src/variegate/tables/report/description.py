@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from variegate.application.description import (
     Description,
     DescriptionSection,
     in_a_line,
+    kinds_in_words,
     model_numbers,
 )
-from variegate.report.wording import count
+from variegate.application.model_facts import (
+    LearnedKernel,
+    alike_in_words,
+    learned_kinds,
+    learned_metrics,
+    metric_shares,
+)
+from variegate.kernels import Metric
+from variegate.report.wording import count, one_line, percent, shortened
 from variegate.tables.encoding import FeatureColumn
-from variegate.tables.report import facts, similarity
+from variegate.tables.report import facts
 from variegate.tuning.path import omega_name
 
 if TYPE_CHECKING:
@@ -28,6 +37,23 @@ _LEVEL = 0.005
 
 _REGRESSION = "logistic regression"
 
+#: Kinds with less of the rows are not shown one by one.
+_RARE = 0.005
+
+#: Parts of a mixture with less weight are not shown at all.
+_SLIGHT = 0.005
+
+#: Kinds that are shown one by one, at most.
+_MOST_KINDS = 32
+
+#: Features of a metric that are shown.
+MOST_FEATURES = 12
+
+#: Typical rows of a kind that are shown; the record has more.
+_SHOWN = 3
+
+_TITLE = "what the model takes for the same"
+
 
 def describe(selector: TableSelector) -> Description:
     """Return the data, scores, weights and settings of a fitted selector."""
@@ -37,7 +63,7 @@ def describe(selector: TableSelector) -> Description:
         [_scores(selector), _path(selector), _compared(selector)],
         _numbers(selector),
         [
-            *similarity.sections(selector),
+            *_similarity_sections(selector),
             DescriptionSection("learned from", facts.about_data(selector)),
             DescriptionSection("training", facts.about_training(selector)),
             DescriptionSection(
@@ -184,7 +210,7 @@ def _numbers(selector: TableSelector) -> dict[str, Any]:
         "path": record["path"],
         "weights": selector.weights_,
         **model_numbers(selector.model_),
-        **similarity.similarity_numbers(selector),
+        **_similarity_numbers(selector),
         "history": record["history"],
         "training": {
             "stop": result.stop.value,
@@ -204,3 +230,149 @@ def _column_numbers(column: FeatureColumn) -> dict[str, Any]:
         "levels": list(column.levels),
         "has_indicator": column.has_indicator,
     }
+
+
+# The learned similarity --------------------------------------------------------------
+
+
+class KindTable(NamedTuple):
+    """The common kinds of a training record, and sentences about all of them.
+
+    A row is the number of a kind, its share of the rows, how many are in a group and
+    how many of these are chosen, and records of typical rows.
+    """
+
+    block: str | None
+    words: str
+    rows: list[tuple[str, float, str, str, list[dict[str, Any]]]]
+
+
+def kind_tables(selector: TableSelector) -> list[KindTable]:
+    """Return the learned kinds, without parts of hardly any weight and rare kinds."""
+    tables = []
+    for record in selector.training_.get("kinds", ()):
+        if record["weight"] < _SLIGHT:
+            continue
+        n_rows, n_groups = record["n_rows"], record["n_groups"]
+        kinds = sorted(enumerate(record["kinds"]), key=lambda kind: -kind[1]["share"])
+        rows = [
+            (
+                str(number),
+                kind["share"],
+                f"{kind['share'] * n_rows / n_groups:.2f}",
+                f"{kind['chosen']:.2f}",
+                kind["typical"][:_SHOWN],
+            )
+            for number, kind in kinds
+            # A kind without typical rows is not the most probable one of any row.
+            if kind["share"] >= _RARE and kind["typical"]
+        ][:_MOST_KINDS]
+        words = " ".join(_about_kinds(record, len(rows)))
+        tables.append(KindTable(record["block"], words, rows))
+    return tables
+
+
+def _about_kinds(record: Mapping[str, Any], n_shown: int) -> list[str]:
+    n_kinds = len(record["kinds"])
+    seen = f"{count(record['n_rows'], 'row')} of {count(record['n_groups'], 'group')}"
+    words = [
+        f"Of {count(n_kinds, 'kind')}, about {record['effective']:.3g} are in use "
+        f"(the exponential of the entropy of their shares), as {seen} that the model "
+        "learned from show."
+    ]
+    rest = n_kinds - n_shown
+    if rest:
+        words.append(
+            f"{count(rest, 'kind')} with hardly any rows "
+            f"{'is' if rest == 1 else 'are'} left out."
+        )
+    words.append(alike_in_words(record["apart"]))
+    if record["weight"] < 1.0 - _SLIGHT:
+        words.append(
+            f"The kinds are {percent(record['weight'])} of the similarity; other parts "
+            "of it may say otherwise."
+        )
+    return words
+
+
+def row_name(row: Mapping[str, Any]) -> str:
+    """Return the name of a typical row: its item and group, or its place."""
+    name = f"row {row['row']:,}" if row["item"] is None else one_line(row["item"])
+    return name if row["group"] is None else f"{name} ({one_line(row['group'])})"
+
+
+def metric_tables(
+    selector: TableSelector,
+) -> list[tuple[str | None, list[tuple[str, float]]]]:
+    """Return the block and the shares of features of each learned metric."""
+    return [
+        (metric.kernel.block, _feature_shares(selector, metric))
+        for metric in learned_metrics(selector.model_)
+        if metric.weight >= _SLIGHT
+    ]
+
+
+def _feature_shares(
+    selector: TableSelector, metric: LearnedKernel[Metric]
+) -> list[tuple[str, float]]:
+    """Return the share of each feature in a metric, the largest first.
+
+    Those of a vector column of more than eight numbers are taken together, unless it
+    is the only one.
+    """
+    encoding, block = selector.encoding_, metric.kernel.block
+    columns = encoding.quality
+    if encoding.blocks:
+        columns = encoding.blocks[block or next(iter(encoding.blocks))]
+    shares = metric_shares(metric).tolist()
+    found = []
+    for name, several in facts.together(columns):
+        size = sum(column.size for column in several)
+        part, shares = shares[:size], shares[size:]
+        is_long = several[0].kind != "category" and size > facts.LONG_VECTOR
+        if is_long and len(columns) > len(several):
+            found.append((f"{name} ({size} numbers)", sum(part)))
+        else:
+            names = [name for column in several for name in column.names]
+            found += zip(names, part, strict=True)
+    return sorted(found, key=lambda share: -share[1])
+
+
+def _similarity_numbers(selector: TableSelector) -> dict[str, Any]:
+    """Return kinds and metrics for programs, nothing for other kernels."""
+    metrics = [
+        {
+            "block": metric.kernel.block,
+            "weight": metric.weight,
+            "features": dict(_feature_shares(selector, metric)),
+        }
+        for metric in learned_metrics(selector.model_)
+    ]
+    found = {"kinds": selector.training_.get("kinds"), "metrics": metrics}
+    return {name: several for name, several in found.items() if several}
+
+
+def _similarity_sections(selector: TableSelector) -> list[DescriptionSection]:
+    """Return kinds and metrics as a terminal shows them."""
+    found = []
+    if "kinds" not in selector.training_:
+        for kinds in learned_kinds(selector.model_):
+            found.append(
+                DescriptionSection(_TITLE, words=[kinds_in_words(kinds, "row")])
+            )
+    for table in kind_tables(selector):
+        rows: list[tuple[str, ...]] = [
+            ("kind", "share", "in a group", "chosen", "most typical")
+        ]
+        for number, kind_share, offered, chosen, typical in table.rows:
+            names = ", ".join(shortened(row_name(row), 30) for row in typical)
+            rows.append((number, percent(kind_share), offered, chosen, names))
+        title = _TITLE if table.block is None else f"{_TITLE}: kinds of {table.block}"
+        found.append(DescriptionSection(title, rows=rows, words=[table.words]))
+    for _, shares in metric_tables(selector):
+        rows = [(shortened(name, 40), percent(share)) for name, share in shares]
+        left = len(rows) - MOST_FEATURES
+        rest = [f"{count(left, 'more feature')} left out."] if left > 0 else []
+        title = f"{_TITLE}: the features that the metric goes by"
+        found.append(DescriptionSection(title, rows=rows[:MOST_FEATURES], words=rest))
+    return found

@@ -26,7 +26,7 @@ from variegate.tables.encoded import Group
 from variegate.tables.evaluation import DiversityJudge, Evaluation, judge
 from variegate.tables.fitting import split_groups
 from variegate.tables.groups import Groups
-from variegate.tables.report import similarity
+from variegate.tables.report.description import kind_tables
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -110,8 +110,9 @@ def report_of(
     comparison = None
     if len(held_out) > 1:
         comparison = _compared(selector, groups, learned_from, held_out, progress)
-    rows = np.array(similarity.typical(selector), dtype=np.int64)
-    typical = groups.texts(rows, show) if len(rows) else {}
+    kinds = [kind for table in kind_tables(selector) for kind in table.rows]
+    rows = np.unique([row["row"] - 1 for *_, several in kinds for row in several])
+    typical = groups.texts(rows.astype(np.int64), show) if len(rows) else {}
     return Report(selector, table, show, tuple(examples), comparison, model, typical)
 
 
